@@ -1,0 +1,73 @@
+"""Repository rules that stand in for downloads: what Debian installs, as Bazel sees it."""
+
+def _patched_rules_cc_impl(ctx):
+    # Debian's rules_cc 0.0.4 asks for use_cpp_toolchain(), which its Bazel
+    # 4.2.3 does not have yet.
+    ctx.execute(["cp", "-RL", "/usr/share/bazel/rules/cc/.", "."])
+    for name in ["cc_flags_supplier", "compiler_flag"]:
+        path = "cc/private/rules_impl/%s.bzl" % name
+        text = ctx.read(path).replace(", \"use_cpp_toolchain\"", "")
+        text = text.replace("use_cpp_toolchain()", "[\"@bazel_tools//tools/cpp:toolchain_type\"]")
+        ctx.file(path, text)
+
+patched_rules_cc = repository_rule(
+    implementation = _patched_rules_cc_impl,
+    doc = "Debian's rules_cc, made to load in Debian's Bazel.",
+    local = True,
+)
+
+def _coverage_tools_impl(ctx):
+    # Bazel wants this target to exist for every test, also without coverage.
+    ctx.file("generate.sh", "#!/bin/sh\n", executable = True)
+    ctx.file("BUILD", """
+sh_binary(
+    name = "coverage_report_generator",
+    srcs = ["generate.sh"],
+    visibility = ["//visibility:public"],
+)
+""")
+
+coverage_tools = repository_rule(
+    implementation = _coverage_tools_impl,
+    doc = "An empty coverage report generator.",
+)
+
+def _llvm_impl(ctx):
+    prefix = ctx.os.environ.get("LLVM_PREFIX", "/usr/lib/llvm-22")
+    config = ctx.path(prefix + "/bin/llvm-config")
+    if not config.exists:
+        fail("No LLVM in %s. Run tools/setup.sh, or set --repo_env=LLVM_PREFIX=/path/to/llvm." % prefix)
+    version = ctx.execute([config, "--version"]).stdout.strip()
+    libraries = ctx.execute([config, "--link-shared", "--libs"]).stdout.strip().split(" ")
+    ctx.symlink(prefix + "/include", "include")
+    ctx.symlink(prefix + "/bin", "bin")
+    ctx.template("BUILD", Label("//third_party:llvm.BUILD"), substitutions = {
+        "%{libdir}": ctx.execute([config, "--libdir"]).stdout.strip(),
+        "%{libraries}": ", ".join(["\"%s\"" % library for library in libraries]),
+        "%{prefix}": prefix,
+        "%{version}": version,
+    })
+
+llvm = repository_rule(
+    implementation = _llvm_impl,
+    doc = "The LLVM to build against: its headers, shared library and tools.",
+    environ = ["LLVM_PREFIX"],
+    local = True,
+)
+
+def _python_environment_impl(ctx):
+    ctx.path(ctx.attr.requirements)  # A changed list of packages evaluates this rule again.
+    workspace = ctx.path(Label("//:WORKSPACE")).dirname
+    interpreter = str(workspace) + "/.venv/bin/python3"
+    if not ctx.path(interpreter).exists:
+        fail("There is no virtual environment yet. Run tools/setup.sh once.")
+    ctx.template("BUILD", Label("//third_party:python.BUILD"), substitutions = {
+        "%{interpreter}": interpreter,
+    })
+
+python_environment = repository_rule(
+    implementation = _python_environment_impl,
+    doc = "The repository's own virtual environment as Bazel's Python toolchain.",
+    attrs = {"requirements": attr.label(allow_single_file = True)},
+    local = True,
+)

@@ -1,0 +1,35 @@
+"""The exceptions of this package, and the description of a failed validation."""
+
+from compiler_gym.errors.dataset_errors import (
+    BenchmarkInitError,
+    DatasetInitError,
+    DownloadFailed,
+    TooManyRequests,
+)
+from compiler_gym.errors.minimization_error import MinimizationError
+from compiler_gym.errors.service_errors import (
+    EnvironmentNotSupported,
+    ServiceError,
+    ServiceInitError,
+    ServiceIsClosed,
+    ServiceOSError,
+    ServiceTransportError,
+    SessionNotFound,
+)
+from compiler_gym.errors.validation_error import ValidationError
+
+__all__ = [
+    "BenchmarkInitError",
+    "DatasetInitError",
+    "DownloadFailed",
+    "EnvironmentNotSupported",
+    "MinimizationError",
+    "ServiceError",
+    "ServiceInitError",
+    "ServiceIsClosed",
+    "ServiceOSError",
+    "ServiceTransportError",
+    "SessionNotFound",
+    "TooManyRequests",
+    "ValidationError",
+]

@@ -1,0 +1,61 @@
+"""Errors of talking to a compiler service.
+
+The names are those of the documented interface, hence the suppressed naming rule.
+"""
+
+
+class ServiceError(Exception):
+    """The compiler service could not do what was asked of it.
+
+    Users meet it when the compiler behind an environment fails: a pass crashes, leaves the
+    program invalid, or an observation cannot be computed. ``env.step()`` does not raise it but
+    ends the episode and reports it in ``info["error_type"]`` and ``info["error_details"]``;
+    ``env.reset()`` and ``env.observation[...]`` raise it.
+    """
+
+
+class SessionNotFound(ServiceError):  # noqa: N818
+    """The session is unknown to the service.
+
+    Users meet it when they ask for something that needs a running episode, such as an
+    observation, before ``env.reset()`` or after the episode ended abnormally.
+    """
+
+
+class ServiceOSError(ServiceError, OSError):
+    """The operating system denied the service something.
+
+    Users meet it when the service reaches a limit on memory, sessions, files or message size.
+    """
+
+
+class ServiceInitError(ServiceError, OSError):
+    """The service did not start.
+
+    Users meet it when making an environment: the service binary exits at once, does not report
+    its port in time, or is of another version.
+    """
+
+
+class EnvironmentNotSupported(ServiceInitError):  # noqa: N818
+    """This machine cannot run the environment.
+
+    Users meet it when something that the environment needs is not there: the service binary
+    has not been built, or a compiler is not installed.
+    """
+
+
+class ServiceTransportError(ServiceError, OSError):
+    """The service cannot be reached, or the connection broke.
+
+    Users meet it when an unmanaged service (one given as ``host:port``) is down, or when the
+    connection fails more often than ``ConnectionOpts.rpc_max_retries``.
+    """
+
+
+class ServiceIsClosed(ServiceError, TypeError):  # noqa: N818
+    """The connection or the service process has ended.
+
+    Users meet it when they go on using an environment after ``env.close()``, or when the
+    service was killed from outside.
+    """

@@ -1,0 +1,181 @@
+"""From events, which are the values of actions and observations, to Python values and back."""
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from google.protobuf.any_pb2 import Any as AnyMessage
+
+from compiler_gym.service.proto import (
+    BooleanTensor,
+    ByteTensor,
+    DictEvent,
+    DoubleTensor,
+    Event,
+    FloatTensor,
+    Int64Tensor,
+    ListEvent,
+    Opaque,
+    StringTensor,
+)
+from compiler_gym.service.proto.conversion_error import ConversionError
+from compiler_gym.service.proto.opaque_converters import opaque_to_value
+from compiler_gym.service.proto.tensor_converters import (
+    array_decoder,
+    array_to_event,
+    bytes_to_event,
+)
+
+
+def event_to_value(event: Event) -> Any:
+    """Returns the value that an event holds.
+
+    =====================  ==========================================
+    kind of event          value
+    =====================  ==========================================
+    not set                None
+    event_list             list of values
+    event_dict             dictionary of values by text, keys sorted
+    boolean_value          bool
+    int64_value            int
+    float_, double_value   float
+    string_value           str
+    boolean_tensor         array of bool
+    byte_tensor            array of int8, read-only
+    int64_tensor           array of int64
+    float_tensor           array of float32
+    double_tensor          array of float64
+    string_tensor          array of object (``str``)
+    any_value              what the format of the Opaque in it says
+    =====================  ==========================================
+
+    Raises:
+        ConversionError: There is no converter for the ``type_id`` in :data:`EVENT_TYPE_IDS`, or
+            none for the message or format in ``any_value``.
+        ValueError: The event is malformed.
+    """
+    type_id = event.type_id
+    if type_id:
+        return _converter_of_type_id(type_id)(event)
+    return event_to_value_by_kind(event)
+
+
+def event_to_value_by_kind(event: Event) -> Any:
+    """Same as :func:`event_to_value`, whatever the ``type_id``; for converters to build on."""
+    kind = event.WhichOneof("value")
+    return None if kind is None else _DECODERS[kind](event)
+
+
+# The function that converts events with a type_id. Add an entry for a type of your own.
+EVENT_TYPE_IDS: dict[str, Callable[[Event], Any]] = {"permutation": event_to_value_by_kind}
+
+
+def _converter_of_type_id(type_id: str) -> Callable[[Event], Any]:
+    try:
+        return EVENT_TYPE_IDS[type_id]
+    except KeyError:
+        raise ConversionError(
+            f"There is no converter for events of type {type_id!r}. Add one to "
+            "compiler_gym.service.proto.py_converters.EVENT_TYPE_IDS"
+        ) from None
+
+
+def _any_to_value(message: AnyMessage) -> Any:
+    opaque = Opaque()
+    if not message.Unpack(opaque):
+        raise ConversionError(
+            f"There is no value for a {message.TypeName()!r}; an event can hold an "
+            f"{Opaque.DESCRIPTOR.full_name!r}"
+        )
+    return opaque_to_value(opaque)
+
+
+def _tensor_decoder(kind: str, tensor_class: type) -> Callable[[Event], np.ndarray]:
+    decode, tensor_of = array_decoder(tensor_class), operator.attrgetter(kind)
+    return lambda event: decode(tensor_of(event))
+
+
+_DECODERS: dict[str, Callable[[Event], Any]] = {
+    "event_list": lambda event: [event_to_value(item) for item in event.event_list.event],
+    "event_dict": lambda event: {
+        key: event_to_value(item) for key, item in sorted(event.event_dict.event.items())
+    },
+    "boolean_value": operator.attrgetter("boolean_value"),
+    "int64_value": operator.attrgetter("int64_value"),
+    "float_value": operator.attrgetter("float_value"),
+    "double_value": operator.attrgetter("double_value"),
+    "string_value": operator.attrgetter("string_value"),
+    "boolean_tensor": _tensor_decoder("boolean_tensor", BooleanTensor),
+    "byte_tensor": _tensor_decoder("byte_tensor", ByteTensor),
+    "int64_tensor": _tensor_decoder("int64_tensor", Int64Tensor),
+    "float_tensor": _tensor_decoder("float_tensor", FloatTensor),
+    "double_tensor": _tensor_decoder("double_tensor", DoubleTensor),
+    "string_tensor": _tensor_decoder("string_tensor", StringTensor),
+    "any_value": lambda event: _any_to_value(event.any_value),
+}
+
+
+def value_to_event(value: Any) -> Event:
+    """Returns the event that holds a value, of the kind that suits the type of the value.
+
+    Truth values, integers and texts become a value of their kind, ``float`` a double_value and
+    ``numpy.float32`` a float_value; numpy arrays become a tensor of their dtype and bytes a byte
+    tensor; lists and tuples become an event_list, dictionaries an event_dict. None becomes an
+    event that is not set, and an event stays as it is.
+
+    Raises:
+        ConversionError: There is no event for values of the type.
+        ValueError: An integer is too big for int64.
+    """
+    encode = _ENCODERS.get(type(value))
+    if encode is None:
+        encode = next(
+            (encode for kind, encode in _ENCODERS_BY_BASE.items() if isinstance(value, kind)), None
+        )
+    if encode is None:
+        raise ConversionError(
+            f"There is no event for a value of type {type(value).__name__!r}: {value!r}. Use "
+            "truth values, numbers, texts, bytes, numpy arrays, and lists and dictionaries of them"
+        )
+    return encode(value)
+
+
+def _dict_to_event(value: Mapping[str, Any]) -> Event:
+    for key in value:
+        if not isinstance(key, str):
+            raise ConversionError(f"There is no event for a dictionary with the key {key!r}")
+    return Event(
+        event_dict=DictEvent(event={key: value_to_event(item) for key, item in value.items()})
+    )
+
+
+def _list_to_event(value: list | tuple) -> Event:
+    return Event(event_list=ListEvent(event=[value_to_event(item) for item in value]))
+
+
+_ENCODERS: dict[type, Callable[[Any], Event]] = {
+    bool: lambda value: Event(boolean_value=value),
+    int: lambda value: Event(int64_value=value),
+    float: lambda value: Event(double_value=value),
+    str: lambda value: Event(string_value=value),
+    np.ndarray: array_to_event,
+    list: _list_to_event,
+    dict: _dict_to_event,
+}
+
+# For classes derived from these; those of numpy come first, as some derive from Python's own.
+_ENCODERS_BY_BASE: dict[type | tuple[type, ...], Callable[[Any], Event]] = {
+    Event: lambda value: value,
+    type(None): lambda value: Event(),
+    np.bool_: lambda value: Event(boolean_value=bool(value)),
+    np.float64: lambda value: Event(double_value=float(value)),
+    (np.float32, np.float16): lambda value: Event(float_value=float(value)),
+    (int, np.integer): lambda value: Event(int64_value=int(value)),
+    float: lambda value: Event(double_value=float(value)),
+    str: lambda value: Event(string_value=str(value)),
+    (bytes, bytearray, memoryview): bytes_to_event,
+    np.ndarray: array_to_event,
+    (list, tuple): _list_to_event,
+    Mapping: _dict_to_event,
+}

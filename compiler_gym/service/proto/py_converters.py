@@ -1,0 +1,88 @@
+"""From the messages of the service interface to Python values and back.
+
+To teach this module an encoding, add a function to :data:`EVENT_TYPE_IDS`,
+:data:`SPACE_TYPE_IDS` or :data:`OPAQUE_FORMATS`; to change how the actions of one environment
+are sent, give it :class:`ServiceMessageConverters`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+from gymnasium import spaces as gym_spaces
+
+from compiler_gym.service.proto import ActionSpace, Event, ObservationSpace, Opaque, Space
+from compiler_gym.service.proto.action_converters import event_encoder
+from compiler_gym.service.proto.conversion_error import ConversionError
+from compiler_gym.service.proto.event_converters import (
+    EVENT_TYPE_IDS,
+    event_to_value,
+    event_to_value_by_kind,
+    value_to_event,
+)
+from compiler_gym.service.proto.opaque_converters import OPAQUE_FORMATS, opaque_to_value
+from compiler_gym.service.proto.space_converters import (
+    SPACE_TYPE_IDS,
+    space_from_proto,
+    space_from_proto_by_kind,
+)
+
+__all__ = [
+    "EVENT_TYPE_IDS",
+    "OPAQUE_FORMATS",
+    "SPACE_TYPE_IDS",
+    "ConversionError",
+    "ServiceMessageConverters",
+    "event_encoder",
+    "event_to_value",
+    "event_to_value_by_kind",
+    "message_to_python",
+    "opaque_to_value",
+    "space_from_proto",
+    "space_from_proto_by_kind",
+    "value_to_event",
+]
+
+
+def message_to_python(message: Message) -> Any:
+    """Returns the value of an event, or the space that a message describes.
+
+    Args:
+        message: An Event, Opaque, Space, ActionSpace or ObservationSpace.
+
+    Raises:
+        ConversionError: There is nothing in Python for the message.
+        ValueError: The message is malformed.
+    """
+    if isinstance(message, Event):
+        return event_to_value(message)
+    if isinstance(message, (ActionSpace, ObservationSpace)):
+        return space_from_proto(message.space, message.name)
+    if isinstance(message, Space):
+        return space_from_proto(message)
+    if isinstance(message, Opaque):
+        return opaque_to_value(message)
+    raise ConversionError(f"There is no Python value for a message of {type(message).__name__!r}")
+
+
+@dataclass(frozen=True)
+class ServiceMessageConverters:
+    """How an environment understands the action spaces of its service, and sends actions.
+
+    Attributes:
+        action_space_converter: Makes the space that users see of a service's description.
+        action_converter: Makes an event of an action. None makes the kind of event that belongs
+            to the space that ``action_space_converter`` returned.
+    """
+
+    action_space_converter: Callable[[ActionSpace], gym_spaces.Space] = message_to_python
+    action_converter: Callable[[Any], Event] | None = None
+
+    def encoder_for(self, space: gym_spaces.Space) -> Callable[[Any], Event]:
+        """Returns the function that makes events of the actions of a space.
+
+        Raises:
+            ConversionError: There is no kind of event for the space, nor an action_converter.
+        """
+        return self.action_converter or event_encoder(space)

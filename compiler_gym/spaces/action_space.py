@@ -1,0 +1,107 @@
+"""A space of actions."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Space
+
+
+class ActionSpace(Space):
+    """A space whose values can also be written as text.
+
+    Stands in for another space, whose attributes and methods it has, and spells lists of actions
+    as that space does or, if it does not, separated by commas.
+
+    Attributes:
+        wrapped: The other space.
+    """
+
+    def __init__(self, space: Space):
+        self.wrapped = space
+
+    def __getattr__(self, name: str) -> Any:
+        # Only called for names that are not found here. Copying and unpickling ask for names
+        # before "wrapped" is there.
+        if name == "wrapped":
+            raise AttributeError(name)
+        return getattr(self.wrapped, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.wrapped[key]
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of values."""
+        return self.wrapped.shape
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """Whether gymnasium can flatten the space into a box."""
+        return self.wrapped.is_np_flattenable
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The random number generator that samples are drawn with."""
+        return self.wrapped.np_random
+
+    def seed(self, seed: Any = None) -> Any:
+        """Seeds the generator of samples."""
+        return self.wrapped.seed(seed)
+
+    def sample(self, mask: Any = None, **kwargs: Any) -> Any:
+        """Draws an action."""
+        return self.wrapped.sample(mask, **kwargs)
+
+    def contains(self, x: Any) -> bool:
+        """Says whether a value is an action."""
+        return self.wrapped.contains(x)
+
+    def to_jsonable(self, sample_n: Iterable[Any]) -> Any:
+        """Returns actions in a form that JSON has."""
+        return self.wrapped.to_jsonable(sample_n)
+
+    def from_jsonable(self, sample_n: Any) -> list[Any]:
+        """Undoes :meth:`to_jsonable`."""
+        return self.wrapped.from_jsonable(sample_n)
+
+    def to_string(self, actions: Iterable[Any]) -> str:
+        """Returns the text that stands for a list of actions."""
+        if hasattr(self.wrapped, "to_string"):
+            return self.wrapped.to_string(actions)
+        return ",".join(str(action) for action in actions)
+
+    def from_string(self, text: str) -> list[Any]:
+        """Returns the list of actions that a text stands for: undoes :meth:`to_string`.
+
+        Raises:
+            ValueError: A part of the text is not an action.
+            NotImplementedError: Actions are not numbers, and the space does not spell them.
+        """
+        if hasattr(self.wrapped, "from_string"):
+            return self.wrapped.from_string(text)
+        if self.shape != ():
+            raise NotImplementedError(
+                f"Actions of {self.wrapped} cannot be read from text; give its class the methods "
+                "to_string() and from_string()"
+            )
+        return [self._number(part) for part in text.split(",") if part.strip()]
+
+    def _number(self, text: str) -> Any:
+        kind = self.dtype.kind
+        if kind == "b":
+            number = {"True": True, "False": False}.get(text.strip())
+        else:
+            try:
+                number = float(text) if kind == "f" else int(text)
+            except ValueError:
+                number = None
+        if number is None or not self.contains(number):
+            raise ValueError(f"{text.strip()!r} is not an action of {self.wrapped}")
+        return number
+
+    def __eq__(self, other: object) -> bool:
+        return self.wrapped == (other.wrapped if isinstance(other, ActionSpace) else other)
+
+    def __repr__(self) -> str:
+        return f"ActionSpace({self.wrapped!r})"

@@ -1,0 +1,34 @@
+"""A finite number of choices."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+
+class Discrete(spaces.Discrete):
+    """The integers 0 to ``n`` - 1.
+
+    Attributes:
+        n: The number of choices.
+        name: The name of the space.
+    """
+
+    def __init__(
+        self, n: int, name: str | None = None, seed: int | np.random.Generator | None = None
+    ):
+        """Makes a space. Raises ValueError if ``n`` is not positive."""
+        if n <= 0:
+            raise ValueError(f"Space {name!r} needs a positive number of choices, but has {n}")
+        super().__init__(n, seed=seed)
+        self.name = name
+
+    def contains(self, x: Any) -> bool:
+        """Says whether a value is an integer of the range; truth values are not integers."""
+        return not isinstance(x, (bool, np.bool_)) and super().contains(x)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Discrete) and self.name == other.name and super().__eq__(other)
+
+    def __repr__(self) -> str:
+        return f"Discrete(n={self.n}, name={self.name!r})"

@@ -1,0 +1,91 @@
+"""A finite number of choices with names."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from compiler_gym.spaces.discrete import Discrete
+from compiler_gym.util.nearest_names import did_you_mean
+
+
+class UnknownNameError(KeyError, ValueError):
+    """A name, or a part of a text, does not stand for a value of the space."""
+
+    __str__ = Exception.__str__  # That of KeyError is the repr of the text.
+
+
+def unknown_name(name: str, space_name: str | None, known: Iterable[str]) -> UnknownNameError:
+    """Returns the error for a name that is not in a space, with names that look like it."""
+    return UnknownNameError(
+        f"{name!r} is not in the space {space_name!r}.{did_you_mean(name, known)}"
+    )
+
+
+class NamedDiscrete(Discrete):
+    """The integers 0 to n - 1, each with a name.
+
+    ``space["name"]`` is the number of a name.
+
+    Attributes:
+        names: The names, in the order of their numbers. If a name occurs more than once, it
+            stands for the first of them.
+        name: The name of the space.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[str],
+        name: str | None = None,
+        seed: int | np.random.Generator | None = None,
+    ):
+        """Makes a space of names. Raises ValueError if there are none."""
+        self.names = [str(item) for item in items]
+        if not self.names:
+            raise ValueError(f"Space {name!r} needs at least one name")
+        super().__init__(len(self.names), name=name, seed=seed)
+        self._indices = {item: i for i, item in reversed(list(enumerate(self.names)))}
+
+    def __getitem__(self, name: str) -> int:
+        """Returns the number of a name.
+
+        Raises:
+            UnknownNameError: There is no such name.
+        """
+        try:
+            return self._indices[name]
+        except KeyError:
+            raise unknown_name(name, self.name, self.names) from None
+
+    def to_string(self, values: int | Iterable[int]) -> str:
+        """Returns the names of one value or several, joined by blanks.
+
+        Raises:
+            IndexError: A value is not in the space.
+        """
+        return " ".join(self._strings_of(self.names, values))
+
+    def from_string(self, text: str) -> list[int]:
+        """Returns the values of names that are separated by blanks: undoes :meth:`to_string`.
+
+        Raises:
+            UnknownNameError: A name is not in the space.
+        """
+        return [self[name] for name in text.split()]
+
+    def _strings_of(self, strings: list[str], values: int | Iterable[int]) -> list[str]:
+        """Looks up one string for each value; negative values do not count from the end."""
+        values = [values] if isinstance(values, (int, np.integer)) else list(values)
+        for value in values:
+            if not 0 <= value < len(strings):
+                raise IndexError(
+                    f"{value} is not in the range [0, {len(strings)}) of {self.name!r}"
+                )
+        return [strings[value] for value in values]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, NamedDiscrete) and self.names == other.names and super().__eq__(other)
+        )
+
+    def __repr__(self) -> str:
+        return f"NamedDiscrete({self.names}, name={self.name!r})"

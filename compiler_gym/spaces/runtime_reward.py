@@ -1,0 +1,83 @@
+"""The time that a program takes, as a reward."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler_gym.errors import BenchmarkInitError, ServiceError
+from compiler_gym.spaces.reward import Reward
+
+
+class RuntimeReward(Reward):
+    """By how many seconds a step makes the program faster.
+
+    Each observation ``Runtime`` holds several measurements, of which an estimator makes one
+    number. The time before the first step is measured once, and again when the benchmark
+    changes.
+
+    Attributes:
+        runtime_count: How many measurements an observation holds.
+        warmup_count: How many runs go unmeasured before them.
+        estimator: Makes one number of the measurements, e.g. ``numpy.median``.
+    """
+
+    def __init__(
+        self,
+        runtime_count: int,
+        warmup_count: int,
+        estimator: Callable[[Sequence[float]], float] = np.median,
+        default_value: float = 0,
+    ):
+        super().__init__(
+            name="runtime",
+            observation_spaces=["Runtime"],
+            default_value=default_value,
+            default_negates_returns=True,
+            deterministic=False,
+            platform_dependent=True,
+        )
+        self.runtime_count = runtime_count
+        self.warmup_count = warmup_count
+        self.estimator = estimator
+        self.starting_runtime: float | None = None
+        self.previous_runtime: float | None = None
+        self._benchmark: Any = None
+
+    def reset(self, benchmark: Any, observation_view: Any) -> None:
+        """Measures the program before the first step.
+
+        Raises:
+            BenchmarkInitError: The benchmark is not runnable.
+            ServiceError: An observation does not hold as many measurements as were asked for.
+        """
+        if self.starting_runtime is None or self._benchmark != benchmark:
+            # First forget the former benchmark, in case that this one cannot be measured.
+            self.starting_runtime = None
+            if not observation_view["IsRunnable"]:
+                raise BenchmarkInitError(
+                    f"Benchmark {benchmark} is not runnable, so it has no runtime to reward. "
+                    "Choose a benchmark with a build and a run command"
+                )
+            self.starting_runtime = self._estimate(observation_view["Runtime"])
+            self._benchmark = benchmark
+        self.previous_runtime = self.starting_runtime
+
+    def update(self, actions: list[Any], observations: list[Any], observation_view: Any) -> float:
+        """Returns the runtime before the step minus that after it, in seconds.
+
+        Raises:
+            ServiceError: The observation does not hold as many measurements as were asked for.
+        """
+        runtime = self._estimate(observations[0])
+        reward = self.previous_runtime - runtime
+        self.previous_runtime = runtime
+        return reward
+
+    def _estimate(self, runtimes: Sequence[float]) -> float:
+        if len(runtimes) != self.runtime_count:
+            raise ServiceError(
+                f"Expected {self.runtime_count} runtimes but the service observed "
+                f"{len(runtimes)}; set env.runtime_observation_count to match the reward"
+            )
+        return float(self.estimator(runtimes))

@@ -1,0 +1,72 @@
+"""Sequences whose elements are values of a space."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Space
+
+from compiler_gym.spaces.size_range import (
+    SizeRange,
+    checked_size_range,
+    is_within,
+    sample_size,
+    seed_with_children,
+)
+
+
+class SpaceSequence(Space):
+    """Lists of a variable number of values of a space.
+
+    Attributes:
+        name: The name of the space.
+        space: The space of each element.
+        size_range: The least and the greatest number of elements; None for no greatest.
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        space: Space,
+        size_range: SizeRange = (0, None),
+        seed: int | np.random.Generator | None = None,
+    ):
+        """Makes a space. Raises ValueError if there is no length in ``size_range``."""
+        self.space = space
+        self.size_range = checked_size_range(name, size_range)
+        super().__init__(seed=seed)
+        self.name = name
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """Whether gymnasium can flatten the space into a box: the length varies, so no."""
+        return False
+
+    def seed(self, seed: int | None = None) -> int:
+        """Seeds the length and the elements."""
+        return seed_with_children(self, super().seed, [self.space], seed)
+
+    def contains(self, x: Any) -> bool:
+        """Says whether a value is a list or tuple of a length in range, of values of the space."""
+        return (
+            isinstance(x, (list, tuple))
+            and is_within(len(x), self.size_range)
+            and all(self.space.contains(element) for element in x)
+        )
+
+    def sample(self, mask: None = None, probability: None = None) -> list[Any]:
+        """Draws a list; its length is at most 16 more than the least."""
+        size = sample_size(self.np_random, self.size_range)
+        return [self.space.sample() for _ in range(size)]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SpaceSequence)
+            and self.name == other.name
+            and self.space == other.space
+            and self.size_range == other.size_range
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"SpaceSequence(name={self.name!r}, space={self.space!r}, size_range={self.size_range})"
+        )

@@ -1,0 +1,56 @@
+// Shorthands for functions that return grpc::Status.
+#pragma once
+
+#include <glog/logging.h>
+#include <grpcpp/grpcpp.h>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace compiler_gym::util {
+
+// Calls `function`, which returns a grpc::Status. Exceptions become a status: std::bad_alloc
+// RESOURCE_EXHAUSTED, others INTERNAL. `where` says in its text what was being done.
+template <typename Function>
+[[nodiscard]] grpc::Status callWithoutExceptions(const std::string& where, Function&& function) {
+  try {
+    return std::forward<Function>(function)();
+  } catch (const std::bad_alloc&) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "Out of memory in " + where);
+  } catch (const std::exception& error) {
+    return grpc::Status(grpc::StatusCode::INTERNAL, "Exception in " + where + ": " + error.what());
+  } catch (...) {
+    return grpc::Status(grpc::StatusCode::INTERNAL, "Exception of unknown type in " + where);
+  }
+}
+
+// The place of a macro's use, for error texts.
+inline std::string sourceLocation(const char* file, int line, const char* function) {
+  return std::string(function) + " (" + file + ":" + std::to_string(line) + ")";
+}
+
+// Ends the process with a log message unless `status` is OK. Use ASSERT_OK().
+inline void assertOk(const grpc::Status& status, const char* expression, const char* file,
+                     int line) {
+  if (status.ok()) return;
+  google::LogMessageFatal(file, line).stream()
+      << "Status of " << expression << " is " << status.error_code() << ": "
+      << status.error_message();
+}
+
+}  // namespace compiler_gym::util
+
+// Evaluates a grpc::Status and returns it from the enclosing function unless it is OK. An exception
+// thrown by the expression becomes a status, too.
+#define RETURN_IF_ERROR(expr)                                                               \
+  do {                                                                                      \
+    const ::grpc::Status returnIfErrorStatus = ::compiler_gym::util::callWithoutExceptions( \
+        ::compiler_gym::util::sourceLocation(__FILE__, __LINE__, __func__),                 \
+        [&]() -> ::grpc::Status { return (expr); });                                        \
+    if (!returnIfErrorStatus.ok()) return returnIfErrorStatus;                              \
+  } while (false)
+
+// Evaluates a grpc::Status and ends the process with a log message unless it is OK.
+#define ASSERT_OK(expr) ::compiler_gym::util::assertOk((expr), #expr, __FILE__, __LINE__)

@@ -1,0 +1,53 @@
+// Child processes of a program with many threads.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <boost/filesystem.hpp>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace compiler_gym::util {
+
+// What to run, and how.
+struct ProcessOptions {
+  // The absolute path of the program, and its arguments.
+  std::vector<std::string> arguments;
+  // Set in addition to the environment of this process.
+  std::map<std::string, std::string> environment;
+  // Empty: that of this process.
+  boost::filesystem::path workingDirectory;
+  std::chrono::nanoseconds timeout;
+  // Keep what the process writes to its standard output, rather than discard it.
+  bool captureOutput = false;
+  // A process that writes more than this to its captured standard output is killed.
+  size_t maxOutputBytes = 0;
+  // How much of the end of its standard error to keep.
+  size_t errorTailBytes = 4096;
+};
+
+// How a process ended.
+struct ProcessResult {
+  enum class End { kExited, kSignalled, kTimedOut, kTooMuchOutput };
+  End end = End::kExited;
+  // The exit code, or the number of the signal.
+  int code = 0;
+  std::string output;
+  std::string errorTail;
+  // From the start of the program to its end. It includes what this process needs to notice the
+  // end, some tens of microseconds on an idle machine.
+  std::chrono::nanoseconds wallTime{0};
+};
+
+// Runs a process to its end, or kills it. It reads nothing on its standard input and has no open
+// file of this process. It leads its own process group, which is killed when it has ended, exceeds
+// its time, or writes too much: nothing it started stays behind, except what left the group.
+//
+// The current directory, environment, signal handlers and other children of this process are not
+// touched, so any number of threads can call this. INTERNAL if the process cannot be started.
+[[nodiscard]] grpc::Status runProcess(const ProcessOptions& options, ProcessResult* result);
+
+}  // namespace compiler_gym::util

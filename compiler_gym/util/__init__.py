@@ -1,0 +1,1 @@
+"""Small helpers that more than one part of the package uses."""

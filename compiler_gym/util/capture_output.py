@@ -1,0 +1,39 @@
+"""Getting hold of what is printed."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+
+
+class CapturedOutput:
+    """What was printed so far.
+
+    Attributes:
+        stdout: What was printed to ``sys.stdout``.
+        stderr: What was printed to ``sys.stderr``.
+    """
+
+    def __init__(self) -> None:
+        self._stdout = io.StringIO()
+        self._stderr = io.StringIO()
+
+    @property
+    def stdout(self) -> str:
+        """What was printed to ``sys.stdout``."""
+        return self._stdout.getvalue()
+
+    @property
+    def stderr(self) -> str:
+        """What was printed to ``sys.stderr``."""
+        return self._stderr.getvalue()
+
+
+@contextmanager
+def capture_output() -> Iterator[CapturedOutput]:
+    """Collects what Python code prints in the block, instead of printing it.
+
+    What other processes, or libraries that are not written in Python, print is not collected.
+    """
+    output = CapturedOutput()
+    with redirect_stdout(output._stdout), redirect_stderr(output._stderr):
+        yield output

@@ -1,0 +1,107 @@
+"""Running other programs, and ending them with everything they started."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.util.shell_format import indent, join_cmd
+
+_MAX_ERROR_LINES = 25
+
+
+class CommandError(subprocess.CalledProcessError):
+    """A program exited with an error; the message holds the end of its error output."""
+
+    def __str__(self) -> str:
+        command = join_cmd(self.cmd)
+        if self.returncode < 0:
+            message = f"Command was killed by {_signal_name(-self.returncode)}: {command}"
+        else:
+            message = f"Command failed with exit code {self.returncode}: {command}"
+        text = self.stderr or b""
+        text = text.decode(errors="replace") if isinstance(text, bytes) else text
+        lines = text.rstrip().splitlines()[-_MAX_ERROR_LINES:]
+        return "\n".join([message, *(indent(line) for line in lines)])
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # Real-time signals have no names.
+        return f"signal {number}"
+
+
+@contextmanager
+def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen]:  # noqa: N802
+    """Runs a program until the end of the ``with`` block at the latest.
+
+    The program runs in a process group of its own. However the block ends (an exception, a
+    timeout, Ctrl-C), the whole group is killed, so that nothing the program has started stays.
+
+    Args:
+        cmd: The program and its arguments; there is no shell between.
+        **kwargs: As of ``subprocess.Popen``.
+    """
+    process = subprocess.Popen([str(word) for word in cmd], **{**kwargs, "start_new_session": True})
+    with process:
+        try:
+            yield process
+        finally:
+            kill_process_group(process)
+
+
+def kill_process_group(process: subprocess.Popen) -> None:
+    """Kills a program that leads a process group, and everything in that group."""
+    # The group outlives its leader as long as anything is left in it.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def run_command(
+    cmd: Sequence[str | Path],
+    timeout: float | None = None,
+    *,
+    cwd: str | Path | None = None,
+    env: dict[str, str] | None = None,
+    stdin: str | bytes | None = None,
+    text: bool = True,
+    check: bool = True,
+) -> subprocess.CompletedProcess:
+    """Runs a program to its end, and kills all it has started.
+
+    Args:
+        cmd: The program and its arguments; there is no shell between.
+        timeout: The greatest number of seconds to wait; None for any.
+        cwd: The working directory.
+        env: The environment variables, instead of those of this process.
+        stdin: What the program reads, a ``str`` if ``text``, else ``bytes``; nothing by default.
+        text: Whether input and output are text (UTF-8) rather than bytes.
+        check: Whether an exit code other than 0 is an error.
+
+    Returns:
+        The exit code and what was written to the standard output and error streams.
+
+    Raises:
+        FileNotFoundError: There is no such program or working directory.
+        subprocess.TimeoutExpired: The program did not end in time.
+        CommandError: The program failed; a ``subprocess.CalledProcessError``.
+    """
+    encoding = {"encoding": "utf-8", "errors": "replace"} if text else {}
+    with Popen(
+        cmd,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **encoding,
+    ) as process:
+        stdout, stderr = process.communicate(stdin, timeout=timeout)
+    if check and process.returncode:
+        raise CommandError(process.returncode, process.args, stdout, stderr)
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)

@@ -1,0 +1,37 @@
+"""How much the package and its services say about what they do."""
+
+import logging
+import os
+
+_VARIABLE = "COMPILER_GYM_DEBUG"
+_LOGGING_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+def get_debug_level() -> int:
+    """Returns the debug level: 0 errors, 1 warnings, 2 information, 3 and more debugging.
+
+    It is read from the environment variable ``COMPILER_GYM_DEBUG``; services are started with
+    one less as their verbosity.
+
+    Raises:
+        ValueError: The variable is not a number.
+    """
+    text = os.environ.get(_VARIABLE) or "0"
+    try:
+        return max(0, int(text))
+    except ValueError:
+        raise ValueError(
+            f"The environment variable {_VARIABLE} is to be a number from 0 (errors only) to 4 "
+            f"(everything), but is {text!r}"
+        ) from None
+
+
+def get_logging_level() -> int:
+    """Returns the level of Python's ``logging`` that corresponds to the debug level."""
+    return _LOGGING_LEVELS[min(get_debug_level(), len(_LOGGING_LEVELS) - 1)]
+
+
+def set_debug_level(level: int) -> None:
+    """Sets the debug level of this process, and of services started from now on."""
+    os.environ[_VARIABLE] = str(max(0, int(level)))
+    logging.getLogger("compiler_gym").setLevel(get_logging_level())

@@ -1,0 +1,59 @@
+"""Files and file systems."""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+_MOUNTS = Path("/proc/self/mounts")
+_MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
+
+
+@contextmanager
+def atomic_file_write(path: Path, fileobj: bool = False, mode: str = "wb") -> Iterator[Any]:
+    """Writes a file so that nobody ever sees a part of it.
+
+    The block writes to a new file beside, which takes the place of ``path`` at the end of the
+    block, or is removed if the block raises an exception.
+
+    Args:
+        path: The file to write. Its directory must exist.
+        fileobj: Yield an open file rather than the path of the new file.
+        mode: How to open it.
+
+    Yields:
+        The path of the new file, which is empty, or the file opened for writing.
+    """
+    path = Path(path)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        if fileobj:
+            with os.fdopen(descriptor, mode) as file:
+                yield file
+        else:
+            os.close(descriptor)
+            yield temporary
+        temporary.replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+
+
+def is_in_memory(path: Path) -> bool:
+    """Says whether a file or directory, which need not exist, is in a memory file system."""
+    target = Path(os.path.realpath(path))
+    kinds = {}
+    with suppress(OSError):
+        for line in _MOUNTS.read_text().splitlines():
+            _, mount_point, kind, *_ = line.split(" ")
+            # Blanks and the like are written as octal numbers there.
+            kinds[re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), mount_point)] = kind
+    for directory in (target, *target.parents):
+        if str(directory) in kinds:
+            return kinds[str(directory)] in _MEMORY_FILE_SYSTEMS
+    return False

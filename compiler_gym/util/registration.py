@@ -1,0 +1,216 @@
+"""Environments by id.
+
+Environments are registered here, and with ``gymnasium`` and ``gym`` as soon as the program has
+imported these. Neither is imported on their account: the one takes time that is not always
+needed, the other prints a notice, and not everybody has it.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from compiler_gym.util.nearest_names import did_you_mean
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
+
+#: The ids of all registered environments, in the order of their registration.
+COMPILER_GYM_ENVS: list[str] = []
+
+_ADAPTER = "compiler_gym.envs.gymnasium_adapter:GymnasiumEnv"
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """What there is to know about a registered environment.
+
+    Attributes:
+        id: Its name, e.g. ``"llvm-ic-v0"``.
+        entry_point: What to call to make it: a function or class, or ``"module:name"`` of one.
+        kwargs: The arguments to call it with.
+        reward_threshold: The sum of rewards that counts as success; for information.
+        nondeterministic: Whether the same actions may give different results.
+        order_enforce: Whether gym and gymnasium insist on ``reset()`` before ``step()``.
+        max_episode_steps: Always None: episodes are not limited unless by a wrapper.
+    """
+
+    id: str
+    entry_point: str | Callable[..., "CompilerEnv"]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    reward_threshold: float | None = None
+    nondeterministic: bool = False
+    order_enforce: bool = False
+    max_episode_steps: None = None
+
+    def make(self, **kwargs: Any) -> "CompilerEnv":
+        """Makes the environment, as :func:`make` does."""
+        env = _load(self.entry_point)(**{**self.kwargs, **kwargs})
+        env.unwrapped.spec = self
+        return env
+
+
+_specs: dict[str, EnvSpec] = {}
+
+
+def register(
+    id: str,
+    entry_point: str | Callable[..., "CompilerEnv"],
+    kwargs: dict[str, Any] | None = None,
+    order_enforce: bool = False,
+    reward_threshold: float | None = None,
+    nondeterministic: bool = False,
+) -> None:
+    """Makes an environment available by an id.
+
+    ``compiler_gym.make(id)`` and ``gym.make(id)`` then make the environment with the classic
+    interface, ``gymnasium.make(id)`` one with the interface of gymnasium. An id that is taken is
+    given to the new environment.
+
+    Args:
+        id: The id, in gym's form ``name-v0``.
+        entry_point: What to call to make the environment, a class or function, or
+            ``"module:name"`` of one, which is then imported only when needed.
+        kwargs: Arguments to call it with; those of ``make()`` override them.
+        order_enforce: Whether gym and gymnasium shall insist on ``reset()`` before ``step()``.
+            Their wrapper for it hides the extended interface, which insists by itself.
+        reward_threshold: The sum of rewards that counts as success.
+        nondeterministic: Whether the same actions may give different results.
+    """
+    spec = EnvSpec(
+        id, entry_point, dict(kwargs or {}), reward_threshold, nondeterministic, order_enforce
+    )
+    if id not in _specs:
+        COMPILER_GYM_ENVS.append(id)
+    _specs[id] = spec
+    for library in _LIBRARIES:
+        library.register_if_imported(spec)
+
+
+def make(id: str, **kwargs: Any) -> "CompilerEnv":
+    """Makes a registered environment.
+
+    Args:
+        id: One of ``COMPILER_GYM_ENVS``.
+        **kwargs: Arguments of the environment, e.g. ``benchmark``, ``observation_space`` and
+            ``reward_space``.
+
+    Returns:
+        The environment, with the classic interface: ``step()`` returns a tuple of four.
+
+    Raises:
+        LookupError: If there is no environment of that id.
+        Exception: As of the environment's constructor.
+    """
+    spec = _specs.get(id)
+    if spec is None:
+        raise LookupError(
+            f"There is no environment {id!r}.{did_you_mean(id, COMPILER_GYM_ENVS)} "
+            f"There are: {', '.join(COMPILER_GYM_ENVS) or 'none'}"
+        )
+    return spec.make(**kwargs)
+
+
+def _load(entry_point: str | Callable[..., Any]) -> Callable[..., Any]:
+    if not isinstance(entry_point, str):
+        return entry_point
+    module, _, name = entry_point.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+class _Library:
+    """A library that has a registry of environments, and may not have been imported yet.
+
+    Args:
+        module_name: The module with the registry.
+        arguments_of: Given an environment, returns arguments of that module's ``register()``
+            other than the id.
+    """
+
+    def __init__(self, module_name: str, arguments_of: Callable[[EnvSpec], dict[str, Any]]):
+        self.module_name = module_name
+        self._arguments_of = arguments_of
+
+    def register_if_imported(self, spec: EnvSpec) -> None:
+        """Registers an environment, unless that has to wait for the import of the library."""
+        module = sys.modules.get(self.module_name)
+        # Until it is executed to the end, a module is there but not complete.
+        if hasattr(module, "register"):
+            self._register(module, spec)
+
+    def on_import(self, module: ModuleType) -> None:
+        """Registers all environments."""
+        for spec in _specs.values():
+            self._register(module, spec)
+
+    def _register(self, module: ModuleType, spec: EnvSpec) -> None:
+        try:
+            # Replaced without the warning that the library would give.
+            getattr(module, "registry", {}).pop(spec.id, None)
+            module.register(
+                id=spec.id,
+                order_enforce=spec.order_enforce,
+                disable_env_checker=True,
+                reward_threshold=spec.reward_threshold,
+                nondeterministic=spec.nondeterministic,
+                **self._arguments_of(spec),
+            )
+        except Exception as error:
+            # Whatever version of the library this is, importing it must not fail.
+            warnings.warn(
+                f"Cannot register {spec.id} with {self.module_name.partition('.')[0]}: {error}. "
+                "Use compiler_gym.make()",
+                stacklevel=2,
+            )
+
+
+def _classic_arguments(spec: EnvSpec) -> dict[str, Any]:
+    return {"entry_point": spec.entry_point, "kwargs": spec.kwargs}
+
+
+def _adapter_arguments(spec: EnvSpec) -> dict[str, Any]:
+    return {"entry_point": _ADAPTER, "kwargs": {"env": spec.id}}
+
+
+_LIBRARIES = (
+    _Library("gym.envs.registration", _classic_arguments),
+    _Library("gymnasium.envs.registration", _adapter_arguments),
+)
+
+
+class _ImportHook(importlib.abc.MetaPathFinder):
+    """Notices the import of the libraries; leaves finding them to the other finders."""
+
+    def __init__(self, libraries: Iterable[_Library]):
+        self._libraries = {library.module_name: library for library in libraries}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        library = self._libraries.get(fullname)
+        if library is None:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if spec is not None:
+                self._extend_loader(spec, library)
+                return spec
+        return None
+
+    @staticmethod
+    def _extend_loader(spec: importlib.machinery.ModuleSpec, library: _Library) -> None:
+        execute = spec.loader.exec_module
+
+        def execute_and_register(module: ModuleType) -> None:
+            execute(module)
+            library.on_import(module)
+
+        spec.loader.exec_module = execute_and_register
+
+
+sys.meta_path.insert(0, _ImportHook(_LIBRARIES))

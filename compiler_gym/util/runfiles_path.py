@@ -1,0 +1,151 @@
+"""Where files are: those of the package, and those it keeps for its user."""
+
+import getpass
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+def user_name() -> str:
+    """Returns the name of the user, or the number of one without a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # No such entry in the password database.
+        return str(os.getuid())
+
+
+def runfiles_path(relpath: str | Path = "") -> Path:
+    """Returns the path of a file that comes with the package.
+
+    Args:
+        relpath: The path relative to the root of the source tree, for example
+            ``"compiler_gym/envs/llvm/datasets"``. Works alike in a source tree, under Bazel and
+            when installed; the environment variable ``COMPILER_GYM_RUNFILES`` names another root.
+    """
+    root = os.environ.get("COMPILER_GYM_RUNFILES")
+    # Not resolved: under Bazel, this file is a link to one outside of the tree of runfiles.
+    return (Path(root) if root else Path(__file__).absolute().parents[2]) / relpath
+
+
+def site_data_path(relpath: str | Path = "") -> Path:
+    """Returns a path below the directory of datasets.
+
+    That is ``COMPILER_GYM_SITE_DATA``, else ``~/.local/share/compiler_gym``, else (without
+    ``HOME``) ``compiler_gym_<user>/site_data`` in the directory of temporary files. It is made,
+    open to nobody else, if it does not exist.
+
+    Raises:
+        OSError: It cannot be made, or is a temporary directory that belongs to somebody else.
+    """
+    root = _user_directory("COMPILER_GYM_SITE_DATA", ".local/share/compiler_gym", "site_data")
+    return root / relpath
+
+
+def cache_path(relpath: str | Path = "") -> Path:
+    """Returns a path below the directory of what can be made or downloaded anew.
+
+    That is ``COMPILER_GYM_CACHE``, else ``~/.local/cache/compiler_gym``, else (without ``HOME``)
+    ``compiler_gym_<user>/cache`` in the directory of temporary files. It is made, open to nobody
+    else, if it does not exist.
+
+    Raises:
+        OSError: It cannot be made, or is a temporary directory that belongs to somebody else.
+    """
+    return _user_directory("COMPILER_GYM_CACHE", ".local/cache/compiler_gym", "cache") / relpath
+
+
+def transient_cache_path(relpath: str | Path = "") -> Path:
+    """Returns a path below the directory of what may be lost at the next start of the machine.
+
+    That is ``COMPILER_GYM_TRANSIENT_CACHE``, else ``/dev/shm/compiler_gym_<user>``, which is in
+    memory and fast but may not allow executables, else the directory of :func:`cache_path`. It
+    is made, open to nobody else, if it does not exist.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    configured = os.environ.get("COMPILER_GYM_TRANSIENT_CACHE")
+    if configured:
+        return _private_directory(Path(configured), "COMPILER_GYM_TRANSIENT_CACHE") / relpath
+    if os.access(_SHARED_MEMORY, os.W_OK):
+        try:
+            return _owned_directory(_SHARED_MEMORY / f"compiler_gym_{user_name()}") / relpath
+        except OSError:
+            pass  # Somebody else took the name, or shared memory is used up.
+    return cache_path(relpath)
+
+
+def create_user_logs_dir(name: str, base: Path | None = None) -> Path:
+    """Makes a new directory for the logs of one experiment.
+
+    Args:
+        name: The kind of experiment, e.g. ``"random_search"``.
+        base: The directory of all logs: ``COMPILER_GYM_LOGS``, else ``~/logs/compiler_gym`` (or,
+            without ``HOME``, ``compiler_gym_<user>/logs`` in that of temporary files).
+
+    Returns:
+        ``<base>/<name>/<date and time>``. The link ``latest`` beside it points to it.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    root = base or _user_directory("COMPILER_GYM_LOGS", "logs/compiler_gym", "logs")
+    parent = root / name
+    parent.mkdir(parents=True, exist_ok=True)
+    path = _new_directory(parent, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+    # Made aside and renamed, so that there is a link at any time.
+    link = path.with_name(f".latest-{path.name}")
+    link.symlink_to(path.name)
+    link.replace(parent / "latest")
+    return path
+
+
+def _new_directory(parent: Path, name: str) -> Path:
+    """Makes a directory, with a number appended to its name if there is one of that name."""
+    number = 1
+    path = parent / name
+    while True:
+        try:
+            path.mkdir(mode=0o700)
+            return path
+        except FileExistsError:
+            number += 1
+            path = parent / f"{name}-{number}"
+
+
+def _user_directory(variable: str, path_in_home: str, path_in_temp: str) -> Path:
+    """Returns the directory that a variable names, or else a default one, after making it."""
+    configured = os.environ.get(variable)
+    if configured:
+        return _private_directory(Path(configured), variable)
+    if os.environ.get("HOME"):
+        return _private_directory(Path(os.environ["HOME"]) / path_in_home, variable)
+    temp = _owned_directory(Path(tempfile.gettempdir()) / f"compiler_gym_{user_name()}")
+    return _private_directory(temp / path_in_temp, variable)
+
+
+def _private_directory(path: Path, variable: str) -> Path:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"{error.strerror}. Set the environment variable {variable} to a directory that "
+            f"you can write to, instead of",
+            str(path),
+        ) from error
+    return path
+
+
+def _owned_directory(path: Path) -> Path:
+    """Makes a directory where anybody can; refuses one that somebody else has put there."""
+    path.mkdir(mode=0o700, exist_ok=True)
+    if path.is_symlink() or path.stat().st_uid != os.getuid():
+        raise PermissionError(
+            f"{path} belongs to somebody else. Set the environment variable HOME, or "
+            "COMPILER_GYM_SITE_DATA, COMPILER_GYM_CACHE and COMPILER_GYM_LOGS"
+        )
+    return path

@@ -1,0 +1,49 @@
+"""Where the programs of compiler services are."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from compiler_gym.errors import EnvironmentNotSupported
+
+_WORKSPACE = "compiler_gym"
+_PACKAGE_DIRECTORY = Path(__file__).absolute().parents[1]
+
+
+def find_service_binary(name: str, package: str = "llvm_service") -> Path:
+    """Finds the executable of a compiler service.
+
+    Looks, in order, in the installed package, among the runfiles of Bazel, and in what Bazel has
+    built in a source tree.
+
+    Args:
+        name: The file name of the executable, e.g. ``"compiler_gym-llvm-service"``.
+        package: The Bazel package that builds it, i.e. its directory in the source tree.
+
+    Returns:
+        The path of the executable.
+
+    Raises:
+        EnvironmentNotSupported: It is in none of these places.
+    """
+    candidates = list(_candidates(name, package))
+    for path in candidates:
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    # A service is the main target of its package.
+    target = f"//{package}" if package == "llvm_service" else f"//{package}:{name}"
+    places = ", ".join(str(path) for path in candidates)
+    raise EnvironmentNotSupported(
+        f"The compiler service {name} has not been built. Run `bazel build {target}` in the "
+        f"source tree of CompilerGym, or install a wheel that contains it. Looked for {places}"
+    )
+
+
+def _candidates(name: str, package: str) -> Iterator[Path]:
+    yield _PACKAGE_DIRECTORY / "_service" / name
+    for root in (os.environ.get("RUNFILES_DIR"), os.environ.get("TEST_SRCDIR")):
+        if root:
+            yield Path(root) / _WORKSPACE / package / name
+    yield Path(f"{sys.argv[0]}.runfiles") / _WORKSPACE / package / name
+    yield _PACKAGE_DIRECTORY.parent / "bazel-bin" / package / name

@@ -1,0 +1,35 @@
+"""Spelling of things for a terminal."""
+
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+_BOLD_BLUE = "\033[1m\033[34m"
+_PLAIN = "\033[0m"
+
+
+def emph(text: Any) -> str:
+    """Returns a text that a terminal shows emphasised (bold and blue)."""
+    return f"{_BOLD_BLUE}{text}{_PLAIN}"
+
+
+def plural(quantity: float, singular: str, plural_form: str = "") -> str:
+    """Returns a number with the right form of what it counts, e.g. ``"1,000 steps"``.
+
+    Args:
+        quantity: The number.
+        singular: The form for one.
+        plural_form: The form for any other number; with an "s" appended if not given.
+    """
+    word = singular if quantity == 1 else plural_form or f"{singular}s"
+    return f"{quantity:,} {word}"
+
+
+def indent(text: str, n: int = 4) -> str:
+    """Returns a text with blanks in front of each line."""
+    return "\n".join(" " * n + line for line in text.split("\n"))
+
+
+def join_cmd(cmd: Iterable[Any]) -> str:
+    """Returns a command as one would type it in a shell, quoted where needed."""
+    return shlex.join(str(word) for word in cmd)

@@ -1,0 +1,90 @@
+"""ActionSpace."""
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+
+from compiler_gym.spaces import ActionSpace, Box, Dict, Discrete, NamedDiscrete, Scalar
+
+
+@pytest.fixture
+def names():
+    return ActionSpace(NamedDiscrete(["a", "b", "c"], "names"))
+
+
+def test_stands_in_for_the_other(names):
+    assert isinstance(names, gymnasium.spaces.Space)
+    assert names.wrapped == NamedDiscrete(["a", "b", "c"], "names")
+    assert (names.n, names.name, names.names) == (3, "names", ["a", "b", "c"])
+    assert names["b"] == 1
+    assert names.shape == ()
+    assert names.dtype == np.int64
+    assert names.is_np_flattenable
+    assert names.np_random is names.wrapped.np_random
+    assert names.from_jsonable(names.to_jsonable([0, 1])) == [0, 1]
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        _ = names.no_such_attribute
+
+
+def test_contains(names):
+    assert names.contains(2)
+    assert 2 in names
+    assert not names.contains(3)
+    assert "a" not in names
+
+
+def test_sample(names):
+    names.seed(0)
+    samples = [names.sample() for _ in range(20)]
+    assert set(samples) == {0, 1, 2}
+    names.seed(0)
+    assert samples == [names.sample() for _ in range(20)]
+    assert names.sample(mask=np.array([0, 1, 0], np.int8)) == 1
+    assert Dict({"x": names}).sample()["x"] in names
+
+
+def test_spelling_of_the_space(names):
+    assert names.to_string([0, 2]) == "a c"
+    assert names.from_string("a c") == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("space", "actions", "text"),
+    [
+        (Discrete(5), [1, 4, 0], "1,4,0"),
+        (Discrete(5), [], ""),
+        (Scalar("s", -1, 1), [0.5, -1.0], "0.5,-1.0"),
+        (Scalar("s", dtype=bool), [True, False], "True,False"),
+    ],
+)
+def test_spelling_by_default(space, actions, text):
+    proxy = ActionSpace(space)
+    assert proxy.to_string(actions) == text
+    assert proxy.from_string(text) == actions
+    assert proxy.from_string(text.replace(",", ", ")) == actions
+
+
+@pytest.mark.parametrize(
+    ("space", "text"),
+    [(Discrete(5), "1,5"), (Discrete(5), "x"), (Scalar("s", dtype=bool), "1"), (Scalar(), "nan")],
+)
+def test_text_that_is_no_action(space, text):
+    with pytest.raises(ValueError, match="is not an action of"):
+        ActionSpace(space).from_string(text)
+
+
+def test_actions_that_are_not_numbers():
+    space = ActionSpace(Box(0, 1, "b", shape=(2,)))
+    with pytest.raises(NotImplementedError, match=r"to_string\(\) and from_string\(\)"):
+        space.from_string("1")
+
+
+def test_equality(names):
+    assert names == ActionSpace(NamedDiscrete(["a", "b", "c"], "names"))
+    assert names == NamedDiscrete(["a", "b", "c"], "names")
+    assert names != ActionSpace(NamedDiscrete(["a", "b", "c"], "x"))
+    assert names == copy.deepcopy(names) == pickle.loads(pickle.dumps(names))
+    assert repr(names) == "ActionSpace(NamedDiscrete(['a', 'b', 'c'], name='names'))"

@@ -1,0 +1,158 @@
+"""Reward, DefaultRewardFromObservation and RuntimeReward."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from compiler_gym.errors import BenchmarkInitError, ServiceError
+from compiler_gym.spaces import DefaultRewardFromObservation, Reward, RuntimeReward
+
+
+def test_defaults():
+    reward = Reward("r")
+    assert reward.name == "r"
+    assert reward.observation_spaces == []
+    assert reward.range == (-math.inf, math.inf)
+    assert (reward.min, reward.max) == reward.range
+    assert reward.default_value == 0
+    assert reward.default_negates_returns is False
+    assert reward.success_threshold is None
+    assert reward.deterministic is False
+    assert reward.platform_dependent is True
+
+
+def test_attributes():
+    reward = Reward(
+        name="r",
+        observation_spaces=("a", "b"),
+        default_value=-1,
+        min=-5,
+        max=1,
+        default_negates_returns=True,
+        success_threshold=1,
+        deterministic=True,
+        platform_dependent=False,
+    )
+    assert reward.observation_spaces == ["a", "b"]
+    assert reward.range == (-5, 1)
+    assert reward.success_threshold == 1
+    assert reward.deterministic is True
+    assert reward.platform_dependent is False
+    assert 0.5 in reward
+    assert 1.5 not in reward
+    assert repr(reward) == "Reward(name='r', min=-5.0, max=1.0)"
+
+
+@pytest.mark.parametrize(
+    ("negates", "episode_reward", "expected"),
+    [(False, 10, -1), (False, None, -1), (True, 10, -11), (True, None, -1), (True, -2.5, 1.5)],
+)
+def test_reward_on_error(negates, episode_reward, expected):
+    reward = Reward("r", default_value=-1, default_negates_returns=negates)
+    assert reward.reward_on_error(episode_reward) == expected
+
+
+def test_update_must_be_overridden():
+    class Mine(Reward):
+        pass
+
+    Mine("r").reset("benchmark://x", {})
+    with pytest.raises(NotImplementedError, match=r"override update\(\) in Mine"):
+        Mine("r").update([0], [], {})
+
+
+def test_equality_and_hash():
+    reward = Reward("r", ["a"])
+    assert reward == "r"
+    assert reward != "s"
+    assert reward == Reward("r", ["a"])
+    assert reward == copy.deepcopy(reward) == pickle.loads(pickle.dumps(reward))
+    assert reward != Reward("r", ["b"])
+    assert reward != Reward("r", ["a"], min=0)
+    assert reward != DefaultRewardFromObservation("r")
+    assert {reward: 1}["r"] == 1
+    assert len({reward, Reward("r", ["a"]), "r"}) == 1
+
+
+def test_default_reward_from_observation():
+    reward = DefaultRewardFromObservation("size")
+    assert reward == "size"
+    assert reward.observation_spaces == ["size"]
+    assert reward.reward_on_error(7) == -7
+    reward.reset("benchmark://x", {})
+    assert reward.update([0], [np.int64(5)], {}) == 5
+    assert reward.update([0], [3], {}) == -2
+    assert isinstance(reward.update([0], [3], {}), float)
+    reward.reset("benchmark://x", {})
+    assert reward.update([0], [4.5], {}) == 4.5
+
+
+def test_default_reward_from_observation_options():
+    reward = DefaultRewardFromObservation("size", default_value=-1, deterministic=True)
+    assert reward.default_value == -1
+    assert reward.deterministic is True
+
+
+class View(dict):
+    """Observations, counting how often each is asked for."""
+
+    def __init__(self, **observations):
+        super().__init__(observations)
+        self.counts = {}
+
+    def __getitem__(self, name):
+        self.counts[name] = self.counts.get(name, 0) + 1
+        return super().__getitem__(name)
+
+
+@pytest.fixture
+def runtime():
+    return RuntimeReward(runtime_count=3, warmup_count=1, estimator=np.median)
+
+
+def test_runtime_reward_attributes(runtime):
+    assert runtime == "runtime"
+    assert runtime.observation_spaces == ["Runtime"]
+    assert (runtime.runtime_count, runtime.warmup_count) == (3, 1)
+    assert runtime.deterministic is False
+    assert runtime.platform_dependent is True
+    assert runtime.range == (-math.inf, math.inf)
+    assert runtime.default_value == 0
+    assert runtime.reward_on_error(2) == -2
+    assert RuntimeReward(1, 0, min, default_value=-3).default_value == -3
+
+
+def test_runtime_reward(runtime):
+    view = View(IsRunnable=True, Runtime=np.array([1.0, 2.0, 9.0]))
+    runtime.reset("benchmark://x", view)
+    assert runtime.update([0], [np.array([0.5, 1.5, 1.5])], view) == 0.5
+    assert runtime.update([0], [np.array([4.0, 4.0, 4.0])], view) == -2.5
+    runtime.reset("benchmark://x", view)
+    assert runtime.update([0], [[2.0, 2.0, 2.0]], view) == 0
+    assert view.counts["Runtime"] == 1
+
+
+def test_runtime_reward_of_another_benchmark(runtime):
+    runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
+    runtime.reset("benchmark://y", View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
+    assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
+
+
+def test_runtime_reward_needs_a_runnable_benchmark(runtime):
+    runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
+    with pytest.raises(BenchmarkInitError, match="benchmark://y is not runnable"):
+        runtime.reset("benchmark://y", View(IsRunnable=False, Runtime=[]))
+    view = View(IsRunnable=True, Runtime=[3.0, 3.0, 3.0])
+    runtime.reset("benchmark://x", view)
+    assert view.counts["Runtime"] == 1
+
+
+def test_runtime_reward_needs_all_measurements(runtime):
+    with pytest.raises(ServiceError, match="Expected 3 runtimes but the service observed 1"):
+        runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0]))
+    runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
+    with pytest.raises(ServiceError, match="Expected 3 runtimes but the service observed 4"):
+        runtime.update([0], [[1.0] * 4], {})

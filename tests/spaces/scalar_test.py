@@ -1,0 +1,121 @@
+"""Scalar."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from compiler_gym.spaces import Scalar
+
+
+def test_attributes_and_defaults():
+    space = Scalar("x", min=-1, max=2)
+    assert (space.name, space.min, space.max) == ("x", -1, 2)
+    assert space.dtype == np.float64
+    assert space.shape == ()
+    assert (Scalar("x").min, Scalar("x").max) == (-np.inf, np.inf)
+    integer = Scalar("x", dtype=np.int8)
+    assert (integer.min, integer.max) == (-128, 127)
+    boolean = Scalar("x", dtype=bool)
+    assert (boolean.min, boolean.max) == (False, True)
+
+
+def test_bounds_beyond_the_type_are_none():
+    space = Scalar("x", min=0, max=np.inf, dtype=np.int64)
+    assert (space.min, space.max) == (0, 2**63 - 1)
+    assert Scalar("x", min=-1, max=300, dtype=np.uint8) == Scalar("x", dtype=np.uint8)
+
+
+def test_fractional_bounds_of_integers():
+    space = Scalar("x", min=-1.5, max=2.5, dtype=int)
+    assert [x for x in range(-4, 5) if x in space] == [-1, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "members", "others"),
+    [
+        (np.int64, [0, 5, np.int64(3), np.int8(3), np.uint8(3)], [-1, 6, 2.0, True, "3", None]),
+        (np.float64, [0.0, 5.0, np.float32(3)], [-0.1, 5.1, 3, np.nan, np.inf, False, np.int64(3)]),
+        (np.float32, [2.5, np.float32(2.5), np.float64(2.5)], [3]),
+        (np.uint8, [0, np.uint8(5)], [-1, 6, np.array([3])]),
+    ],
+)
+def test_contains(dtype, members, others):
+    space = Scalar("x", min=0, max=5, dtype=dtype)
+    for member in members:
+        assert space.contains(member)
+        assert member in space
+    for other in others:
+        assert not space.contains(other)
+
+
+def test_contains_truth_values():
+    space = Scalar("x", dtype=bool)
+    assert True in space
+    assert np.bool_(False) in space
+    assert 1 not in space
+    only = Scalar("x", min=True, dtype=bool)
+    assert True in only
+    assert False not in only
+    assert {bool(only.sample()) for _ in range(20)} == {True}
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Scalar("x", min=3, max=7, dtype=np.int64),
+        Scalar("x", dtype=np.int64),
+        Scalar("x", min=-(2**63), max=-(2**63), dtype=np.int64),
+        Scalar("x", dtype=np.uint64),
+        Scalar("x", dtype=np.int8),
+        Scalar("x", dtype=bool),
+        Scalar("x", min=1, max=1),
+        Scalar("x", min=-1.7e308, max=1.7e308),
+        Scalar("x", min=3),
+        Scalar("x", max=-3),
+        Scalar("x"),
+        Scalar("x", min=0, max=1, dtype=np.float32),
+    ],
+    ids=repr,
+)
+def test_samples_are_members(space):
+    space.seed(0)
+    samples = [space.sample() for _ in range(100)]
+    assert all(sample in space for sample in samples)
+    assert all(sample.dtype == space.dtype for sample in samples)
+    space.seed(0)
+    assert samples == [space.sample() for _ in range(100)]
+
+
+def test_samples_cover_the_range():
+    space = Scalar("x", min=3, max=5, dtype=int, seed=0)
+    assert {int(space.sample()) for _ in range(100)} == {3, 4, 5}
+
+
+@pytest.mark.parametrize("dtype", [str, bytes, complex, object])
+def test_other_types(dtype):
+    with pytest.raises(TypeError, match="truth value, an integer or a float"):
+        Scalar("x", dtype=dtype)
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (np.nan, 0.0), (0.0, np.nan)])
+def test_no_values(bounds):
+    with pytest.raises(ValueError, match="Scalar 'x' has no values"):
+        Scalar("x", *bounds)
+
+
+def test_equality():
+    space = Scalar("x", 0, 1, np.float32)
+    assert space == Scalar("x", 0, 1, np.float32)
+    assert space == copy.deepcopy(space) == pickle.loads(pickle.dumps(space))
+    assert space != Scalar("y", 0, 1, np.float32)
+    assert space != Scalar("x", 0, 2, np.float32)
+    assert space != Scalar("x", 0.5, 1, np.float32)
+    assert space != Scalar("x", 0, 1, np.float64)
+    assert space != "x"
+
+
+def test_repr():
+    text = "Scalar(name='x', min=0, max=5, dtype=int64)"
+    assert repr(Scalar("x", 0, 5, np.int64)) == text

@@ -1,0 +1,198 @@
+"""Sequence."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from compiler_gym.spaces import Discrete, Scalar, Sequence
+
+
+class Token(NamedTuple):
+    id: int
+
+
+def test_attributes_and_defaults():
+    space = Sequence("x")
+    assert (space.name, space.size_range, space.dtype) == ("x", (0, None), bytes)
+    assert space.opaque_data_format is None
+    assert space.scalar_range is None
+    assert Sequence("x", dtype=np.int8).dtype == np.int8
+    assert Sequence("x", dtype=int).dtype == np.int64
+    assert Sequence("x", dtype=str).dtype is str
+    assert Sequence("x", dtype=np.ndarray).dtype is np.ndarray
+
+
+@pytest.mark.parametrize(
+    ("space", "members", "others"),
+    [
+        (
+            Sequence("s", (1, 3), dtype=str),
+            ["a", "abc", "\N{EURO SIGN}"],
+            ["", "abcd", "\N{EURO SIGN}x", ["a"], np.array(["a"]), b"ab", 1, None, {"a"}],
+        ),
+        (
+            Sequence("s", (1, 3), dtype=bytes),
+            [b"a", bytearray(b"abc"), memoryview(b"ab"), np.array([1], np.int8)],
+            [b"", b"abcd", "a", [1], np.array([1], np.int64), np.ones((1, 1), np.int8)],
+        ),
+        (
+            Sequence("s", (1, 3), dtype=np.int8),
+            [np.array([-128, 127], np.int8), [1, 2], (3,), b"abc", np.array([100])],
+            [np.array([128]), [128], [1.0], [True], np.ones((1, 1), np.int8), b"", "a", np.int8(1)],
+        ),
+        (
+            Sequence("s", (0, 3), dtype=np.int64, scalar_range=Scalar(None, 0, 9, np.int64)),
+            [[], [0, 9], np.array([5]), np.array([], np.int64), np.array([1, 2], dtype=object)],
+            [
+                [10],
+                np.array([-1]),
+                [0] * 4,
+                np.array([1, "a"], dtype=object),
+                np.array([1.0]),
+                b"a",
+            ],
+        ),
+        (
+            Sequence("s", (0, None), dtype=float, scalar_range=Scalar(None, 0)),
+            [[0.5], np.array([0, 1e300]), [np.inf], np.ones(1000)],
+            [[-0.5], np.array([0, np.nan]), [1], np.array([1])],
+        ),
+        (
+            Sequence("s", dtype=bool),
+            [[True], np.array([False, True])],
+            [[0], [[True], [True, False]], np.array(True), np.array([1, 0])],
+        ),
+        (
+            Sequence("s", (2, 2), dtype=Discrete(3)),
+            [[0, 2], (1, 1), np.array([0, 1])],
+            [[0, 3], [0], 1],
+        ),
+        (
+            Sequence("s", dtype=Sequence(dtype=str)),
+            [["one", ""], np.array(["a"], dtype=object), []],
+            ["one", [b"a"], [1], [["one"]]],
+        ),
+        (Sequence("s", dtype=Token), [[Token(1)], []], [[1], Token]),
+        (
+            Sequence("s", dtype=np.ndarray),
+            [np.zeros((2, 5)), [np.zeros(3)]],
+            [[1.0], np.zeros(3)],
+        ),
+    ],
+    ids=repr,
+)
+def test_contains(space, members, others):
+    for member in members:
+        assert space.contains(member), member
+    for other in others:
+        assert not space.contains(other), other
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Sequence("s", dtype=str),
+        Sequence("s", (5, 7), dtype=bytes),
+        Sequence("s", (5, None), dtype=np.int8),
+        Sequence("s", dtype=np.int64, scalar_range=Scalar(None, -3, 3, np.int64)),
+        Sequence("s", dtype=np.float32, scalar_range=Scalar(None, 0, 1, np.float32)),
+        Sequence("s", dtype=bool),
+        Sequence("s", dtype=Sequence(size_range=(1, 2), dtype=str)),
+    ],
+    ids=repr,
+)
+def test_samples(space):
+    space.seed(0)
+    samples = [space.sample() for _ in range(100)]
+    assert all(space.contains(sample) for sample in samples)
+    least, greatest = space.size_range
+    lengths = {len(sample) for sample in samples}
+    assert lengths == set(range(least, (greatest or least + 16) + 1))
+    space.seed(0)
+    np.testing.assert_equal(samples, [space.sample() for _ in range(100)])
+
+
+@pytest.mark.parametrize(
+    "space",
+    [Sequence("s", dtype=Token), Sequence("s", dtype=str, opaque_data_format="json://")],
+    ids=repr,
+)
+def test_not_sampleable(space):
+    with pytest.raises(NotImplementedError, match=r"Sequence 's' cannot be sampled: .* numbers"):
+        space.sample()
+
+
+def test_opaque():
+    json = Sequence("s", dtype=str, opaque_data_format="json://")
+    assert {"a": 1} in json
+    assert [1] in json
+    assert "{}" not in json
+    graph = Sequence("s", dtype=str, opaque_data_format="json://networkx/MultiDiGraph")
+    assert nx.MultiDiGraph() in graph
+    assert nx.Graph() not in graph
+    assert {} not in graph
+    other = Sequence("s", dtype=bytes, opaque_data_format="binary://x")
+    assert b"abc" in other
+    assert {} not in other
+
+
+def test_graphs_are_not_imported_for_others():
+    program = (
+        "import sys; from compiler_gym.spaces import Sequence; "
+        "space = Sequence('s', dtype=str, opaque_data_format='json://networkx/MultiDiGraph'); "
+        "assert {} not in space; assert 'networkx' not in sys.modules"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)}
+    )
+
+
+@pytest.mark.parametrize("size_range", [(-1, 3), (3, 2)])
+def test_no_lengths(size_range):
+    with pytest.raises(ValueError, match="Sequence 's' has no values: its length is to be in"):
+        Sequence("s", size_range)
+
+
+def test_scalar_range_of_text():
+    with pytest.raises(TypeError, match="a scalar_range needs numbers"):
+        Sequence("s", dtype=str, scalar_range=Scalar("x"))
+
+
+def test_equality():
+    def make(**changes):
+        options = {
+            "name": "s",
+            "size_range": (1, 2),
+            "dtype": np.int8,
+            "scalar_range": Scalar("x", 0, 3, np.int8),
+            **changes,
+        }
+        return Sequence(**options)
+
+    space = make()
+    assert space == make() == copy.deepcopy(space) == pickle.loads(pickle.dumps(space))
+    assert space == make(dtype=np.dtype("int8"))
+    for change in (
+        {"name": "t"},
+        {"size_range": (1, None)},
+        {"dtype": np.int16},
+        {"scalar_range": None},
+        {"opaque_data_format": "json://"},
+    ):
+        assert space != make(**change)
+    assert space != "s"
+
+
+def test_repr():
+    space = Sequence("s", (1, None), dtype=np.int8, opaque_data_format="json://")
+    assert repr(space) == (
+        "Sequence(name='s', size_range=(1, None), dtype=int8, opaque_data_format='json://')"
+    )
+    assert "dtype=str" in repr(Sequence("s", dtype=str))
+    assert "scalar_range=Scalar(" in repr(Sequence("s", dtype=int, scalar_range=Scalar("x")))

@@ -1,0 +1,141 @@
+"""Discrete, Box, Dict and Tuple: gymnasium's spaces with names."""
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+
+from compiler_gym.spaces import Box, Dict, Discrete, Scalar, Tuple
+
+
+def box(name="b", high=5):
+    return Box(0, high, name, shape=(3,), dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("make", "base", "other"),
+    [
+        (lambda name: Discrete(4, name), gymnasium.spaces.Discrete, Discrete(5, "x")),
+        (box, gymnasium.spaces.Box, box("x", high=6)),
+        (
+            lambda name: Dict({"b": box(), "a": Discrete(2)}, name),
+            gymnasium.spaces.Dict,
+            Dict({"b": box(high=6), "a": Discrete(2)}, "x"),
+        ),
+        (
+            lambda name: Tuple([box(), Discrete(2)], name),
+            gymnasium.spaces.Tuple,
+            Tuple([Discrete(2), box()], "x"),
+        ),
+    ],
+    ids=["Discrete", "Box", "Dict", "Tuple"],
+)
+def test_common(make, base, other):
+    space = make("x")
+    assert isinstance(space, base)
+    assert space.name == "x"
+    assert "name='x'" in repr(space)
+    assert space == make("x") == copy.deepcopy(space) == pickle.loads(pickle.dumps(space))
+    assert space != make("y")
+    assert space != other
+    assert space != "x"
+    assert make(None).name is None
+
+    space.seed(0)
+    samples = [space.sample() for _ in range(10)]
+    assert all(space.contains(sample) for sample in samples)
+    space.seed(0)
+    np.testing.assert_equal(samples, [space.sample() for _ in range(10)])
+    assert space.to_jsonable(samples) == space.to_jsonable(
+        space.from_jsonable(space.to_jsonable(samples))
+    )
+
+
+def test_names_keep_spaces_from_those_of_gymnasium_apart():
+    assert Discrete(4, "x") != gymnasium.spaces.Discrete(4)
+    assert box() != gymnasium.spaces.Box(0, 5, shape=(3,), dtype=np.int64)
+
+
+def test_discrete():
+    space = Discrete(3, "x")
+    assert space.n == 3
+    assert [x for x in range(-1, 5) if x in space] == [0, 1, 2]
+    assert np.int64(1) in space
+    assert np.array(1) in space
+    assert 1.0 not in space
+    assert True not in space
+    assert np.bool_(True) not in space
+    with pytest.raises(ValueError, match="Space 'x' needs a positive number of choices, but has 0"):
+        Discrete(0, "x")
+
+
+def test_box():
+    space = Box(np.array([0, -1]), np.array([1, 9]), "x", dtype=np.int64)
+    assert space.shape == (2,)
+    assert space.low.tolist() == [0, -1]
+    assert np.array([1, 9]) in space
+    assert np.array([2, 0]) not in space
+    assert np.array([0, 0, 0]) not in space
+    assert np.array([0.5, 0]) not in space
+
+
+def test_box_without_values():
+    with pytest.raises(ValueError):
+        Box(np.array([0, 2]), np.array([1, 1]), "x", dtype=np.int64)
+
+
+@pytest.mark.filterwarnings("error")
+def test_lists_in_a_box():
+    integers = Box(np.array([0, -1]), np.array([1, 9]), "x", dtype=np.int8)
+    assert [1, 9] in integers
+    assert (1, np.int64(9)) in integers
+    assert [1, 10] not in integers
+    assert [0.5, 0] not in integers
+    assert [256, 0] not in integers
+    assert [[1], [2, 3]] not in integers
+    assert "text" not in integers
+    assert None not in integers
+    floats = Box(0, 1, "x", shape=(2,))
+    assert [0, 0.5] in floats
+    assert [0, 1.5] not in floats
+    assert 0.5 in Box(0, 1, "x", shape=())
+    assert [True] in Box(0, 1, "x", shape=(1,), dtype=bool)
+    assert [1] not in Box(0, 1, "x", shape=(1,), dtype=bool)
+
+
+def test_samples_of_unbounded_integer_box():
+    greatest = np.iinfo(np.int64).max
+    space = Box(np.zeros(2, np.int64), np.full(2, greatest), "x", dtype=np.int64, seed=0)
+    assert space.high.tolist() == [greatest, greatest]
+    assert not space.is_bounded("above")
+    assert space.is_bounded("below")
+    samples = np.array([space.sample() for _ in range(100)])
+    assert all(sample in space for sample in samples)
+    assert len(np.unique(samples)) > 2
+
+
+def test_dict_keeps_its_order():
+    space = Dict({"b": Discrete(2), "a": Discrete(3)}, "x")
+    assert list(space) == ["b", "a"]
+    assert list(space.sample()) == ["b", "a"]
+    assert space["a"] == Discrete(3)
+    assert {"a": 2, "b": 1} in space
+    assert {"a": 2} not in space
+    assert {"a": 3, "b": 1} not in space
+    assert repr(space) == (
+        "Dict({'b': Discrete(n=2, name=None), 'a': Discrete(n=3, name=None)}, name='x')"
+    )
+
+
+def test_tuple():
+    space = Tuple([Discrete(2), Scalar("s", 0, 1)], "x")
+    assert (1, 0.5) in space
+    assert (1, 5.0) not in space
+    assert [1, 0.5] in space
+    assert (1,) not in space
+    assert np.array(1) not in space
+    assert 1 not in space
+    assert len(space) == 2
+    assert repr(Tuple([Discrete(2)], "x")) == "Tuple([Discrete(n=2, name=None)], name='x')"

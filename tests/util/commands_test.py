@@ -1,0 +1,113 @@
+"""Running programs and killing them with all their children."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from compiler_gym.util.commands import CommandError, Popen, run_command
+
+# A shell that starts a child which holds the FIFO $0 open for ever. When nobody holds it open
+# any more, reading it ends.
+HOLD_OPEN = 'exec 3>"$0"; (echo ready >&3; exec sleep 1000 >/dev/null 2>&1) &'
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    # Opened without waiting for a writer, then read with waiting.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        yield path, file
+
+
+def read_all(file) -> bytes:
+    """Reads until no process has the other end open; never returns if one survives."""
+    return b"".join(iter(lambda: file.read(100), b""))
+
+
+def test_result():
+    result = run_command(["sh", "-c", "echo out; echo err >&2"])
+    assert (result.returncode, result.stdout, result.stderr) == (0, "out\n", "err\n")
+    assert result.args == ["sh", "-c", "echo out; echo err >&2"]
+
+
+def test_options(tmp_path):
+    result = run_command(
+        ["sh", "-c", "pwd -P; echo $X; cat"], cwd=tmp_path, env={"X": "1"}, stdin="input"
+    )
+    assert result.stdout == f"{tmp_path.resolve()}\n1\ninput"
+
+
+def test_bytes():
+    assert run_command(["cat"], stdin=b"\0\xff", text=False).stdout == b"\0\xff"
+
+
+def test_output_that_is_not_text():
+    assert run_command(["printf", r"a\377b"]).stdout == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_no_input_by_default():
+    assert run_command(["cat"], timeout=60).stdout == ""
+
+
+def test_failure():
+    with pytest.raises(CommandError) as error:
+        run_command(["sh", "-c", "echo out; seq 100 >&2; exit 3"])
+    assert isinstance(error.value, subprocess.CalledProcessError)
+    assert error.value.returncode == 3
+    assert error.value.stdout == "out\n"
+    lines = str(error.value).splitlines()
+    assert lines[0] == "Command failed with exit code 3: sh -c 'echo out; seq 100 >&2; exit 3'"
+    assert lines[1:] == [f"    {i}" for i in range(76, 101)]
+    assert run_command(["sh", "-c", "exit 3"], check=False).returncode == 3
+
+
+def test_failure_by_signal():
+    with pytest.raises(CommandError, match="Command was killed by SIGABRT: sh"):
+        run_command(["sh", "-c", "kill -ABRT $$"], text=False)
+    number = signal.SIGRTMIN + 1
+    with pytest.raises(CommandError, match=f"killed by signal {number}: "):
+        run_command([sys.executable, "-c", f"import os; os.kill(os.getpid(), {number})"])
+
+
+def test_no_such_program():
+    with pytest.raises(FileNotFoundError, match="no-such-program"):
+        run_command(["no-such-program"])
+
+
+def test_timeout_kills_children_too(fifo):
+    path, file = fifo
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_command(["sh", "-c", f"{HOLD_OPEN} sleep 1000", path], timeout=0.5)
+    read_all(file)
+
+
+def test_end_kills_children_too(fifo):
+    path, file = fifo
+    run_command(["sh", "-c", HOLD_OPEN, path], timeout=60)
+    read_all(file)
+
+
+def test_interrupt_kills_children_too(fifo):
+    path, file = fifo
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Popen(["sh", "-c", f"{HOLD_OPEN} sleep 1000", path]) as process,
+    ):
+        select.select([file], [], [])  # Reading would end at once while there is no writer yet.
+        assert file.read(6) == b"ready\n"
+        raise KeyboardInterrupt
+    assert process.returncode == -signal.SIGKILL
+    assert read_all(file) == b""
+
+
+def test_popen_of_a_program_that_ends_by_itself():
+    with Popen(["sh", "-c", "echo hi; exit 5"], stdout=subprocess.PIPE) as process:
+        assert process.communicate()[0] == b"hi\n"
+    assert process.returncode == 5

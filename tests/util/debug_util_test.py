@@ -1,0 +1,52 @@
+"""The debug level."""
+
+import logging
+import os
+
+import pytest
+
+from compiler_gym.util.debug_util import get_debug_level, get_logging_level, set_debug_level
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_DEBUG", "0")
+    logger = logging.getLogger("compiler_gym")
+    level = logger.level
+    yield
+    logger.setLevel(level)
+
+
+@pytest.mark.parametrize(
+    ("level", "logging_level"),
+    [
+        (0, logging.ERROR),
+        (1, logging.WARNING),
+        (2, logging.INFO),
+        (3, logging.DEBUG),
+        (4, logging.DEBUG),
+    ],
+)
+def test_levels(level, logging_level):
+    set_debug_level(level)
+    assert os.environ["COMPILER_GYM_DEBUG"] == str(level)
+    assert get_debug_level() == level
+    assert get_logging_level() == logging_level
+    assert logging.getLogger("compiler_gym.anything").getEffectiveLevel() == logging_level
+
+
+@pytest.mark.parametrize(("text", "level"), [("", 0), ("-3", 0), (" 2 ", 2)])
+def test_read_from_the_environment(monkeypatch, text, level):
+    monkeypatch.setenv("COMPILER_GYM_DEBUG", text)
+    assert get_debug_level() == level
+
+
+def test_unset(monkeypatch):
+    monkeypatch.delenv("COMPILER_GYM_DEBUG")
+    assert get_debug_level() == 0
+
+
+def test_malformed(monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_DEBUG", "verbose")
+    with pytest.raises(ValueError, match=r"COMPILER_GYM_DEBUG is to be a number .* is 'verbose'"):
+        get_debug_level()

@@ -1,0 +1,248 @@
+"""Tests of compiler_gym.util.download."""
+
+import hashlib
+import io
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from compiler_gym.errors import DownloadFailed, TooManyRequests
+from compiler_gym.util import download as module
+from compiler_gym.util.download import download, download_file, mirror_names
+
+DATA = b"program " * 1000
+SHA256 = hashlib.sha256(DATA).hexdigest()
+
+
+class _Server:
+    """An HTTP server on this machine that gives prepared answers.
+
+    Attributes:
+        answers: The (status, headers, body) of each request in turn; the last one is repeated.
+        requests: The paths that were asked for.
+    """
+
+    def __init__(self):
+        self.answers = [(200, {}, DATA)]
+        self.requests = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.requests.append(self.path)
+                index = min(len(outer.requests), len(outer.answers)) - 1
+                status, headers, body = outer.answers[index]
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path, monkeypatch):
+    """An empty cache, no mirror, no proxy, and no waiting."""
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(module.MIRROR_VARIABLE, raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(module, "sleep", lambda seconds: waits.append(seconds))
+    waits.clear()
+
+
+waits: list[float] = []
+
+
+@pytest.fixture
+def server():
+    server = _Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def closed_url():
+    """An address of this machine where nobody answers."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}/file"
+
+
+def test_without_checksum_nothing_is_kept(server, tmp_path):
+    assert download(f"{server.url}/file") == DATA
+    assert download(f"{server.url}/file") == DATA
+    assert len(server.requests) == 2
+    assert not list(tmp_path.glob("cache/downloads/*"))
+
+
+def test_with_checksum_downloaded_once(server):
+    assert download(f"{server.url}/file", SHA256) == DATA
+    assert download(f"{server.url}/file", SHA256) == DATA
+    assert server.requests == ["/file"]
+
+
+def test_damaged_cache_is_replaced(server):
+    path = download_file(f"{server.url}/file", SHA256)
+    path.write_bytes(b"damaged")
+    assert download(f"{server.url}/file", SHA256) == DATA
+
+
+def test_file_address(tmp_path):
+    (tmp_path / "a b.txt").write_bytes(DATA)
+    assert download((tmp_path / "a b.txt").as_uri(), SHA256) == DATA
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(DownloadFailed, match="No such file or directory"):
+        download((tmp_path / "missing").as_uri())
+
+
+def test_no_address():
+    with pytest.raises(ValueError, match="No address"):
+        download([])
+
+
+def test_wrong_checksum(server, tmp_path):
+    with pytest.raises(DownloadFailed, match=f"checksum is {SHA256} but should be 0000"):
+        download(f"{server.url}/file", "0" * 64)
+    assert server.requests == ["/file"]
+    assert not [p for p in tmp_path.glob("cache/downloads/*") if p.suffix != ".lock"]
+
+
+def test_second_address_is_used(server, closed_url):
+    assert download([closed_url, f"{server.url}/file"], SHA256) == DATA
+
+
+def test_all_addresses_are_told_of(server, closed_url):
+    server.answers = [(404, {}, b"")]
+    with pytest.raises(DownloadFailed) as info:
+        download([closed_url, f"{server.url}/gone"])
+    assert closed_url in str(info.value) and "refused" in str(info.value)
+    assert f"{server.url}/gone (HTTP status 404 Not Found)" in str(info.value)
+    assert waits == []
+
+
+def test_server_errors_are_retried(server):
+    server.answers = [(503, {}, b""), (500, {}, b""), (200, {}, DATA)]
+    assert download(f"{server.url}/file") == DATA
+    assert waits == [1.0, 1.5]
+
+
+def test_too_many_requests_waits_longer_and_longer(server):
+    server.answers = [(429, {}, b"")]
+    with pytest.raises(TooManyRequests, match="429"):
+        download(f"{server.url}/file", max_retries=4)
+    assert len(server.requests) == 4
+    assert waits == [10.0, 15.0, 22.5]
+
+
+def test_requested_wait_is_respected(server):
+    server.answers = [(429, {"Retry-After": "7"}, b""), (200, {}, DATA)]
+    assert download(f"{server.url}/file") == DATA
+    assert waits == [7.0]
+
+
+def test_broken_transfer_is_retried(server):
+    server.answers = [(200, {"Content-Length": "99999"}, b"part"), (200, {}, DATA)]
+    assert download(f"{server.url}/file", SHA256) == DATA
+    assert len(server.requests) == 2
+
+
+def test_broken_transfer_in_the_end(server):
+    server.answers = [(200, {"Content-Length": "99999"}, b"part")]
+    with pytest.raises(DownloadFailed, match="broken transfer: 4 of 99999 bytes"):
+        download(f"{server.url}/file", max_retries=2)
+
+
+def test_silent_host_is_given_up(monkeypatch):
+    monkeypatch.setattr(module, "_CONNECT_SECONDS", 0.2)
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()  # Connects, but never answers.
+        start = time.monotonic()
+        with pytest.raises(DownloadFailed, match="no answer within"):
+            download(f"http://127.0.0.1:{sock.getsockname()[1]}/file")
+        assert time.monotonic() - start < 5
+
+
+def test_full_disk_is_not_retried(server, monkeypatch):
+    def fail(response, file, name):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "_copy", fail)
+    with pytest.raises(OSError, match="No space left"):
+        download(f"{server.url}/file")
+    assert len(server.requests) == 1
+
+
+def test_parallel_downloads_happen_once(server):
+    with ThreadPoolExecutor(8) as executor:
+        paths = set(executor.map(lambda _: download_file(f"{server.url}/f", SHA256), range(8)))
+    assert len(paths) == 1
+    assert server.requests == ["/f"]
+
+
+def test_mirror_directory(monkeypatch, tmp_path, closed_url):
+    (tmp_path / "file").write_bytes(DATA)
+    monkeypatch.setenv(module.MIRROR_VARIABLE, str(tmp_path))
+    assert download(closed_url, SHA256) == DATA
+
+
+def test_mirror_server(monkeypatch, server, closed_url):
+    monkeypatch.setenv(module.MIRROR_VARIABLE, f"{server.url}/mirror/")
+    assert download(closed_url, SHA256) == DATA
+    assert server.requests == ["/mirror/file"]
+
+
+def test_mirror_by_checksum(monkeypatch, tmp_path, closed_url):
+    (tmp_path / SHA256).write_bytes(DATA)
+    monkeypatch.setenv(module.MIRROR_VARIABLE, str(tmp_path))
+    assert download(f"{closed_url}/download?id=1", SHA256) == DATA
+
+
+def test_incomplete_mirror(monkeypatch, server, tmp_path):
+    monkeypatch.setenv(module.MIRROR_VARIABLE, str(tmp_path))
+    assert download(f"{server.url}/file", SHA256) == DATA
+
+
+def test_mirror_names():
+    urls = ["https://host/a/b%20c.tar.gz", "https://host/uc?id=1", "https://other/b%20c.tar.gz"]
+    assert mirror_names(urls) == ["b c.tar.gz"]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_on_terminals_only(server, monkeypatch):
+    plain = io.StringIO()
+    monkeypatch.setattr("sys.stderr", plain)
+    download(f"{server.url}/archive.tar")
+    assert plain.getvalue() == ""
+    terminal = _Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    download(f"{server.url}/archive.tar")
+    assert "archive.tar" in terminal.getvalue()
+
+
+def test_proxy_settings_of_the_moment_apply(server, monkeypatch):
+    assert download(f"{server.url}/file") == DATA
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("http_proxy", server.url)
+    assert download("http://somewhere.invalid/file") == DATA
+    assert server.requests == ["/file", "http://somewhere.invalid/file"]

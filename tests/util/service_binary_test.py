@@ -1,0 +1,69 @@
+"""Finding service binaries."""
+
+import sys
+
+import pytest
+
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util import service_binary
+from compiler_gym.util.service_binary import find_service_binary
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """Where a binary may be, in the order in which it is looked for."""
+    package = tmp_path / "source/compiler_gym"
+    monkeypatch.setattr(service_binary, "_PACKAGE_DIRECTORY", package)
+    monkeypatch.setenv("RUNFILES_DIR", str(tmp_path / "runfiles"))
+    monkeypatch.setenv("TEST_SRCDIR", str(tmp_path / "srcdir"))
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "program")])
+    return [
+        package / "_service/the-service",
+        tmp_path / "runfiles/compiler_gym/llvm_service/the-service",
+        tmp_path / "srcdir/compiler_gym/llvm_service/the-service",
+        tmp_path / "program.runfiles/compiler_gym/llvm_service/the-service",
+        tmp_path / "source/bazel-bin/llvm_service/the-service",
+    ]
+
+
+def make_executable(path):
+    path.parent.mkdir(parents=True)
+    path.touch(mode=0o755)
+
+
+def test_order(places):
+    for place in reversed(places):
+        make_executable(place)
+        assert find_service_binary("the-service") == place
+
+
+def test_what_cannot_be_executed_is_passed_over(places):
+    places[0].mkdir(parents=True)
+    places[1].parent.mkdir(parents=True)
+    places[1].touch(mode=0o644)
+    make_executable(places[-1])
+    assert find_service_binary("the-service") == places[-1]
+
+
+def test_without_bazel(places, monkeypatch):
+    monkeypatch.delenv("RUNFILES_DIR")
+    monkeypatch.delenv("TEST_SRCDIR")
+    make_executable(places[1])
+    make_executable(places[-1])
+    assert find_service_binary("the-service") == places[-1]
+
+
+def test_other_package(tmp_path, places):
+    path = tmp_path / "source/bazel-bin/tests/x/toy"
+    make_executable(path)
+    assert find_service_binary("toy", package="tests/x") == path
+    with pytest.raises(EnvironmentNotSupported, match=r"`bazel build //tests/x:missing`"):
+        find_service_binary("missing", package="tests/x")
+
+
+def test_missing(places):
+    with pytest.raises(EnvironmentNotSupported) as error:
+        find_service_binary("the-service")
+    text = str(error.value)
+    assert "the-service has not been built. Run `bazel build //llvm_service` in" in text
+    assert all(str(place) in text for place in places)

@@ -1,0 +1,39 @@
+"""Spelling for terminals."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.util.shell_format import emph, indent, join_cmd, plural
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((0, "step"), "0 steps"),
+        ((1, "step"), "1 step"),
+        ((2, "step"), "2 steps"),
+        ((1234, "entry", "entries"), "1,234 entries"),
+        ((1.5, "second"), "1.5 seconds"),
+    ],
+)
+def test_plural(arguments, text):
+    assert plural(*arguments) == text
+
+
+def test_indent():
+    assert indent("a\nb", n=2) == "  a\n  b"
+    assert indent("a") == "    a"
+
+
+def test_join_cmd():
+    command = ["clang", "-DX=a b", Path("/x/y.c"), "it's", 3]
+    assert shlex.split(join_cmd(command)) == [str(word) for word in command]
+    assert join_cmd(["ls", "-l"]) == "ls -l"
+
+
+def test_emph():
+    assert "text" in emph("text")
+    assert emph("text") != "text"
+    assert emph("text").endswith("\033[0m")

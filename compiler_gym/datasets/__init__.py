@@ -1,0 +1,40 @@
+"""Benchmarks, which are the programs to compile, and datasets, which are collections of them."""
+
+from compiler_gym.datasets.benchmark import (
+    Benchmark,
+    BenchmarkSource,
+    BenchmarkWithSource,
+    ValidationCallback,
+)
+from compiler_gym.datasets.dataset import Dataset
+from compiler_gym.datasets.datasets import Datasets
+from compiler_gym.datasets.deprecated import activate, deactivate, delete, require
+from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
+from compiler_gym.datasets.published import published_dataset, published_datasets
+from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
+from compiler_gym.datasets.uri import BenchmarkUri
+from compiler_gym.errors import BenchmarkInitError, DatasetInitError
+from compiler_gym.util.download import download
+
+__all__ = [
+    "Benchmark",
+    "BenchmarkInitError",
+    "BenchmarkSource",
+    "BenchmarkUri",
+    "BenchmarkWithSource",
+    "Dataset",
+    "DatasetInitError",
+    "Datasets",
+    "FilesDataset",
+    "SourceCompiler",
+    "TarDataset",
+    "TarDatasetWithManifest",
+    "ValidationCallback",
+    "activate",
+    "deactivate",
+    "delete",
+    "download",
+    "published_dataset",
+    "published_datasets",
+    "require",
+]

@@ -1,0 +1,237 @@
+"""Benchmarks: the programs to compile."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from compiler_gym.datasets.uri import BenchmarkUri
+from compiler_gym.errors import ValidationError
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto import File
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
+
+# Given an environment, says what is wrong with the program that it has compiled. The
+# environment is the callback's own, to do with as it likes.
+ValidationCallback = Callable[["CompilerEnv | None"], Iterable[ValidationError] | None]
+
+
+class BenchmarkSource(NamedTuple):
+    """A source file of a benchmark.
+
+    Attributes:
+        filename: The name of the file, relative to the directory of the program.
+        contents: The contents of the file.
+    """
+
+    filename: str
+    contents: bytes
+
+    def __repr__(self) -> str:
+        return f"{self.filename} ({len(self.contents)} bytes)"
+
+
+class Benchmark:
+    """A program to compile.
+
+    A benchmark compares, sorts and hashes as its URI, and equals the text of it. Its attributes
+    cannot be set. Usually a benchmark comes from a dataset, ``env.datasets.benchmark(uri)``, or
+    from one of the functions that make one of the user's own program.
+
+    Args:
+        proto: The message that the service gets. It is not copied; its URI is put in canonical
+            form.
+        validation_callbacks: Functions that validate what became of the program.
+        sources: The source files.
+
+    Raises:
+        ValueError: The URI of the message is malformed.
+    """
+
+    __slots__ = ("_proto", "_sources", "_uri", "_validation_callbacks")
+
+    def __init__(
+        self,
+        proto: BenchmarkProto,
+        validation_callbacks: Iterable[ValidationCallback] | None = None,
+        sources: Iterable[BenchmarkSource] | None = None,
+    ):
+        self._uri = BenchmarkUri.from_string(proto.uri)
+        self._proto = proto
+        self._proto.uri = str(self._uri)
+        self._validation_callbacks = list(validation_callbacks or ())
+        self._sources = [BenchmarkSource(*source) for source in sources or ()]
+
+    @classmethod
+    def from_file(cls, uri: str | BenchmarkUri, path: str | Path) -> "Benchmark":
+        """Makes a benchmark of a file in a form that the compiler understands, e.g. bitcode.
+
+        The contents of the file become part of the benchmark.
+
+        Args:
+            uri: The name of the new benchmark.
+            path: The file.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            OSError: The file cannot be read.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise FileNotFoundError(f"The program of benchmark {uri} is missing: {path}")
+        return cls.from_file_contents(uri, path.read_bytes())
+
+    @classmethod
+    def from_file_contents(cls, uri: str | BenchmarkUri, data: bytes) -> "Benchmark":
+        """Makes a benchmark of the contents of a file.
+
+        Args:
+            uri: The name of the new benchmark.
+            data: The program, in a form that the compiler understands.
+        """
+        return cls(BenchmarkProto(uri=str(uri), program=File(contents=data)))
+
+    @property
+    def uri(self) -> BenchmarkUri:
+        """The name of the benchmark."""
+        return self._uri
+
+    @property
+    def proto(self) -> BenchmarkProto:
+        """The message that the service gets."""
+        return self._proto
+
+    @property
+    def sources(self) -> list[BenchmarkSource]:
+        """The source files; empty if they are not known."""
+        return list(self._sources)
+
+    def add_source(self, source: BenchmarkSource) -> None:
+        """Adds a source file."""
+        self._sources.append(BenchmarkSource(*source))
+
+    def write_sources_to_directory(self, directory: str | Path) -> int:
+        """Writes the source files to a directory.
+
+        Args:
+            directory: Where to; created if missing.
+
+        Returns:
+            The number of files written. Of two files of the same name, the later is written.
+
+        Raises:
+            ValueError: The name of a source file points outside of the directory.
+        """
+        directory = Path(directory)
+        sources = {Path(name): contents for name, contents in self._sources}
+        for name in sources:
+            if name.is_absolute() or ".." in name.parts or name == Path():
+                raise ValueError(f"Not the name of a file inside of a directory: {str(name)!r}")
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, contents in sources.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(contents)
+        return len(sources)
+
+    def is_validatable(self) -> bool:
+        """Returns whether there is a way to validate what became of the program."""
+        return bool(self._validation_callbacks)
+
+    def validation_callbacks(self) -> list[ValidationCallback]:
+        """Returns the functions that validate what became of the program."""
+        return list(self._validation_callbacks)
+
+    def add_validation_callback(self, callback: ValidationCallback) -> None:
+        """Adds a function that validates what became of the program.
+
+        Args:
+            callback: Called with an environment of its own whose state is to be validated. It
+                yields, or returns a list of, what is wrong; nothing, or None, if all is well.
+        """
+        self._validation_callbacks.append(callback)
+
+    def validate(self, env: "CompilerEnv | None") -> list[ValidationError]:
+        """Validates the state of an environment by all validation callbacks.
+
+        Args:
+            env: An environment with an episode of this benchmark. It is forked, once for each
+                callback, and stays as it is. Callbacks that need none may be given None.
+
+        Returns:
+            What is wrong, in no particular order; empty if nothing is, or if there are no
+            validation callbacks.
+        """
+        return list(self.ivalidate(env))
+
+    def ivalidate(self, env: "CompilerEnv | None") -> Iterator[ValidationError]:
+        """As :meth:`validate`, but yields errors as they are found.
+
+        The callbacks run in parallel. An exception of one of them is raised here.
+        """
+        callbacks = self.validation_callbacks()
+        if not callbacks:
+            return
+        executor = ThreadPoolExecutor(min(len(callbacks), os.cpu_count() or 1), "validate")
+        fork_lock = Lock()
+        try:
+            pending = [executor.submit(_run, callback, env, fork_lock) for callback in callbacks]
+            for future in as_completed(pending):
+                yield from future.result()
+        finally:
+            executor.shutdown(cancel_futures=True)
+
+    def __str__(self) -> str:
+        return str(self.uri)
+
+    def __repr__(self) -> str:
+        return str(self.uri)
+
+    def __hash__(self) -> int:
+        return hash(self.uri)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (Benchmark, BenchmarkUri, str)):
+            return str(self) == str(other)
+        return NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        if isinstance(other, (Benchmark, BenchmarkUri, str)):
+            return str(self) < str(other)
+        return NotImplemented
+
+
+class BenchmarkWithSource(Benchmark):
+    """A benchmark that was compiled from one source file."""
+
+    __slots__ = ()
+
+    @property
+    def source(self) -> str:
+        """The text of the source file.
+
+        Raises:
+            ValueError: The benchmark has no source file.
+        """
+        if not self._sources:
+            raise ValueError(f"Benchmark {self} has no source file")
+        return self._sources[0].contents.decode("utf-8", errors="replace")
+
+
+def _run(
+    callback: ValidationCallback, env: "CompilerEnv | None", fork_lock: Lock
+) -> list[ValidationError]:
+    """Returns the errors that a callback finds in a fork of an environment."""
+    if env is None:
+        return list(callback(None) or ())
+    # A session serves one thread at a time.
+    with fork_lock:
+        fork = env.fork()
+    try:
+        return list(callback(fork) or ())
+    finally:
+        fork.close()

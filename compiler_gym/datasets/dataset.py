@@ -1,0 +1,265 @@
+"""The base class of datasets."""
+
+import re
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from compiler_gym.datasets.benchmark import Benchmark
+from compiler_gym.datasets.uri import BenchmarkUri
+from compiler_gym.util.file_lock import file_lock
+
+_VERSION = re.compile(r"-v([0-9]+)$")
+
+
+class Dataset:
+    """A collection of benchmarks.
+
+    A subclass implements :meth:`benchmark_uris` and :meth:`benchmark_from_parsed_uri`, and
+    :attr:`size` if the collection is finite and the size is known. One whose benchmarks need
+    files implements :attr:`installed` and :meth:`install` too. Iterating over a dataset gives
+    its benchmarks, always in the same order. Datasets can be pickled.
+
+    Args:
+        name: The scheme and name, e.g. ``"benchmark://npb-v0"``. Without a scheme,
+            ``benchmark://`` is put in front. The version is taken from an ending ``-v<number>``.
+        description: What the programs are, in some words.
+        license: The licence of the programs.
+        site_data_base: The directory below which the dataset may keep files, in a directory of
+            its own. None if it needs none.
+        benchmark_class: What to make benchmarks of.
+        references: Addresses to read more, by title.
+        deprecated: Why the dataset should no longer be used, and what to use instead. None if it
+            is not deprecated. Deprecated datasets are not listed, and warn when they are used.
+        sort_order: Datasets are listed by this number, then by name.
+        validatable: Whether the results of the programs can be validated: "Yes", "No" or
+            "Partially".
+
+    Raises:
+        ValueError: The name is malformed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        license: str,
+        site_data_base: str | Path | None = None,
+        benchmark_class: type[Benchmark] = Benchmark,
+        references: Mapping[str, str] | None = None,
+        deprecated: str | None = None,
+        sort_order: int = 0,
+        validatable: str = "No",
+    ):
+        uri = BenchmarkUri.from_string(name)
+        if str(uri) != uri.dataset_uri or not uri.dataset:
+            raise ValueError(f"Not the name of a dataset: {name!r}; write scheme://name-v0")
+        self._uri = uri
+        self._description = description
+        self._license = license
+        self._site_data_path = (
+            Path(site_data_base).expanduser().absolute() / uri.scheme / uri.dataset
+            if site_data_base is not None
+            else None
+        )
+        self.benchmark_class = benchmark_class
+        self._references = dict(references or {})
+        self._deprecated = deprecated
+        self.sort_order = sort_order
+        self._validatable = validatable
+
+    @property
+    def name(self) -> str:
+        """The full name, e.g. ``"benchmark://npb-v0"``."""
+        return self._uri.dataset_uri
+
+    @property
+    def description(self) -> str:
+        """What the programs are, in some words."""
+        return self._description
+
+    @property
+    def license(self) -> str:
+        """The licence of the programs."""
+        return self._license
+
+    @property
+    def scheme(self) -> str:
+        """The scheme, e.g. ``"benchmark"``."""
+        return self._uri.scheme
+
+    @property
+    def protocol(self) -> str:
+        """The scheme, by its former name."""
+        warnings.warn("Use Dataset.scheme", DeprecationWarning, stacklevel=2)
+        return self.scheme
+
+    @property
+    def version(self) -> int:
+        """The number after the ``-v`` that ends the name; 0 if there is none."""
+        match = _VERSION.search(self._uri.dataset)
+        return int(match.group(1)) if match else 0
+
+    @property
+    def references(self) -> dict[str, str]:
+        """Addresses to read more, by title."""
+        return dict(self._references)
+
+    @property
+    def deprecated(self) -> bool:
+        """Whether the dataset should no longer be used."""
+        return self._deprecated is not None
+
+    @property
+    def validatable(self) -> str:
+        """Whether the results of the programs can be validated: "Yes", "No" or "Partially"."""
+        return self._validatable
+
+    @property
+    def has_site_data(self) -> bool:
+        """Whether the dataset may keep files."""
+        return self._site_data_path is not None
+
+    @property
+    def site_data_path(self) -> Path:
+        """The directory of the dataset's files; may not exist yet.
+
+        Raises:
+            ValueError: The dataset keeps no files.
+        """
+        if self._site_data_path is None:
+            raise ValueError(f"Dataset {self.name} has no site data")
+        return self._site_data_path
+
+    @property
+    def site_data_size_in_bytes(self) -> int:
+        """The total size of the dataset's files; 0 if it has none."""
+        if self._site_data_path is None:
+            return 0
+        return sum(p.lstat().st_size for p in self._site_data_path.rglob("*") if p.is_file())
+
+    @property
+    def size(self) -> int:
+        """The number of benchmarks; 0 if it is infinite or not known (yet)."""
+        return 0
+
+    @property
+    def installed(self) -> bool:
+        """Whether the benchmarks can be used without obtaining something first."""
+        return True
+
+    def install(self) -> None:
+        """Obtains what the benchmarks need. Does nothing if that is there already.
+
+        Raises:
+            DatasetInitError: It cannot be obtained.
+        """
+        self._warn_if_deprecated()
+
+    def uninstall(self) -> None:
+        """Deletes the dataset's files. Does nothing if there are none."""
+        path = self._site_data_path
+        if path is not None and path.exists():
+            with self._site_data_lock():
+                if path.exists():
+                    shutil.rmtree(path)
+
+    def benchmark_uris(self) -> Iterator[str]:
+        """Iterates over the URIs of the benchmarks, always in the same order."""
+        raise NotImplementedError(f"{type(self).__name__} does not list its benchmarks")
+
+    def benchmarks(self) -> Iterator[Benchmark]:
+        """Iterates over the benchmarks, always in the same order."""
+        return (self.benchmark(uri) for uri in self.benchmark_uris())
+
+    def benchmark(self, uri: str) -> Benchmark:
+        """Returns the benchmark of a URI.
+
+        Raises:
+            LookupError: There is no such benchmark in this dataset.
+            ValueError: The URI is malformed.
+        """
+        return self.benchmark_from_parsed_uri(BenchmarkUri.from_string(uri))
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI.
+
+        Raises:
+            LookupError: There is no such benchmark in this dataset.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not make benchmarks")
+
+    def random_benchmark(self, random_state: np.random.Generator | None = None) -> Benchmark:
+        """Returns a benchmark at random, all being equally likely.
+
+        Args:
+            random_state: The source of randomness. None for a new one.
+
+        Raises:
+            ValueError: The dataset has no benchmarks, or does not know how many.
+        """
+        self._warn_if_deprecated()
+        if not self.size:
+            raise ValueError(f"Dataset {self.name} has no known number of benchmarks to draw from")
+        generator = random_state if random_state is not None else np.random.default_rng()
+        index = int(generator.integers(self.size))
+        return self.benchmark(next(islice(self.benchmark_uris(), index, None)))
+
+    def _site_data_lock(self) -> AbstractContextManager[None]:
+        """Returns a context in which no other process or thread changes the dataset's files."""
+        path = self.site_data_path
+        return file_lock(path.with_name(f".{path.name}.lock"))
+
+    def _warn_if_deprecated(self) -> None:
+        """Warns that the dataset should no longer be used, if so."""
+        if self._deprecated is not None:
+            message = f"Dataset {self.name} is deprecated: {self._deprecated}"
+            warnings.warn(message, DeprecationWarning, stacklevel=3)
+
+    def _check_own(self, uri: BenchmarkUri) -> None:
+        """Raises LookupError unless a URI is of this dataset."""
+        if uri.dataset_uri != self.name:
+            raise LookupError(f"Benchmark {uri} is not of dataset {self.name}")
+
+    def __getitem__(self, uri: str) -> Benchmark:
+        """As :meth:`benchmark`."""
+        return self.benchmark(uri)
+
+    def __contains__(self, uri: object) -> bool:
+        try:
+            self.benchmark(str(uri))
+        except (LookupError, ValueError):
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[Benchmark]:
+        return self.benchmarks()
+
+    def __len__(self) -> int:
+        """As :attr:`size`."""
+        return self.size
+
+    def __bool__(self) -> bool:
+        # A dataset of unknown size is not an empty one.
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Dataset):
+            return self.name == other.name
+        return self.name == other if isinstance(other, str) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        if isinstance(other, Dataset):
+            return (self.sort_order, self.name) < (other.sort_order, other.name)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return self.name

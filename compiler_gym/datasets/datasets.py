@@ -1,0 +1,254 @@
+"""The datasets of an environment."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from compiler_gym.datasets.benchmark import Benchmark
+from compiler_gym.datasets.dataset import Dataset
+from compiler_gym.datasets.uri import FILE_SCHEMES, BenchmarkUri
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.util.nearest_names import did_you_mean
+
+
+class Datasets:
+    """A collection of datasets, by name.
+
+    Works as a dictionary from the full name of a dataset (``"benchmark://npb-v0"``; without a
+    scheme, any dataset of that name is meant) to the dataset. Iterating gives the datasets that
+    are not deprecated, by their sort order and then by name.
+
+    Besides the benchmarks of its datasets it knows two kinds of files:
+    ``file:///absolute/path`` is a program in a form that the compiler understands, and
+    ``proto:///absolute/path`` is a serialised Benchmark message.
+
+    Args:
+        datasets: The datasets.
+    """
+
+    def __init__(self, datasets: Iterable[Dataset] = ()):
+        self._datasets: dict[str, Dataset] = {}
+        for dataset in datasets:
+            self.add(dataset)
+
+    def add(self, dataset: Dataset) -> None:
+        """Adds a dataset. One of the same name is replaced."""
+        self._datasets[dataset.name] = dataset
+
+    def remove(self, name: str | Dataset) -> None:
+        """Removes a dataset from the collection. Its files are left alone.
+
+        Raises:
+            LookupError: There is no such dataset.
+        """
+        del self._datasets[self.dataset(name).name]
+
+    def datasets(
+        self, with_deprecated: bool = False, installed_only: bool = False
+    ) -> Iterator[Dataset]:
+        """Iterates over the datasets.
+
+        Args:
+            with_deprecated: Whether to include deprecated ones.
+            installed_only: Whether to leave out those that would have to be downloaded.
+        """
+        for dataset in sorted(self._datasets.values()):
+            if (with_deprecated or not dataset.deprecated) and (
+                dataset.installed or not installed_only
+            ):
+                yield dataset
+
+    def dataset(self, name: str | Dataset | BenchmarkUri) -> Dataset:
+        """Returns a dataset.
+
+        Args:
+            name: Its name, with or without scheme; or the URI of a benchmark of it.
+
+        Raises:
+            LookupError: There is no such dataset; the text suggests similar names.
+            ValueError: The name is malformed.
+        """
+        uri = name if isinstance(name, BenchmarkUri) else BenchmarkUri.from_string(str(name))
+        if uri.dataset_uri in self._datasets:
+            return self._datasets[uri.dataset_uri]
+        if "://" not in str(name):
+            for dataset in self.datasets(with_deprecated=True):
+                if dataset.name == f"{dataset.scheme}://{uri.dataset}":
+                    return dataset
+        raise LookupError(
+            f"No dataset {uri.dataset_uri}.{did_you_mean(uri.dataset_uri, self._datasets)} "
+            f"There are: {', '.join(map(str, self.datasets())) or 'none'}."
+        )
+
+    def require(self, name: str | Dataset) -> Dataset:
+        """Returns a dataset after installing it, unless it is installed already.
+
+        Args:
+            name: Its name, e.g. ``"npb-v0"`` or ``"benchmark://npb-v0"``.
+
+        Raises:
+            LookupError: There is no such dataset; the text suggests similar names.
+            ValueError: The name is malformed.
+            DatasetInitError: It cannot be installed. Without network, the text says what could
+                not be fetched, and what to do.
+        """
+        dataset = self.dataset(name)
+        dataset.install()
+        return dataset
+
+    def benchmark_uris(
+        self, with_deprecated: bool = False, installed_only: bool = False
+    ) -> Iterator[str]:
+        """Iterates over the URIs of all benchmarks, in turns of one from each dataset.
+
+        The order is always the same. There may be no end to it, since some datasets generate
+        programs. A dataset is downloaded only when it is its turn.
+
+        Args:
+            with_deprecated: Whether to include deprecated datasets.
+            installed_only: Whether to leave out datasets that would have to be downloaded.
+
+        Raises:
+            DatasetInitError: A dataset cannot be installed.
+        """
+        turns = [
+            dataset.benchmark_uris() for dataset in self.datasets(with_deprecated, installed_only)
+        ]
+        while turns:
+            remaining = []
+            for uris in turns:
+                uri = next(uris, None)
+                if uri is not None:
+                    yield uri
+                    remaining.append(uris)
+            turns = remaining
+
+    def benchmarks(
+        self, with_deprecated: bool = False, installed_only: bool = False
+    ) -> Iterator[Benchmark]:
+        """Iterates over all benchmarks; see :meth:`benchmark_uris`."""
+        for uri in self.benchmark_uris(with_deprecated, installed_only):
+            yield self.benchmark(uri)
+
+    def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI.
+
+        Raises:
+            LookupError: There is no such dataset, or no such benchmark in it; the text suggests
+                similar names.
+            ValueError: The URI is malformed.
+            FileNotFoundError: The URI names a file that does not exist.
+            BenchmarkInitError: The file, or the source of the benchmark, is not valid.
+            DatasetInitError: The dataset cannot be installed.
+        """
+        parsed = uri if isinstance(uri, BenchmarkUri) else BenchmarkUri.from_string(uri)
+        if parsed.scheme in FILE_SCHEMES:
+            return _benchmark_of_file(parsed)
+        dataset = self.dataset(uri)
+        # Without a scheme in the text, the dataset may be of another than the default scheme.
+        return dataset.benchmark_from_parsed_uri(replace(parsed, scheme=dataset.scheme))
+
+    def random_benchmark(
+        self,
+        random_state: np.random.Generator | None = None,
+        weighted: bool = False,
+        weights: Mapping[str, float] | None = None,
+        installed_only: bool = False,
+    ) -> Benchmark:
+        """Returns a benchmark at random.
+
+        Datasets that are deprecated, or are installed and have no benchmarks, are not drawn from.
+
+        Args:
+            random_state: The source of randomness. None for a new one.
+            weighted: Whether to draw each dataset with a probability proportional to its size,
+                so that all benchmarks are equally likely. Datasets of infinite or unknown size
+                are then not drawn from. By default, each dataset is equally likely.
+            weights: The relative probability of each dataset by name. Datasets not named are
+                not drawn from.
+            installed_only: Whether to leave out datasets that would have to be downloaded.
+
+        Raises:
+            ValueError: There is no dataset to draw from, or a weight is negative.
+            LookupError: ``weights`` names a dataset that does not exist.
+            DatasetInitError: The dataset that was drawn cannot be installed.
+        """
+        generator = random_state if random_state is not None else np.random.default_rng()
+        candidates = [d for d in self.datasets(installed_only=installed_only) if not _is_empty(d)]
+        if weights is not None:
+            by_name = {self.dataset(name).name: weight for name, weight in weights.items()}
+            values = [by_name.get(dataset.name, 0.0) for dataset in candidates]
+        elif weighted:
+            values = [float(dataset.size) for dataset in candidates]
+        else:
+            values = [1.0] * len(candidates)
+        total = sum(values)
+        if not total > 0 or min(values) < 0:
+            raise ValueError("There is no dataset to draw a random benchmark from")
+        index = generator.choice(len(candidates), p=np.array(values) / total)
+        return candidates[int(index)].random_benchmark(generator)
+
+    @property
+    def size(self) -> int:
+        """The number of datasets that are not deprecated."""
+        return sum(1 for _ in self.datasets())
+
+    def __len__(self) -> int:
+        """As :attr:`size`."""
+        return self.size
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return self.datasets()
+
+    def __getitem__(self, name: str) -> Dataset:
+        """As :meth:`dataset`."""
+        return self.dataset(name)
+
+    def __setitem__(self, name: str, dataset: Dataset) -> None:
+        if BenchmarkUri.canonicalize(name) != dataset.name:
+            raise ValueError(f"Dataset {dataset.name} cannot have the name {name!r}")
+        self.add(dataset)
+
+    def __delitem__(self, name: str) -> None:
+        self.remove(name)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self.dataset(str(name))
+        except (LookupError, ValueError):
+            return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"Datasets({list(self.datasets(with_deprecated=True))})"
+
+
+def _is_empty(dataset: Dataset) -> bool:
+    """Returns whether a dataset is installed and has no benchmarks."""
+    # A size of zero does not tell: it may be infinite.
+    return dataset.installed and next(dataset.benchmark_uris(), None) is None
+
+
+def _benchmark_of_file(uri: BenchmarkUri) -> Benchmark:
+    """Returns the benchmark of a URI that names a file."""
+    path = Path(uri.path)
+    if not path.exists():
+        # The path may be quoted, as that of a web address.
+        path = Path(unquote(uri.path))
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}, as benchmark {uri} wants")
+    if uri.scheme == "file":
+        return Benchmark.from_file(uri, path)
+    proto = BenchmarkProto()
+    try:
+        proto.ParseFromString(path.read_bytes())
+    except DecodeError as error:
+        raise BenchmarkInitError(f"Not a serialised Benchmark message: {path} ({error})") from error
+    # A benchmark has the name it was asked for by, so that it can be asked for again.
+    proto.uri = str(uri)
+    return Benchmark(proto)

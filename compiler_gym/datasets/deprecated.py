@@ -1,0 +1,44 @@
+"""Functions of former releases that managed datasets, kept for programs that call them."""
+
+import warnings
+from typing import TYPE_CHECKING
+
+from compiler_gym.datasets.dataset import Dataset
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
+
+
+def activate(env: "CompilerEnv", dataset: str | Dataset) -> bool:
+    """Does nothing: every dataset can be used. Returns False, for "no change"."""
+    _warn("activate", "nothing in its place")
+    return False
+
+
+def deactivate(env: "CompilerEnv", dataset: str | Dataset) -> bool:
+    """Does nothing: datasets cannot be set aside. Returns False, for "no change"."""
+    _warn("deactivate", "env.datasets.remove()")
+    return False
+
+
+def delete(env: "CompilerEnv", dataset: str | Dataset) -> bool:
+    """Deletes the files of a dataset. Returns whether it had any."""
+    _warn("delete", "env.datasets.dataset(name).uninstall()")
+    found = env.datasets.dataset(dataset)
+    had_files = found.has_site_data and found.site_data_path.exists()
+    found.uninstall()
+    return had_files
+
+
+def require(env: "CompilerEnv", dataset: str | Dataset) -> bool:
+    """Installs a dataset. Returns whether it was not installed before."""
+    _warn("require", "env.datasets.require()")
+    was_installed = env.datasets.dataset(dataset).installed
+    env.datasets.require(dataset)
+    return not was_installed
+
+
+def _warn(name: str, instead: str) -> None:
+    """Warns of the use of a function."""
+    message = f"compiler_gym.datasets.{name}() is deprecated; use {instead}"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)

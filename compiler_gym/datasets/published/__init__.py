@@ -1,0 +1,94 @@
+"""The datasets that were published for CompilerGym before, by their addresses.
+
+``published.json`` beside this file has the facts: one entry for each dataset, with the
+arguments of :class:`TarDataset` or :class:`TarDatasetWithManifest` by name, and
+
+``language``
+    ``"bitcode"`` if the archive has bitcode (of LLVM 10, which later releases read); else the
+    language of the source files that it has, to be compiled on demand.
+``programs``
+    The source file of each benchmark by name, where the archive has more files than benchmarks.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.datasets.benchmark import Benchmark, BenchmarkWithSource
+from compiler_gym.datasets.files_dataset import SourceCompiler
+from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
+from compiler_gym.util.nearest_names import did_you_mean
+
+BITCODE = "bitcode"
+
+# Inputs and expected outputs of the programs of benchmark://cbench-v1, as arguments of
+# download_file().
+CBENCH_RUNTIME_DATA = {
+    "urls": ("https://dl.fbaipublicfiles.com/compiler_gym/cBench-v0-runtime-data.tar.bz2",),
+    "sha256": "a1b5b5d6b115e5809ccaefc2134434494271d184da67e2ee43d7f84d07329055",
+}
+
+
+def published_datasets(
+    site_data_base: str | Path, compilers: Mapping[str, SourceCompiler] | None = None
+) -> Iterator[TarDataset]:
+    """Makes all published datasets whose programs can be used.
+
+    Args:
+        site_data_base: The directory below which each dataset keeps its files.
+        compilers: What compiles the source files of a language, by language. Datasets of
+            source files in another language are left out.
+    """
+    compilers = compilers or {}
+    for name, facts in published_facts().items():
+        language = facts["language"]
+        if language == BITCODE or language in compilers:
+            yield published_dataset(name, site_data_base, compiler=compilers.get(language))
+
+
+def published_dataset(
+    name: str,
+    site_data_base: str | Path,
+    compiler: SourceCompiler | None = None,
+    benchmark_class: type[Benchmark] | None = None,
+) -> TarDataset:
+    """Makes one published dataset.
+
+    Args:
+        name: The full name, e.g. ``"benchmark://npb-v0"``.
+        site_data_base: The directory below which the dataset keeps its files.
+        compiler: What compiles its source files; needed unless the programs are bitcode.
+        benchmark_class: What to make benchmarks of; by default, a class that knows the source if
+            the dataset has source files.
+
+    Raises:
+        LookupError: There is no such published dataset.
+        ValueError: The dataset has source files, and no compiler is given.
+    """
+    if name not in published_facts():
+        suggestion = did_you_mean(name, published_facts())
+        raise LookupError(f"No published dataset {name}.{suggestion}")
+    facts = dict(published_facts()[name])
+    language = facts.pop("language")
+    if language == BITCODE:
+        compiler = None
+    elif compiler is None:
+        raise ValueError(f"Dataset {name} needs a compiler of {language} source files")
+    default_class = BenchmarkWithSource if compiler else Benchmark
+    dataset_class = TarDatasetWithManifest if "manifest_urls" in facts else TarDataset
+    return dataset_class(
+        site_data_base=site_data_base,
+        compiler=compiler,
+        benchmark_class=benchmark_class or default_class,
+        **facts,
+    )
+
+
+@cache
+def published_facts() -> Mapping[str, Mapping[str, Any]]:
+    """Returns the entries of ``published.json`` by the full name of the dataset."""
+    text = files(__package__).joinpath("published.json").read_text(encoding="utf-8")
+    return {entry["name"]: entry for entry in json.loads(text)}

@@ -1,0 +1,261 @@
+"""Datasets that are downloaded as archives."""
+
+import bz2
+import gzip
+import lzma
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.datasets.benchmark import Benchmark
+from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
+from compiler_gym.datasets.unpack import unpack_tar
+from compiler_gym.datasets.uri import BenchmarkUri
+from compiler_gym.errors import DatasetInitError, DownloadFailed
+from compiler_gym.util.download import MIRROR_VARIABLE, download_file, mirror_names
+
+_DECOMPRESS = {"bz2": bz2.decompress, "gz": gzip.decompress, "xz": lzma.decompress}
+# What the decompressors raise for damaged data, besides what is wrong with files.
+_DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+_CONTENTS = "contents"
+_COMPILED = "compiled"
+_MARKER = ".extracted"
+
+
+class TarDataset(FilesDataset):
+    """The files of an archive that is downloaded at the first use.
+
+    The archive is unpacked to ``contents`` in the site data directory, and compiled programs
+    are kept beside it. Any number of processes may use the dataset at once; one of them installs
+    it. An installation that was interrupted leaves nothing behind that would be used.
+
+    Args:
+        tar_urls: The address of the archive, or several that are tried in order.
+        tar_sha256: Its SHA-256 checksum in hexadecimal.
+        tar_compression: "bz2", "gz", "xz", or "" for none.
+        strip_prefix: The directory inside of the archive that holds the files.
+        size: The number of benchmarks, if it is known before the archive is there.
+        **kwargs: As of :class:`FilesDataset`, without the root; a ``site_data_base`` is needed.
+
+    Raises:
+        ValueError: There is no address or no ``site_data_base``, or the compression is unknown.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        tar_urls: str | Iterable[str],
+        tar_sha256: str,
+        tar_compression: str = "bz2",
+        strip_prefix: str = "",
+        size: int = 0,
+        **kwargs: Any,
+    ):
+        super().__init__(*args, dataset_root="", **kwargs)
+        self._dataset_root = self.site_data_path / _CONTENTS
+        self.tar_urls = _url_tuple(tar_urls)
+        self.tar_sha256 = tar_sha256
+        self.tar_compression = _checked_compression(tar_compression)
+        self.strip_prefix = strip_prefix
+        self._published_size = size
+
+    @property
+    def installed(self) -> bool:
+        """Whether the archive has been unpacked."""
+        try:
+            # An archive of another release of the dataset does not count.
+            return (self.site_data_path / _MARKER).read_text() == self.tar_sha256
+        except FileNotFoundError:
+            return False
+
+    def install(self) -> None:
+        """Downloads and unpacks the archive, unless that has been done.
+
+        Raises:
+            DatasetInitError: The archive cannot be fetched, unpacked or stored.
+        """
+        self._warn_if_deprecated()
+        if not self.installed:
+            with self._site_data_lock():
+                # Another process may have done it in the meantime.
+                if not self.installed:
+                    self._install()
+                    self._memoized_uris = None
+
+    def uninstall(self) -> None:
+        """Deletes the dataset's files. The downloaded archive stays in the cache."""
+        super().uninstall()
+        self._memoized_uris = None
+
+    @property
+    def size(self) -> int:
+        """The number of benchmarks; 0 if not installed and not known otherwise."""
+        return super().size or self._published_size
+
+    def _install(self) -> None:
+        """Fetches the archive, and replaces whatever the site data directory holds by it."""
+        archive = self._fetch(self.tar_urls, self.tar_sha256)
+        root = self.site_data_path
+        new = root.with_name(f".{root.name}.unpack")
+        try:
+            shutil.rmtree(new, ignore_errors=True)  # Left by an interrupted installation.
+            if not unpack_tar(archive, self.tar_compression, self.strip_prefix, new / _CONTENTS):
+                raise ValueError(f"the archive has no files in {self.strip_prefix!r}")
+            (new / _MARKER).write_text(self.tar_sha256)
+            shutil.rmtree(root, ignore_errors=True)
+            new.rename(root)
+        except (*_DAMAGED, tarfile.TarError) as error:
+            shutil.rmtree(new, ignore_errors=True)
+            raise DatasetInitError(
+                f"Cannot unpack {archive}, the archive of dataset {self.name}, to {root}: {error}"
+            ) from error
+
+    def _fetch(self, urls: tuple[str, ...], sha256: str) -> Path:
+        """Downloads a file of the dataset into the cache."""
+        try:
+            return download_file(urls, sha256)
+        except DownloadFailed as error:
+            names = " or ".join(mirror_names(urls))
+            raise DatasetInitError(
+                f"Cannot install dataset {self.name}. {error}. "
+                "To use the dataset, connect to the internet and try again, or set "
+                f"{MIRROR_VARIABLE} to a directory, or to the base address of a server, that "
+                f"holds {names} (SHA-256 {sha256}). "
+                "The programs of benchmark://kernels-v0 are built in and need no download."
+            ) from error
+        except OSError as error:
+            raise DatasetInitError(
+                f"Cannot store the download of dataset {self.name}: {error}"
+            ) from error
+
+    def _compiled(self, uri: BenchmarkUri, source: Path, compiler: SourceCompiler) -> Benchmark:
+        """Returns the benchmark of a source file, which is compiled once only."""
+        # The sources never change, so that their paths say which program it is.
+        output = self.site_data_path / _COMPILED / source.relative_to(self.dataset_root)
+        if not output.is_file():
+            output.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=output.parent, prefix=".compile-") as directory:
+                new = Path(directory) / "program"
+                self._compile(uri, source, new, compiler)
+                new.replace(output)
+        return self.benchmark_class.from_file(uri, output)
+
+
+class TarDatasetWithManifest(TarDataset):
+    """A dataset with a list of its benchmarks that is downloaded apart from the archive.
+
+    The benchmarks can be listed after the small download of the list; the archive is downloaded
+    when the first benchmark is used.
+
+    Args:
+        manifest_urls: The address of the list, or several that are tried in order. The list has
+            a benchmark on each line: a URI, or what follows the name of the dataset in it.
+        manifest_sha256: Its SHA-256 checksum in hexadecimal.
+        manifest_compression: "bz2", "gz", "xz", or "" for none.
+        **kwargs: As of :class:`TarDataset`.
+
+    Raises:
+        ValueError: As of :class:`TarDataset`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        manifest_urls: str | Iterable[str],
+        manifest_sha256: str,
+        manifest_compression: str = "bz2",
+        **kwargs: Any,
+    ):
+        super().__init__(*args, **kwargs)
+        self.manifest_urls = _url_tuple(manifest_urls)
+        self.manifest_sha256 = manifest_sha256
+        self.manifest_compression = _checked_compression(manifest_compression)
+
+    def benchmark_uris(self) -> Iterator[str]:
+        """Iterates over the URIs of the benchmarks, in the order of the list.
+
+        Raises:
+            DatasetInitError: The list cannot be fetched or read.
+        """
+        if self._memoized_uris is not None:
+            yield from self._memoized_uris
+            return
+        uris = self._read_manifest()
+        if self.memoize_uris:
+            self._memoized_uris = uris
+        yield from uris
+
+    @property
+    def size(self) -> int:
+        """The number of benchmarks; 0 if not known because nothing has been downloaded."""
+        if self._memoized_uris is not None:
+            return len(self._memoized_uris)
+        if self._manifest_path.is_file():
+            return sum(1 for _ in self.benchmark_uris())
+        return self._published_size
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """As of :class:`TarDataset`. A name that is not on the list costs no download."""
+        self._check_own(uri)
+        if not self.installed and f"{self.name}{uri.path}" not in set(self.benchmark_uris()):
+            raise self._no_such_benchmark(uri)
+        return super().benchmark_from_parsed_uri(uri)
+
+    def uninstall(self) -> None:
+        """Deletes the dataset's files. What was downloaded stays in the cache."""
+        super().uninstall()
+        self._manifest_path.unlink(missing_ok=True)
+
+    @property
+    def _manifest_path(self) -> Path:
+        """Where the list is kept: outside of the directory that an installation replaces."""
+        path = self.site_data_path
+        return path.with_name(f".{path.name}-manifest-{self.manifest_sha256[:16]}.txt")
+
+    def _read_manifest(self) -> list[str]:
+        """Returns the URIs on the list, which is fetched if need be."""
+        path = self._manifest_path
+        if not path.is_file():
+            archive = self._fetch(self.manifest_urls, self.manifest_sha256)
+            try:
+                with self._site_data_lock():
+                    partial = path.with_name(f"{path.name}.part")
+                    partial.write_bytes(_decompress(archive, self.manifest_compression))
+                    partial.replace(path)
+            except _DAMAGED as error:
+                raise DatasetInitError(
+                    f"Cannot unpack {archive}, the list of benchmarks of dataset {self.name}, "
+                    f"to {path}: {error}"
+                ) from error
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [self._uri_of_line(line.strip()) for line in lines if line.strip()]
+
+    def _uri_of_line(self, line: str) -> str:
+        """Returns the URI of a line of the list."""
+        if "://" in line:
+            return line
+        return f"{self.name}/{line.lstrip('/').removesuffix(self.benchmark_file_suffix)}"
+
+
+def _url_tuple(urls: str | Iterable[str]) -> tuple[str, ...]:
+    """Returns one or several addresses as a tuple."""
+    result = (urls,) if isinstance(urls, str) else tuple(urls)
+    if not result:
+        raise ValueError("No address to download from")
+    return result
+
+
+def _checked_compression(compression: str) -> str:
+    """Returns the name of a compression; raises ValueError if it is unknown."""
+    if compression and compression not in _DECOMPRESS:
+        raise ValueError(f"Unknown compression {compression!r}; use one of {list(_DECOMPRESS)}")
+    return compression
+
+
+def _decompress(path: Path, compression: str) -> bytes:
+    """Returns what a compressed file holds."""
+    return _DECOMPRESS[compression](path.read_bytes()) if compression else path.read_bytes()

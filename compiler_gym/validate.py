@@ -1,0 +1,114 @@
+"""Validation of many states in parallel."""
+
+import logging
+import os
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.errors import ServiceError, ValidationError
+from compiler_gym.validation_result import ValidationResult
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
+
+logger = logging.getLogger(__name__)
+
+
+def validate_states(
+    make_env: Callable[[], "CompilerEnv"],
+    states: Iterable[CompilerEnvState],
+    nproc: int | None = None,
+    inorder: bool = False,
+) -> Iterator[ValidationResult]:
+    """Validates states in parallel.
+
+    Args:
+        make_env: Makes an environment. It is called once for each of the parallel validations,
+            from different threads, one call at a time. Rewards are validated if the environment
+            has a reward space.
+        states: The states. All are read before validation begins.
+        nproc: The number of validations in parallel; None for the number of processors. The work
+            is done by the processes of the compiler services.
+        inorder: Whether to yield results in the order of the states. If not, states are
+            validated in random order, which spreads expensive ones, and results are yielded as
+            they come.
+
+    Yields:
+        A result for each state. A state whose validation raises an error, because there is no
+        such benchmark for example, gives a result that says so.
+
+    Raises:
+        ValueError: ``nproc`` is less than one.
+    """
+    count = (os.cpu_count() or 1) if nproc is None else nproc
+    if count < 1:
+        raise ValueError(f"The number of validations in parallel must be positive, not {nproc}")
+    return _validate_states(make_env, list(states), count, inorder)
+
+
+def _validate_states(
+    make_env: Callable[[], "CompilerEnv"],
+    states: list[CompilerEnvState],
+    count: int,
+    inorder: bool,
+) -> Iterator[ValidationResult]:
+    """Yields the results of validation."""
+    if not inorder:
+        random.shuffle(states)
+    environments = _ThreadEnvironments(make_env)
+    executor = ThreadPoolExecutor(max(min(count, len(states)), 1), "validate")
+    try:
+        pending = [executor.submit(_validate, environments, state) for state in states]
+        for future in pending if inorder else as_completed(pending):
+            yield future.result()
+    finally:
+        executor.shutdown(cancel_futures=True)
+        environments.close()
+
+
+def _validate(environments: "_ThreadEnvironments", state: CompilerEnvState) -> ValidationResult:
+    """Validates a state in the environment of the calling thread."""
+    env = environments.get()
+    start = monotonic()
+    try:
+        return env.validate(state)
+    except (ServiceError, OSError, LookupError, ValueError) as error:
+        logger.warning("Validation of %s failed: %s", state.benchmark, error)
+        return ValidationResult(
+            state=state,
+            walltime=monotonic() - start,
+            actions_replay_failed=True,
+            errors=[ValidationError(type=type(error).__name__, data={"details": str(error)})],
+        )
+
+
+class _ThreadEnvironments:
+    """An environment for each thread that asks for one.
+
+    Args:
+        make_env: Makes an environment.
+    """
+
+    def __init__(self, make_env: Callable[[], "CompilerEnv"]):
+        self._make_env = make_env
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._exit_stack = ExitStack()
+
+    def get(self) -> "CompilerEnv":
+        """Returns the environment of the calling thread."""
+        if not hasattr(self._local, "env"):
+            with self._lock:
+                self._local.env = self._make_env()
+                self._exit_stack.callback(self._local.env.close)
+        return self._local.env
+
+    def close(self) -> None:
+        """Closes all environments. No thread may use one any more."""
+        self._exit_stack.close()

@@ -1,0 +1,7 @@
+"""Views of the observations and rewards of an environment, computed when asked for."""
+
+from compiler_gym.views.observation_space_spec import ObservationSpaceSpec
+from compiler_gym.views.observation_view import ObservationView
+from compiler_gym.views.reward_view import RewardView
+
+__all__ = ["ObservationSpaceSpec", "ObservationView", "RewardView"]

@@ -1,0 +1,116 @@
+"""Descriptions of observation spaces."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gymnasium.spaces import Space
+
+from compiler_gym.service.proto import Event, ObservationSpace, py_converters
+
+
+@dataclass(eq=False, slots=True)
+class ObservationSpaceSpec:
+    """What an observation space offers, and how to obtain a value of it.
+
+    Specs compare and hash as their id, and equal the text of it.
+
+    Attributes:
+        id: The name of the observation space.
+        index: The number of the observation space in the service's list. Derived spaces have that
+            of their base.
+        space: The set that the values are from.
+        translate: Turns what the service sends, an Event, into a value.
+        to_string: Describes a value by a text.
+        deterministic: Whether the same program gives the same value every time.
+        platform_dependent: Whether the value depends on the machine that the service runs on.
+        default_value: What ``env.step()`` returns if the value cannot be computed because the
+            service failed.
+    """
+
+    id: str
+    index: int
+    space: Space
+    translate: Callable[[Event], Any]
+    to_string: Callable[[Any], str]
+    deterministic: bool
+    platform_dependent: bool
+    default_value: Any
+
+    @classmethod
+    def from_proto(cls, index: int, proto: ObservationSpace) -> "ObservationSpaceSpec":
+        """Makes the description of a space that a service offers.
+
+        Args:
+            index: The number of the space in the service's list.
+            proto: How the service describes it.
+
+        Raises:
+            ConversionError: There is no Python space for the description.
+            ValueError: The description is malformed.
+        """
+        return cls(
+            id=proto.name,
+            index=index,
+            space=py_converters.space_from_proto(proto.space, proto.name),
+            translate=py_converters.event_to_value,
+            to_string=str,
+            deterministic=proto.deterministic,
+            platform_dependent=proto.platform_dependent,
+            default_value=py_converters.event_to_value(proto.default_observation),
+        )
+
+    def make_derived_space(
+        self,
+        id: str,
+        translate: Callable[[Any], Any],
+        space: Space | None = None,
+        deterministic: bool | None = None,
+        default_value: Any = None,
+        platform_dependent: bool | None = None,
+        to_string: Callable[[Any], str] | None = None,
+    ) -> "ObservationSpaceSpec":
+        """Makes the description of a space whose values are computed from those of this one.
+
+        Args:
+            id: The name of the new space.
+            translate: Computes a value of the new space from one of this space.
+            space: The set that the new values are from. As that of this space if None.
+            deterministic: As that of this space if None.
+            default_value: Computed from that of this space, unless that is None too, if None.
+            platform_dependent: As that of this space if None.
+            to_string: As that of this space if None.
+        """
+        if default_value is None and self.default_value is not None:
+            default_value = translate(self.default_value)
+        return ObservationSpaceSpec(
+            id=id,
+            index=self.index,
+            space=self.space if space is None else space,
+            translate=partial(_translate_twice, self.translate, translate),
+            to_string=self.to_string if to_string is None else to_string,
+            deterministic=self.deterministic if deterministic is None else deterministic,
+            platform_dependent=(
+                self.platform_dependent if platform_dependent is None else platform_dependent
+            ),
+            default_value=default_value,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ObservationSpaceSpec):
+            return self.id == other.id
+        return self.id == other if isinstance(other, str) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"ObservationSpaceSpec({self.id})"
+
+
+def _translate_twice(
+    first: Callable[[Event], Any], second: Callable[[Any], Any], event: Event
+) -> Any:
+    """Returns the value of a derived space; unlike a closure, this can be pickled."""
+    return second(first(event))

@@ -1,0 +1,165 @@
+"""Tests of compiler_gym.datasets.Dataset."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from compiler_gym.datasets import Benchmark, Dataset
+
+
+class Numbers(Dataset):
+    """The benchmarks /0, /1, …"""
+
+    def __init__(self, name="benchmark://numbers-v3", count=5, **kwargs):
+        super().__init__(name=name, description="Numbers", license="MIT", **kwargs)
+        self.count = count
+
+    @property
+    def size(self):
+        return self.count
+
+    def benchmark_uris(self):
+        return (f"{self.name}/{i}" for i in range(self.count))
+
+    def benchmark_from_parsed_uri(self, uri):
+        self._check_own(uri)
+        if not 0 <= int(uri.path[1:]) < self.count:
+            raise LookupError(f"No benchmark {uri}")
+        return self.benchmark_class.from_file_contents(uri, b"")
+
+
+def test_attributes():
+    dataset = Numbers(references={"Paper": "https://paper"}, sort_order=4, validatable="Yes")
+    assert dataset.name == "benchmark://numbers-v3"
+    assert dataset.scheme == "benchmark"
+    assert dataset.version == 3
+    assert dataset.description == "Numbers"
+    assert dataset.license == "MIT"
+    assert dataset.references == {"Paper": "https://paper"}
+    assert dataset.sort_order == 4
+    assert dataset.validatable == "Yes"
+    assert not dataset.deprecated
+    assert dataset.installed
+    assert repr(dataset) == "benchmark://numbers-v3"
+    with pytest.deprecated_call():
+        assert dataset.protocol == "benchmark"
+
+
+def test_default_scheme_and_no_version():
+    dataset = Numbers("plain")
+    assert dataset.name == "benchmark://plain"
+    assert dataset.version == 0
+
+
+@pytest.mark.parametrize("name", ["", "benchmark://x-v0/path", "x-v0?a=b", "file:///x", "a b"])
+def test_malformed_name(name):
+    with pytest.raises(ValueError, match=r"Not the name of a dataset|Malformed"):
+        Numbers(name)
+
+
+def test_without_site_data():
+    dataset = Numbers()
+    assert not dataset.has_site_data
+    assert dataset.site_data_size_in_bytes == 0
+    dataset.uninstall()
+    with pytest.raises(ValueError, match="numbers-v3 has no site data"):
+        _ = dataset.site_data_path
+
+
+def test_site_data(tmp_path):
+    dataset = Numbers("generator://numbers-v0", site_data_base=tmp_path)
+    assert dataset.has_site_data
+    assert dataset.site_data_path == tmp_path / "generator" / "numbers-v0"
+    assert dataset.site_data_size_in_bytes == 0
+    (dataset.site_data_path / "sub").mkdir(parents=True)
+    (dataset.site_data_path / "a").write_bytes(b"12345")
+    (dataset.site_data_path / "sub/b").write_bytes(b"678")
+    assert dataset.site_data_size_in_bytes == 8
+    dataset.uninstall()
+    assert not dataset.site_data_path.exists()
+    dataset.uninstall()
+
+
+def test_listing():
+    dataset = Numbers(count=3)
+    uris = [f"benchmark://numbers-v3/{i}" for i in range(3)]
+    assert list(dataset.benchmark_uris()) == uris
+    assert list(dataset.benchmarks()) == uris
+    assert list(dataset) == uris
+    assert len(dataset) == dataset.size == 3
+
+
+def test_look_up():
+    dataset = Numbers()
+    assert dataset.benchmark("benchmark://numbers-v3/2") == "benchmark://numbers-v3/2"
+    assert dataset["numbers-v3/2"] == "benchmark://numbers-v3/2"
+    assert "benchmark://numbers-v3/2" in dataset
+    assert "benchmark://numbers-v3/5" not in dataset
+    assert "two words" not in dataset
+    with pytest.raises(LookupError, match="No benchmark"):
+        dataset.benchmark("benchmark://numbers-v3/5")
+    with pytest.raises(LookupError, match="is not of dataset"):
+        dataset.benchmark("benchmark://other-v0/2")
+    with pytest.raises(ValueError, match="Malformed"):
+        dataset.benchmark("two words")
+
+
+def test_benchmark_class():
+    class Special(Benchmark):
+        pass
+
+    assert isinstance(Numbers(benchmark_class=Special)["numbers-v3/0"], Special)
+
+
+def test_dataset_without_benchmarks_is_true():
+    assert Numbers(count=0)
+
+
+def test_random_benchmark_is_reproducible_and_covers_all():
+    dataset = Numbers()
+    first = [dataset.random_benchmark(np.random.default_rng(i)) for i in range(60)]
+    again = [dataset.random_benchmark(np.random.default_rng(i)) for i in range(60)]
+    assert first == again
+    assert set(first) == set(dataset.benchmarks())
+    assert dataset.random_benchmark() in set(dataset.benchmarks())
+
+
+def test_random_benchmark_of_nothing():
+    with pytest.raises(ValueError, match="no known number"):
+        Numbers(count=0).random_benchmark()
+
+
+def test_deprecated():
+    dataset = Numbers(deprecated="use another one")
+    assert dataset.deprecated
+    with pytest.warns(DeprecationWarning, match="numbers-v3 is deprecated: use another one"):
+        dataset.install()
+    with pytest.warns(DeprecationWarning, match="use another one"):
+        dataset.random_benchmark()
+
+
+def test_base_class_has_no_benchmarks():
+    dataset = Dataset(name="x-v0", description="", license="")
+    with pytest.raises(NotImplementedError, match="Dataset does not list"):
+        list(dataset)
+    with pytest.raises(NotImplementedError, match="Dataset does not make"):
+        dataset.benchmark("x-v0/1")
+
+
+def test_comparison():
+    assert Numbers() == Numbers(count=1) == "benchmark://numbers-v3"
+    assert Numbers() != Numbers("other-v0")
+    assert sorted([Numbers("b-v0"), Numbers("a-v0"), Numbers("c-v0", sort_order=-1)]) == [
+        "benchmark://c-v0",
+        "benchmark://a-v0",
+        "benchmark://b-v0",
+    ]
+    assert len({Numbers(), Numbers()}) == 1
+
+
+def test_pickle(tmp_path):
+    dataset = Numbers(site_data_base=tmp_path)
+    duplicate = pickle.loads(pickle.dumps(dataset))
+    assert list(duplicate) == list(dataset)
+    assert duplicate.site_data_path == dataset.site_data_path

@@ -1,0 +1,331 @@
+"""Tests of compiler_gym.datasets.TarDataset and TarDatasetWithManifest."""
+
+import bz2
+import hashlib
+import io
+import multiprocessing
+import pickle
+import tarfile
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from compiler_gym.datasets import BenchmarkWithSource, TarDataset, TarDatasetWithManifest
+from compiler_gym.datasets import tar_dataset as module
+from compiler_gym.errors import DatasetInitError
+from compiler_gym.util.download import MIRROR_VARIABLE
+
+PROGRAMS = {"data-v0/a.bc": b"1", "data-v0/sub/b.bc": b"2", "data-v0/README": b"", "x/c.bc": b"3"}
+
+
+class Source:
+    """An archive and a list of benchmarks on this machine.
+
+    Attributes:
+        options: What a dataset of it is made with.
+    """
+
+    def __init__(self, directory):
+        directory.mkdir()
+        self.archive = directory / "data.tar.bz2"
+        with tarfile.open(self.archive, "w:bz2") as tar:
+            for name, contents in PROGRAMS.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(contents)
+                tar.addfile(info, io.BytesIO(contents))
+        self.manifest = directory / "manifest.bz2"
+        self.manifest.write_bytes(bz2.compress(b"sub/b\na.bc\n\nbenchmark://data-v0/gone\n"))
+        self.options = {
+            "name": "benchmark://data-v0",
+            "description": "Test data",
+            "license": "MIT",
+            "site_data_base": directory.parent / "site",
+            "benchmark_file_suffix": ".bc",
+            "tar_urls": self.archive.as_uri(),
+            "tar_sha256": hashlib.sha256(self.archive.read_bytes()).hexdigest(),
+            "strip_prefix": "data-v0",
+        }
+        self.manifest_options = {
+            "manifest_urls": [self.manifest.as_uri()],
+            "manifest_sha256": hashlib.sha256(self.manifest.read_bytes()).hexdigest(),
+        }
+
+    def dataset(self, **options):
+        return TarDataset(**{**self.options, **options})
+
+    def dataset_with_manifest(self, **options):
+        return TarDatasetWithManifest(**{**self.options, **self.manifest_options, **options})
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
+    return Source(tmp_path / "source")
+
+
+URIS = ["benchmark://data-v0/a", "benchmark://data-v0/sub/b"]
+MANIFEST_URIS = ["benchmark://data-v0/sub/b", "benchmark://data-v0/a", "benchmark://data-v0/gone"]
+
+
+def test_install(source):
+    dataset = source.dataset()
+    assert not dataset.installed
+    assert dataset.size == 0
+    dataset.install()
+    assert dataset.installed
+    assert dataset.size == 2
+    assert list(dataset.benchmark_uris()) == URIS
+    assert dataset["data-v0/sub/b"].proto.program.contents == b"2"
+    assert dataset.dataset_root == dataset.site_data_path / "contents"
+    assert source.dataset().installed
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda dataset: list(dataset.benchmark_uris()),
+        lambda dataset: dataset.benchmark("data-v0/a"),
+        lambda dataset: dataset.random_benchmark(np.random.default_rng(0)),
+    ],
+)
+def test_use_installs(source, use):
+    dataset = source.dataset()
+    assert use(dataset)
+    assert dataset.installed
+
+
+def test_published_size(source):
+    dataset = source.dataset(size=99)
+    assert dataset.size == 99
+    dataset.install()
+    assert dataset.size == 2
+
+
+def test_uninstall_and_install_again(source):
+    dataset = source.dataset()
+    dataset.install()
+    assert dataset.size == 2
+    dataset.uninstall()
+    assert not dataset.installed
+    assert not dataset.site_data_path.exists()
+    source.archive.unlink()  # What was downloaded is still in the cache.
+    dataset.install()
+    assert list(dataset.benchmark_uris()) == URIS
+
+
+def test_interrupted_installation_is_repeated(source):
+    dataset = source.dataset()
+    dataset.dataset_root.mkdir(parents=True)
+    (dataset.dataset_root / "partial.bc").write_bytes(b"")
+    left = dataset.site_data_path.with_name(".data-v0.unpack")
+    (left / "contents").mkdir(parents=True)
+    assert not dataset.installed
+    dataset.install()
+    assert list(dataset.benchmark_uris()) == URIS
+    assert not left.exists()
+
+
+def test_failed_unpacking_leaves_nothing(source, monkeypatch):
+    def fail(archive, compression, prefix, destination):
+        destination.mkdir(parents=True)
+        (destination / "a.bc").write_bytes(b"")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "unpack_tar", fail)
+    dataset = source.dataset()
+    with pytest.raises(DatasetInitError, match=r"Cannot unpack .*data-v0.*No space left"):
+        dataset.install()
+    assert not dataset.installed
+    assert [p.name for p in dataset.site_data_path.parent.iterdir()] == [".data-v0.lock"]
+
+
+def test_another_release_is_installed_anew(source):
+    source.dataset().install()
+    with tarfile.open(source.archive, "w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("data-v0/new.bc"))
+    dataset = source.dataset(
+        tar_sha256=hashlib.sha256(source.archive.read_bytes()).hexdigest(), tar_compression="gz"
+    )
+    assert not dataset.installed
+    assert list(dataset.benchmark_uris()) == ["benchmark://data-v0/new"]
+
+
+def test_wrong_prefix(source):
+    with pytest.raises(DatasetInitError, match="the archive has no files in 'other'"):
+        source.dataset(strip_prefix="other").install()
+
+
+def test_wrong_compression(source):
+    with pytest.raises(DatasetInitError, match=r"Cannot unpack .*gz"):
+        source.dataset(tar_compression="gz").install()
+    with pytest.raises(ValueError, match="Unknown compression 'zip'"):
+        source.dataset(tar_compression="zip")
+
+
+def test_wrong_checksum(source):
+    with pytest.raises(DatasetInitError, match=r"checksum is [0-9a-f]{64} but should be 00000"):
+        source.dataset(tar_sha256="0" * 64).install()
+
+
+def test_bad_arguments(source):
+    with pytest.raises(ValueError, match="No address"):
+        source.dataset(tar_urls=[])
+    with pytest.raises(ValueError, match="has no site data"):
+        source.dataset(site_data_base=None)
+
+
+def test_message_without_network(source, monkeypatch):
+    # A proxy that refuses connections: nothing leaves this machine.
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "")
+    url = "https://datasets.invalid/path/data.tar.bz2"
+    with pytest.raises(DatasetInitError) as info:
+        source.dataset(tar_urls=url).install()
+    message = str(info.value)
+    assert "Cannot install dataset benchmark://data-v0" in message
+    assert f"Cannot fetch {url} (Connection refused)" in message
+    assert "connect to the internet" in message
+    assert f"set {MIRROR_VARIABLE} to a directory" in message
+    assert "that holds data.tar.bz2" in message
+    assert "benchmark://kernels-v0" in message
+
+
+def test_mirror(source, monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv(MIRROR_VARIABLE, str(source.archive.parent))
+    dataset = source.dataset_with_manifest(
+        tar_urls="https://datasets.invalid/data.tar.bz2",
+        manifest_urls="https://datasets.invalid/manifest.bz2",
+    )
+    assert dataset["data-v0/a"].proto.program.contents == b"1"
+
+
+def test_deprecated(source):
+    dataset = source.dataset(deprecated="use another one")
+    with pytest.warns(DeprecationWarning, match="use another one"):
+        dataset.benchmark("data-v0/a")
+
+
+def test_pickle(source):
+    dataset = source.dataset_with_manifest()
+    duplicate = pickle.loads(pickle.dumps(dataset))
+    assert duplicate["data-v0/a"].proto.program.contents == b"1"
+
+
+def _count_installations(dataset):
+    count = []
+    dataset._install = lambda: (count.append(1), TarDataset._install(dataset))
+    dataset.install()
+    return len(count)
+
+
+def test_threads_install_once(source):
+    with ThreadPoolExecutor(8) as executor:
+        counts = list(executor.map(_count_installations, [source.dataset() for _ in range(8)]))
+    assert sum(counts) == 1
+
+
+def test_processes_install_once(source):
+    context = multiprocessing.get_context("spawn")
+    datasets = [source.dataset() for _ in range(4)]
+    with ProcessPoolExecutor(4, mp_context=context) as executor:
+        counts = list(executor.map(_count_installations, datasets))
+    assert sum(counts) == 1
+
+
+def _upper(source, output):
+    _upper_runs.append(source.name)
+    output.write_bytes(source.read_bytes().upper() + b"!")
+
+
+_upper_runs: list[str] = []
+
+
+def test_sources_are_compiled_once(source):
+    _upper_runs.clear()
+    options = {"compiler": _upper, "benchmark_class": BenchmarkWithSource}
+    for _ in range(2):
+        benchmark = source.dataset(**options).benchmark("data-v0/sub/b")
+        assert benchmark.proto.program.contents == b"2!"
+        assert benchmark.source == "2"
+    assert _upper_runs == ["b.bc"]
+    dataset = source.dataset(**options)
+    dataset.uninstall()
+    assert dataset["data-v0/sub/b"].proto.program.contents == b"2!"
+    assert len(_upper_runs) == 2
+
+
+class TestManifest:
+    """The list of benchmarks."""
+
+    def test_listing_does_not_install(self, source):
+        dataset = source.dataset_with_manifest(size=7)
+        assert dataset.size == 7
+        assert list(dataset.benchmark_uris()) == MANIFEST_URIS
+        assert dataset.size == 3
+        assert not dataset.installed
+
+    def test_list_is_kept(self, source):
+        list(source.dataset_with_manifest().benchmark_uris())
+        source.manifest.unlink()
+        dataset = source.dataset_with_manifest(memoize_uris=False)
+        assert dataset.size == 3
+        assert list(dataset.benchmark_uris()) == MANIFEST_URIS
+
+    def test_benchmark_installs(self, source):
+        dataset = source.dataset_with_manifest()
+        assert dataset["data-v0/a?x=1"].proto.program.contents == b"1"
+        assert dataset.installed
+        assert list(dataset.benchmark_uris()) == MANIFEST_URIS
+
+    def test_unknown_name_does_not_install(self, source):
+        dataset = source.dataset_with_manifest()
+        with pytest.raises(LookupError, match="Did you mean benchmark://data-v0/sub/b"):
+            dataset.benchmark("data-v0/sub/c")
+        assert not dataset.installed
+
+    def test_file_missing_from_archive(self, source):
+        with pytest.raises(LookupError, match="No benchmark benchmark://data-v0/gone"):
+            source.dataset_with_manifest().benchmark("data-v0/gone")
+
+    def test_uninstall(self, source):
+        dataset = source.dataset_with_manifest()
+        dataset.install()
+        list(dataset.benchmark_uris())
+        dataset.uninstall()
+        assert dataset.size == 0
+        assert [p.name for p in dataset.site_data_path.parent.iterdir()] == [".data-v0.lock"]
+
+    def test_random_benchmark(self, source):
+        dataset = source.dataset_with_manifest()
+        draws = []
+        for i in range(20):
+            try:
+                draws.append(str(dataset.random_benchmark(np.random.default_rng(i))))
+            except LookupError as error:  # The one that the archive lacks.
+                assert "gone" in str(error)
+        assert set(draws) == set(URIS)
+
+    def test_damaged_list(self, source):
+        data = bz2.compress(b"a\n")[:-8]
+        source.manifest.write_bytes(data)
+        dataset = source.dataset_with_manifest(manifest_sha256=hashlib.sha256(data).hexdigest())
+        with pytest.raises(DatasetInitError, match=r"Cannot unpack .* the list of benchmarks"):
+            list(dataset.benchmark_uris())
+
+    def test_list_without_compression(self, source):
+        source.manifest.write_text("a\n")
+        dataset = source.dataset_with_manifest(
+            manifest_sha256=hashlib.sha256(b"a\n").hexdigest(), manifest_compression=""
+        )
+        assert list(dataset.benchmark_uris()) == ["benchmark://data-v0/a"]
+
+    def test_message_without_network(self, source, monkeypatch):
+        monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+        monkeypatch.setenv("no_proxy", "")
+        dataset = source.dataset_with_manifest(manifest_urls="https://datasets.invalid/m.bz2")
+        with pytest.raises(DatasetInitError, match=r"that holds m\.bz2"):
+            list(dataset.benchmark_uris())

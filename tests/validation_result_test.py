@@ -1,0 +1,122 @@
+"""Tests of compiler_gym.validation_result."""
+
+import json
+import pickle
+
+import pytest
+
+from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.errors import ValidationError
+from compiler_gym.validation_result import ValidationResult
+
+FAILURES = [
+    "actions_replay_failed",
+    "reward_validation_failed",
+    "benchmark_semantics_validation_failed",
+]
+CHECKS = ["reward_validated", "benchmark_semantics_validated"]
+
+
+def make_state(**kwargs):
+    values = {"benchmark": "benchmark://kernels-v0/sha256", "commandline": "", "walltime": 1}
+    return CompilerEnvState(**{**values, **kwargs})
+
+
+def make(**kwargs):
+    return ValidationResult(**{"state": make_state(), "walltime": 1, **kwargs})
+
+
+def errors(*types):
+    return [ValidationError(type=type) for type in types]
+
+
+def test_defaults():
+    result = ValidationResult(state=make_state())
+    assert result.walltime == 0
+    assert result.errors == []
+    assert not any(getattr(result, flag) for flag in FAILURES + CHECKS)
+
+
+@pytest.mark.parametrize("flag", FAILURES)
+def test_failures_are_not_okay(flag):
+    assert not make(**{flag: True}).okay()
+
+
+@pytest.mark.parametrize("flag", CHECKS)
+def test_checks_are_okay(flag):
+    assert make().okay()
+    assert make(**{flag: True}).okay()
+
+
+def test_malformed():
+    with pytest.raises(ValueError, match="walltime"):
+        make(walltime=-1)
+    with pytest.raises(ValueError, match="okey"):
+        make(okey=True)
+
+
+def test_error_details():
+    assert make().error_details == ""
+    assert make(errors=errors("Wrong output")).error_details == "Wrong output"
+    assert make(errors=errors("b", "a", "a")).error_details == "2 x a, b"
+    assert make(errors=errors(*"abcdeb")).error_details == "2 x b, a, c, 2 more kinds of errors"
+
+
+def test_error_details_without_errors():
+    assert make(actions_replay_failed=True).error_details == "Failed to replay the actions"
+    result = make(reward_validation_failed=True, benchmark_semantics_validation_failed=True)
+    assert result.error_details == "Reward differs, Program misbehaves"
+
+
+def test_repr():
+    assert repr(make()) == "✅  kernels-v0/sha256"
+    assert repr(make(state=make_state(reward=0.99999))) == "✅  kernels-v0/sha256  1.0000"
+    failed = make(
+        state=make_state(reward=0.5),
+        benchmark_semantics_validation_failed=True,
+        errors=errors("Wrong output", "Wrong output"),
+    )
+    assert repr(failed) == str(failed) == "❌  kernels-v0/sha256  0.5000  2 x Wrong output"
+    other = make(state=make_state(benchmark="generator://csmith-v0/1"))
+    assert repr(other) == "✅  generator://csmith-v0/1"
+
+
+def test_equality():
+    assert make(walltime=1) == make(walltime=2)
+    assert make(errors=errors("a", "b")) == make(errors=errors("b", "a"))
+    assert make(errors=errors("a")) != make()
+    assert make(state=make_state(commandline="-x")) != make()
+    assert make() != "result"
+    for flag in FAILURES + CHECKS:
+        assert make(**{flag: True}) != make()
+
+
+@pytest.mark.parametrize("flag", FAILURES + CHECKS)
+def test_join_flags(flag):
+    assert getattr(ValidationResult.join([make(), make(**{flag: True}), make()]), flag)
+    assert not getattr(ValidationResult.join([make(), make()]), flag)
+
+
+def test_join_values():
+    results = [make(walltime=1, errors=errors("a")), make(walltime=2, errors=errors("b", "a"))]
+    joined = ValidationResult.join(iter(results))
+    assert joined.walltime == 3
+    assert [error.type for error in joined.errors] == ["a", "b", "a"]
+    assert joined.state == make_state()
+
+
+def test_join_of_nothing():
+    with pytest.raises(ValueError, match="no validation results"):
+        ValidationResult.join([])
+
+
+def test_join_of_different_states():
+    with pytest.raises(ValueError, match="different states"):
+        ValidationResult.join([make(), make(state=make_state(commandline="-x"))])
+
+
+def test_json_and_pickle():
+    result = make(errors=[ValidationError(type="a", data={"seed": 1})], reward_validated=True)
+    assert json.loads(result.model_dump_json())["errors"] == [{"type": "a", "data": {"seed": 1}}]
+    assert ValidationResult.model_validate_json(result.model_dump_json()) == result
+    assert pickle.loads(pickle.dumps(result)) == result

@@ -1,0 +1,30 @@
+#include "compiler_gym/service/CompilationSession.h"
+
+namespace compiler_gym {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+CompilationSession::CompilationSession(const boost::filesystem::path& workingDirectory)
+    : workingDirectory_(workingDirectory) {}
+
+std::string CompilationSession::getCompilerVersion() const { return ""; }
+
+Status CompilationSession::init(CompilationSession* /*other*/) {
+  return Status(StatusCode::UNIMPLEMENTED,
+                "This compiler cannot fork sessions: start a new session on the same benchmark and "
+                "repeat the actions");
+}
+
+Status CompilationSession::endOfStep(bool /*actionHadNoEffect*/, bool& /*endOfEpisode*/,
+                                     std::optional<ActionSpace>& /*newActionSpace*/) {
+  return Status::OK;
+}
+
+Status CompilationSession::handleSessionParameter(const std::string& /*key*/,
+                                                  const std::string& /*value*/,
+                                                  std::optional<std::string>& /*reply*/) {
+  return Status::OK;
+}
+
+}  // namespace compiler_gym

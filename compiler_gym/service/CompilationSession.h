@@ -1,0 +1,102 @@
+// The interface that a compiler implements to become a CompilerGym service.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <boost/filesystem.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+
+namespace compiler_gym {
+
+// One program under compilation. Subclass it, implement the pure methods, and hand the class to
+// runtime::createAndRunCompilerGymService() to obtain a service.
+//
+// Life of a session:
+//   1. It is constructed. A service also constructs sessions only to ask for their compiler version
+//      and their spaces, so the constructor should be cheap.
+//   2. init() is called exactly once: with a benchmark, or with the session it is to be a copy of.
+//   3. Any number of steps: applyAction() for each action, computeObservation() for each
+//      observation, then endOfStep().
+//   4. It is destroyed.
+//
+// Threads: the runtime calls one method of a session at a time, from any thread. Different sessions
+// are used at the same time from different threads, so whatever sessions share (statics, files in
+// the working directory, the current directory of the process) needs care.
+//
+// Errors: return a status with one of the codes that the protocol lists, and a text that tells the
+// user what was wrong and what to do. An exception that leaves a method becomes INTERNAL with the
+// exception's text, std::bad_alloc RESOURCE_EXHAUSTED; the service lives on.
+class CompilationSession {
+ public:
+  // `workingDirectory` exists, belongs to the service, and is shared by all of its sessions. It may
+  // be on a RAM disk, from which programs cannot always be executed.
+  explicit CompilationSession(const boost::filesystem::path& workingDirectory);
+  virtual ~CompilationSession() = default;
+
+  CompilationSession(const CompilationSession&) = delete;
+  CompilationSession& operator=(const CompilationSession&) = delete;
+
+  // The version of the compiler, in free form. Empty by default. Works before init().
+  virtual std::string getCompilerVersion() const;
+
+  // The action spaces to choose from; a client selects one by its index. Works before init(), and
+  // gives the same list every time.
+  virtual std::vector<ActionSpace> getActionSpaces() const = 0;
+
+  // The observation spaces; clients refer to them by index. Works before init(), and gives the same
+  // list every time.
+  virtual std::vector<ObservationSpace> getObservationSpaces() const = 0;
+
+  // Starts on a program. `actionSpace` is an element of getActionSpaces(). Both arguments are valid
+  // only during the call. INVALID_ARGUMENT if the program is not one.
+  [[nodiscard]] virtual grpc::Status init(const ActionSpace& actionSpace,
+                                          const Benchmark& benchmark) = 0;
+
+  // Starts as a copy of `other`, a session of the same class that has been initialised and is not
+  // used by anybody else during the call. From then on the two are independent, and equal actions
+  // give equal results. UNIMPLEMENTED by default.
+  [[nodiscard]] virtual grpc::Status init(CompilationSession* other);
+
+  // Applies one action. The outputs hold their defaults on entry: `endOfEpisode` false,
+  // `newActionSpace` unset, `actionHadNoEffect` false. Set
+  //   endOfEpisode       when no further action can follow;
+  //   newActionSpace     when the actions that can follow have changed;
+  //   actionHadNoEffect  when the action changed nothing, so that every deterministic observation
+  //                      keeps its value. When in doubt leave it false.
+  // On an error the program must be as it was before the action, or the session must fail every
+  // later request. INVALID_ARGUMENT if the action is not in the action space.
+  [[nodiscard]] virtual grpc::Status applyAction(const Event& action, bool& endOfEpisode,
+                                                 std::optional<ActionSpace>& newActionSpace,
+                                                 bool& actionHadNoEffect) = 0;
+
+  // Computes one observation into `observation`, which is empty on entry. `observationSpace` is an
+  // element of getObservationSpaces(). Must not change what later actions do.
+  [[nodiscard]] virtual grpc::Status computeObservation(const ObservationSpace& observationSpace,
+                                                        Event& observation) = 0;
+
+  // Called once at the end of each step, after its observations, e.g. to check the program.
+  // `actionHadNoEffect` is what the client is about to be told of the whole step (true if it had no
+  // action). On entry `endOfEpisode` and `newActionSpace` hold what the actions reported; both may
+  // be changed. An error fails the step; its actions stay applied. Does nothing by default.
+  [[nodiscard]] virtual grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
+                                               std::optional<ActionSpace>& newActionSpace);
+
+  // Handles a parameter that a client sends. Set `reply` if the key is known to this class;
+  // otherwise leave it unset, and the runtime looks among its own. INVALID_ARGUMENT if the key is
+  // known but the value is malformed. Knows no key by default.
+  [[nodiscard]] virtual grpc::Status handleSessionParameter(const std::string& key,
+                                                            const std::string& value,
+                                                            std::optional<std::string>& reply);
+
+ protected:
+  const boost::filesystem::path& workingDirectory() const { return workingDirectory_; }
+
+ private:
+  const boost::filesystem::path workingDirectory_;
+};
+
+}  // namespace compiler_gym

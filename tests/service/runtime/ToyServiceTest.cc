@@ -1,0 +1,316 @@
+// The toy service as a program: flags, files, signals and exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <boost/filesystem.hpp>
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <iomanip>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+#include "compiler_gym/util/Process.h"
+#include "compiler_gym/util/Version.h"
+#include "tests/service/runtime/ToyClient.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+namespace fs = boost::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using toy::makeBenchmark;
+using toy::ToyClient;
+using util::ProcessResult;
+
+constexpr std::chrono::seconds kPatience(60);
+
+std::string contentsOf(const fs::path& path) {
+  std::ifstream file(path.string());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class ToyServiceTest : public ::testing::Test {
+ protected:
+  ToyServiceTest() : directory_(fs::temp_directory_path() / fs::unique_path()) {
+    fs::create_directories(temporary());
+  }
+  ~ToyServiceTest() override { fs::remove_all(directory_); }
+
+  // Where the service puts temporary files, and its default working directory.
+  fs::path temporary() const { return directory_ / "tmp"; }
+  // The working directory that start() gives to the service.
+  fs::path working() const { return directory_ / "working"; }
+
+  // Runs the service to its end.
+  ProcessResult run(std::vector<std::string> arguments) const {
+    util::ProcessOptions options;
+    options.arguments = std::move(arguments);
+    options.arguments.insert(options.arguments.begin(),
+                             fs::absolute("tests/service/runtime/toy_service").string());
+    options.environment = {{"TMPDIR", temporary().string()}};
+    options.timeout = kPatience;
+    options.captureOutput = true;
+    options.maxOutputBytes = 1 << 20;
+    ProcessResult result;
+    ASSERT_OK(util::runProcess(options, &result));
+    return result;
+  }
+
+  // Starts the service in working(), and waits until it serves.
+  void start(std::vector<std::string> arguments = {}) {
+    arguments.push_back("--working_dir=" + working().string());
+    startWith(std::move(arguments), working());
+  }
+
+  void startWith(std::vector<std::string> arguments, const fs::path& workingDirectory) {
+    ended_ = std::async(std::launch::async,
+                        [this, arguments = std::move(arguments)] { return run(arguments); });
+    pid_ = static_cast<pid_t>(waitForNumber(workingDirectory / "pid.txt"));
+    port_ = waitForNumber(workingDirectory / "port.txt");
+    client_.emplace(port_);
+  }
+
+  static int waitForNumber(const fs::path& path) {
+    for (int i = 0; i < 1000; ++i) {
+      int number = 0;
+      if (std::ifstream(path.string()) >> number) return number;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    ADD_FAILURE() << path << " was not written";
+    return 0;
+  }
+
+  ProcessResult stop(int signal = SIGTERM) {
+    EXPECT_GT(pid_, 0);
+    if (pid_ > 0) kill(pid_, signal);
+    return ended_.get();
+  }
+
+  const fs::path directory_;
+  pid_t pid_ = 0;
+  int port_ = 0;
+  std::optional<ToyClient> client_;
+  std::future<ProcessResult> ended_;
+};
+
+void expectExit(const ProcessResult& result, int code) {
+  EXPECT_EQ(result.end, ProcessResult::End::kExited) << result.errorTail;
+  EXPECT_EQ(result.code, code) << result.errorTail;
+}
+
+TEST_F(ToyServiceTest, ServesUntilSigterm) {
+  start();
+  EXPECT_EQ(client_->getVersion().reply.service_version(), util::kVersion);
+  const int64_t session = client_->startOn("abc");
+  EXPECT_EQ(client_->step(session, {"reverse"}, {toy::kText}).reply.observation(0).string_value(),
+            "cba");
+  EXPECT_TRUE(client_->end(session).ok());
+  // The client's connection is idle, and nobody waits for it.
+  const auto before = std::chrono::steady_clock::now();
+  const ProcessResult result = stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(1));
+  expectExit(result, 0);
+  EXPECT_EQ(result.output, "");
+  EXPECT_EQ(result.errorTail, "");
+}
+
+TEST_F(ToyServiceTest, ServesUntilSigint) {
+  start();
+  EXPECT_TRUE(client_->getVersion().ok());
+  expectExit(stop(SIGINT), 0);
+}
+
+TEST_F(ToyServiceTest, OpenSessionsMakeTheExitCode6) {
+  start();
+  EXPECT_EQ(client_->startOn("abc"), 0);
+  EXPECT_EQ(client_->startOn("def"), 1);
+  const ProcessResult result = stop();
+  expectExit(result, 6);
+  EXPECT_THAT(result.errorTail, HasSubstr("2 session(s) were open"));
+}
+
+TEST_F(ToyServiceTest, RequestThatNeverEndsDoesNotKeepTheServiceAlive) {
+  start();
+  const int64_t session = client_->startOn("abc");
+  auto step = std::async(std::launch::async, [&] { return client_->step(session, {"hang"}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const auto before = std::chrono::steady_clock::now();
+  const ProcessResult result = stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience / 3);
+  expectExit(result, 6);
+  EXPECT_THAT(result.errorTail, HasSubstr("a request was at work that did not end"));
+  EXPECT_FALSE(step.get().ok());
+}
+
+TEST_F(ToyServiceTest, WritesItsAddress) {
+  start();
+  EXPECT_EQ(contentsOf(working() / "port.txt"), std::to_string(port_));
+  EXPECT_EQ(contentsOf(working() / "pid.txt"), std::to_string(pid_));
+  EXPECT_EQ(fs::read_symlink("/proc/" + std::to_string(pid_) + "/exe").filename(), "toy_service");
+  for (const fs::path& path : {working(), working() / "logs"}) {
+    struct stat information = {};
+    ASSERT_EQ(stat(path.c_str(), &information), 0);
+    EXPECT_EQ(information.st_mode & 0777, 0700) << path;
+  }
+  expectExit(stop(), 0);
+  EXPECT_FALSE(fs::exists(working() / "port.txt"));
+  EXPECT_FALSE(fs::exists(working() / "pid.txt"));
+  EXPECT_TRUE(fs::is_directory(working() / "logs"));
+}
+
+TEST_F(ToyServiceTest, LogsItsAddress) {
+  start();
+  // Before it ends: the line must not wait in a buffer.
+  const fs::path log = working() / "logs" / "toy_service.INFO";
+  std::string text;
+  for (int i = 0; i < 100 && text.find("PID") == std::string::npos; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    text = contentsOf(log);
+  }
+  EXPECT_THAT(text, AllOf(HasSubstr(working().string()), HasSubstr("port " + std::to_string(port_)),
+                          HasSubstr("PID = " + std::to_string(pid_))));
+  expectExit(stop(), 0);
+}
+
+TEST_F(ToyServiceTest, VerbosityShowsSessionsAndRequests) {
+  start({"--v=2", "--logtostderr"});
+  EXPECT_TRUE(client_->end(client_->startOn("abc")).ok());
+  const ProcessResult result = stop();
+  expectExit(result, 0);
+  EXPECT_THAT(result.errorTail,
+              AllOf(HasSubstr("StartSession(benchmark://toy-v0/abc)"),
+                    HasSubstr("Session 0 started on benchmark://toy-v0/abc"),
+                    HasSubstr("EndSession(0)"), HasSubstr("Session 0 ended; 0 open")));
+}
+
+TEST_F(ToyServiceTest, DefaultWorkingDirectoryIsRemoved) {
+  auto ended = std::async(std::launch::async, [this] { return run({}); });
+  fs::path made;
+  for (int i = 0; i < 1000 && made.empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (const auto& entry : fs::directory_iterator(temporary())) {
+      if (fs::exists(entry.path() / "pid.txt")) made = entry.path();
+    }
+  }
+  ASSERT_FALSE(made.empty());
+  EXPECT_THAT(made.filename().string(),
+              ::testing::MatchesRegex("compiler_gym-service-[0-9a-f]+-[0-9a-f]+"));
+  kill(waitForNumber(made / "pid.txt"), SIGTERM);
+  expectExit(ended.get(), 0);
+  EXPECT_TRUE(fs::is_empty(temporary()));
+}
+
+TEST_F(ToyServiceTest, DefaultWorkingDirectoryIsRemovedAfterAFailure) {
+  expectExit(run({"--host=192.0.2.1"}), 1);
+  EXPECT_TRUE(fs::is_empty(temporary()));
+}
+
+TEST_F(ToyServiceTest, ListensOnLoopbackOnly) {
+  start();
+  std::ostringstream port;
+  port << std::uppercase << std::hex << std::setw(4) << std::setfill('0') << port_;
+  const std::string sockets = contentsOf("/proc/" + std::to_string(pid_) + "/net/tcp") +
+                              contentsOf("/proc/" + std::to_string(pid_) + "/net/tcp6");
+  // "Local address, remote address, state" of a socket that listens to IPv4 and IPv6 at once.
+  EXPECT_THAT(sockets, HasSubstr(" 0000000000000000FFFF00000100007F:" + port.str() + " " +
+                                 std::string(32, '0') + ":0000 0A "));
+  EXPECT_THAT(sockets, Not(HasSubstr(" 00000000:" + port.str() + " ")));
+  EXPECT_THAT(sockets, Not(HasSubstr(" " + std::string(32, '0') + ":" + port.str() + " ")));
+  expectExit(stop(), 0);
+}
+
+TEST_F(ToyServiceTest, PortInUse) {
+  start();
+  const ProcessResult second = run({"--port=" + std::to_string(port_)});
+  expectExit(second, 1);
+  EXPECT_THAT(second.errorTail, HasSubstr("ERROR: Cannot listen on 127.0.0.1:"));
+  EXPECT_TRUE(client_->getVersion().ok());
+  expectExit(stop(), 0);
+}
+
+TEST_F(ToyServiceTest, GivenPortIsUsed) {
+  start();
+  const int port = port_;
+  expectExit(stop(), 0);
+  start({"--port=" + std::to_string(port)});
+  EXPECT_EQ(port_, port);
+  expectExit(stop(), 0);
+}
+
+TEST_F(ToyServiceTest, MessageLimitFlag) {
+  start({"--max_message_bytes=1000"});
+  EXPECT_EQ(client_->start(makeBenchmark("uri", std::string(2000, 'x'))).code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  expectExit(stop(), 0);
+}
+
+TEST_F(ToyServiceTest, WorkingDirectoryThatCannotBeMade) {
+  std::ofstream((directory_ / "file").string()) << "x";
+  const ProcessResult result = run({"--working_dir=" + (directory_ / "file").string()});
+  expectExit(result, 1);
+  EXPECT_THAT(result.errorTail, HasSubstr("ERROR: Cannot make the directory"));
+}
+
+TEST_F(ToyServiceTest, Help) {
+  const ProcessResult result = run({"--help"});
+  expectExit(result, 0);
+  EXPECT_THAT(result.output, HasSubstr("Edits text, for tests of the runtime and its clients."));
+  for (const char* flag :
+       {"-working_dir ", "-port ", "-host ", "-isolation ", "-max_message_bytes ", "--helpfull"}) {
+    EXPECT_THAT(result.output, HasSubstr(flag));
+  }
+  EXPECT_THAT(result.output, Not(HasSubstr("logmailer")));
+  EXPECT_THAT(result.output, Not(HasSubstr("tab_completion")));
+}
+
+TEST_F(ToyServiceTest, Version) {
+  const ProcessResult result = run({"--version"});
+  expectExit(result, 0);
+  EXPECT_THAT(result.output, HasSubstr(util::kVersion));
+}
+
+struct BadArguments {
+  const char* name;
+  const char* argument;
+  const char* message;
+};
+
+class BadArgumentsTest : public ToyServiceTest,
+                         public ::testing::WithParamInterface<BadArguments> {};
+
+TEST_P(BadArgumentsTest, ExitCode1AndAMessage) {
+  const ProcessResult result = run({GetParam().argument});
+  expectExit(result, 1);
+  EXPECT_THAT(result.errorTail, AllOf(HasSubstr("ERROR: "), HasSubstr(GetParam().message)));
+  EXPECT_EQ(result.output, "");
+  EXPECT_TRUE(fs::is_empty(temporary()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadArgumentsTest,
+    ::testing::ValuesIn<BadArguments>({
+        {"Positional", "positional", "unknown command line argument 'positional'"},
+        {"UnknownFlag", "--unknown=1", "unknown command line flag 'unknown'"},
+        {"PortTooLarge", "--port=65536", "--port must be a number from 0 to 65535, not '65536'"},
+        {"PortNegative", "--port=-1", "not '-1'"},
+        {"PortText", "--port=http", "not 'http'"},
+        {"PortEmpty", "--port=", "not ''"},
+        {"Isolation", "--isolation=process", "--isolation must be 'none', not 'process'"},
+        {"Host", "--host=", "--host must be a name or an address"},
+        {"MessageLimit", "--max_message_bytes=-2", "not -2"},
+        {"MessageLimitText", "--max_message_bytes=x", "max_message_bytes"},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,282 @@
+#include "tests/service/runtime/ToySession.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+namespace compiler_gym::toy {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+constexpr size_t kRestrictedActionCount = 5;
+constexpr int kLetterCount = 26;
+
+ActionSpace editSpace(size_t actionCount) {
+  ActionSpace space;
+  space.set_name("Edit");
+  const auto& names = ToySession::editNames();
+  *space.mutable_space()->mutable_named_discrete()->mutable_name() = {names.begin(),
+                                                                      names.begin() + actionCount};
+  return space;
+}
+
+ActionSpace appendSpace() {
+  ActionSpace space;
+  space.set_name("Append");
+  Int64Range& range = *space.mutable_space()->mutable_string_value()->mutable_length_range();
+  range.set_min(1);
+  range.set_max(16);
+  return space;
+}
+
+ObservationSpace observationSpace(const std::string& name, bool deterministic = true) {
+  ObservationSpace space;
+  space.set_name(name);
+  space.set_deterministic(deterministic);
+  return space;
+}
+
+ObservationSpace textSpace() {
+  ObservationSpace space = observationSpace("text");
+  space.mutable_space()->mutable_string_value()->mutable_length_range()->set_min(0);
+  space.mutable_default_observation()->set_string_value("");
+  return space;
+}
+
+ObservationSpace countSpace(const std::string& name, bool deterministic = true) {
+  ObservationSpace space = observationSpace(name, deterministic);
+  space.mutable_space()->mutable_int64_value()->set_min(0);
+  space.mutable_default_observation()->set_int64_value(0);
+  return space;
+}
+
+ObservationSpace histogramSpace() {
+  ObservationSpace space = observationSpace("histogram");
+  Int64Box& box = *space.mutable_space()->mutable_int64_box();
+  box.mutable_low()->add_shape(kLetterCount);
+  box.mutable_high()->add_shape(kLetterCount);
+  for (int i = 0; i < kLetterCount; ++i) {
+    box.mutable_low()->add_value(0);
+    box.mutable_high()->add_value(INT64_MAX);
+  }
+  *space.mutable_default_observation()->mutable_int64_tensor() = box.low();
+  return space;
+}
+
+ObservationSpace bytesSpace() {
+  ObservationSpace space = observationSpace("bytes");
+  space.mutable_space()->mutable_byte_sequence()->mutable_length_range()->set_min(0);
+  return space;
+}
+
+ObservationSpace ratiosSpace() {
+  ObservationSpace space = observationSpace("ratios");
+  DoubleSequenceSpace& sequence = *space.mutable_space()->mutable_double_sequence();
+  sequence.mutable_length_range()->set_min(0);
+  sequence.mutable_scalar_range()->set_min(0);
+  sequence.mutable_scalar_range()->set_max(1);
+  return space;
+}
+
+Int64Tensor histogramOf(const std::string& text) {
+  Int64Tensor tensor;
+  tensor.add_shape(kLetterCount);
+  tensor.mutable_value()->Resize(kLetterCount, 0);
+  for (const char character : text) {
+    if (character >= 'a' && character <= 'z') ++tensor.mutable_value()->at(character - 'a');
+  }
+  return tensor;
+}
+
+DoubleTensor ratiosOf(const std::string& text) {
+  std::map<char, int> counts;
+  for (const char character : text) ++counts[character];
+  DoubleTensor tensor;
+  tensor.add_shape(counts.size());
+  for (const auto& [character, count] : counts) {
+    tensor.add_value(static_cast<double>(count) / static_cast<double>(text.size()));
+  }
+  return tensor;
+}
+
+Status readProgram(const File& program, std::string* text) {
+  if (program.has_contents()) {
+    *text = program.contents();
+    return Status::OK;
+  }
+  const std::string scheme = "file://";
+  std::ifstream file(program.uri().substr(std::min(scheme.size(), program.uri().size())),
+                     std::ios::binary);
+  if (program.uri().rfind(scheme, 0) != 0 || !file) {
+    return Status(StatusCode::NOT_FOUND, "Cannot read the program \"" + program.uri() + "\"");
+  }
+  text->assign(std::istreambuf_iterator<char>(file), {});
+  return Status::OK;
+}
+
+[[noreturn]] void hang() {
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+}  // namespace
+
+const std::vector<std::string>& ToySession::editNames() {
+  static const std::vector<std::string> names = {
+      "uppercase", "reverse", "rotate",   "append-a", "no-op", "end",    "end-later",
+      "fail",      "throw",   "restrict", "sleep",    "hang",  "corrupt"};
+  return names;
+}
+
+std::vector<ActionSpace> ToySession::getActionSpaces() const {
+  return {editSpace(editNames().size()), appendSpace()};
+}
+
+std::vector<ObservationSpace> ToySession::getObservationSpaces() const {
+  return {textSpace(),
+          countSpace("length"),
+          histogramSpace(),
+          bytesSpace(),
+          ratiosSpace(),
+          countSpace("counter", /*deterministic=*/false),
+          countSpace("failing"),
+          countSpace("throwing"),
+          countSpace("end-of-steps", /*deterministic=*/false)};
+}
+
+Status ToySession::init(const ActionSpace& actionSpace, const Benchmark& benchmark) {
+  actionSpaceName_ = actionSpace.name();
+  actionCount_ = static_cast<size_t>(actionSpace.space().named_discrete().name_size());
+  const Status status = readProgram(benchmark.program(), &text_);
+  if (!status.ok()) return status;
+  if (text_ == "unacceptable") {
+    return Status(StatusCode::INVALID_ARGUMENT, "Cannot parse the program");
+  }
+  if (text_ == "explosive") throw std::runtime_error("the program exploded");
+  return Status::OK;
+}
+
+Status ToySession::init(CompilationSession* other) {
+  const auto* original = dynamic_cast<const ToySession*>(other);
+  if (!original) return Status(StatusCode::INVALID_ARGUMENT, "Not a toy session");
+  actionSpaceName_ = original->actionSpaceName_;
+  actionCount_ = original->actionCount_;
+  text_ = original->text_;
+  sleepMilliseconds_ = original->sleepMilliseconds_;
+  counter_ = original->counter_;
+  endOfSteps_ = original->endOfSteps_;
+  endLater_ = original->endLater_;
+  corrupt_ = original->corrupt_;
+  return Status::OK;
+}
+
+Status ToySession::applyAction(const Event& action, bool& endOfEpisode,
+                               std::optional<ActionSpace>& newActionSpace,
+                               bool& actionHadNoEffect) {
+  const std::string before = text_;
+  if (actionSpaceName_ == "Append") {
+    if (action.string_value().empty() || action.string_value().size() > 16) {
+      return Status(StatusCode::INVALID_ARGUMENT, "An action is a string of 1 to 16 bytes");
+    }
+    text_ += action.string_value();
+    return Status::OK;
+  }
+  const int64_t index = action.has_int64_value() ? action.int64_value() : -1;
+  if (index < 0 || static_cast<size_t>(index) >= actionCount_) {
+    return Status(StatusCode::INVALID_ARGUMENT, "Not an action: " + action.ShortDebugString());
+  }
+  const Status status = edit(editNames()[static_cast<size_t>(index)], endOfEpisode, newActionSpace);
+  actionHadNoEffect = text_ == before;
+  return status;
+}
+
+Status ToySession::edit(const std::string& name, bool& endOfEpisode,
+                        std::optional<ActionSpace>& newActionSpace) {
+  if (name == "uppercase") {
+    std::transform(text_.begin(), text_.end(), text_.begin(),
+                   [](unsigned char character) { return std::toupper(character); });
+  } else if (name == "reverse") {
+    std::reverse(text_.begin(), text_.end());
+  } else if (name == "rotate") {
+    if (!text_.empty()) std::rotate(text_.begin(), text_.begin() + 1, text_.end());
+  } else if (name == "append-a") {
+    text_ += "a";
+  } else if (name == "end") {
+    endOfEpisode = true;
+  } else if (name == "end-later") {
+    endLater_ = true;
+  } else if (name == "fail") {
+    return Status(StatusCode::DATA_LOSS, "The action fail left the program invalid");
+  } else if (name == "throw") {
+    throw std::runtime_error("thrown by the action");
+  } else if (name == "restrict") {
+    actionCount_ = kRestrictedActionCount;
+    newActionSpace = editSpace(actionCount_);
+  } else if (name == "sleep") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(sleepMilliseconds_));
+  } else if (name == "hang") {
+    hang();
+  } else if (name == "corrupt") {
+    corrupt_ = true;
+  }
+  return Status::OK;
+}
+
+Status ToySession::computeObservation(const ObservationSpace& observationSpace,
+                                      Event& observation) {
+  const std::string& name = observationSpace.name();
+  if (name == "text") {
+    observation.set_string_value(text_);
+  } else if (name == "length") {
+    observation.set_int64_value(static_cast<int64_t>(text_.size()));
+  } else if (name == "histogram") {
+    *observation.mutable_int64_tensor() = histogramOf(text_);
+  } else if (name == "bytes") {
+    observation.mutable_byte_tensor()->add_shape(text_.size());
+    observation.mutable_byte_tensor()->set_value(text_);
+  } else if (name == "ratios") {
+    *observation.mutable_double_tensor() = ratiosOf(text_);
+  } else if (name == "counter") {
+    observation.set_int64_value(++counter_);
+  } else if (name == "end-of-steps") {
+    observation.set_int64_value(endOfSteps_);
+  } else if (name == "throwing") {
+    throw std::runtime_error("thrown by the observation");
+  } else {
+    return Status(StatusCode::INTERNAL, "The observation failing cannot be computed");
+  }
+  return Status::OK;
+}
+
+Status ToySession::endOfStep(bool /*actionHadNoEffect*/, bool& endOfEpisode,
+                             std::optional<ActionSpace>& /*newActionSpace*/) {
+  ++endOfSteps_;
+  if (endLater_) endOfEpisode = true;
+  return corrupt_ ? Status(StatusCode::DATA_LOSS, "The text is corrupt") : Status::OK;
+}
+
+Status ToySession::handleSessionParameter(const std::string& key, const std::string& value,
+                                          std::optional<std::string>& reply) {
+  if (key == "toy.set_sleep_milliseconds") {
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), sleepMilliseconds_);
+    if (error != std::errc() || end != value.data() + value.size() || sleepMilliseconds_ < 0) {
+      return Status(StatusCode::INVALID_ARGUMENT, "Not a number of milliseconds: " + value);
+    }
+    reply = value;
+  } else if (key == "toy.get_sleep_milliseconds") {
+    reply = std::to_string(sleepMilliseconds_);
+  } else if (key == "toy.throw") {
+    throw std::runtime_error(value);
+  }
+  return Status::OK;
+}
+
+}  // namespace compiler_gym::toy

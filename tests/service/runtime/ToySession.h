@@ -1,0 +1,75 @@
+// A compiler that is not one, for testing the runtime and its clients.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler_gym/service/CompilationSession.h"
+
+namespace compiler_gym::toy {
+
+// Edits text. The program of a benchmark is the text, in its contents or in a file; the text
+// "unacceptable" is refused with INVALID_ARGUMENT.
+//
+// Action space 0, "Edit": named actions, see editNames(). Action space 1, "Append": a string of 1
+// to 16 bytes to append.
+//
+// Session parameters (the value of a get is ignored):
+//   toy.set_sleep_milliseconds, toy.get_sleep_milliseconds  duration of the action "sleep"
+//   toy.throw                                               throws its value
+class ToySession final : public CompilationSession {
+ public:
+  using CompilationSession::CompilationSession;
+
+  // Names of the edit actions, in the order of their numbers:
+  //   uppercase, reverse, rotate (first character to the end), append-a, no-op
+  //   end       ends the episode
+  //   end-later ends the episode in endOfStep()
+  //   fail      returns DATA_LOSS
+  //   throw     throws
+  //   restrict  leaves only the first five actions
+  //   sleep     takes some time
+  //   hang      never returns
+  //   corrupt   makes endOfStep() fail
+  static const std::vector<std::string>& editNames();
+
+  std::string getCompilerVersion() const override { return "toy 1.0"; }
+  std::vector<ActionSpace> getActionSpaces() const override;
+  // "text" string, "length" int64, "histogram" int64[26] of the letters a to z, "bytes" byte
+  // sequence, "ratios" double sequence (share of each distinct character, in order of character),
+  // "counter" int64 (calls so far: not deterministic), "failing" (always an error), "throwing",
+  // "end-of-steps" int64 (calls of endOfStep() so far).
+  std::vector<ObservationSpace> getObservationSpaces() const override;
+
+  [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace,
+                                  const Benchmark& benchmark) override;
+  [[nodiscard]] grpc::Status init(CompilationSession* other) override;
+  [[nodiscard]] grpc::Status applyAction(const Event& action, bool& endOfEpisode,
+                                         std::optional<ActionSpace>& newActionSpace,
+                                         bool& actionHadNoEffect) override;
+  [[nodiscard]] grpc::Status computeObservation(const ObservationSpace& observationSpace,
+                                                Event& observation) override;
+  [[nodiscard]] grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
+                                       std::optional<ActionSpace>& newActionSpace) override;
+  [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
+                                                    const std::string& value,
+                                                    std::optional<std::string>& reply) override;
+
+ private:
+  grpc::Status edit(const std::string& name, bool& endOfEpisode,
+                    std::optional<ActionSpace>& newActionSpace);
+
+  std::string actionSpaceName_;
+  size_t actionCount_ = 0;
+  std::string text_;
+  int64_t sleepMilliseconds_ = 50;
+  int64_t counter_ = 0;
+  int64_t endOfSteps_ = 0;
+  bool endLater_ = false;
+  bool corrupt_ = false;
+};
+
+}  // namespace compiler_gym::toy

@@ -1,0 +1,92 @@
+// What a step is made of inside the service: a pass, the fingerprint after it, and the cheap
+// observations; beside them, starting a compilation. One program for each size of module:
+//
+//   bazel run //benchmarks/llvm_service:PassBenchmark -- program.bc [program.bc...]
+#include <benchmark/benchmark.h>
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm_service/Compilation.h"
+#include "llvm_service/Fingerprint.h"
+#include "llvm_service/observations/Observation.h"
+
+namespace {
+
+using namespace compiler_gym;
+using namespace compiler_gym::llvm_service;
+
+void check(const grpc::Status& status) {
+  if (!status.ok()) {
+    std::cerr << status.error_message() << std::endl;
+    std::exit(1);
+  }
+}
+
+std::shared_ptr<const Program> load(const std::string& path) {
+  Benchmark benchmark;
+  benchmark.mutable_program()->set_uri("file://" + path);
+  std::shared_ptr<const Program> program;
+  check(Program::load(benchmark, /*maxBytes=*/1 << 30, program));
+  return program;
+}
+
+std::unique_ptr<Compilation> start(const std::shared_ptr<const Program>& program) {
+  std::unique_ptr<Compilation> compilation;
+  check(Compilation::start(program, "/tmp", compilation));
+  return compilation;
+}
+
+void registerFor(const std::string& path) {
+  const std::shared_ptr<const Program> program = load(path);
+  const std::shared_ptr<Compilation> compilation = start(program);
+  const std::string size = "/" + std::to_string(compilation->module().getInstructionCount());
+
+  benchmark::RegisterBenchmark(("Start" + size).c_str(), [=](benchmark::State& state) {
+    for (auto _ : state) {
+      benchmark::DoNotOptimize(start(program));
+    }
+  });
+  benchmark::RegisterBenchmark(("Fingerprint" + size).c_str(), [=](benchmark::State& state) {
+    for (auto _ : state) {
+      benchmark::DoNotOptimize(fingerprint(compilation->module()));
+    }
+  });
+  for (const char* pass : {"function(dce)", "function(instcombine<no-verify-fixpoint>)",
+                           "function(simplifycfg)", "globaldce"}) {
+    // The pass has nothing left to do after its first run: this is what a step costs at least.
+    benchmark::RegisterBenchmark((pass + size).c_str(), [=](benchmark::State& state) {
+      bool changed = false;
+      for (auto _ : state) {
+        check(compilation->apply(pass, changed));
+      }
+    });
+  }
+  for (const Observation& observation : listObservations()) {
+    const std::string& name = observation.space.name();
+    if (name != "Autophase" && name != "InstCount" && name != "Ir" && name != "IrSha1" &&
+        name != "ObjectTextSizeBytes") {
+      continue;
+    }
+    benchmark::RegisterBenchmark((name + size).c_str(), [=](benchmark::State& state) {
+      for (auto _ : state) {
+        Event event;
+        check(observation.compute({*compilation, RunCounts()}, event));
+        benchmark::DoNotOptimize(event);
+      }
+    });
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    registerFor(argv[i]);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

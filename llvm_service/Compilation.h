@@ -1,0 +1,88 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <boost/filesystem.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "llvm_service/Ir.h"
+#include "llvm_service/Optimizer.h"
+#include "llvm_service/Program.h"
+#include "llvm_service/benchmark/Executable.h"
+
+namespace compiler_gym::llvm_service {
+
+/// When to run LLVM's verifier on the module.
+enum class Verification {
+  /// After every action that changed the module.
+  kAlways,
+  /// Before the changed module leaves the service or is compiled: as text, bitcode or machine code.
+  /// Counting instructions does not need a valid module, and costs less than verifying it.
+  kOnExport,
+  kNever,
+};
+
+/// A program under compilation: the module that actions change and observations look at.
+class Compilation {
+ public:
+  /// @param workingDirectory where scratch directories are made.
+  [[nodiscard]] static grpc::Status start(std::shared_ptr<const Program> program,
+                                          const boost::filesystem::path& workingDirectory,
+                                          std::unique_ptr<Compilation>& compilation);
+
+  /// Runs one action.
+  ///
+  /// @param changed whether the module is different now. Exact, whatever the pass claims.
+  [[nodiscard]] grpc::Status apply(llvm::StringRef pipeline, bool& changed);
+
+  /// The program that the compilation started from.
+  const Program& program() const { return *program_; }
+  const std::shared_ptr<const Program>& sharedProgram() const { return program_; }
+
+  /// The module, to be looked at only: anything that would add to it or to its context works on a
+  /// copy, or later passes would not do what they do in `opt`.
+  const llvm::Module& module() const { return *owned_.module; }
+
+  /// Counts the changes of the module; observations of the same version are the same.
+  uint64_t version() const { return version_; }
+
+  /// The module's bitcode. Valid until the next action.
+  const std::string& bitcode();
+
+  /// @return DATA_LOSS if the module is invalid. Checked once for each version.
+  [[nodiscard]] grpc::Status verify();
+
+  /// The program as a file that can be built and run.
+  Executable& executable() { return executable_; }
+
+  /// Builds the current module unless that has been done.
+  ///
+  /// @param seconds how long the build took, when it was done.
+  [[nodiscard]] grpc::Status build(double& seconds);
+
+  const boost::filesystem::path& workingDirectory() const { return workingDirectory_; }
+
+ private:
+  struct Build {
+    uint64_t version;
+    double seconds;
+  };
+
+  Compilation(std::shared_ptr<const Program> program, OwnedModule owned,
+              const boost::filesystem::path& workingDirectory);
+
+  const std::shared_ptr<const Program> program_;
+  const boost::filesystem::path workingDirectory_;
+  OwnedModule owned_;
+  Optimizer optimizer_;
+  Executable executable_;
+  uint64_t fingerprint_;
+  uint64_t version_ = 0;
+  uint64_t verifiedVersion_ = 0;  // The program was verified when it was loaded.
+  std::optional<std::pair<uint64_t, std::string>> bitcode_;
+  std::optional<Build> build_;
+};
+
+}  // namespace compiler_gym::llvm_service

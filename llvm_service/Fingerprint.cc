@@ -1,0 +1,227 @@
+#include "llvm_service/Fingerprint.h"
+
+#include <array>
+
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LLVMContext.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+// Hashes the address of the set, which LLVM keeps unique.
+using AttributeSetInfo = llvm::DenseMapInfo<llvm::AttributeSet>;
+
+class Hasher {
+ public:
+  uint64_t result() const { return llvm::hash_combine(lanes_[0], lanes_[1], lanes_[2], lanes_[3]); }
+
+  // Each step is a bijection of the lane, so one differing word always shows. Four lanes, because
+  // the multiplications of one would wait for each other. The factor is that of Fibonacci hashing.
+  void add(uint64_t word) {
+    uint64_t& lane = lanes_[next_++ % lanes_.size()];
+    lane = llvm::rotl(lane ^ word, 29) * 0x9E3779B97F4A7C15u;
+  }
+
+  void add(const void* pointer) { add(reinterpret_cast<uintptr_t>(pointer)); }
+
+  void add(llvm::MaybeAlign alignment) { add(alignment ? alignment->value() : uint64_t{0}); }
+
+  void add(llvm::StringRef text) { add(static_cast<uint64_t>(llvm::hash_value(text))); }
+
+  void add(const llvm::AttributeList& attributes) { add(attributes.getRawPointer()); }
+
+  void addOperands(const llvm::User& user) {
+    for (const llvm::Use& use : user.operands()) {
+      const llvm::Value* value = use.get();
+      add(value);
+      // Other values are visited on their own, and constant data has no uses.
+      if (llvm::isa<llvm::ConstantExpr, llvm::ConstantAggregate>(value)) {
+        addUses(*value);
+      }
+    }
+  }
+
+  void addUses(const llvm::Value& value) {
+    if (value.hasNUsesOrMore(2)) {
+      for (const llvm::Use& use : value.uses()) {
+        add(&use);
+      }
+    }
+  }
+
+ private:
+  std::array<uint64_t, 4> lanes_ = {};
+  unsigned next_ = 0;
+};
+
+// What distinguishes memory accesses with equal operands.
+template <typename Access>
+void addAccess(const Access& access, Hasher& hasher) {
+  hasher.add(llvm::MaybeAlign(access.getAlign()));
+  hasher.add(static_cast<uint64_t>(access.isVolatile()) << 8 | access.getSyncScopeID());
+}
+
+void addOrdering(llvm::AtomicOrdering ordering, Hasher& hasher) {
+  hasher.add(static_cast<uint64_t>(ordering));
+}
+
+void addCall(const llvm::CallBase& call, Hasher& hasher) {
+  hasher.add(call.getAttributes());
+  hasher.add(call.getFunctionType());
+  hasher.add(uint64_t{call.getCallingConv()});
+  if (const auto* plain = llvm::dyn_cast<llvm::CallInst>(&call)) {
+    hasher.add(uint64_t{plain->getTailCallKind()});
+  }
+  for (unsigned i = 0; i < call.getNumOperandBundles(); ++i) {
+    const llvm::OperandBundleUse bundle = call.getOperandBundleAt(i);
+    hasher.add(uint64_t{bundle.getTagID()} << 32 | bundle.Inputs.size());
+  }
+}
+
+// The state of an instruction that its opcode, type, operands and flags do not hold.
+void addSpecialState(const llvm::Instruction& instruction, Hasher& hasher) {
+  using namespace llvm;
+  if (const auto* load = dyn_cast<LoadInst>(&instruction)) {
+    addAccess(*load, hasher);
+    addOrdering(load->getOrdering(), hasher);
+  } else if (const auto* store = dyn_cast<StoreInst>(&instruction)) {
+    addAccess(*store, hasher);
+    addOrdering(store->getOrdering(), hasher);
+  } else if (const auto* call = dyn_cast<CallBase>(&instruction)) {
+    addCall(*call, hasher);
+  } else if (const auto* compare = dyn_cast<CmpInst>(&instruction)) {
+    hasher.add(uint64_t{compare->getPredicate()});
+  } else if (const auto* phi = dyn_cast<PHINode>(&instruction)) {
+    for (const BasicBlock* block : phi->blocks()) {
+      hasher.add(block);
+    }
+  } else if (const auto* address = dyn_cast<GetElementPtrInst>(&instruction)) {
+    hasher.add(address->getSourceElementType());
+  } else if (const auto* allocation = dyn_cast<AllocaInst>(&instruction)) {
+    hasher.add(allocation->getAllocatedType());
+    hasher.add(MaybeAlign(allocation->getAlign()));
+  } else if (const auto* shuffle = dyn_cast<ShuffleVectorInst>(&instruction)) {
+    for (const int element : shuffle->getShuffleMask()) {
+      hasher.add(static_cast<uint64_t>(element));
+    }
+  } else if (const auto* extract = dyn_cast<ExtractValueInst>(&instruction)) {
+    hasher.add(static_cast<uint64_t>(hash_combine_range(extract->idx_begin(), extract->idx_end())));
+  } else if (const auto* insert = dyn_cast<InsertValueInst>(&instruction)) {
+    hasher.add(static_cast<uint64_t>(hash_combine_range(insert->idx_begin(), insert->idx_end())));
+  } else if (const auto* update = dyn_cast<AtomicRMWInst>(&instruction)) {
+    addAccess(*update, hasher);
+    addOrdering(update->getOrdering(), hasher);
+    hasher.add(uint64_t{update->getOperation()});
+  } else if (const auto* exchange = dyn_cast<AtomicCmpXchgInst>(&instruction)) {
+    addAccess(*exchange, hasher);
+    addOrdering(exchange->getSuccessOrdering(), hasher);
+    addOrdering(exchange->getFailureOrdering(), hasher);
+    hasher.add(uint64_t{exchange->isWeak()});
+  } else if (const auto* fence = dyn_cast<FenceInst>(&instruction)) {
+    addOrdering(fence->getOrdering(), hasher);
+    hasher.add(uint64_t{fence->getSyncScopeID()});
+  } else if (const auto* landingPad = dyn_cast<LandingPadInst>(&instruction)) {
+    hasher.add(uint64_t{landingPad->isCleanup()});
+  }
+}
+
+template <typename Holder>
+void addMetadata(const Holder& holder, Hasher& hasher) {
+  if (!holder.hasMetadata()) {
+    return;
+  }
+  llvm::SmallVector<std::pair<unsigned, llvm::MDNode*>, 4> attachments;
+  holder.getAllMetadata(attachments);
+  for (const auto& [kind, node] : attachments) {
+    hasher.add(uint64_t{kind});
+    hasher.add(node);
+  }
+}
+
+void addInstruction(const llvm::Instruction& instruction, Hasher& hasher) {
+  hasher.add(&instruction);
+  hasher.add(uint64_t{instruction.getOpcode()} << 32 | instruction.getRawSubclassOptionalData());
+  hasher.add(instruction.getType());
+  hasher.addOperands(instruction);
+  hasher.addUses(instruction);
+  addSpecialState(instruction, hasher);
+  addMetadata(instruction, hasher);
+}
+
+void addGlobal(const llvm::GlobalValue& global, Hasher& hasher) {
+  hasher.add(&global);
+  hasher.add(global.getName());
+  hasher.add(global.getValueType());
+  hasher.add(uint64_t{global.getLinkage()} << 32 | uint64_t{global.getVisibility()} << 24 |
+             uint64_t{global.getDLLStorageClass()} << 16 |
+             static_cast<uint64_t>(global.getUnnamedAddr()) << 8 |
+             static_cast<uint64_t>(global.getThreadLocalMode()) << 4 |
+             uint64_t{global.isDSOLocal()} << 1 | uint64_t{global.hasPartition()});
+  if (const auto* object = llvm::dyn_cast<llvm::GlobalObject>(&global)) {
+    hasher.add(object->getSection());
+    hasher.add(object->getComdat());
+    addMetadata(*object, hasher);
+  }
+  hasher.addOperands(global);
+  hasher.addUses(global);
+}
+
+void addFunction(const llvm::Function& function, Hasher& hasher) {
+  addGlobal(function, hasher);
+  hasher.add(function.getAlign());
+  hasher.add(function.getAttributes());
+  hasher.add(uint64_t{function.getCallingConv()});
+  if (function.hasGC()) {
+    hasher.add(llvm::StringRef(function.getGC()));
+  }
+  for (const llvm::Argument& argument : function.args()) {
+    hasher.addUses(argument);
+  }
+  for (const llvm::BasicBlock& block : function) {
+    hasher.add(&block);
+    hasher.addUses(block);
+    for (const llvm::Instruction& instruction : block) {
+      addInstruction(instruction, hasher);
+    }
+  }
+}
+
+}  // namespace
+
+uint64_t fingerprint(const llvm::Module& module) {
+  Hasher hasher;
+  // Bitcode lists the kinds of metadata that its context knows, and some passes add a kind.
+  llvm::SmallVector<llvm::StringRef, 64> metadataKinds;
+  module.getContext().getMDKindNames(metadataKinds);
+  hasher.add(uint64_t{metadataKinds.size()});
+  for (const llvm::GlobalVariable& variable : module.globals()) {
+    addGlobal(variable, hasher);
+    hasher.add(variable.getAlign());
+    hasher.add(uint64_t{AttributeSetInfo::getHashValue(variable.getAttributes())});
+    hasher.add(uint64_t{variable.isConstant()} << 1 | uint64_t{variable.isExternallyInitialized()});
+  }
+  for (const llvm::GlobalAlias& alias : module.aliases()) {
+    addGlobal(alias, hasher);
+  }
+  for (const llvm::GlobalIFunc& ifunc : module.ifuncs()) {
+    addGlobal(ifunc, hasher);
+  }
+  for (const llvm::Function& function : module) {
+    addFunction(function, hasher);
+  }
+  for (const llvm::NamedMDNode& named : module.named_metadata()) {
+    hasher.add(named.getName());
+    for (const llvm::MDNode* node : named.operands()) {
+      hasher.add(node);
+    }
+  }
+  return hasher.result();
+}
+
+}  // namespace compiler_gym::llvm_service

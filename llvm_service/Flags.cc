@@ -1,0 +1,41 @@
+#include "llvm_service/Flags.h"
+
+#include <iostream>
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm_service/SessionSettings.h"
+#include "llvm_service/actions/Policy.h"
+
+DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in bytes.");
+
+DEFINE_string(action_policy, "",
+              "A file to use in place of the built-in policy, which says what passes of LLVM are "
+              "actions. See llvm_service/actions/policy.yaml for the format.");
+
+DEFINE_string(verify, "export",
+              "When to verify the module: 'always' (after each action that changed it), 'export' "
+              "(before it is printed, written or compiled) or 'never'.");
+
+namespace {
+
+bool reportIfInvalid(const char* flag, const std::string& problem) {
+  if (!problem.empty()) {
+    std::cerr << "--" << flag << ": " << problem << std::endl;
+  }
+  return problem.empty();
+}
+
+bool validatePolicy(const char* flag, const std::string& path) {
+  auto policy = compiler_gym::llvm_service::loadPolicy(path);
+  return reportIfInvalid(flag, policy ? "" : llvm::toString(policy.takeError()));
+}
+
+bool validateVerification(const char* flag, const std::string& text) {
+  const bool known = compiler_gym::llvm_service::parseVerification(text).has_value();
+  return reportIfInvalid(flag, known ? "" : "expected always, export or never, not '" + text + "'");
+}
+
+}  // namespace
+
+DEFINE_validator(action_policy, &validatePolicy);
+DEFINE_validator(verify, &validateVerification);

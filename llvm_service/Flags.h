@@ -1,0 +1,7 @@
+#pragma once
+
+#include <gflags/gflags.h>
+
+DECLARE_uint64(max_program_bytes);
+DECLARE_string(action_policy);
+DECLARE_string(verify);

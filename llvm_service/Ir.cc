@@ -1,0 +1,100 @@
+#include "llvm_service/Ir.h"
+
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+// Longer reports of the verifier repeat themselves function by function.
+constexpr size_t kMaxReportLength = 2000;
+
+// Derives from the default handler so that remarks are as disabled as they are in `opt`: some
+// passes compute more when they are not.
+class ErrorCollector : public llvm::DiagnosticHandler {
+ public:
+  explicit ErrorCollector(std::string& errors) : errors_(errors) {}
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo& diagnostic) override {
+    if (diagnostic.getSeverity() == llvm::DS_Error) {
+      llvm::raw_string_ostream stream(errors_);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      diagnostic.print(printer);
+      stream << '\n';
+    }
+    return true;
+  }
+
+ private:
+  std::string& errors_;
+};
+
+}  // namespace
+
+Context::Context() {
+  context_.setDiscardValueNames(true);
+  context_.enableDebugTypeODRUniquing();
+  context_.setDiagnosticHandler(std::make_unique<ErrorCollector>(errors_));
+}
+
+std::string Context::takeErrors() { return std::exchange(errors_, {}); }
+
+grpc::Status parseIr(llvm::StringRef input, OwnedModule& result) {
+  using grpc::StatusCode;
+  if (input.empty()) {
+    return {StatusCode::INVALID_ARGUMENT, "Cannot parse the program: it is empty"};
+  }
+  const bool isText = !llvm::isBitcode(input.bytes_begin(), input.bytes_end());
+  auto context = std::make_unique<Context>();
+  // Text refers to values by name.
+  context->get().setDiscardValueNames(!isText);
+  llvm::SMDiagnostic diagnostic;
+  // Textual IR has to end in a zero byte, which a string's buffer does.
+  const llvm::MemoryBufferRef buffer(input, "-");
+  std::unique_ptr<llvm::Module> module = llvm::parseIR(buffer, diagnostic, context->get());
+  const std::string errors = context->takeErrors();
+  if (!module || !errors.empty()) {
+    const std::string reason = module ? errors : diagnostic.getMessage().str();
+    return {StatusCode::INVALID_ARGUMENT,
+            "Cannot parse the program as LLVM bitcode or textual IR: " + reason};
+  }
+  if (isText) {
+    return parseIr(writeBitcode(*module), result);
+  }
+  result = {std::move(context), std::move(module)};
+  return grpc::Status::OK;
+}
+
+std::string writeBitcode(const llvm::Module& module) {
+  std::string bitcode;
+  llvm::raw_string_ostream stream(bitcode);
+  llvm::WriteBitcodeToFile(module, stream, /*ShouldPreserveUseListOrder=*/true);
+  return bitcode;
+}
+
+std::string printIr(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, /*AAW=*/nullptr);
+  return text;
+}
+
+grpc::Status verify(const llvm::Module& module) {
+  std::string report;
+  llvm::raw_string_ostream stream(report);
+  if (!llvm::verifyModule(module, &stream)) {
+    return grpc::Status::OK;
+  }
+  return {grpc::StatusCode::DATA_LOSS,
+          "LLVM's verifier rejects the module: " + report.substr(0, kMaxReportLength)};
+}
+
+}  // namespace compiler_gym::llvm_service

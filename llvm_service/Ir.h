@@ -1,0 +1,50 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+namespace compiler_gym::llvm_service {
+
+/// A context that keeps what LLVM reports instead of printing it and ending the process.
+class Context {
+ public:
+  Context();
+
+  llvm::LLVMContext& get() { return context_; }
+
+  /// Errors reported since the last call, one a line; empty if there were none.
+  std::string takeErrors();
+
+ private:
+  llvm::LLVMContext context_;
+  std::string errors_;
+};
+
+/// A module with the context that owns its types and constants.
+struct OwnedModule {
+  std::unique_ptr<Context> context;
+  std::unique_ptr<llvm::Module> module;
+};
+
+/// Parses bitcode or textual IR into a context of its own, without value names.
+///
+/// @return INVALID_ARGUMENT if the input is empty or is neither.
+[[nodiscard]] grpc::Status parseIr(llvm::StringRef input, OwnedModule& result);
+
+/// The bitcode that `opt` would write: with the order of use lists, on which some passes depend,
+/// and without a hash.
+std::string writeBitcode(const llvm::Module& module);
+
+/// The textual IR of a module.
+std::string printIr(const llvm::Module& module);
+
+/// @return DATA_LOSS, with what is wrong, if LLVM's verifier rejects the module.
+[[nodiscard]] grpc::Status verify(const llvm::Module& module);
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,169 @@
+#include "llvm_service/LlvmSession.h"
+
+#include <unordered_map>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm_service/Flags.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+/// What all sessions of a process share. Immutable but for the cache, which locks itself.
+struct Shared {
+  ActionSpaces actionSpaces;
+  Observations observations;
+  std::unordered_map<std::string, size_t> observationIndices;
+  ProgramCache programs;
+
+  Shared()
+      : actionSpaces(ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)))),
+        observations(listObservations()) {
+    for (size_t i = 0; i < observations.size(); ++i) {
+      observationIndices.emplace(observations[i].space.name(), i);
+    }
+  }
+};
+
+// Made on first use, which is after the flags were parsed.
+Shared& shared() {
+  static Shared instance;
+  return instance;
+}
+
+Status readAction(const Event& event, const ActionList& list, size_t& index) {
+  const int64_t size = static_cast<int64_t>(list.actions.size());
+  if (event.value_case() != Event::kInt64Value) {
+    return {StatusCode::INVALID_ARGUMENT, "An action of " + list.name +
+                                              " is an int64_value in the range [0, " +
+                                              std::to_string(size) + ")"};
+  }
+  if (event.int64_value() < 0 || event.int64_value() >= size) {
+    return {StatusCode::INVALID_ARGUMENT, list.name + "(" + std::to_string(event.int64_value()) +
+                                              ") is not in range [0, " + std::to_string(size) +
+                                              ")"};
+  }
+  index = static_cast<size_t>(event.int64_value());
+  return Status::OK;
+}
+
+}  // namespace
+
+LlvmSession::LlvmSession(const boost::filesystem::path& workingDirectory)
+    : CompilationSession(workingDirectory), cache_(shared().observations.size()) {
+  settings_.verification = parseVerification(FLAGS_verify).value();
+}
+
+std::string LlvmSession::getCompilerVersion() const {
+  return std::string(LLVM_VERSION_STRING) + " " + llvm::sys::getDefaultTargetTriple();
+}
+
+std::vector<ActionSpace> LlvmSession::getActionSpaces() const {
+  std::vector<ActionSpace> spaces;
+  for (const ActionList& list : shared().actionSpaces.lists) {
+    spaces.push_back(list.toProto());
+  }
+  return spaces;
+}
+
+std::vector<ObservationSpace> LlvmSession::getObservationSpaces() const {
+  std::vector<ObservationSpace> spaces;
+  for (const Observation& observation : shared().observations) {
+    spaces.push_back(observation.space);
+  }
+  return spaces;
+}
+
+Status LlvmSession::init(const ActionSpace& actionSpace, const Benchmark& benchmark) {
+  actions_ = shared().actionSpaces.find(actionSpace.name());
+  if (actions_ == nullptr) {
+    return {StatusCode::INVALID_ARGUMENT, "Unknown action space \"" + actionSpace.name() + "\""};
+  }
+  std::shared_ptr<const Program> program;
+  RETURN_IF_ERROR(shared().programs.get(benchmark, FLAGS_max_program_bytes, program));
+  return Compilation::start(std::move(program), workingDirectory(), compilation_);
+}
+
+Status LlvmSession::init(CompilationSession* other) {
+  const auto& parent = *static_cast<LlvmSession*>(other);
+  actions_ = parent.actions_;
+  settings_ = parent.settings_;
+  RETURN_IF_ERROR(
+      Compilation::start(parent.compilation_->sharedProgram(), workingDirectory(), compilation_));
+  for (const std::string& pipeline : parent.history_) {
+    bool changed = false;
+    RETURN_IF_ERROR(runPipeline(pipeline, changed));
+  }
+  return Status::OK;
+}
+
+Status LlvmSession::runPipeline(const std::string& pipeline, bool& changed) {
+  history_.push_back(pipeline);
+  RETURN_IF_ERROR(compilation_->apply(pipeline, changed));
+  if (settings_.verification == Verification::kAlways) {
+    RETURN_IF_ERROR(compilation_->verify());
+  }
+  return Status::OK;
+}
+
+Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,
+                                std::optional<ActionSpace>& newActionSpace,
+                                bool& actionHadNoEffect) {
+  size_t index = 0;
+  RETURN_IF_ERROR(readAction(action, *actions_, index));
+  bool changed = false;
+  RETURN_IF_ERROR(runPipeline(actions_->actions[index].pipeline, changed));
+  actionHadNoEffect = !changed;
+  endOfEpisode = false;  // A program can always be optimised further.
+  newActionSpace.reset();
+  return Status::OK;
+}
+
+Status LlvmSession::computeObservation(const ObservationSpace& observationSpace,
+                                       Event& observation) {
+  const auto found = shared().observationIndices.find(observationSpace.name());
+  if (found == shared().observationIndices.end()) {
+    return {StatusCode::INVALID_ARGUMENT,
+            "Unknown observation space \"" + observationSpace.name() + "\""};
+  }
+  const Observation& kind = shared().observations[found->second];
+  std::optional<CachedObservation>& cached = cache_[found->second];
+  if (cached && cached->version == compilation_->version()) {
+    observation = cached->value;
+    return Status::OK;
+  }
+  if (kind.exports && settings_.verification != Verification::kNever) {
+    RETURN_IF_ERROR(compilation_->verify());
+  }
+  RETURN_IF_ERROR(kind.compute({*compilation_, settings_.runCounts}, observation));
+  if (kind.space.deterministic()) {
+    cached = CachedObservation{compilation_->version(), observation};
+  }
+  return Status::OK;
+}
+
+Status LlvmSession::applyBaseline(const std::string& value, std::optional<std::string>& reply) {
+  if (value != "-Oz" && value != "-O3") {
+    return {StatusCode::INVALID_ARGUMENT,
+            "llvm.apply_baseline_optimizations expects -Oz or -O3, not \"" + value + "\""};
+  }
+  bool changed = false;
+  RETURN_IF_ERROR(runPipeline("default<" + value.substr(1) + ">", changed));
+  reply = changed ? "1" : "0";
+  return Status::OK;
+}
+
+Status LlvmSession::handleSessionParameter(const std::string& key, const std::string& value,
+                                           std::optional<std::string>& reply) {
+  if (key == "llvm.apply_baseline_optimizations") {
+    return applyBaseline(value, reply);
+  }
+  return settings_.handle(key, value, reply);
+}
+
+}  // namespace compiler_gym::llvm_service

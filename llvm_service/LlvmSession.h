@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler_gym/service/CompilationSession.h"
+#include "llvm_service/Compilation.h"
+#include "llvm_service/SessionSettings.h"
+#include "llvm_service/actions/ActionSpaces.h"
+#include "llvm_service/observations/Observation.h"
+
+namespace compiler_gym::llvm_service {
+
+/// Compiles one program with LLVM. An action is one pass, given by its index in the action space.
+class LlvmSession final : public CompilationSession {
+ public:
+  explicit LlvmSession(const boost::filesystem::path& workingDirectory);
+
+  /// The version of LLVM and its default target, e.g. "22.1.8 x86_64-pc-linux-gnu".
+  std::string getCompilerVersion() const final;
+
+  std::vector<ActionSpace> getActionSpaces() const final;
+  std::vector<ObservationSpace> getObservationSpaces() const final;
+
+  [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace, const Benchmark& benchmark) final;
+
+  /// Forks by replaying the other session's passes: a copy of its module, even one made by way of
+  /// bitcode, would not behave the same in later passes.
+  [[nodiscard]] grpc::Status init(CompilationSession* other) final;
+
+  [[nodiscard]] grpc::Status applyAction(const Event& action, bool& endOfEpisode,
+                                         std::optional<ActionSpace>& newActionSpace,
+                                         bool& actionHadNoEffect) final;
+
+  [[nodiscard]] grpc::Status computeObservation(const ObservationSpace& observationSpace,
+                                                Event& observation) final;
+
+  [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
+                                                    const std::string& value,
+                                                    std::optional<std::string>& reply) final;
+
+ private:
+  /// A value of a deterministic observation and the version of the module that it belongs to.
+  struct CachedObservation {
+    uint64_t version;
+    Event value;
+  };
+
+  [[nodiscard]] grpc::Status runPipeline(const std::string& pipeline, bool& changed);
+  [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
+                                           std::optional<std::string>& reply);
+
+  const ActionList* actions_ = nullptr;
+  std::unique_ptr<Compilation> compilation_;
+  SessionSettings settings_;
+  // Everything that was run, for forks.
+  std::vector<std::string> history_;
+  // By index of the observation.
+  std::vector<std::optional<CachedObservation>> cache_;
+};
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,199 @@
+#include "llvm_service/Program.h"
+
+#include <algorithm>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
+#include "llvm_service/Ir.h"
+#include "llvm_service/Optimizer.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+Status checkSize(size_t size, size_t maxBytes) {
+  if (size > maxBytes) {
+    return {StatusCode::RESOURCE_EXHAUSTED,
+            "The program has " + std::to_string(size) + " bytes, and the service accepts " +
+                std::to_string(maxBytes) + " (flag --max_program_bytes)"};
+  }
+  return Status::OK;
+}
+
+Status readFile(llvm::StringRef uri, size_t maxBytes, std::string& contents) {
+  llvm::StringRef path = uri;
+  if (!path.consume_front("file://") || !path.starts_with("/")) {
+    return {StatusCode::INVALID_ARGUMENT,
+            "Cannot read the program \"" + uri.str() + "\": expected file:///absolute/path"};
+  }
+  const auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer) {
+    return {StatusCode::NOT_FOUND,
+            "Cannot read the program file \"" + path.str() + "\": " + buffer.getError().message()};
+  }
+  RETURN_IF_ERROR(checkSize((*buffer)->getBufferSize(), maxBytes));
+  contents = (*buffer)->getBuffer().str();
+  return Status::OK;
+}
+
+Status readProgram(const Benchmark& benchmark, size_t maxBytes, std::string& contents) {
+  const File& file = benchmark.program();
+  switch (file.data_case()) {
+    case File::kContents:
+      RETURN_IF_ERROR(checkSize(file.contents().size(), maxBytes));
+      contents = file.contents();
+      return Status::OK;
+    case File::kUri:
+      return readFile(file.uri(), maxBytes, contents);
+    case File::DATA_NOT_SET:
+      break;
+  }
+  return {StatusCode::INVALID_ARGUMENT, "The benchmark has no program"};
+}
+
+void anonymise(llvm::Module& module) {
+  llvm::StripDebugInfo(module);
+  while (!module.named_metadata_empty()) {
+    module.eraseNamedMetadata(&*module.named_metadata_begin());
+  }
+  module.setModuleIdentifier("-");
+  module.setSourceFileName("-");
+}
+
+// Identifies what a benchmark's program and commands are, whatever its URI.
+std::string contentKey(const Benchmark& benchmark, const std::string& contents) {
+  const auto hash = [](const std::string& text) {
+    const llvm::XXH128_hash_t value = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(text));
+    return llvm::utohexstr(value.high64) + "-" + llvm::utohexstr(value.low64) + "-" +
+           std::to_string(text.size());
+  };
+  return hash(contents) + " " + hash(benchmark.dynamic_config().SerializeAsString());
+}
+
+// The pipelines as `opt` names them; none for -O0, as nothing is run.
+const char* pipelineOf(Baseline baseline) {
+  switch (baseline) {
+    case Baseline::kO0:
+      return nullptr;
+    case Baseline::kO3:
+      return "default<O3>";
+    case Baseline::kOz:
+      return "default<Oz>";
+  }
+  return nullptr;
+}
+
+Status loadContents(const std::string& contents, std::string& bitcode) {
+  OwnedModule owned;
+  RETURN_IF_ERROR(parseIr(contents, owned));
+  RETURN_IF_ERROR(verify(*owned.module));
+  anonymise(*owned.module);
+  bitcode = writeBitcode(*owned.module);
+  return Status::OK;
+}
+
+}  // namespace
+
+const char* nameOf(Baseline baseline) {
+  switch (baseline) {
+    case Baseline::kO0:
+      return "O0";
+    case Baseline::kO3:
+      return "O3";
+    case Baseline::kOz:
+      return "Oz";
+  }
+  return "";
+}
+
+Program::Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig)
+    : bitcode_(std::move(bitcode)), dynamicConfig_(std::move(dynamicConfig)) {}
+
+Status Program::load(const Benchmark& benchmark, size_t maxBytes,
+                     std::shared_ptr<const Program>& program) {
+  std::string contents;
+  std::string bitcode;
+  RETURN_IF_ERROR(readProgram(benchmark, maxBytes, contents));
+  RETURN_IF_ERROR(loadContents(contents, bitcode));
+  program.reset(new Program(std::move(bitcode), benchmark.dynamic_config()));
+  return Status::OK;
+}
+
+Status Program::optimised(Baseline baseline, const std::string** bitcode) const {
+  const char* pipeline = pipelineOf(baseline);
+  if (pipeline == nullptr) {
+    *bitcode = &bitcode_;
+    return Status::OK;
+  }
+  const auto found = optimised_.find(baseline);
+  if (found != optimised_.end()) {
+    *bitcode = &found->second;
+    return Status::OK;
+  }
+  OwnedModule owned;
+  RETURN_IF_ERROR(parseIr(bitcode_, owned));
+  RETURN_IF_ERROR(Optimizer(*owned.module).run(pipeline));
+  *bitcode = &optimised_.emplace(baseline, writeBitcode(*owned.module)).first->second;
+  return Status::OK;
+}
+
+Status Program::baselineCost(Baseline baseline, const std::string& name, const Cost& cost,
+                             int64_t& value) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = costs_.find({name, baseline});
+  if (found != costs_.end()) {
+    value = found->second;
+    return Status::OK;
+  }
+  const std::string* bitcode = nullptr;
+  RETURN_IF_ERROR(optimised(baseline, &bitcode));
+  RETURN_IF_ERROR(cost(*bitcode, value));
+  costs_.emplace(std::pair(name, baseline), value);
+  return Status::OK;
+}
+
+Status ProgramCache::get(const Benchmark& benchmark, size_t maxBytes,
+                         std::shared_ptr<const Program>& program) {
+  Benchmark inlined;  // The content of a file decides, not its name: it may have changed.
+  const Benchmark* source = &benchmark;
+  if (benchmark.program().data_case() != File::kContents) {
+    RETURN_IF_ERROR(
+        readProgram(benchmark, maxBytes, *inlined.mutable_program()->mutable_contents()));
+    *inlined.mutable_dynamic_config() = benchmark.dynamic_config();
+    source = &inlined;
+  }
+  const std::string key = contentKey(*source, source->program().contents());
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) {
+      found->second.lastUse = ++clock_;
+      program = found->second.program;
+      return Status::OK;
+    }
+  }
+  // Parsed outside the lock: one session's large program must not hold up the others.
+  RETURN_IF_ERROR(Program::load(*source, maxBytes, program));
+  const std::lock_guard lock(mutex_);
+  const auto [entry, inserted] = entries_.try_emplace(key, Entry{program, 0});
+  program = entry->second.program;
+  entry->second.lastUse = ++clock_;
+  if (entries_.size() > capacity_) {
+    evictOldest();
+  }
+  return Status::OK;
+}
+
+void ProgramCache::evictOldest() {
+  entries_.erase(std::min_element(
+      entries_.begin(), entries_.end(),
+      [](const auto& a, const auto& b) { return a.second.lastUse < b.second.lastUse; }));
+}
+
+}  // namespace compiler_gym::llvm_service

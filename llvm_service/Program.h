@@ -1,0 +1,88 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+
+namespace compiler_gym::llvm_service {
+
+/// The optimisation policies that a player is compared with.
+enum class Baseline { kO0, kO3, kOz };
+
+/// The suffix of the observations of a baseline: "O0", "O3" or "Oz".
+const char* nameOf(Baseline baseline);
+
+/// A program before any action. Immutable, and shared by all sessions on it.
+///
+/// The program is taken in as follows: debug information and module-level named metadata are
+/// removed, value names are dropped, and the module's name and source file become "-", so that a
+/// player cannot recognise a program by anything but its code.
+class Program {
+ public:
+  /// Measures something about a program given as bitcode.
+  using Cost = std::function<grpc::Status(const std::string& bitcode, int64_t& value)>;
+
+  /// @param maxBytes the largest program accepted, in bytes.
+  /// @return NOT_FOUND if the benchmark names a file that does not exist; INVALID_ARGUMENT if it
+  ///     is empty or cannot be parsed; DATA_LOSS if LLVM's verifier rejects it;
+  ///     RESOURCE_EXHAUSTED if it is larger than maxBytes.
+  [[nodiscard]] static grpc::Status load(const Benchmark& benchmark, size_t maxBytes,
+                                         std::shared_ptr<const Program>& program);
+
+  /// The bitcode that every session on this program starts from.
+  const std::string& bitcode() const { return bitcode_; }
+
+  /// How to build and run it.
+  const BenchmarkDynamicConfig& dynamicConfig() const { return dynamicConfig_; }
+
+  /// The cost of the program optimised by a baseline. Computed on first use and kept.
+  ///
+  /// @param name tells costs apart.
+  [[nodiscard]] grpc::Status baselineCost(Baseline baseline, const std::string& name,
+                                          const Cost& cost, int64_t& value) const;
+
+ private:
+  Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig);
+
+  [[nodiscard]] grpc::Status optimised(Baseline baseline, const std::string** bitcode) const;
+
+  const std::string bitcode_;
+  const BenchmarkDynamicConfig dynamicConfig_;
+  // What has been computed so far, guarded by the mutex.
+  mutable std::mutex mutex_;
+  mutable std::map<Baseline, std::string> optimised_;
+  mutable std::map<std::pair<std::string, Baseline>, int64_t> costs_;
+};
+
+/// The programs used last, by content, so that sessions share them and their baselines.
+class ProgramCache {
+ public:
+  /// @param capacity number of programs kept.
+  explicit ProgramCache(size_t capacity = 128) : capacity_(capacity) {}
+
+  /// As Program::load, unless the same benchmark was loaded before.
+  [[nodiscard]] grpc::Status get(const Benchmark& benchmark, size_t maxBytes,
+                                 std::shared_ptr<const Program>& program);
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Program> program;
+    uint64_t lastUse;
+  };
+
+  void evictOldest();
+
+  const size_t capacity_;
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
+  uint64_t clock_ = 0;
+};
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <optional>
+#include <string>
+
+#include "llvm_service/Compilation.h"
+#include "llvm_service/actions/Policy.h"
+#include "llvm_service/benchmark/Executable.h"
+
+namespace compiler_gym::llvm_service {
+
+/// The verification policy of that name: "always", "export" or "never".
+std::optional<Verification> parseVerification(const std::string& name);
+
+/// Reads an action policy; the built-in one if the path is empty.
+llvm::Expected<Policy> loadPolicy(const std::string& path);
+
+/// What session parameters set. Copied to forks.
+struct SessionSettings {
+  RunCounts runCounts;
+  /// Documented to exist; a build is measured once however often it is asked for, because building
+  /// the same module again measures the file system.
+  int64_t buildtimesPerObservation = 1;
+  Verification verification = Verification::kOnExport;
+
+  /// Sets or gets one of the parameters llvm.{set,get}_...; the reply is unset for any other key.
+  ///
+  /// @return INVALID_ARGUMENT if the value is not a number in the parameter's range.
+  [[nodiscard]] grpc::Status handle(const std::string& key, const std::string& value,
+                                    std::optional<std::string>& reply);
+};
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,128 @@
+#include "llvm_service/benchmark/Executable.h"
+
+#include <chrono>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+#include "compiler_gym/util/Subprocess.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm_service/benchmark/Files.h"
+#include "llvm_service/costs/CodeSize.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+namespace fs = boost::filesystem;
+using grpc::Status;
+using grpc::StatusCode;
+using util::LocalShellCommand;
+
+// The names that build commands know.
+constexpr char kBitcodeName[] = "out.bc";
+constexpr char kDefaultOutputName[] = "a.out";
+constexpr char kClang[] = COMPILER_GYM_LLVM_PREFIX "/bin/clang";
+
+Status runChecked(const LocalShellCommand& command, const fs::path& directory, double& seconds) {
+  RETURN_IF_ERROR(command.checkInfiles(directory));
+  std::chrono::duration<double> wallTime{0};
+  RETURN_IF_ERROR(command.measure(wallTime, directory));
+  RETURN_IF_ERROR(command.checkOutfiles(directory));
+  seconds = wallTime.count();
+  return Status::OK;
+}
+
+template <typename Commands>
+Status runAll(const Commands& commands, const fs::path& directory) {
+  for (const Command& command : commands) {
+    double seconds = 0;
+    RETURN_IF_ERROR(runChecked(LocalShellCommand(command), directory, seconds));
+  }
+  return Status::OK;
+}
+
+}  // namespace
+
+Executable::Executable(BenchmarkDynamicConfig config, fs::path parent)
+    : config_(std::move(config)), parent_(std::move(parent)) {}
+
+Executable::~Executable() {
+  if (!scratch_.empty()) {
+    boost::system::error_code ignored;  // A destructor has nobody to tell.
+    fs::remove_all(scratch_, ignored);
+  }
+}
+
+bool Executable::isBuildable() const { return config_.build_cmd().argument_size() > 0; }
+
+bool Executable::isRunnable() const {
+  return isBuildable() && config_.run_cmd().argument_size() > 0;
+}
+
+Status Executable::makeScratchDirectory() {
+  if (!scratch_.empty()) {
+    return Status::OK;
+  }
+  const fs::path directory = uniquePath(parent_, "build-%%%%%%%%");
+  boost::system::error_code error;
+  fs::create_directories(directory, error);
+  if (!error) {
+    fs::permissions(directory, fs::owner_all, error);
+  }
+  if (error) {
+    return {StatusCode::INTERNAL,
+            "Cannot make the directory " + directory.string() + ": " + error.message()};
+  }
+  scratch_ = directory;
+  return Status::OK;
+}
+
+fs::path Executable::outputFile() const {
+  const Command& build = config_.build_cmd();
+  return scratch_ / (build.outfile_size() > 0 ? build.outfile(0) : kDefaultOutputName);
+}
+
+Status Executable::build(const std::string& bitcode, double& seconds) {
+  if (!isBuildable()) {
+    return {StatusCode::INVALID_ARGUMENT,
+            "The benchmark is not buildable: it has no build command (dynamic_config.build_cmd)"};
+  }
+  RETURN_IF_ERROR(makeScratchDirectory());
+  const fs::path input = scratch_ / kBitcodeName;
+  RETURN_IF_ERROR(writeFile(input, bitcode));
+  // A build that makes nothing must not be taken for the last one's result.
+  boost::system::error_code ignored;
+  fs::remove(outputFile(), ignored);
+  Command command = config_.build_cmd();
+  (*command.mutable_env())["CC"] = kClang;
+  (*command.mutable_env())["IN"] = input.string();
+  return runChecked(LocalShellCommand(command), scratch_, seconds);
+}
+
+Status Executable::textSize(int64_t& bytes) const {
+  const fs::path path = outputFile();
+  const auto buffer = llvm::MemoryBuffer::getFile(path.string());
+  if (!buffer) {
+    return {StatusCode::NOT_FOUND, "The build command did not make " + path.filename().string() +
+                                       ": " + buffer.getError().message()};
+  }
+  return llvm_service::textSize((*buffer)->getBuffer(), bytes);
+}
+
+Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) const {
+  if (!isRunnable()) {
+    return {StatusCode::INVALID_ARGUMENT,
+            "The benchmark is not runnable: it has no run command (dynamic_config.run_cmd)"};
+  }
+  RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_));
+  const LocalShellCommand command(config_.run_cmd());
+  for (int64_t i = 0; i < counts.warmup + counts.measured; ++i) {
+    double runSeconds = 0;
+    RETURN_IF_ERROR(runChecked(command, scratch_, runSeconds));
+    if (i >= counts.warmup) {
+      seconds.push_back(runSeconds);
+    }
+  }
+  return runAll(config_.post_run_cmd(), scratch_);
+}
+
+}  // namespace compiler_gym::llvm_service

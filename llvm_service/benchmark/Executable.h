@@ -1,0 +1,63 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <boost/filesystem.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+
+namespace compiler_gym::llvm_service {
+
+/// How often to run a program for one measurement.
+struct RunCounts {
+  int64_t warmup = 0;
+  int64_t measured = 1;
+};
+
+/// A program as a file that can be built and run, in a scratch directory of its own.
+///
+/// Build commands find the bitcode at $IN and a matching clang at $CC. The directory is made on
+/// first use and removed with the object.
+class Executable {
+ public:
+  /// @param parent where to make the scratch directory.
+  Executable(BenchmarkDynamicConfig config, boost::filesystem::path parent);
+  ~Executable();
+
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  /// Whether the benchmark says how to build the program.
+  bool isBuildable() const;
+  /// Whether the benchmark says how to build and how to run it.
+  bool isRunnable() const;
+
+  /// Writes the bitcode and runs the build command.
+  ///
+  /// @param seconds how long the build command took.
+  /// @return INVALID_ARGUMENT if the benchmark is not buildable, the error of the command
+  /// otherwise.
+  [[nodiscard]] grpc::Status build(const std::string& bitcode, double& seconds);
+
+  /// The text size of the file that the last build made, in bytes.
+  [[nodiscard]] grpc::Status textSize(int64_t& bytes) const;
+
+  /// Runs what the last build made.
+  ///
+  /// @param seconds wall time of each measured run of the run command.
+  /// @return INVALID_ARGUMENT if the benchmark is not runnable, the error of a command otherwise.
+  [[nodiscard]] grpc::Status run(const RunCounts& counts, std::vector<double>& seconds) const;
+
+ private:
+  [[nodiscard]] grpc::Status makeScratchDirectory();
+  boost::filesystem::path outputFile() const;
+
+  BenchmarkDynamicConfig config_;
+  const boost::filesystem::path parent_;
+  boost::filesystem::path scratch_;  // Empty until the first build.
+};
+
+}  // namespace compiler_gym::llvm_service

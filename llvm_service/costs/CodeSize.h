@@ -1,0 +1,28 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/Module.h"
+
+namespace compiler_gym::llvm_service {
+
+/// Bytes of the "text" column of `llvm-size` in Berkeley format: code and read-only data.
+///
+/// @param object an object file or executable.
+/// @return INVALID_ARGUMENT if it is neither.
+[[nodiscard]] grpc::Status textSize(llvm::StringRef object, int64_t& bytes);
+
+/// Gives every function definition the attributes with which `clang -Oz` compiles it, so that
+/// code generation prefers small code.
+void optimizeForSize(llvm::Module& module);
+
+/// The text size of the object file that `clang -Oz -c` would make of optimised bitcode: position
+/// independent, for the generic processor of the module's target, optimised for size.
+///
+/// @return INVALID_ARGUMENT if the target is unknown or the code generator rejects the program.
+[[nodiscard]] grpc::Status objectTextSize(llvm::StringRef bitcode, int64_t& bytes);
+
+}  // namespace compiler_gym::llvm_service

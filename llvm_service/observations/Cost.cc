@@ -1,0 +1,42 @@
+#include "llvm_service/observations/Cost.h"
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+Observation currentCost(const Cost& cost) {
+  const Properties properties{/*deterministic=*/true, cost.platformDependent};
+  const auto compute = [cost](const ObservationInput& input, Event& event) {
+    int64_t value = 0;
+    RETURN_IF_ERROR(cost.ofCurrent(input.compilation, value));
+    event.set_int64_value(value);
+    return grpc::Status::OK;
+  };
+  return {countSpace(cost.name, properties), compute, cost.exports};
+}
+
+Observation baselineCost(const Cost& cost, Baseline baseline) {
+  const Properties properties{/*deterministic=*/true, cost.platformDependent};
+  const auto compute = [cost, baseline](const ObservationInput& input, Event& event) {
+    const Compilation& compilation = input.compilation;
+    const auto measure = [&](const std::string& bitcode, int64_t& value) {
+      return cost.ofBitcode(compilation, bitcode, value);
+    };
+    int64_t value = 0;
+    RETURN_IF_ERROR(compilation.program().baselineCost(baseline, cost.name, measure, value));
+    event.set_int64_value(value);
+    return grpc::Status::OK;
+  };
+  return {countSpace(cost.baselineName + nameOf(baseline), properties), compute};
+}
+
+}  // namespace
+
+Observations costFamily(const Cost& cost) {
+  return {currentCost(cost), baselineCost(cost, Baseline::kO0), baselineCost(cost, Baseline::kO3),
+          baselineCost(cost, Baseline::kOz)};
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "llvm_service/observations/Observation.h"
+#include "llvm_service/observations/Spaces.h"
+
+namespace compiler_gym::llvm_service {
+
+/// A cost: something about a program that players try to make small.
+struct Cost {
+  /// Name of the observation of the current module, e.g. "ObjectTextSizeBytes".
+  std::string name;
+  /// Names of the baselines without their suffix, e.g. "ObjectTextSize".
+  std::string baselineName;
+  bool platformDependent;
+  /// Computing it compiles the module.
+  bool exports;
+  /// The cost of the module under compilation.
+  std::function<grpc::Status(Compilation&, int64_t& value)> ofCurrent;
+  /// The cost of a program given as bitcode. The compilation tells where and how to build.
+  std::function<grpc::Status(const Compilation&, const std::string& bitcode, int64_t& value)>
+      ofBitcode;
+};
+
+/// Four observations, each one int64: the cost now, and the costs after the baselines O0, O3, Oz.
+/// A baseline is computed when it is first asked for, once for each program.
+Observations costFamily(const Cost& cost);
+
+}  // namespace compiler_gym::llvm_service

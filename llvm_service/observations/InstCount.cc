@@ -1,0 +1,125 @@
+#include <array>
+
+#include "llvm/IR/Instruction.h"
+#include "llvm_service/observations/Observation.h"
+#include "llvm_service/observations/Spaces.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using llvm::Instruction;
+
+// TotalInsts, TotalBlocks and TotalFuncs come before the opcodes.
+constexpr size_t kTotals = 3;
+
+// The opcodes of the 70-dimensional vector, in its order: that of LLVM 10, whatever LLVM this is.
+constexpr std::array<unsigned, 67> kOpcodes = {
+    Instruction::Ret,
+    Instruction::Br,
+    Instruction::Switch,
+    Instruction::IndirectBr,
+    Instruction::Invoke,
+    Instruction::Resume,
+    Instruction::Unreachable,
+    Instruction::CleanupRet,
+    Instruction::CatchRet,
+    Instruction::CatchSwitch,
+    Instruction::CallBr,
+    Instruction::FNeg,
+    Instruction::Add,
+    Instruction::FAdd,
+    Instruction::Sub,
+    Instruction::FSub,
+    Instruction::Mul,
+    Instruction::FMul,
+    Instruction::UDiv,
+    Instruction::SDiv,
+    Instruction::FDiv,
+    Instruction::URem,
+    Instruction::SRem,
+    Instruction::FRem,
+    Instruction::Shl,
+    Instruction::LShr,
+    Instruction::AShr,
+    Instruction::And,
+    Instruction::Or,
+    Instruction::Xor,
+    Instruction::Alloca,
+    Instruction::Load,
+    Instruction::Store,
+    Instruction::GetElementPtr,
+    Instruction::Fence,
+    Instruction::AtomicCmpXchg,
+    Instruction::AtomicRMW,
+    Instruction::Trunc,
+    Instruction::ZExt,
+    Instruction::SExt,
+    Instruction::FPToUI,
+    Instruction::FPToSI,
+    Instruction::UIToFP,
+    Instruction::SIToFP,
+    Instruction::FPTrunc,
+    Instruction::FPExt,
+    Instruction::PtrToInt,
+    Instruction::IntToPtr,
+    Instruction::BitCast,
+    Instruction::AddrSpaceCast,
+    Instruction::CleanupPad,
+    Instruction::CatchPad,
+    Instruction::ICmp,
+    Instruction::FCmp,
+    Instruction::PHI,
+    Instruction::Call,
+    Instruction::Select,
+    Instruction::UserOp1,
+    Instruction::UserOp2,
+    Instruction::VAArg,
+    Instruction::ExtractElement,
+    Instruction::InsertElement,
+    Instruction::ShuffleVector,
+    Instruction::ExtractValue,
+    Instruction::InsertValue,
+    Instruction::LandingPad,
+    Instruction::Freeze,
+};
+
+// For each opcode of this LLVM its place in the vector, or 0 (which is TotalInsts) for opcodes that
+// LLVM 10 did not have.
+std::vector<size_t> placesOfOpcodes() {
+  std::vector<size_t> places(256, 0);
+  for (size_t i = 0; i < kOpcodes.size(); ++i) {
+    places[kOpcodes[i]] = kTotals + i;
+  }
+  return places;
+}
+
+grpc::Status computeInstCount(const ObservationInput& input, Event& event) {
+  static const std::vector<size_t> places = placesOfOpcodes();
+  std::vector<int64_t> counts(kTotals + kOpcodes.size(), 0);
+  int64_t instructions = 0;
+  for (const llvm::Function& function : input.compilation.module()) {
+    ++counts[2];
+    for (const llvm::BasicBlock& block : function) {
+      ++counts[1];
+      for (const Instruction& instruction : block) {
+        ++instructions;
+        ++counts[places[instruction.getOpcode()]];
+      }
+    }
+  }
+  counts[0] = instructions;
+  setCounts(counts, event);
+  return grpc::Status::OK;
+}
+
+}  // namespace
+
+/// InstCount: int64[70]. Instructions, basic blocks and functions (declarations included), then the
+/// number of instructions of each opcode of LLVM 10. Instructions of newer opcodes, of which LLVM
+/// 22 has one (ptrtoaddr), count among all instructions only.
+Observations instCount() {
+  return {{countsSpace("InstCount", kTotals + kOpcodes.size()), computeInstCount}};
+}
+
+}  // namespace compiler_gym::llvm_service

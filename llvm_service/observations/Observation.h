@@ -1,0 +1,36 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "llvm_service/Compilation.h"
+
+namespace compiler_gym::llvm_service {
+
+/// What an observation may look at.
+struct ObservationInput {
+  Compilation& compilation;
+  /// How often Runtime runs the program.
+  const RunCounts& runCounts;
+};
+
+/// An observation space and the computation of its values.
+struct Observation {
+  using Compute = std::function<grpc::Status(const ObservationInput&, Event&)>;
+
+  ObservationSpace space;
+  Compute compute;
+  /// The value is the program itself, or is made by compiling it, so the module has to be valid.
+  bool exports = false;
+};
+
+/// A family of observations, in the order in which they are listed.
+using Observations = std::vector<Observation>;
+
+/// All observations of Observations.def.
+Observations listObservations();
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,95 @@
+#include "llvm_service/observations/Spaces.h"
+
+#include <limits>
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+ObservationSpace makeSpace(const std::string& name, Properties properties) {
+  ObservationSpace space;
+  space.set_name(name);
+  space.set_deterministic(properties.deterministic);
+  space.set_platform_dependent(properties.platformDependent);
+  return space;
+}
+
+Int64Tensor filledTensor(int64_t size, int64_t value) {
+  Int64Tensor tensor;
+  tensor.add_shape(size);
+  tensor.mutable_value()->Resize(size, value);
+  return tensor;
+}
+
+}  // namespace
+
+ObservationSpace textSpace(const std::string& name, Properties properties,
+                           std::optional<int64_t> maxLength) {
+  ObservationSpace space = makeSpace(name, properties);
+  Int64Range* length = space.mutable_space()->mutable_string_value()->mutable_length_range();
+  length->set_min(0);
+  if (maxLength) {
+    length->set_max(*maxLength);
+  }
+  return space;
+}
+
+ObservationSpace fixedTextSpace(const std::string& name, int64_t length) {
+  ObservationSpace space = textSpace(name, {}, length);
+  space.mutable_space()->mutable_string_value()->mutable_length_range()->set_min(length);
+  return space;
+}
+
+ObservationSpace bytesSpace(const std::string& name) {
+  ObservationSpace space = makeSpace(name, {});
+  ByteSequenceSpace* sequence = space.mutable_space()->mutable_byte_sequence();
+  sequence->mutable_length_range()->set_min(0);
+  sequence->mutable_scalar_range()->set_min(std::numeric_limits<int8_t>::min());
+  sequence->mutable_scalar_range()->set_max(std::numeric_limits<int8_t>::max());
+  return space;
+}
+
+ObservationSpace countSpace(const std::string& name, Properties properties) {
+  ObservationSpace space = makeSpace(name, properties);
+  space.mutable_space()->mutable_int64_value()->set_min(0);
+  space.mutable_default_observation()->set_int64_value(0);
+  return space;
+}
+
+ObservationSpace countsSpace(const std::string& name, int64_t size) {
+  ObservationSpace space = makeSpace(name, {});
+  Int64Box* box = space.mutable_space()->mutable_int64_box();
+  *box->mutable_low() = filledTensor(size, 0);
+  *box->mutable_high() = filledTensor(size, std::numeric_limits<int64_t>::max());
+  *space.mutable_default_observation()->mutable_int64_tensor() = filledTensor(size, 0);
+  return space;
+}
+
+ObservationSpace flagSpace(const std::string& name) {
+  ObservationSpace space = makeSpace(name, {/*deterministic=*/true, /*platformDependent=*/true});
+  space.mutable_space()->mutable_boolean_value();
+  space.mutable_default_observation()->set_boolean_value(false);
+  return space;
+}
+
+ObservationSpace secondsSpace(const std::string& name) {
+  ObservationSpace space = makeSpace(name, {/*deterministic=*/false, /*platformDependent=*/true});
+  DoubleSequenceSpace* sequence = space.mutable_space()->mutable_double_sequence();
+  sequence->mutable_length_range()->set_min(0);
+  sequence->mutable_scalar_range()->set_min(0);
+  return space;
+}
+
+void setCounts(const std::vector<int64_t>& counts, Event& event) {
+  Int64Tensor* tensor = event.mutable_int64_tensor();
+  tensor->add_shape(counts.size());
+  tensor->mutable_value()->Add(counts.begin(), counts.end());
+}
+
+void setSeconds(const std::vector<double>& seconds, Event& event) {
+  DoubleTensor* tensor = event.mutable_double_tensor();
+  tensor->add_shape(seconds.size());
+  tensor->mutable_value()->Add(seconds.begin(), seconds.end());
+}
+
+}  // namespace compiler_gym::llvm_service

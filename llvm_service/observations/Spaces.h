@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+
+namespace compiler_gym::llvm_service {
+
+/// What holds for the values of an observation space besides their range.
+struct Properties {
+  bool deterministic = true;
+  bool platformDependent = false;
+};
+
+/// Text of any length, or of at most maxLength bytes.
+ObservationSpace textSpace(const std::string& name, Properties properties = {},
+                           std::optional<int64_t> maxLength = std::nullopt);
+
+/// Text of exactly `length` bytes.
+ObservationSpace fixedTextSpace(const std::string& name, int64_t length);
+
+/// Bytes of any number.
+ObservationSpace bytesSpace(const std::string& name);
+
+/// One integer from 0 upwards. Default 0.
+ObservationSpace countSpace(const std::string& name, Properties properties = {});
+
+/// A vector of `size` integers from 0 upwards. Default zeros.
+ObservationSpace countsSpace(const std::string& name, int64_t size);
+
+/// True or false. Default false.
+ObservationSpace flagSpace(const std::string& name);
+
+/// Seconds, any number of measurements of them. Not deterministic.
+ObservationSpace secondsSpace(const std::string& name);
+
+/// Makes the event hold a vector of integers.
+void setCounts(const std::vector<int64_t>& counts, Event& event);
+
+/// Makes the event hold a vector of doubles, which may be empty.
+void setSeconds(const std::vector<double>& seconds, Event& event);
+
+}  // namespace compiler_gym::llvm_service

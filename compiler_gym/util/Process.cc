@@ -10,7 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -146,6 +148,36 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
+// The process groups that this program has started and not reaped yet.
+class RunningGroups {
+ public:
+  // The one of this program.
+  static RunningGroups& instance() {
+    static RunningGroups groups;
+    return groups;
+  }
+
+  void add(pid_t leader) {
+    const std::lock_guard lock(mutex_);
+    leaders_.insert(leader);
+  }
+
+  // Must be called before the leader is reaped: afterwards its number may be that of another.
+  void remove(pid_t leader) {
+    const std::lock_guard lock(mutex_);
+    leaders_.erase(leader);
+  }
+
+  void killAll() {
+    const std::lock_guard lock(mutex_);
+    for (const pid_t leader : leaders_) kill(-leader, SIGKILL);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<pid_t> leaders_;
+};
+
 // A running child that leads a process group. Destroying it kills and reaps what is left of it.
 class Child {
  public:
@@ -172,6 +204,7 @@ class Child {
     }
     // The call returned when the program had begun.
     startTime_ = Clock::now();
+    RunningGroups::instance().add(pid_);
     pidfd_ = FileDescriptor(openPidfd(pid_));
     if (pidfd_.get() < 0) return systemError("watch " + arguments[0], errno);
     return Status::OK;
@@ -190,6 +223,7 @@ class Child {
   siginfo_t reap() {
     siginfo_t info = {};
     if (pid_ <= 0) return info;
+    RunningGroups::instance().remove(pid_);
     while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
     }
     pid_ = 0;
@@ -303,5 +337,7 @@ Status runProcess(const ProcessOptions& options, ProcessResult* result) {
   *result = ProcessResult();
   return Supervisor(options, result).run();
 }
+
+void killRunningProcesses() { RunningGroups::instance().killAll(); }
 
 }  // namespace compiler_gym::util

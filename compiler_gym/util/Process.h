@@ -50,4 +50,8 @@ struct ProcessResult {
 // touched, so any number of threads can call this. INTERNAL if the process cannot be started.
 [[nodiscard]] grpc::Status runProcess(const ProcessOptions& options, ProcessResult* result);
 
+// Kills whatever runProcess() is running in any thread, for a program that is about to end without
+// waiting for its threads.
+void killRunningProcesses();
+
 }  // namespace compiler_gym::util

@@ -233,13 +233,23 @@ class Autophase {
     for (const llvm::Use& operand : instruction.operands()) {
       constantOperand |= llvm::isa<llvm::Constant>(operand);
       if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(&operand)) {
-        counts_[kConst32Bit] += constant->getBitWidth() == 32;
-        counts_[kConst64Bit] += constant->getBitWidth() == 64;
-        counts_[kNumConstZeroes] += constant->isZero();
-        counts_[kNumConstOnes] += constant->isOne();
+        addInteger(*constant);
+      }
+    }
+    // Case values were operands in the LLVM that the features were defined on.
+    if (const auto* branches = llvm::dyn_cast<llvm::SwitchInst>(&instruction)) {
+      for (const auto& branch : branches->cases()) {
+        addInteger(*branch.getCaseValue());
       }
     }
     counts_[kBinaryConstArg] += constantOperand && instruction.isBinaryOp();
+  }
+
+  void addInteger(const llvm::ConstantInt& constant) {
+    counts_[kConst32Bit] += constant.getBitWidth() == 32;
+    counts_[kConst64Bit] += constant.getBitWidth() == 64;
+    counts_[kNumConstZeroes] += constant.isZero();
+    counts_[kNumConstOnes] += constant.isOne();
   }
 
   std::vector<int64_t> counts_ = std::vector<int64_t>(kNumFeatures, 0);

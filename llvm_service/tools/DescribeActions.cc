@@ -2,7 +2,9 @@
 //
 // Everything it says comes from the LLVM it is linked with and from the built-in policy.
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "llvm/Config/llvm-config.h"
@@ -46,26 +48,61 @@ const char* levelOf(const Action& action) {
   return pipeline.starts_with("cgscc(") ? "call graph" : "module";
 }
 
-void printIntroduction(const ActionSpaces& spaces, size_t variants, llvm::raw_ostream& out) {
-  const size_t actions = spaces.lists.front().actions.size();
-  out << "<!-- Generated. After a change of the policy or of LLVM, write it anew:\n"
-         "bazel run //llvm_service/tools:describe_actions > docs/llvm-actions.md -->\n\n"
-         "# The actions of the LLVM environment\n\n"
-         "An action is one pass of LLVM. When the service starts it asks LLVM for the passes that\n"
-         "work on IR, those of plug-ins excepted, and takes out the ones that its policy excludes\n"
-         "by name and for a reason; what is left is the action space `PassesAll`. So a new version\n"
-         "of LLVM brings its new passes along. The policy is `llvm_service/actions/policy.yaml`,\n"
-         "or the file that the service is given with `--action_policy`. It also says which passes\n"
-         "have variants with parameters worth having: the action space `PassesWithParameters` is\n"
-         "`PassesAll` and these.\n\n"
-         "The spelling of an action is what `opt -passes=` understands inside of `module(...)`,\n"
-         "with the adaptors that give the pass a call graph component, a function or a loop at a\n"
-         "time. Its number is its place in the list.\n\n";
-  out << "LLVM " << LLVM_VERSION_STRING << " lists " << listPasses().size()
-      << " passes that work on IR. Of these, " << actions << " are actions and "
-      << spaces.excluded.size() << " are excluded. There are " << variants << " variants.\n"
-      << "A pass that LLVM lists at several levels counts at each. Analyses and the passes of the\n"
-         "code generator, which cannot be part of a module pipeline, are not counted.\n";
+using PassId = std::pair<ListedPass::Level, std::string>;
+
+// The passes that LLVM lists. It lists a few twice, with parameters and without.
+size_t countPasses() {
+  std::set<PassId> passes;
+  for (const ListedPass& pass : listPasses()) {
+    passes.emplace(pass.level, pass.name);
+  }
+  return passes.size();
+}
+
+std::vector<ExcludedPass> withoutRepetitions(std::vector<ExcludedPass> excluded) {
+  std::set<PassId> seen;
+  llvm::erase_if(excluded, [&](const ExcludedPass& entry) {
+    return !seen.emplace(entry.pass.level, entry.pass.name).second;
+  });
+  return excluded;
+}
+
+struct Counts {
+  size_t actions;
+  size_t variants;
+  size_t excluded;
+};
+
+constexpr char kIntroduction[] =
+    R"(<!-- Generated. After a change of the policy or of LLVM, write it anew:
+bazel run //llvm_service/tools:describe_actions > docs/llvm-actions.md -->
+
+# The actions of the LLVM environment
+
+An action is one pass of LLVM. When the service starts it asks LLVM for the passes that work on IR,
+and takes out those that its policy excludes by name and for a reason; what is left is the action
+space `PassesAll`. So a new version of LLVM brings its new passes along. The policy is
+`llvm_service/actions/policy.yaml`, or the file that the service is given with `--action_policy`. It
+also says which passes have variants with parameters worth having: the action space
+`PassesWithParameters` is `PassesAll` and these.
+
+The spelling of an action is what `opt -passes=` understands inside of `module(...)`: with the
+adaptors that give the pass a call graph component, a function or a loop at a time, and with the
+parameter that a pass cannot do without, which the policy knows. Its number is its place in the
+list.
+
+)";
+
+constexpr char kWhatIsCounted[] = R"(
+A pass that LLVM lists at several levels counts at each. Analyses and the passes of the code
+generator, which cannot be part of a module pipeline, are not counted.
+)";
+
+void printIntroduction(const Counts& counts, llvm::raw_ostream& out) {
+  out << kIntroduction << "LLVM " LLVM_VERSION_STRING " lists " << countPasses()
+      << " passes that work on IR: " << counts.actions << " are actions and " << counts.excluded
+      << " are excluded.\nThere are " << counts.variants << " variants.\n"
+      << kWhatIsCounted;
 }
 
 void printActions(llvm::ArrayRef<Action> actions, size_t firstNumber, llvm::raw_ostream& out) {
@@ -89,13 +126,14 @@ void printPage(llvm::raw_ostream& out) {
   const std::vector<Action>& all = spaces.find("PassesAll")->actions;
   const std::vector<Action>& withVariants = spaces.find("PassesWithParameters")->actions;
   const auto variants = llvm::ArrayRef(withVariants).drop_front(all.size());
-  printIntroduction(spaces, variants.size(), out);
+  const std::vector<ExcludedPass> excluded = withoutRepetitions(spaces.excluded);
+  printIntroduction({all.size(), variants.size(), excluded.size()}, out);
   out << "\n## Actions\n";
   printActions(all, 0, out);
   out << "\n## Variants\n\nThe actions that `PassesWithParameters` has in addition.\n";
   printActions(variants, all.size(), out);
   out << "\n## Excluded passes\n";
-  printExcluded(spaces.excluded, out);
+  printExcluded(excluded, out);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "compiler_gym/service/runtime/ServiceServer.h"
 #include "compiler_gym/service/runtime/WorkingDirectory.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "compiler_gym/util/Process.h"
 
 namespace compiler_gym::runtime {
 
@@ -83,6 +84,7 @@ int exitCode(const HostedService& service) {
 // so nothing that the request uses can be destroyed.
 [[noreturn]] void abandon(std::unique_ptr<WorkingDirectory> directory) {
   LOG(ERROR) << "The service was stopped while a request was at work that did not end";
+  util::killRunningProcesses();
   google::FlushLogFiles(google::INFO);
   directory.reset();
   std::_Exit(kExitSessionsOpen);

@@ -152,6 +152,24 @@ TEST_F(ToyServiceTest, RequestThatNeverEndsDoesNotKeepTheServiceAlive) {
   EXPECT_FALSE(step.get().ok());
 }
 
+TEST_F(ToyServiceTest, CommandsDoNotOutliveTheService) {
+  start();
+  const int64_t session = client_->startOn("abc");
+  auto step = std::async(std::launch::async, [&] { return client_->step(session, {"run"}); });
+  const int command = waitForNumber(working() / "command.pid");
+  EXPECT_EQ(kill(command, 0), 0);
+  expectExit(stop(), 6);
+  EXPECT_FALSE(step.get().ok());
+  bool isGone = false;
+  for (int i = 0; i < 100 && !isGone; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    // Nobody may be there to reap it.
+    const std::string state = contentsOf("/proc/" + std::to_string(command) + "/stat");
+    isGone = state.empty() || state.find(") Z ") != std::string::npos;
+  }
+  EXPECT_TRUE(isGone);
+}
+
 TEST_F(ToyServiceTest, WritesItsAddress) {
   start();
   EXPECT_EQ(contentsOf(working() / "port.txt"), std::to_string(port_));

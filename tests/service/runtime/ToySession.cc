@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "compiler_gym/util/Subprocess.h"
+
 namespace compiler_gym::toy {
 
 using grpc::Status;
@@ -130,8 +132,8 @@ Status readProgram(const File& program, std::string* text) {
 
 const std::vector<std::string>& ToySession::editNames() {
   static const std::vector<std::string> names = {
-      "uppercase", "reverse", "rotate",   "append-a", "no-op", "end",    "end-later",
-      "fail",      "throw",   "restrict", "sleep",    "hang",  "corrupt"};
+      "uppercase", "reverse", "rotate",   "append-a", "no-op", "end", "end-later",
+      "fail",      "throw",   "restrict", "sleep",    "hang",  "run", "corrupt"};
   return names;
 }
 
@@ -223,6 +225,11 @@ Status ToySession::edit(const std::string& name, bool& endOfEpisode,
     std::this_thread::sleep_for(std::chrono::milliseconds(sleepMilliseconds_));
   } else if (name == "hang") {
     hang();
+  } else if (name == "run") {
+    Command command;
+    command.add_argument("echo $$ > command.pid; sleep 1000; true");
+    command.set_timeout_seconds(1000);
+    return util::LocalShellCommand(command).checkCall(workingDirectory());
   } else if (name == "corrupt") {
     corrupt_ = true;
   }

@@ -33,6 +33,8 @@ class ToySession final : public CompilationSession {
   //   restrict  leaves only the first five actions
   //   sleep     takes some time
   //   hang      never returns
+  //   run       runs a command that does not end within this test, with its process id in the file
+  //             command.pid of the working directory
   //   corrupt   makes endOfStep() fail
   static const std::vector<std::string>& editNames();
 

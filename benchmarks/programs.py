@@ -1,0 +1,73 @@
+"""The three programs that are measured: about 200, 2,000 and 20,000 IR instructions.
+
+They are made of the C sources of the built-in programs, without running any LLVM pass, so anybody
+with the same clang gets the same programs.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.bitcode import compile_source, link, run_tool
+from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+
+_TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class SizedProgram:
+    """How a program of a certain size is made.
+
+    Attributes:
+        size: About how many IR instructions it has.
+        kernels: The built-in programs that it consists of. If there are several, their ``main``
+            functions are renamed.
+        function: Take this function alone, with all that it calls; None for everything.
+    """
+
+    size: int
+    kernels: tuple[str, ...]
+    function: str | None = None
+
+    @property
+    def description(self) -> str:
+        """What it is, in words."""
+        names = ", ".join(self.kernels)
+        return f"{self.function}() of {names}" if self.function else f"{names}, linked"
+
+    def make(self, folder: Path) -> Path:
+        """Makes the bitcode file ``<size>.bc`` in a folder, and returns its path.
+
+        Raises:
+            EnvironmentNotSupported: If clang or another LLVM tool is not installed.
+            BenchmarkInitError: If a tool fails. The text says why.
+        """
+        path = folder / f"{self.size}.bc"
+        parts = [_compile(kernel, folder) for kernel in self.kernels]
+        if self.function:
+            command = [tools.llvm_extract_path(), "--recursive", f"--func={self.function}"]
+            run_tool([*command, *parts, "-o", path], timeout=_TIMEOUT_SECONDS)
+        else:
+            link(parts, path, timeout=_TIMEOUT_SECONDS)
+        return path
+
+
+PROGRAMS = {
+    program.size: program
+    for program in (
+        SizedProgram(200, ("huffman",), function="build_tree"),
+        SizedProgram(2_000, ("json",), function="parse_value"),
+        SizedProgram(20_000, ("huffman", "lzss", "json", "regex", "fft")),
+    )
+}
+"""The programs by their size."""
+
+
+def _compile(kernel: str, folder: Path) -> Path:
+    """Compiles a built-in program as its dataset does, but for the name of ``main``."""
+    path = folder / f"{kernel}.bc"
+    options = [*ClangInvocation.DEFAULT_COPT, "-std=c11", "-w", f"-Dmain=main_of_{kernel}"]
+    invocation = ClangInvocation([*options, "program.c"], timeout=_TIMEOUT_SECONDS)
+    compile_source(invocation, path, cwd=KERNELS_PATH / kernel)
+    return path

@@ -1,0 +1,100 @@
+"""Compilation as a game: programs are optimised action by action, here or by a learner.
+
+>>> import compiler_gym
+>>> env = compiler_gym.make("llvm-autophase-ic-v0")
+>>> env.reset()
+>>> env.step(env.action_space.sample())
+>>> env.close()
+
+Importing this package registers its environments, see :data:`COMPILER_GYM_ENVS`; everything else
+is loaded when it is first used.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compiler_gym.envs.llvm.registration import register_environments
+from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
+
+if TYPE_CHECKING:
+    from compiler_gym.compiler_env_state import (
+        CompilerEnvState,
+        CompilerEnvStateReader,
+        CompilerEnvStateWriter,
+    )
+    from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.errors import ValidationError
+    from compiler_gym.util.debug_util import get_debug_level, get_logging_level, set_debug_level
+    from compiler_gym.util.download import download
+    from compiler_gym.util.runfiles_path import cache_path, site_data_path, transient_cache_path
+    from compiler_gym.validate import validate_states
+    from compiler_gym.validation_result import ValidationResult
+
+    __version__: str
+
+__all__ = [
+    "__version__",
+    "COMPILER_GYM_ENVS",
+    "CompilerEnv",
+    "CompilerEnvState",
+    "CompilerEnvStateReader",
+    "CompilerEnvStateWriter",
+    "ValidationError",
+    "ValidationResult",
+    "cache_path",
+    "download",
+    "get_debug_level",
+    "get_logging_level",
+    "make",
+    "set_debug_level",
+    "site_data_path",
+    "transient_cache_path",
+    "validate_states",
+]
+
+_MODULES = {
+    "CompilerEnv": "envs.compiler_env",
+    "CompilerEnvState": "compiler_env_state",
+    "CompilerEnvStateReader": "compiler_env_state",
+    "CompilerEnvStateWriter": "compiler_env_state",
+    "ValidationError": "errors",
+    "ValidationResult": "validation_result",
+    "cache_path": "util.runfiles_path",
+    "download": "util.download",
+    "get_debug_level": "util.debug_util",
+    "get_logging_level": "util.debug_util",
+    "set_debug_level": "util.debug_util",
+    "site_data_path": "util.runfiles_path",
+    "transient_cache_path": "util.runfiles_path",
+    "validate_states": "validate",
+}
+
+_SUBPACKAGES = ("datasets", "envs", "errors", "service", "spaces", "util", "views")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
+    if name in _SUBPACKAGES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBPACKAGES})
+
+
+def _version() -> str:
+    """The version of the source tree, or else that of the installed package."""
+    path = Path(__file__).parent.parent / "VERSION"
+    if path.is_file():
+        return path.read_text().strip()
+    from importlib.metadata import version
+
+    return version("compiler_gym")
+
+
+register_environments()

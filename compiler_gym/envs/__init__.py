@@ -1,0 +1,24 @@
+"""Environments."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
+    from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+
+__all__ = ["CompilerEnv", "GymnasiumEnv", "LlvmEnv"]
+
+# Loaded when first used.
+_MODULES = {
+    "CompilerEnv": "compiler_env",
+    "GymnasiumEnv": "gymnasium_adapter",
+    "LlvmEnv": "llvm.llvm_env",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

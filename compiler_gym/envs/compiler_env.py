@@ -1,0 +1,389 @@
+"""The interface of environments: compilation as a game played action by action."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gymnasium.spaces import Space
+
+from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.spaces import Reward
+from compiler_gym.validation_result import ValidationResult
+from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
+
+if TYPE_CHECKING:
+    from compiler_gym.util.registration import EnvSpec
+
+
+class OptionalArgumentValue(Enum):
+    """Stands for an argument that was not given, where None has a meaning of its own."""
+
+    UNCHANGED = 1
+
+
+UNCHANGED = OptionalArgumentValue.UNCHANGED
+
+# What steps return: observation, reward, done, info. Observation and reward are lists if several
+# were asked for.
+StepResult = tuple[Any, Any, bool, dict[str, Any]]
+
+
+class CompilerEnv(ABC):
+    """An environment: one program at a time, transformed by the actions of a player.
+
+    The interface is that of the classic ``gym`` environments: ``reset()`` returns an observation
+    and ``step()`` a tuple of four. On top of it, any observation or reward can be asked for at any
+    time, many actions can be applied at once, and an episode can be forked, saved and validated.
+    ``gymnasium.make()`` gives the same environments with gymnasium's interface.
+
+    >>> env = compiler_gym.make("llvm-autophase-ic-v0")
+    >>> env.reset(benchmark="benchmark://kernels-v0/sha256")
+    >>> observation, reward, done, info = env.step(env.action_space.sample())
+    >>> env.close()
+
+    An environment is to be used by one thread at a time. Close it when done with it, or use it as
+    a context manager. It cannot be copied; ``copy.deepcopy`` makes a fork.
+
+    Attributes:
+        metadata: The render modes.
+        spec: What it was made from by ``compiler_gym.make()``, or None.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render.modes": ["human", "ansi"],
+        "render_modes": ["human", "ansi"],
+    }
+    spec: "EnvSpec | None" = None
+
+    # ------------------------------------------------------------------------------------------
+    # Spaces.
+
+    @property
+    @abstractmethod
+    def observation_space(self) -> Space | None:
+        """The space of the observations that steps return by default, or None.
+
+        Set it by the name of an observation, by an ``ObservationSpaceSpec``, or to None for no
+        default observation.
+
+        Raises:
+            LookupError: If set to a name that does not exist.
+        """
+
+    @property
+    @abstractmethod
+    def observation_space_spec(self) -> ObservationSpaceSpec | None:
+        """The default observation with all that is known about it. Set as observation_space."""
+
+    @property
+    @abstractmethod
+    def reward_space(self) -> Reward | None:
+        """The reward that steps return by default, or None.
+
+        Set it by the name of a reward, by a ``Reward`` (which is added to the known ones), or to
+        None for no reward. Setting it during an episode starts ``episode_reward`` anew.
+
+        Raises:
+            LookupError: If set to a name that does not exist.
+        """
+
+    @property
+    def reward_space_spec(self) -> Reward | None:
+        """Same as :attr:`reward_space`."""
+        return self.reward_space
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the greatest reward of a step; infinite if there is no reward space."""
+        return self.reward_space.range if self.reward_space else (-float("inf"), float("inf"))
+
+    @property
+    @abstractmethod
+    def action_space(self) -> Space:
+        """The actions that can follow. Its ``to_string`` and ``from_string`` spell them as text.
+
+        Set it by name, or to None for the first of :attr:`action_spaces`; takes effect with the
+        next reset. Some compilers change it during an episode, see ``info["new_action_space"]``.
+
+        Raises:
+            LookupError: If set to a name that does not exist.
+        """
+
+    @property
+    @abstractmethod
+    def action_spaces(self) -> list[Space]:
+        """The action spaces to choose from."""
+
+    @property
+    @abstractmethod
+    def observation(self) -> ObservationView:
+        """Any observation of the current state: ``env.observation["Ir"]``."""
+
+    @property
+    @abstractmethod
+    def reward(self) -> RewardView:
+        """Any reward of the current state: ``env.reward["IrInstructionCount"]``."""
+
+    # ------------------------------------------------------------------------------------------
+    # Benchmarks.
+
+    @property
+    @abstractmethod
+    def benchmark(self) -> Benchmark | None:
+        """The program of the episode; outside of one, of the next episode if that is known.
+
+        Set it by URI or as a ``Benchmark``; during an episode this warns, and takes effect with
+        the next reset.
+
+        Raises:
+            LookupError: If set to a URI that does not exist.
+            TypeError: If set to something else.
+        """
+
+    @property
+    @abstractmethod
+    def datasets(self) -> Datasets:
+        """The datasets to choose benchmarks from. Set it to a ``Datasets`` or a list."""
+
+    @property
+    @abstractmethod
+    def benchmarks(self) -> list[str]:
+        """URIs of benchmarks that can be used at once: those of the installed datasets.
+
+        Of each dataset no more than the first thousand, because some have no end. Use
+        ``env.datasets`` for more.
+        """
+
+    @abstractmethod
+    def require_datasets(self, names: Iterable[str | Dataset]) -> None:
+        """Installs datasets unless they are, and lets episodes begin with a random program of them.
+
+        A benchmark that was chosen explicitly, by ``reset(benchmark=...)`` or by setting
+        :attr:`benchmark`, is kept.
+
+        Raises:
+            LookupError: If there is no dataset of a name.
+            DatasetInitError: If a dataset cannot be installed.
+        """
+
+    def require_dataset(self, name: str | Dataset) -> None:
+        """As :meth:`require_datasets`, for a single one."""
+        self.require_datasets([name])
+
+    @abstractmethod
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        """Makes the choice of random benchmarks and ``action_space.sample()`` repeatable.
+
+        Returns:
+            The seed, in a list.
+        """
+
+    # ------------------------------------------------------------------------------------------
+    # Episodes.
+
+    @abstractmethod
+    def reset(
+        self,
+        benchmark: str | Benchmark | BenchmarkUri | None = None,
+        action_space: str | None = None,
+        observation_space: Any = UNCHANGED,
+        reward_space: Any = UNCHANGED,
+        timeout: float = 300,
+    ) -> Any:
+        """Starts a new episode.
+
+        Also the way to go on after a failure: a service that has ended is started again.
+
+        Args:
+            benchmark: The program, from now on.
+            action_space: The name of an action space to set.
+            observation_space: A default observation to set, by name, as object, or None.
+            reward_space: A default reward to set, likewise.
+            timeout: Time limit in seconds, over all attempts.
+
+        Returns:
+            The default observation, or None if there is none.
+
+        Raises:
+            TypeError: If there is no benchmark to use.
+            LookupError: If there is nothing of a given name.
+            BenchmarkInitError: If the program cannot be used. It is an OSError and a ValueError.
+            OSError: If the service fails repeatedly, or does not answer in time (TimeoutError).
+        """
+
+    @abstractmethod
+    def step(
+        self,
+        action: Any,
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        observations: Iterable[str | ObservationSpaceSpec] | None = None,
+        rewards: Iterable[str | Reward] | None = None,
+        timeout: float = 300,
+    ) -> StepResult:
+        """Applies an action.
+
+        A failure of the compiler ends the episode: the result is then the default observation,
+        the reward that takes back those of the episode, ``done``, and an ``info`` with
+        ``error_type`` and ``error_details``.
+
+        Args:
+            action: An element of :attr:`action_space`.
+            observation_spaces: Observations to return as a list, in place of the default one.
+            reward_spaces: Rewards to return as a list, in place of the default one;
+                :attr:`episode_reward` then does not change.
+            observations: Deprecated name of ``observation_spaces``.
+            rewards: Deprecated name of ``reward_spaces``.
+            timeout: Time limit in seconds.
+
+        Returns:
+            Observation, reward, whether the episode has ended, and information: whether the
+            ``action_had_no_effect``, and whether there is a ``new_action_space``.
+
+        Raises:
+            TypeError: If the action is of a wrong type.
+            ValueError: If the action is not in the action space, or the observation cannot be
+                made of this program.
+            SessionNotFound: If there is no episode.
+        """
+
+    @abstractmethod
+    def multistep(
+        self,
+        actions: Iterable[Any],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        observations: Iterable[str | ObservationSpaceSpec] | None = None,
+        rewards: Iterable[str | Reward] | None = None,
+        timeout: float = 300,
+    ) -> StepResult:
+        """Applies any number of actions at once, and observes after the last. See :meth:`step`.
+
+        Faster than as many steps. No actions at all only observe. If one of several actions is
+        refused (ValueError), those before it stay applied.
+        """
+
+    @abstractmethod
+    def fork(self) -> "CompilerEnv":
+        """Returns an independent environment in exactly the state of this one.
+
+        Starts an episode first if there is none. Both are to be closed. They share a service.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the episode, and the service if no fork needs it. May be called repeatedly.
+
+        A further :meth:`reset` starts the environment again.
+        """
+
+    @abstractmethod
+    def render(self, mode: str = "human") -> str | None:
+        """Shows the default observation.
+
+        Args:
+            mode: ``"human"`` prints it, ``"ansi"`` returns it as text.
+
+        Raises:
+            ValueError: If the mode is another, or there is no default observation.
+        """
+
+    @property
+    @abstractmethod
+    def in_episode(self) -> bool:
+        """Whether an episode has begun and not ended by a failure or :meth:`close`."""
+
+    @property
+    @abstractmethod
+    def episode_reward(self) -> float | None:
+        """The sum of default rewards since the reset; None if there is no reward space."""
+
+    @property
+    @abstractmethod
+    def episode_walltime(self) -> float:
+        """Seconds since the reset."""
+
+    @property
+    @abstractmethod
+    def actions(self) -> list[Any]:
+        """All actions since the reset, including those without effect and those that failed."""
+
+    # ------------------------------------------------------------------------------------------
+    # States.
+
+    @property
+    @abstractmethod
+    def state(self) -> CompilerEnvState:
+        """What it takes to come back to the current state: program and actions.
+
+        Raises:
+            SessionNotFound: If there was no episode yet.
+        """
+
+    @abstractmethod
+    def apply(self, state: CompilerEnvState) -> None:
+        """Applies the actions of a state, starting an episode of its benchmark if there is none.
+
+        Warns if the benchmark of the episode is another.
+
+        Raises:
+            ValueError: If the actions are not valid, or the episode ends before all are applied.
+        """
+
+    @abstractmethod
+    def validate(self, state: CompilerEnvState | None = None) -> ValidationResult:
+        """Checks that a state can be reached again, with the same reward, and works.
+
+        Replays the actions in an environment of its own; this one stays as it is. Compares the
+        reward if the reward space is deterministic, then runs the validators of the benchmark.
+
+        Args:
+            state: The state, by default the current one.
+        """
+
+    def commandline(self) -> str:
+        """Returns the actions since the reset as the compiler's command line."""
+        return self.action_space.to_string(self.actions)
+
+    def commandline_to_actions(self, commandline: str) -> list[Any]:
+        """Returns the actions that a command line stands for.
+
+        Raises:
+            ValueError: If a part of it is not an action.
+        """
+        return self.action_space.from_string(commandline)
+
+    # ------------------------------------------------------------------------------------------
+    # Versions.
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """The version of the service."""
+
+    @property
+    @abstractmethod
+    def compiler_version(self) -> str:
+        """The version of the compiler."""
+
+    # ------------------------------------------------------------------------------------------
+    # What all environments have in common.
+
+    @property
+    def unwrapped(self) -> "CompilerEnv":
+        """The environment inside of all wrappers."""
+        return self
+
+    def __enter__(self) -> "CompilerEnv":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __copy__(self) -> "CompilerEnv":
+        raise TypeError("An environment cannot be copied. Use env.fork()")
+
+    def __deepcopy__(self, memo: dict) -> "CompilerEnv":
+        return self.fork()

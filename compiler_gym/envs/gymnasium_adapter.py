@@ -1,0 +1,170 @@
+"""Environments with the interface of gymnasium."""
+
+import copy
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.util.registration import make
+
+# Users of gymnasium count on an observation; this is the one of environments that have none.
+_NO_OBSERVATION_SPACE = spaces.Box(low=0, high=0, shape=(0,), dtype=np.float32)
+
+_RESET_OPTIONS = ("benchmark", "action_space", "observation_space", "reward_space", "timeout")
+
+# In gymnasium there is no such method; its checker warns of environments that have it.
+_NOT_FORWARDED = ("seed",)
+
+# Observation, reward, terminated, truncated, info.
+GymnasiumStepResult = tuple[Any, Any, bool, bool, dict[str, Any]]
+
+
+class GymnasiumEnv(gymnasium.Env):
+    """A :class:`CompilerEnv` with the interface of gymnasium.
+
+    What ``gymnasium.make()`` returns. All attributes of the environment proper are there too; the
+    difference is in ``reset()``, and in ``step()`` and ``multistep()`` with their five results.
+    ``terminated`` tells of the end of an episode, also after a failure of the compiler, about
+    which ``info`` then has more. ``truncated`` is always false; limits are a matter of wrappers.
+
+    Args:
+        env: The environment proper, or its id.
+        render_mode: What ``render()`` does: ``"human"`` prints the default observation,
+            ``"ansi"`` returns it as text. None for neither.
+        **kwargs: If an id is given, arguments of the environment.
+
+    Raises:
+        ValueError: If there is no such render mode.
+        LookupError: If there is no environment of that id.
+    """
+
+    # gymnasium wants to know how often per second to render, also of text.
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "ansi"], "render_fps": 4}
+
+    def __init__(self, env: CompilerEnv | str, render_mode: str | None = None, **kwargs: Any):
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"Unknown render mode {render_mode!r}. There are: human, ansi")
+        if isinstance(env, str):
+            env = make(env, **kwargs)
+        elif kwargs:
+            raise TypeError(f"Arguments {sorted(kwargs)} are for an environment given by its id")
+        self._compiler_env = env
+        self.render_mode = render_mode
+
+    @property
+    def compiler_env(self) -> CompilerEnv:
+        """The environment proper, with the classic interface."""
+        return self._compiler_env
+
+    @property
+    def observation_space(self) -> spaces.Space:
+        """The space of observations; without a default observation, that of an empty array."""
+        space = self._compiler_env.observation_space
+        return _NO_OBSERVATION_SPACE if space is None else space
+
+    @observation_space.setter
+    def observation_space(self, space: Any) -> None:
+        self._compiler_env.observation_space = space
+
+    @property
+    def action_space(self) -> spaces.Space:
+        """The actions that can follow."""
+        return self._compiler_env.action_space
+
+    @action_space.setter
+    def action_space(self, space: Any) -> None:
+        self._compiler_env.action_space = space
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts a new episode.
+
+        Args:
+            seed: Makes what follows repeatable: the choice of random benchmarks, and
+                ``action_space.sample()``.
+            options: Any of ``benchmark``, ``action_space``, ``observation_space``,
+                ``reward_space`` and ``timeout``, as of :meth:`CompilerEnv.reset`.
+
+        Returns:
+            The observation, and information (none).
+
+        Raises:
+            ValueError: If there is no such option.
+            Exception: As of :meth:`CompilerEnv.reset`.
+        """
+        super().reset(seed=seed)
+        options = options or {}
+        if unknown := sorted(set(options) - set(_RESET_OPTIONS)):
+            raise ValueError(
+                f"Unknown options of reset: {', '.join(unknown)}. "
+                f"There are: {', '.join(_RESET_OPTIONS)}"
+            )
+        if seed is not None:
+            self._compiler_env.seed(seed)
+        return self._observation(self._compiler_env.reset(**options)), {}
+
+    def step(self, action: Any, **kwargs: Any) -> GymnasiumStepResult:
+        """Applies an action. See :meth:`CompilerEnv.step` for the arguments and errors."""
+        return self._step_result(self._compiler_env.step(action, **kwargs))
+
+    def multistep(self, actions: Iterable[Any], **kwargs: Any) -> GymnasiumStepResult:
+        """Applies any number of actions at once. See :meth:`CompilerEnv.multistep`."""
+        return self._step_result(self._compiler_env.multistep(actions, **kwargs))
+
+    def _step_result(self, result: tuple[Any, Any, bool, dict[str, Any]]) -> GymnasiumStepResult:
+        observation, reward, done, info = result
+        reward = 0.0 if reward is None else reward
+        return self._observation(observation), reward, done, False, info
+
+    def _observation(self, observation: Any) -> Any:
+        if observation is None and self._compiler_env.observation_space is None:
+            return np.zeros(_NO_OBSERVATION_SPACE.shape, dtype=_NO_OBSERVATION_SPACE.dtype)
+        return observation
+
+    def render(self) -> str | None:
+        """Shows the default observation, as the render mode says."""
+        if self.render_mode is None:
+            gymnasium.logger.warn(
+                "Nothing is rendered without a render mode. Give render_mode to gymnasium.make()"
+            )
+            return None
+        return self._compiler_env.render(self.render_mode)
+
+    def fork(self) -> "GymnasiumEnv":
+        """Returns an independent environment in exactly the state of this one."""
+        clone = GymnasiumEnv(self._compiler_env.fork(), self.render_mode)
+        clone.spec = self.spec
+        clone._np_random = copy.deepcopy(self._np_random)
+        clone._np_random_seed = self._np_random_seed
+        return clone
+
+    def close(self) -> None:
+        """Closes the environment proper."""
+        self._compiler_env.close()
+
+    def __copy__(self) -> "GymnasiumEnv":
+        raise TypeError("An environment cannot be copied. Use env.fork()")
+
+    def __deepcopy__(self, memo: dict) -> "GymnasiumEnv":
+        return self.fork()
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for what is not found here.
+        if name.startswith("_") or name in _NOT_FORWARDED:
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        return getattr(self._compiler_env, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        env = self.__dict__.get("_compiler_env")
+        is_setting = not hasattr(type(self), name) and isinstance(
+            getattr(type(env), name, None), property
+        )
+        if is_setting:
+            setattr(env, name, value)
+        else:
+            super().__setattr__(name, value)

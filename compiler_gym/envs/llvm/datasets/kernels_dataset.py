@@ -1,0 +1,159 @@
+"""The built-in programs: small real C programs with inputs and expected outputs."""
+
+import hashlib
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from compiler_gym.datasets import (
+    Benchmark,
+    BenchmarkSource,
+    BenchmarkUri,
+    BenchmarkWithSource,
+    Dataset,
+)
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.bitcode import compile_source
+from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.dynamic_config import make_dynamic_config
+from compiler_gym.envs.llvm.validation import ProgramRun, ProgramValidator, validate_against_opt
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto import File
+from compiler_gym.util.nearest_names import did_you_mean
+
+KERNELS_PATH = Path(__file__).parent / "kernels"
+"""One folder for each program: ``program.c``, ``input-N.txt`` and ``expected-N.txt``."""
+
+INPUT_SETS = 2
+"""Number of inputs of each program, N = 0 and 1."""
+
+_COPT = ("-std=c11", "-w")
+_COMPILE_TIMEOUT_SECONDS = 60
+
+
+class KernelsDataset(Dataset):
+    """Small real C programs that can be run, and whose results can be validated.
+
+    A program is compiled by the installed clang when it is first used; the bitcode is kept in the
+    site data folder. The URI's parameter ``dataset`` selects the input that the ``Runtime``
+    observation uses: ``benchmark://kernels-v0/sha256?dataset=1`` the second one, the first by
+    default. Validation uses all inputs.
+
+    Args:
+        site_data_base: The folder below which the bitcode is kept.
+        sort_order: Datasets are listed by this number.
+        kernels_path: The folder of the programs.
+    """
+
+    def __init__(
+        self, site_data_base: Path, sort_order: int = 0, kernels_path: Path = KERNELS_PATH
+    ):
+        super().__init__(
+            name="benchmark://kernels-v0",
+            description="Small real C programs with inputs and expected outputs",
+            license="MIT",
+            site_data_base=site_data_base,
+            benchmark_class=BenchmarkWithSource,
+            sort_order=sort_order,
+            validatable="Yes",
+        )
+        self._kernels_path = kernels_path
+
+    @property
+    def size(self) -> int:
+        """The number of programs."""
+        return len(self._names())
+
+    def benchmark_uris(self) -> Iterator[str]:
+        """Iterates over the URIs of the programs, by name."""
+        return (f"{self.name}/{name}" for name in self._names())
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI, and compiles the program if that has not been done.
+
+        Raises:
+            LookupError: If there is no such program.
+            ValueError: If the URI has another parameter than ``dataset``, or that is not the number
+                of an input.
+            BenchmarkInitError: If the program does not compile.
+            EnvironmentNotSupported: If clang is not installed.
+        """
+        self._check_own(uri)
+        name = uri.path.removeprefix("/")
+        names = self._names()
+        if name not in names:
+            raise LookupError(
+                f"There is no program '{name}' in {self.name}.{did_you_mean(name, names)} "
+                f"The programs are {', '.join(names)}"
+            )
+        kernel = self._kernels_path / name
+        runs = [
+            ProgramRun(kernel / f"input-{number}.txt", kernel / f"expected-{number}.txt")
+            for number in range(INPUT_SETS)
+        ]
+        stdin = runs[_input_number(uri)].stdin
+        source = BenchmarkSource("program.c", (kernel / "program.c").read_bytes())
+        proto = BenchmarkProto(
+            uri=str(uri),
+            program=File(contents=self._bitcode(kernel, source)),
+            dynamic_config=make_dynamic_config(
+                run=f"./a.out < {shlex.quote(str(stdin))} > output.txt",
+                infiles=[str(stdin)],
+                outfiles=["output.txt"],
+            ),
+        )
+        return BenchmarkWithSource(
+            proto,
+            validation_callbacks=[validate_against_opt, ProgramValidator(runs)],
+            sources=[source],
+        )
+
+    def _names(self) -> list[str]:
+        return sorted(path.parent.name for path in self._kernels_path.glob("*/program.c"))
+
+    def _bitcode(self, kernel: Path, source: BenchmarkSource) -> bytes:
+        """Returns the unoptimised bitcode of a program, compiled now or earlier."""
+        options = [*ClangInvocation.DEFAULT_COPT, *_COPT]
+        key = hashlib.sha256()
+        for part in (tools.tool_version(tools.clang_path()), shlex.join(options)):
+            key.update(part.encode() + b"\0")
+        key.update(source.contents)
+        path = self.site_data_path / f"{kernel.name}-{key.hexdigest()[:32]}.bc"
+        if not path.is_file():
+            self._compile(kernel, options, path)
+        return path.read_bytes()
+
+    def _compile(self, kernel: Path, options: list[str], path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Several processes may do this at the same time: each makes the file under a name of its
+        # own and then gives it its name at once.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".compiling-") as folder:
+            outpath = Path(folder) / path.name
+            invocation = ClangInvocation([*options, "program.c"], timeout=_COMPILE_TIMEOUT_SECONDS)
+            try:
+                compile_source(invocation, outpath, cwd=kernel)
+            except subprocess.TimeoutExpired as error:
+                raise BenchmarkInitError(
+                    f"Compiling the program '{kernel.name}' took more than "
+                    f"{_COMPILE_TIMEOUT_SECONDS} s"
+                ) from error
+            os.replace(outpath, path)
+
+
+def _input_number(uri: BenchmarkUri) -> int:
+    unknown = set(uri.params) - {"dataset"}
+    if unknown:
+        raise ValueError(
+            f"Unknown parameter '{min(unknown)}' of benchmark {uri}: only 'dataset' is known"
+        )
+    values = uri.params.get("dataset", ["0"])
+    if len(values) != 1 or values[0] not in map(str, range(INPUT_SETS)):
+        raise ValueError(
+            f"Parameter 'dataset' of benchmark {uri} is out of range: it must be one number from 0 "
+            f"to {INPUT_SETS - 1}"
+        )
+    return int(values[0])

@@ -1,0 +1,87 @@
+"""The datasets of the LLVM environments, and the user's own programs besides them."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote
+
+from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
+from compiler_gym.envs.llvm.bitcode import SOURCE_SUFFIXES
+from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+
+_FILE_DATASET = "benchmark://file-v0"
+_MAKERS = {
+    "benchmark://user-v0": "make_benchmark",
+    "benchmark://clang-v0": "make_benchmark_from_command_line",
+}
+_MAX_REMEMBERED = 128
+
+
+class LlvmDatasets(Datasets):
+    """Datasets by name that also know the user's own programs.
+
+    These are not listed as datasets, but have URIs:
+
+    - ``file:///absolute/path`` of a bitcode file, of textual IR (``.ll``), or of a C or C++ source,
+      which is compiled each time;
+    - ``benchmark://file-v0/absolute/path.bc``, a bitcode file;
+    - ``benchmark://user-v0/...`` and ``benchmark://clang-v0/...``, programs that have been made by
+      ``env.make_benchmark()`` and ``env.make_benchmark_from_command_line()``. The last 128 of them
+      are remembered. (They are not made again from their URI: a URI should not run commands.)
+
+    Args:
+        datasets: The datasets.
+    """
+
+    def __init__(self, datasets: Iterable[Dataset] = ()):
+        super().__init__(datasets)
+        self._remembered: OrderedDict[str, Benchmark] = OrderedDict()
+
+    def remember(self, benchmark: Benchmark) -> None:
+        """Makes a benchmark known by its URI."""
+        uri = str(benchmark.uri)
+        self._remembered[uri] = benchmark
+        self._remembered.move_to_end(uri)
+        if len(self._remembered) > _MAX_REMEMBERED:
+            self._remembered.popitem(last=False)
+
+    def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI.
+
+        Raises:
+            LookupError: If there is no such dataset, no such benchmark in it, or the program of a
+                user is not remembered.
+            ValueError: If the URI is malformed.
+            FileNotFoundError: If the URI names a file that does not exist.
+            BenchmarkInitError: If a source does not compile.
+            DatasetInitError: If the dataset cannot be installed.
+        """
+        parsed = uri if isinstance(uri, BenchmarkUri) else BenchmarkUri.from_string(uri)
+        if parsed.scheme == "file" and parsed.path.endswith(SOURCE_SUFFIXES):
+            return _compiled(parsed)
+        if parsed.dataset_uri == _FILE_DATASET:
+            return Benchmark.from_file(parsed, _file_of(parsed))
+        if parsed.dataset_uri in _MAKERS:
+            return self._user_benchmark(parsed)
+        return super().benchmark(uri)
+
+    def _user_benchmark(self, uri: BenchmarkUri) -> Benchmark:
+        benchmark = self._remembered.get(str(uri))
+        if benchmark is None:
+            raise LookupError(
+                f"Benchmark {uri} is a user's program that this environment does not have: make it "
+                f"with env.{_MAKERS[uri.dataset_uri]}(), or pass the Benchmark itself"
+            )
+        return benchmark
+
+
+def _file_of(uri: BenchmarkUri) -> Path:
+    path = Path(uri.path)
+    return path if path.exists() else Path(unquote(uri.path))
+
+
+def _compiled(uri: BenchmarkUri) -> Benchmark:
+    program = make_benchmark(_file_of(uri))
+    proto = BenchmarkProto(uri=str(uri), program=program.proto.program)
+    return BenchmarkWithSource(proto, sources=program.sources)

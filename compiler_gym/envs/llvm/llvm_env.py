@@ -1,0 +1,293 @@
+"""The LLVM environment."""
+
+import shutil
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets, published_datasets
+from compiler_gym.envs.llvm.command_line_benchmark import (
+    BenchmarkFromCommandLine,
+    make_benchmark_from_command_line,
+)
+from compiler_gym.envs.llvm.datasets import SOURCE_COMPILERS, KernelsDataset, LlvmDatasets
+from compiler_gym.envs.llvm.llvm_benchmark import (
+    BenchmarkInput,
+    make_benchmark,
+    make_benchmark_from_source,
+)
+from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
+from compiler_gym.envs.llvm.llvm_observations import derived_observation_spaces
+from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
+from compiler_gym.errors import SessionNotFound
+from compiler_gym.service.action_spaces import ServiceMessageConverters
+from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.service.proto import ActionSpace, py_converters
+from compiler_gym.spaces import CommandlineFlag, Reward
+from compiler_gym.util.runfiles_path import site_data_path
+from compiler_gym.util.service_binary import find_service_binary
+
+DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
+
+_RUNTIMES_KEY = "llvm.set_runtimes_per_observation_count"
+_WARMUP_RUNS_KEY = "llvm.set_warmup_runs_count_per_runtime_observation"
+
+
+class LlvmEnv(ClientServiceCompilerEnv):
+    """A program is optimised by LLVM, pass by pass.
+
+    Each action is one pass; the program is at any time exactly what ``opt`` makes of the
+    unoptimised program with :meth:`commandline`.
+
+    Args:
+        service: The path of the service executable, or the address ``"host:port"`` of a running
+            service. By default the executable that belongs to this package.
+        benchmark: The benchmark to use while none is chosen explicitly.
+        datasets: The datasets to choose benchmarks from. By default the built-in programs, and the
+            datasets that were published for CompilerGym, which are downloaded on first use.
+        datasets_site_path: The folder where the default datasets keep their files; by default
+            that of ``site_data_path()``.
+        rewards: The rewards to choose from; by default those of :func:`make_llvm_rewards`.
+        **kwargs: As of :class:`ClientServiceCompilerEnv`.
+
+    Raises:
+        EnvironmentNotSupported: If the service executable has not been built.
+        ServiceInitError: If the service does not start.
+    """
+
+    def __init__(
+        self,
+        service: str | Path | None = None,
+        benchmark: str | Benchmark | BenchmarkUri = DEFAULT_BENCHMARK,
+        datasets: Datasets | Iterable[Dataset] | None = None,
+        datasets_site_path: str | Path | None = None,
+        rewards: Iterable[Reward] | None = None,
+        **kwargs: Any,
+    ):
+        if datasets is None:
+            datasets = make_llvm_datasets(datasets_site_path)
+        self._runtime_observation_count = 1
+        self._runtime_warmup_runs_count = 0
+        super().__init__(
+            service=service or find_service_binary("compiler_gym-llvm-service"),
+            benchmark=benchmark,
+            datasets=_as_llvm_datasets(datasets),
+            rewards=make_llvm_rewards() if rewards is None else rewards,
+            derived_observation_spaces=derived_observation_spaces(),
+            service_message_converters=ServiceMessageConverters(
+                action_space_converter=_make_action_space
+            ),
+            **kwargs,
+        )
+
+    # ----------------------------------------------------------------------------------------------
+    # The program.
+
+    @property
+    def ir(self) -> str:
+        """The program as textual IR."""
+        return self.observation["Ir"]
+
+    @property
+    def ir_sha1(self) -> str:
+        """A hash of the program, 40 hexadecimal digits: the SHA-1 of its bitcode."""
+        return self.observation["IrSha1"]
+
+    def write_ir(self, path: str | Path) -> Path:
+        """Writes the program to a file as textual IR.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        path.write_text(self.ir, encoding="utf-8")
+        return path
+
+    def write_bitcode(self, path: str | Path) -> Path:
+        """Writes the program to a file as bitcode: the very bytes that ``opt`` would write.
+
+        Right after a reset these differ from the bytes of the benchmark, because the service takes
+        names and debug information out of every program.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        temporary = Path(self.observation["BitcodeFile"])
+        if temporary.exists():
+            try:
+                shutil.copyfile(temporary, path)
+            finally:
+                temporary.unlink()
+        else:  # A service on another machine.
+            path.write_bytes(self.observation["Bitcode"].tobytes())
+        return path
+
+    def render(self, mode: str = "human") -> str | None:
+        """Shows the program.
+
+        Args:
+            mode: ``"human"`` prints the textual IR; ``"ansi"`` returns the default observation as
+                text, the textual IR if there is none.
+
+        Raises:
+            ValueError: If the mode is another.
+            SessionNotFound: If there is no episode.
+        """
+        if mode == "human":
+            print(self.ir)
+            return None
+        if mode == "ansi" and self.observation_space_spec is None:
+            return self.ir
+        return super().render(mode)
+
+    # ----------------------------------------------------------------------------------------------
+    # Actions as text.
+
+    def commandline(self, textformat: bool = False) -> str:
+        """Returns the command line of ``opt`` that does what the actions since the reset do.
+
+        It turns ``input.bc``, the unoptimised program, into ``output.bc``, the program as it is,
+        byte for byte.
+
+        Args:
+            textformat: Whether to use textual IR instead: ``input.ll`` and ``output.ll``.
+        """
+        return self.action_space.to_string(self.actions, textformat=textformat)
+
+    def commandline_to_actions(self, commandline: str) -> list[int]:
+        """Returns the actions that a command line of ``opt`` stands for.
+
+        Args:
+            commandline: What :meth:`commandline` returns, or one of the forms that
+                :meth:`LlvmCommandline.from_string` understands.
+
+        Raises:
+            ValueError: If it is malformed, or a pass is not an action. The text names similar ones.
+        """
+        return self.action_space.from_string(commandline)
+
+    # ----------------------------------------------------------------------------------------------
+    # Measuring run time.
+
+    @property
+    def runtime_observation_count(self) -> int:
+        """How often the program is run for a ``Runtime`` observation; 1 by default.
+
+        Can be set at any time, holds for all further episodes, and is inherited by forks.
+
+        Raises:
+            ValueError: If set to less than 1.
+        """
+        return self._runtime_observation_count
+
+    @runtime_observation_count.setter
+    def runtime_observation_count(self, count: int) -> None:
+        self._set_count(_RUNTIMES_KEY, count, minimum=1)
+        self._runtime_observation_count = count
+
+    @property
+    def runtime_warmup_runs_count(self) -> int:
+        """How often the program is run before that, unmeasured; 0 by default.
+
+        Can be set at any time, holds for all further episodes, and is inherited by forks.
+
+        Raises:
+            ValueError: If set to less than 0.
+        """
+        return self._runtime_warmup_runs_count
+
+    @runtime_warmup_runs_count.setter
+    def runtime_warmup_runs_count(self, count: int) -> None:
+        self._set_count(_WARMUP_RUNS_KEY, count, minimum=0)
+        self._runtime_warmup_runs_count = count
+
+    def _set_count(self, key: str, count: int, minimum: int) -> None:
+        if count < minimum:
+            raise ValueError(f"The number of runs must be at least {minimum}, not {count}")
+        with suppress(SessionNotFound):  # It is sent when an episode begins.
+            self.send_param(key, str(count), resend_on_reset=True)
+
+    # ----------------------------------------------------------------------------------------------
+    # Benchmarks.
+
+    @property
+    def datasets(self) -> LlvmDatasets:
+        """The datasets to choose benchmarks from. Set it to a ``Datasets`` or a list."""
+        return super().datasets
+
+    @datasets.setter
+    def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
+        ClientServiceCompilerEnv.datasets.fset(self, _as_llvm_datasets(datasets))
+
+    def make_benchmark(
+        self,
+        inputs: BenchmarkInput | Iterable[BenchmarkInput],
+        copt: Sequence[str] | None = None,
+        system_includes: bool = True,
+        timeout: float = 600,
+    ) -> Benchmark:
+        """As :func:`compiler_gym.envs.llvm.make_benchmark`; the environment knows its URI then."""
+        return self._remembered(make_benchmark(inputs, copt, system_includes, timeout))
+
+    def make_benchmark_from_source(
+        self,
+        source: str | bytes,
+        copt: Sequence[str] | None = None,
+        lang: str = "c++",
+        system_includes: bool = True,
+        timeout: float = 600,
+    ) -> Benchmark:
+        """As :func:`compiler_gym.envs.llvm.make_benchmark_from_source`; known by URI then."""
+        benchmark = make_benchmark_from_source(source, copt, lang, system_includes, timeout)
+        return self._remembered(benchmark)
+
+    def make_benchmark_from_command_line(
+        self,
+        cmd: str | Sequence[str],
+        replace_driver: bool = True,
+        system_includes: bool = True,
+        timeout: float = 600,
+    ) -> BenchmarkFromCommandLine:
+        """As :func:`compiler_gym.envs.llvm.make_benchmark_from_command_line`; known by URI then."""
+        benchmark = make_benchmark_from_command_line(cmd, replace_driver, system_includes, timeout)
+        return self._remembered(benchmark)
+
+    def _remembered(self, benchmark: Any) -> Any:
+        self.datasets.remember(benchmark)
+        return benchmark
+
+
+def make_llvm_datasets(site_data_base: str | Path | None = None) -> LlvmDatasets:
+    """Makes the default datasets: the built-in programs first, then the published ones.
+
+    Args:
+        site_data_base: The folder where they keep their files, by default that of
+            ``site_data_path()``.
+    """
+    base = site_data_path() if site_data_base is None else Path(site_data_base)
+    kernels = KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
+    return LlvmDatasets([kernels, *published_datasets(base, SOURCE_COMPILERS)])
+
+
+def _as_llvm_datasets(datasets: Datasets | Iterable[Dataset]) -> LlvmDatasets:
+    if isinstance(datasets, LlvmDatasets):
+        return datasets
+    if isinstance(datasets, Datasets):
+        datasets = datasets.datasets(with_deprecated=True)
+    return LlvmDatasets(datasets)
+
+
+def _make_action_space(proto: ActionSpace) -> LlvmCommandline:
+    space = py_converters.space_from_proto(proto.space, proto.name)
+    items = zip(space.names, space.flags, space.descriptions, strict=True)
+    return LlvmCommandline([CommandlineFlag(*item) for item in items], name=space.name)

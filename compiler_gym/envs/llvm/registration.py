@@ -1,0 +1,27 @@
+"""Makes the LLVM environments known by their ids."""
+
+from compiler_gym.util.registration import register
+
+_ENTRY_POINT = "compiler_gym.envs.llvm.llvm_env:LlvmEnv"
+
+_ENVIRONMENTS: dict[str, dict[str, str]] = {
+    "llvm-v0": {},
+    "llvm-ic-v0": {"reward_space": "IrInstructionCountOz"},
+    "llvm-codesize-v0": {"reward_space": "ObjectTextSizeOz"},
+    "llvm-autophase-ic-v0": {
+        "observation_space": "Autophase",
+        "reward_space": "IrInstructionCountOz",
+    },
+    "llvm-autophase-codesize-v0": {
+        "observation_space": "Autophase",
+        "reward_space": "ObjectTextSizeOz",
+    },
+    "llvm-ir-ic-v0": {"observation_space": "Ir", "reward_space": "IrInstructionCountOz"},
+    "llvm-ir-codesize-v0": {"observation_space": "Ir", "reward_space": "ObjectTextSizeOz"},
+}
+
+
+def register_environments() -> None:
+    """Registers the seven LLVM environments."""
+    for id, kwargs in _ENVIRONMENTS.items():
+        register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs)

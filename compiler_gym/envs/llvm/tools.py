@@ -1,0 +1,165 @@
+"""Finds the LLVM tools (clang, opt, llvm-link, ...) that are installed on this machine.
+
+A tool is searched for, in this order,
+
+1. in ``$LLVM_PREFIX/bin``, if that environment variable is set, and nowhere else then;
+2. in ``/usr/lib/llvm-N/bin``, where Debian and Ubuntu put them;
+3. on the ``PATH``, first with the version in the name (``clang-22``), then without.
+
+The LLVM version of the service is preferred, because bitcode of a newer one may be unreadable to
+it; an older one is never used.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util.commands import run_command
+
+LLVM_VERSION = 22
+"""Major version of LLVM that the LLVM service is built with."""
+
+_DEBIAN_ROOT = Path("/usr/lib")
+_VERSION_TIMEOUT_SECONDS = 60
+
+
+def clang_path() -> Path:
+    """Returns the path of the C and C++ compiler."""
+    return tool_path("clang")
+
+
+def opt_path() -> Path:
+    """Returns the path of ``opt``, which runs passes on bitcode."""
+    return tool_path("opt")
+
+
+def llvm_link_path() -> Path:
+    """Returns the path of ``llvm-link``, which makes one module of several."""
+    return tool_path("llvm-link")
+
+
+def llvm_as_path() -> Path:
+    """Returns the path of ``llvm-as``, which makes bitcode of textual IR."""
+    return tool_path("llvm-as")
+
+
+def llvm_dis_path() -> Path:
+    """Returns the path of ``llvm-dis``, which makes textual IR of bitcode."""
+    return tool_path("llvm-dis")
+
+
+def llvm_diff_path() -> Path:
+    """Returns the path of ``llvm-diff``, which compares two modules."""
+    return tool_path("llvm-diff")
+
+
+def llvm_extract_path() -> Path:
+    """Returns the path of ``llvm-extract``, which cuts functions out of a module."""
+    return tool_path("llvm-extract")
+
+
+def llvm_size_path() -> Path:
+    """Returns the path of ``llvm-size``, which prints the section sizes of object files."""
+    return tool_path("llvm-size")
+
+
+def llvm_stress_path() -> Path:
+    """Returns the path of ``llvm-stress``, which generates random textual IR."""
+    return tool_path("llvm-stress")
+
+
+def llc_path() -> Path:
+    """Returns the path of ``llc``, the code generator."""
+    return tool_path("llc")
+
+
+def lli_path() -> Path:
+    """Returns the path of ``lli``, which executes bitcode."""
+    return tool_path("lli")
+
+
+def tool_path(name: str) -> Path:
+    """Finds an LLVM tool.
+
+    Args:
+        name: The name without a version, e.g. ``"clang"``.
+
+    Returns:
+        The absolute path of an executable of LLVM version 22 or, failing that, of the lowest
+        newer version.
+
+    Raises:
+        EnvironmentNotSupported: If it is not installed. The text says what to install.
+    """
+    return _tool_path(name, os.environ.get("LLVM_PREFIX", ""), os.environ.get("PATH", ""))
+
+
+def tool_version(path: Path) -> str:
+    """Returns the version text of a tool, which differs between builds of LLVM.
+
+    Raises:
+        EnvironmentNotSupported: If the tool cannot be run.
+    """
+    status = path.stat()
+    return _tool_version(path, status.st_mtime_ns, status.st_size)
+
+
+# Looked up once for each setting of the variables: benchmarks are made in tight loops.
+@cache
+def _tool_path(name: str, llvm_prefix: str, search_path: str) -> Path:
+    if llvm_prefix:
+        path = Path(llvm_prefix).expanduser().absolute() / "bin" / name
+        if not _is_executable(path):
+            raise EnvironmentNotSupported(
+                f"LLVM_PREFIX is {llvm_prefix}, but there is no executable {path}. Set LLVM_PREFIX "
+                f"to the installation folder of LLVM {LLVM_VERSION}, or unset it"
+            )
+        return path
+    for path in _candidates(name, search_path):
+        if _is_executable(path):
+            return path
+    package = f"clang-{LLVM_VERSION}" if name.startswith("clang") else f"llvm-{LLVM_VERSION}"
+    raise EnvironmentNotSupported(
+        f"'{name}' of LLVM {LLVM_VERSION} is not installed. Install it, on Debian and Ubuntu with "
+        f"'apt-get install {package}', or set LLVM_PREFIX to the folder that has bin/{name}"
+    )
+
+
+def _candidates(name: str, search_path: str) -> Iterator[Path]:
+    versions = []
+    for folder in _DEBIAN_ROOT.glob("llvm-*"):
+        version = folder.name.removeprefix("llvm-")
+        if version.isdecimal() and int(version) >= LLVM_VERSION:
+            versions.append(int(version))
+    for version in sorted(versions):
+        yield _DEBIAN_ROOT / f"llvm-{version}" / "bin" / name
+    versioned = shutil.which(f"{name}-{LLVM_VERSION}", path=search_path)
+    if versioned:
+        yield Path(versioned).absolute()
+    plain = shutil.which(name, path=search_path)
+    if plain and _major_version(Path(plain)) >= LLVM_VERSION:
+        yield Path(plain).absolute()
+
+
+def _is_executable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _major_version(path: Path) -> int:
+    match = re.search(r"version (\d+)\.", tool_version(path))
+    return int(match.group(1)) if match else 0
+
+
+@cache
+def _tool_version(path: Path, mtime_ns: int, size: int) -> str:
+    del mtime_ns, size  # They are there to notice that another version has been installed.
+    try:
+        reply = run_command([path, "--version"], timeout=_VERSION_TIMEOUT_SECONDS)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnvironmentNotSupported(f"Cannot run '{path} --version': {error}") from error
+    return reply.stdout.strip()

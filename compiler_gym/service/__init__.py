@@ -1,0 +1,42 @@
+"""Compiler services, and the connection to them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compiler_gym.errors import (
+        ServiceError,
+        ServiceInitError,
+        ServiceIsClosed,
+        ServiceOSError,
+        ServiceTransportError,
+        SessionNotFound,
+    )
+    from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+    from compiler_gym.service.connection import CompilerGymServiceConnection
+    from compiler_gym.service.connection_opts import ConnectionOpts
+
+__all__ = [
+    "ClientServiceCompilerEnv",
+    "CompilerGymServiceConnection",
+    "ConnectionOpts",
+    "ServiceError",
+    "ServiceInitError",
+    "ServiceIsClosed",
+    "ServiceOSError",
+    "ServiceTransportError",
+    "SessionNotFound",
+]
+
+# Loaded when first used: the messages in compiler_gym.service.proto are often all that is needed.
+_MODULES = {
+    "ClientServiceCompilerEnv": "compiler_gym.service.client_service_compiler_env",
+    "CompilerGymServiceConnection": "compiler_gym.service.connection",
+    "ConnectionOpts": "compiler_gym.service.connection_opts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES.get(name, "compiler_gym.errors")), name)

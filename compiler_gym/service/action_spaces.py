@@ -1,0 +1,73 @@
+"""The action spaces of an environment."""
+
+from collections.abc import Sequence
+
+from gymnasium.spaces import Space
+
+from compiler_gym.service.action_encoder import ActionEncoder
+from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
+from compiler_gym.service.proto.py_converters import ServiceMessageConverters
+from compiler_gym.spaces import ActionSpace
+from compiler_gym.util.nearest_names import did_you_mean
+
+
+class ActionSpaces:
+    """The action spaces that a service offers, and the one in use.
+
+    Args:
+        protos: The descriptions of the action spaces, in the order of the service.
+        converters: What to make of them.
+
+    Attributes:
+        spaces: All action spaces.
+        selected: The number of the action space of the next episode.
+        current: The action space of the actions that can follow now.
+        encoder: Encodes those actions.
+    """
+
+    def __init__(self, protos: Sequence[ActionSpaceProto], converters: ServiceMessageConverters):
+        self._converters = converters
+        self.spaces = [self._convert(proto) for proto in protos]
+        self._encoders = [self._make_encoder(space) for space in self.spaces]
+        self.select(None, in_episode=False)
+
+    def _convert(self, proto: ActionSpaceProto) -> Space:
+        space = self._converters.action_space_converter(proto)
+        return space if hasattr(space, "to_string") else ActionSpace(space)
+
+    def _make_encoder(self, space: Space) -> ActionEncoder:
+        return ActionEncoder(space, self._converters.encoder_for(space))
+
+    def select(self, name: str | Space | None, in_episode: bool) -> None:
+        """Selects the action space of the next episode.
+
+        Args:
+            name: Its name, or itself. None for the first.
+            in_episode: Whether there is an episode, which keeps the action space that it has.
+
+        Raises:
+            LookupError: If there is no such action space.
+        """
+        self.selected = 0 if name is None else self._index_of(name)
+        if not in_episode:
+            self.begin_episode()
+
+    def _index_of(self, name: str | Space) -> int:
+        names = [space.name for space in self.spaces]
+        wanted = name if isinstance(name, str) else getattr(name, "name", None)
+        if wanted not in names:
+            raise LookupError(
+                f"There is no action space {wanted!r}.{did_you_mean(str(wanted), names)} "
+                f"There are: {', '.join(map(str, names))}"
+            )
+        return names.index(wanted)
+
+    def begin_episode(self) -> None:
+        """Puts the selected action space to use."""
+        self.current = self.spaces[self.selected]
+        self.encoder = self._encoders[self.selected]
+
+    def replace(self, proto: ActionSpaceProto) -> None:
+        """Puts another action space to use, for the rest of the episode."""
+        self.current = self._convert(proto)
+        self.encoder = self._make_encoder(self.current)

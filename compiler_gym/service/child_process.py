@@ -1,0 +1,244 @@
+"""Child processes that never outlive the Python process that started them.
+
+Linux can send a process a signal when its parent ends, however the parent ends. The process has to
+ask for it, so children begin as the program ``setpriv`` of util-linux, which does that and then
+becomes the program proper. (Asking in a function run between fork and exec is no way: it makes
+Python use ``fork()`` in place of ``vfork()``, whose handlers in gRPC hang and crash when other
+threads use gRPC at the time.)
+
+What counts as the parent is the *thread* that made the child: started from a short-lived thread, a
+child would be told to end with that thread. Children are therefore made by one thread that lives
+as long as the Python process does.
+"""
+
+import contextlib
+import errno
+import functools
+import logging
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+# Arguments of setpriv that ask for SIGTERM at the end of the parent.
+_TIE_TO_PARENT = ("--pdeathsig", "TERM", "--")
+
+# Ends at once if the parent, whose id is $0, ended before the request above.
+_CHECK_PARENT = ("/bin/sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
+
+_FIRST_POLL_SECONDS = 0.001
+_MAX_POLL_SECONDS = 0.05
+_POLL_GROWTH = 1.5
+
+# A process that is killed ends at once, except while it waits for a device.
+_KILL_MAX_SECONDS = 10
+
+
+def growing_waits(max_seconds: float):
+    """Sleeps between polls: 1 ms at first, then growing to 50 ms, for ``max_seconds`` in total.
+
+    Yields:
+        None, before each sleep and once more when the time is over.
+    """
+    end = time.monotonic() + max_seconds
+    wait = _FIRST_POLL_SECONDS
+    while True:
+        yield
+        left = end - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(wait, left))
+        wait = min(wait * _POLL_GROWTH, _MAX_POLL_SECONDS)
+
+
+@functools.cache
+def _find_setpriv() -> str | None:
+    """Returns the path of a setpriv that can ask for the signal; those of Busybox cannot."""
+    path = shutil.which("setpriv")
+    if path is not None:
+        probe = subprocess.run([path, *_TIE_TO_PARENT, "true"], capture_output=True)
+        if probe.returncode == 0:
+            return path
+    logger.info("There is no setpriv of util-linux; services will survive if Python is killed")
+    return None
+
+
+def _tied_to_parent(command: list[str]) -> list[str]:
+    """Extends a command so that it ends with this process."""
+    setpriv = _find_setpriv()
+    if setpriv is None:
+        return command
+    return [setpriv, *_TIE_TO_PARENT, *_CHECK_PARENT, str(os.getpid()), *command]
+
+
+class _Launcher(threading.Thread):
+    """The thread that makes children."""
+
+    def __init__(self):
+        super().__init__(name="compiler_gym-launcher", daemon=True)
+        self.owner_pid = os.getpid()
+        self._requests: queue.SimpleQueue[tuple[Future, Callable[[], Any]]] = queue.SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            self._serve(*self._requests.get())
+
+    @staticmethod
+    def _serve(future: Future, function: Callable[[], Any]) -> None:
+        try:
+            future.set_result(function())
+        except Exception as error:
+            future.set_exception(error)
+
+    def call(self, function: Callable[[], Any]) -> Future:
+        future: Future = Future()
+        self._requests.put((future, function))
+        return future
+
+
+_launcher: _Launcher | None = None
+_launcher_lock = threading.Lock()
+
+
+def _get_launcher() -> _Launcher:
+    global _launcher
+    with _launcher_lock:
+        # Threads do not survive a fork of this process.
+        if _launcher is None or _launcher.owner_pid != os.getpid():
+            _launcher = _Launcher()
+        return _launcher
+
+
+class ChildProcess:
+    """A child in a session and process group of its own.
+
+    It does not receive the Ctrl-C that the terminal sends to this process, and everything that it
+    starts can be killed together with it. When this process ends it receives SIGTERM, provided
+    that there is a ``setpriv``.
+
+    Args:
+        command: The path of an executable, and its arguments.
+        cwd: The directory to start it in.
+        env: All of its environment variables.
+        output: File descriptor for its standard output and error, or None for those of this
+            process.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        PermissionError: If the file is not executable.
+    """
+
+    def __init__(self, command: list[str], cwd: str, env: dict[str, str], output: int | None):
+        _check_executable(command[0])
+        self._exit_code: int | None = None
+        self._lock = threading.Lock()
+        command = _tied_to_parent(command)
+
+        def start() -> subprocess.Popen:
+            return subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+        future = _get_launcher().call(start)
+        try:
+            self._process: subprocess.Popen = future.result()
+        except BaseException:
+            # Ctrl-C reached this thread while the launcher was at work.
+            future.add_done_callback(_kill_unclaimed)
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The process id of the child, which is also the id of its process group."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Returns the exit code, minus the number of the signal that ended it, or None."""
+        with self._lock:
+            if self._exit_code is None:
+                self._collect()
+            return self._exit_code
+
+    def wait(self, max_seconds: float) -> int | None:
+        """Waits for the end of the child; returns as :meth:`poll` does."""
+        for _ in growing_waits(max_seconds):
+            if self.poll() is not None:
+                break
+        return self._exit_code
+
+    def terminate(self, max_seconds: float) -> int | None:
+        """Ends the child: asks it by SIGTERM, and kills its whole group ``max_seconds`` later.
+
+        Returns:
+            The exit code as of :meth:`poll`; None if the operating system does not let go of the
+            killed child within ten seconds.
+        """
+        if self.poll() is None:
+            self._send(os.kill, signal.SIGTERM)
+            if self.wait(max_seconds) is None:
+                self._send(os.killpg, signal.SIGKILL)
+                self.wait(_KILL_MAX_SECONDS)
+        return self._exit_code
+
+    def _collect(self) -> None:
+        """Sets the exit code if the child has ended, after killing what is left of its group."""
+        try:
+            # WNOWAIT leaves the child a zombie, so that its id cannot be given to another process.
+            if not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                return
+            _ignoring_absence(os.killpg, self.pid, signal.SIGKILL)
+        except ChildProcessError:
+            pass  # Somebody else in this process collected it, e.g. by os.wait().
+        self._exit_code = self._process.wait()
+
+    def _send(self, kill: Callable[[int, int], None], signal_number: int) -> None:
+        with self._lock:
+            if self._exit_code is None:
+                _ignoring_absence(kill, self.pid, signal_number)
+
+
+def _check_executable(path: str) -> None:
+    """Raises what executing a file would raise, which is in another process by then."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    if not os.access(path, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+
+def _ignoring_absence(kill: Callable[[int, int], None], pid: int, signal_number: int) -> None:
+    # PermissionError is how some systems say that the group has only zombies.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        kill(pid, signal_number)
+
+
+def _kill_unclaimed(future: Future) -> None:
+    if future.exception() is None:
+        process = future.result()
+        _ignoring_absence(os.killpg, process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def describe_exit(code: int) -> str:
+    """Says in words how a process ended, e.g. ``"was killed by SIGSEGV (signal 11)"``."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        return f"was killed by signal {-code}"
+    return f"was killed by {name} (signal {-code})"

@@ -1,0 +1,314 @@
+"""The connection between this process and a compiler service."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+
+from compiler_gym.errors import (
+    ServiceError,
+    ServiceInitError,
+    ServiceIsClosed,
+    ServiceTransportError,
+)
+from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
+from compiler_gym.service.proto import (
+    ActionSpace,
+    CompilerGymServiceStub,
+    GetSpacesRequest,
+    ObservationSpace,
+)
+from compiler_gym.service.status_errors import (
+    exception_from_rpc_error,
+    is_transport_failure,
+    was_never_sent,
+)
+
+logger = logging.getLogger(__name__)
+
+GRPC_CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_send_message_length", -1),  # Unlimited: a message holds a whole program.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_metadata_size", 512 * 1024),  # Error texts travel as metadata.
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.so_reuseport", 0),
+    # A port may be used again by another service soon; do not inherit the state of its former user.
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+# A connection breaks a moment before the operating system says that the service's process ended.
+_DEATH_NOTICE_SECONDS = 0.2
+
+
+class CompilerGymServiceConnection:
+    """A connection to a compiler service, and the service itself if it was started for it.
+
+    Call it with a method of :attr:`stub` to make an RPC::
+
+        connection = CompilerGymServiceConnection(Path("path/of/service"))
+        reply = connection(connection.stub.GetVersion, GetVersionRequest())
+
+    May be used from several threads. Cannot be used in a process forked from the one that made it.
+
+    Args:
+        endpoint: The path of a service executable, which is started for this connection (a
+            *managed* service), or the address ``"host:port"`` of a running (*unmanaged*) one.
+        opts: Time limits and more.
+
+    Attributes:
+        stub: The RPC methods.
+        action_spaces: What the service offers; ``StartSessionRequest.action_space`` is an index
+            into this list.
+        observation_spaces: Likewise for observations.
+        service: The managed service, or None.
+        sent_benchmarks: For users of the connection to remember which programs they have sent to
+            this service: a hash of the program by URI.
+
+    Raises:
+        FileNotFoundError: If there is no such executable.
+        ServiceInitError: If the service could not be started.
+        ServiceTransportError: If an unmanaged service cannot be reached.
+        TypeError: If the endpoint is neither a path nor an address.
+    """
+
+    def __init__(self, endpoint: str | Path, opts: ConnectionOpts | None = None):
+        self.endpoint = _checked_endpoint(endpoint)
+        self.opts = opts or ConnectionOpts()
+        self.service: ManagedService | None = None
+        self.stub: CompilerGymServiceStub | None = None
+        self.action_spaces: list[ActionSpace] = []
+        self.observation_spaces: list[ObservationSpace] = []
+        self.sent_benchmarks: dict[str, bytes] = {}
+        self._channel: grpc.Channel | None = None
+        self._owner_pid = os.getpid()
+        self._death_is_known = False
+        self._users = 0
+        # Garbage collection may end another user in the middle of retain() or release().
+        self._users_lock = threading.RLock()
+        self._open()
+
+    def __call__(
+        self,
+        stub_method: Callable[..., Message],
+        request: Message,
+        timeout: float = 300,
+        max_retries: int | None = None,
+        retry_wait_seconds: float | None = None,
+        retry_wait_backoff_exponent: float | None = None,
+    ) -> Any:
+        """Makes an RPC.
+
+        When the service cannot be reached, tries again with growing waits; at once gives up if it
+        is managed and its process has ended. A request with actions, which must not be carried
+        out twice, is repeated only if it cannot have arrived.
+
+        Args:
+            stub_method: A method of :attr:`stub`.
+            request: Its request.
+            timeout: Time limit in seconds, for each attempt.
+            max_retries: Number of repetitions.
+            retry_wait_seconds: Wait before the first repetition.
+            retry_wait_backoff_exponent: How many times longer each further wait is. The last
+                three default to the connection's options.
+
+        Returns:
+            The reply.
+
+        Raises:
+            ServiceIsClosed: If the connection is closed, or the managed service has ended.
+            Exception: As of :func:`exception_from_rpc_error` for all other failures.
+        """
+        if self._owner_pid != os.getpid():
+            raise ServiceIsClosed(
+                "This connection was made by another process, from which this one was forked. "
+                "Make an environment of its own in each process"
+            )
+        attempt = 0
+        while True:
+            try:
+                return stub_method(request, timeout=timeout)
+            except grpc.RpcError as error:
+                retries = self.opts.rpc_max_retries if max_retries is None else max_retries
+                self._check_may_repeat(request, error, retries - attempt)
+                logger.debug("Will repeat an RPC that failed: %s", error.details())
+            except ValueError as error:
+                raise self._explain(error) from error
+            wait = (
+                self.opts.retry_wait_seconds if retry_wait_seconds is None else retry_wait_seconds
+            )
+            growth = retry_wait_backoff_exponent or self.opts.retry_wait_backoff_exponent
+            time.sleep(wait * growth**attempt)
+            attempt += 1
+
+    def _check_may_repeat(self, request: Message, error: grpc.RpcError, retries_left: int) -> None:
+        """Raises what the user is to see, unless the request is to be repeated."""
+        self._check_service_is_alive(error)
+        is_safe = was_never_sent(error) or not getattr(request, "action", None)
+        if not (is_transport_failure(error) and is_safe and retries_left > 0):
+            raise exception_from_rpc_error(error) from error
+
+    def _check_service_is_alive(self, failure: grpc.RpcError) -> None:
+        """Raises ServiceIsClosed if the failure is explained by the end of the service."""
+        if self.service is None or not is_transport_failure(failure):
+            return
+        if self.service.exit_code(wait_seconds=_DEATH_NOTICE_SECONDS) is not None:
+            self._death_is_known = True
+            raise ServiceIsClosed(self.service.describe_exit()) from failure
+
+    def _explain(self, error: ValueError) -> Exception:
+        """ValueError is how gRPC says, among others, that the channel was closed on this side."""
+        return ServiceIsClosed(f"{self!r} cannot be used: {error}") if self.closed else error
+
+    # ------------------------------------------------------------------------------------------
+    # Opening and closing.
+
+    def _open(self) -> None:
+        """Makes up to ``init_max_attempts`` attempts within ``init_max_seconds``."""
+        end = time.monotonic() + self.opts.init_max_seconds
+        for attempt in range(1, self.opts.init_max_attempts + 1):
+            try:
+                return self._try_to_open()
+            except (ServiceError, TimeoutError) as error:
+                last = attempt == self.opts.init_max_attempts or time.monotonic() > end
+                if last or isinstance(error, ServiceExitedAtStart):
+                    raise _init_error(self.endpoint, error)  # noqa: B904 - see _init_error
+                logger.warning("Attempt %d to connect to a service failed: %s", attempt, error)
+
+    def _try_to_open(self) -> None:
+        self._death_is_known = False
+        self.sent_benchmarks = {}
+        try:
+            if isinstance(self.endpoint, Path):
+                self.service = ManagedService(self.endpoint, self.opts)
+                address = f"127.0.0.1:{self.service.port}"
+            else:
+                address = self.endpoint
+            self._channel = grpc.insecure_channel(address, options=GRPC_CHANNEL_OPTIONS)
+            self.stub = CompilerGymServiceStub(self._channel)
+            self._read_spaces()
+        except BaseException:
+            self._release()
+            raise
+
+    def _read_spaces(self) -> None:
+        """The first RPC, which also establishes the connection."""
+        spaces = self(
+            self.stub.GetSpaces, GetSpacesRequest(), timeout=self.opts.rpc_init_max_seconds
+        )
+        if not spaces.action_space_list:
+            raise ServiceInitError(f"The service {self.endpoint} has no action space")
+        self.action_spaces = list(spaces.action_space_list)
+        self.observation_spaces = list(spaces.observation_space_list)
+
+    def _release(self, exit_max_seconds: float | None = None) -> int | None:
+        """Closes what is open, and returns the exit code of a managed service."""
+        channel, self._channel = self._channel, None
+        try:
+            if channel and self._owner_pid == os.getpid():
+                channel.close()
+        finally:
+            service, self.service = self.service, None
+            code = service.close(exit_max_seconds) if service else None
+        return code
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection was closed, by :meth:`close` or the last :meth:`release`."""
+        return self._channel is None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is open and, if it has a managed service, the service still runs."""
+        return not self.closed and (self.service is None or self.service.exit_code() is None)
+
+    def close(self, exit_max_seconds: float | None = None) -> None:
+        """Closes the connection and ends the service if it is managed. May be called repeatedly.
+
+        Args:
+            exit_max_seconds: The time for the service to end by itself, before it is killed. By
+                default that of the options.
+
+        Raises:
+            ServiceError: If a managed service did not exit with code 0, and that has not been
+                reported before by ``ServiceIsClosed``.
+        """
+        service = self.service
+        code = self._release(exit_max_seconds)
+        if code and not self._death_is_known:
+            raise ServiceError(service.describe_exit())
+
+    def restart(self) -> None:
+        """Closes the connection, and makes it anew with a new service if it is managed.
+
+        Sessions do not survive it.
+        """
+        try:
+            self.close()
+        except ServiceError as error:
+            logger.warning("%s", error)
+        self._open()
+
+    def retain(self) -> "CompilerGymServiceConnection":
+        """Announces one more user of this connection, to be matched by :meth:`release`."""
+        with self._users_lock:
+            self._users += 1
+        return self
+
+    def release(self, exit_max_seconds: float | None = None) -> None:
+        """Closes the connection, as :meth:`close` does, if the caller was its last user."""
+        with self._users_lock:
+            self._users -= 1
+            if self._users > 0:
+                return
+        self.close(exit_max_seconds)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the connection has more than one user."""
+        return self._users > 1
+
+    def loglines(self) -> Iterator[str]:
+        """Yields the lines of a managed service's logs; nothing for an unmanaged one."""
+        return self.service.loglines() if self.service else iter(())
+
+    def __enter__(self) -> "CompilerGymServiceConnection":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed " if self.closed else ""
+        return f"<{state}connection to {self.endpoint}>"
+
+
+def _checked_endpoint(endpoint: str | Path) -> str | Path:
+    if isinstance(endpoint, Path):
+        return endpoint
+    if not isinstance(endpoint, str) or not endpoint:
+        raise TypeError(
+            "A service is given by the pathlib.Path of its executable or by an address "
+            f'"host:port", not by {endpoint!r}'
+        )
+    host, colon, port = endpoint.rpartition(":")
+    if not (host and colon and port.isdigit()):
+        raise TypeError(
+            f"{endpoint!r} is not an address host:port. To start an executable, give its path as "
+            "a pathlib.Path"
+        )
+    return endpoint
+
+
+def _init_error(endpoint: str | Path, error: Exception) -> Exception:
+    """What to raise after the last attempt to connect ended with ``error``."""
+    if isinstance(error, ServiceInitError | ServiceTransportError):
+        return error
+    kind = ServiceInitError if isinstance(endpoint, Path) else ServiceTransportError
+    return kind(f"Cannot connect to the service {endpoint}: {error}")

@@ -1,0 +1,46 @@
+"""How long and how often to try when talking to a service."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ConnectionOpts(BaseModel):
+    """Options of a :class:`CompilerGymServiceConnection`. All times are in seconds.
+
+    Misspelt options are refused with ``pydantic.ValidationError``, and so are values out of range,
+    also when assigned later.
+    """
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+    rpc_max_retries: int = Field(default=5, ge=0)
+    """How often an RPC is repeated when the service cannot be reached, before giving up."""
+
+    retry_wait_seconds: float = Field(default=0.1, ge=0)
+    """The wait before the first repetition of an RPC."""
+
+    retry_wait_backoff_exponent: float = Field(default=1.5, ge=1)
+    """Each further wait is this many times longer than the one before."""
+
+    init_max_seconds: float = Field(default=30, gt=0)
+    """The time within which a connection must be established, over all attempts."""
+
+    init_max_attempts: int = Field(default=5, ge=1)
+    """How often to try to establish a connection, and to start a session on it."""
+
+    local_service_port_init_max_seconds: float = Field(default=30, gt=0)
+    """The time within which a service that was started must announce its port."""
+
+    local_service_exit_max_seconds: float = Field(default=30, ge=0)
+    """The time that a service gets to end by itself on close, before it is killed."""
+
+    rpc_init_max_seconds: float = Field(default=3, gt=0)
+    """The time limit of the first RPC, for each attempt."""
+
+    always_send_benchmark_on_reset: bool = False
+    """Send the whole program with every start of a session, not only when the service asks."""
+
+    script_args: list[str] = Field(default_factory=list)
+    """Further command line arguments of a service that is started."""
+
+    script_env: dict[str, str] = Field(default_factory=dict)
+    """Further environment variables of a service that is started."""

@@ -1,0 +1,221 @@
+"""Keeps an environment connected to its service."""
+
+import copy
+import itertools
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.errors import (
+    ServiceError,
+    ServiceInitError,
+    ServiceIsClosed,
+    ServiceOSError,
+    ServiceTransportError,
+    SessionNotFound,
+)
+from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.proto import Event, StartSessionReply, StepReply
+from compiler_gym.service.session import Session
+from compiler_gym.service.session_start import Deadline, SessionStarter
+
+logger = logging.getLogger(__name__)
+
+# Ending a session does not wait for what it does, so a service that takes longer is stuck.
+_END_SESSION_SECONDS = 5
+
+# The time that a service which may be stuck gets to end by itself.
+_STUCK_SERVICE_EXIT_SECONDS = 1
+
+
+class SessionManager:
+    """The session of an environment, if it has one, and the connection that it needs.
+
+    Connections are shared with forks, and made anew when a service has ended.
+
+    Args:
+        endpoint: As of :class:`CompilerGymServiceConnection`.
+        opts: Likewise.
+        connection: A connection to use in place of a new one.
+
+    Attributes:
+        opts: The options of connections.
+        session: The session, or None.
+        params: Session parameters to be sent to each new session.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | Path,
+        opts: ConnectionOpts,
+        connection: CompilerGymServiceConnection | None = None,
+    ):
+        self.opts = opts
+        self.session: Session | None = None
+        self.params: dict[str, str] = {}
+        self._endpoint = endpoint
+        self._connection: CompilerGymServiceConnection | None = None
+        self._starter = SessionStarter()
+        connection = connection or CompilerGymServiceConnection(endpoint, opts)
+        self._connection = connection.retain()
+        # These do not change: the meaning of indices depends on them.
+        self.action_spaces = connection.action_spaces
+        self.observation_spaces = connection.observation_spaces
+
+    @property
+    def connection(self) -> CompilerGymServiceConnection:
+        """A connection that works, as far as is known. Made if there is none.
+
+        Raises:
+            ServiceInitError: If the service cannot be started, or has changed.
+            ServiceTransportError: If an unmanaged service cannot be reached.
+        """
+        if self._connection is not None and not self._connection.is_alive:
+            self.disconnect()
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> CompilerGymServiceConnection:
+        connection = CompilerGymServiceConnection(self._endpoint, self.opts).retain()
+        offered = connection.action_spaces, connection.observation_spaces
+        if offered != (self.action_spaces, self.observation_spaces):
+            connection.release()
+            raise ServiceInitError(
+                f"The service {self._endpoint} offers other spaces than before. Make a new "
+                "environment"
+            )
+        return connection
+
+    def start(
+        self,
+        benchmark: Benchmark,
+        action_space: int,
+        observation_indices: Sequence[int],
+        deadline: Deadline,
+    ) -> tuple[StartSessionReply, Sequence[Event]]:
+        """Starts a session; up to ``opts.init_max_attempts`` times if the service fails.
+
+        Args:
+            benchmark: The program.
+            action_space: The number of the action space.
+            observation_indices: The numbers of the observations to compute at the start.
+            deadline: The time limit, over all attempts.
+
+        Returns:
+            The reply of the service, and the observations.
+
+        Raises:
+            BenchmarkInitError: If the service refuses the program.
+            TimeoutError: If the time is over.
+            ServiceInitError: If the service cannot be started.
+            ServiceOSError: If all attempts failed.
+        """
+        for attempt in itertools.count(1):
+            connection = self.connection
+            try:
+                return self._start(
+                    connection, benchmark, action_space, observation_indices, deadline
+                )
+            except (ServiceError, TimeoutError) as error:
+                logger.debug("Attempt %d to start a session failed: %s", attempt, error)
+                self.abandon(error)
+                deadline.left()
+                if attempt == self.opts.init_max_attempts:
+                    raise ServiceOSError(
+                        f"Cannot start a session on {benchmark}; gave up after {attempt} attempts. "
+                        f"The last error was {type(error).__name__}: {error}"
+                    ) from error
+            except BaseException:
+                self.end()
+                raise
+
+    def _start(
+        self,
+        connection: CompilerGymServiceConnection,
+        benchmark: Benchmark,
+        action_space: int,
+        observation_indices: Sequence[int],
+        deadline: Deadline,
+    ) -> tuple[StartSessionReply, Sequence[Event]]:
+        # Parameters may change what is observed, so they come first.
+        first_indices = () if self.params else observation_indices
+        self.session, reply = self._starter.start(
+            connection, benchmark, action_space, first_indices, deadline
+        )
+        if not self.params:
+            return reply, reply.observation
+        self.session.send_params(self.params.items(), timeout=deadline.left())
+        if not observation_indices:
+            return reply, ()
+        return reply, self.session.step((), observation_indices, deadline.left()).observation
+
+    def require_session(self) -> Session:
+        """Returns the session.
+
+        Raises:
+            SessionNotFound: If there is none.
+        """
+        if self.session is None:
+            raise SessionNotFound("There is no episode. Call env.reset() first")
+        return self.session
+
+    def step(self, actions: Sequence[Event], indices: Sequence[int], timeout: float) -> StepReply:
+        """Makes a step, as of :class:`Session`."""
+        return self.require_session().step(actions, indices, timeout)
+
+    def end(self) -> bool:
+        """Ends the session if there is one, and returns whether the service obeyed."""
+        session, self.session = self.session, None
+        if session is None:
+            return True
+        try:
+            session.end(_END_SESSION_SECONDS)
+        except SessionNotFound:
+            return True  # It ended abnormally.
+        except (ServiceError, OSError) as error:
+            logger.debug("Cannot end a session: %s", error)
+            return False
+        return True
+
+    def abandon(self, error: Exception) -> None:
+        """Gives up the session after a failure, and the service too if it can be the cause."""
+        obeyed = self.end()
+        if not obeyed or isinstance(error, ServiceIsClosed | ServiceTransportError):
+            self.disconnect(_STUCK_SERVICE_EXIT_SECONDS)
+        elif isinstance(error, TimeoutError) and self._is_expendable():
+            # Whatever it was doing, nobody knows whether it still does it.
+            self.disconnect(_STUCK_SERVICE_EXIT_SECONDS)
+
+    def _is_expendable(self) -> bool:
+        connection = self._connection
+        return connection is not None and bool(connection.service) and not connection.is_shared
+
+    def disconnect(self, exit_max_seconds: float | None = None) -> None:
+        """Gives up the connection, and with it the service unless others use it."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.release(exit_max_seconds)
+            except ServiceError as error:
+                logger.warning("%s", error)
+
+    def close(self) -> None:
+        """Ends the session and gives up the connection."""
+        self.end()
+        self.disconnect()
+
+    def sibling(self, session: Session | None = None) -> "SessionManager":
+        """Returns a manager that shares the connection.
+
+        Args:
+            session: Its session, which is then its own to end.
+        """
+        clone = copy.copy(self)
+        clone.session = session
+        clone.params = self.params.copy()
+        clone._connection = self.connection.retain()
+        clone._starter = SessionStarter()
+        return clone

@@ -1,0 +1,82 @@
+"""Validation of a state by replaying it."""
+
+import math
+import time
+
+from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.errors import ValidationError
+from compiler_gym.validation_result import ValidationResult
+
+_REWARD_RELATIVE_TOLERANCE = 1e-5
+_REWARD_ABSOLUTE_TOLERANCE = 1e-10
+
+
+def validate_by_replay(
+    env: CompilerEnv, state: CompilerEnvState, benchmark: str | Benchmark
+) -> ValidationResult:
+    """Replays a state in an environment, and checks the outcome.
+
+    Args:
+        env: The environment, whose episode is given up. It must have the reward space in which
+            the reward of the state was measured.
+        state: What to validate.
+        benchmark: The benchmark of the state.
+
+    Raises:
+        LookupError: If there is no such benchmark.
+        BenchmarkInitError: If the benchmark cannot be used.
+        OSError: If the service fails to start an episode.
+    """
+    start = time.monotonic()
+    findings = _replay(env, state, benchmark)
+    return ValidationResult(state=state, walltime=time.monotonic() - start, **findings)
+
+
+def _replay(env: CompilerEnv, state: CompilerEnvState, benchmark: str | Benchmark) -> dict:
+    """Returns fields of a ValidationResult."""
+    env.reset(benchmark=benchmark)
+    try:
+        env.apply(state)
+    except ValueError as error:
+        details = {"details": str(error)}
+        return {
+            "actions_replay_failed": True,
+            "errors": [ValidationError(type="Action replay failed", data=details)],
+        }
+    reward = _check_reward(env, state)
+    semantics = _check_semantics(env)
+    return reward | semantics | {"errors": [*reward["errors"], *semantics["errors"]]}
+
+
+def _check_reward(env: CompilerEnv, state: CompilerEnvState) -> dict:
+    if env.reward_space is None or not env.reward_space.deterministic or not state.has_reward:
+        return {"errors": []}
+    same = math.isclose(
+        state.reward,
+        env.episode_reward,
+        rel_tol=_REWARD_RELATIVE_TOLERANCE,
+        abs_tol=_REWARD_ABSOLUTE_TOLERANCE,
+    )
+    details = {
+        "reward_space": env.reward_space.name,
+        "expected_reward": state.reward,
+        "actual_reward": env.episode_reward,
+    }
+    return {
+        "reward_validated": True,
+        "reward_validation_failed": not same,
+        "errors": [] if same else [ValidationError(type="Reward differs", data=details)],
+    }
+
+
+def _check_semantics(env: CompilerEnv) -> dict:
+    if not env.benchmark.is_validatable():
+        return {"errors": []}
+    errors = env.benchmark.validate(env)
+    return {
+        "benchmark_semantics_validated": True,
+        "benchmark_semantics_validation_failed": bool(errors),
+        "errors": errors,
+    }

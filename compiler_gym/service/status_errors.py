@@ -1,0 +1,76 @@
+"""From the status of a failed RPC to the exception that users see.
+
+The codes are those that ``proto/compiler_gym_service.proto`` lists.
+"""
+
+import grpc
+
+from compiler_gym.errors import (
+    ServiceError,
+    ServiceIsClosed,
+    ServiceOSError,
+    ServiceTransportError,
+    SessionNotFound,
+)
+
+#: How a service begins the details of NOT_FOUND when it is the session that does not exist.
+SESSION_NOT_FOUND_PHRASE = "Session not found"
+
+# gRPC reports a request that cannot be encoded on this side as INTERNAL with these details.
+_UNSERIALISABLE_REQUEST = "Exception serializing request"
+
+# gRPC's details when no connection was made at all, so that the request cannot have arrived.
+_NEVER_SENT = "failed to connect"
+
+_EXCEPTION_OF_CODE: dict[grpc.StatusCode, type[Exception]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: ValueError,
+    grpc.StatusCode.UNIMPLEMENTED: NotImplementedError,
+    grpc.StatusCode.NOT_FOUND: FileNotFoundError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ServiceOSError,
+    grpc.StatusCode.FAILED_PRECONDITION: TypeError,
+    grpc.StatusCode.UNAVAILABLE: ServiceTransportError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: TimeoutError,
+    grpc.StatusCode.CANCELLED: ServiceIsClosed,
+}
+
+
+def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
+    """Returns the exception that tells a user about a failed RPC.
+
+    Args:
+        error: What a stub method raised.
+
+    Returns:
+        ``ValueError`` for INVALID_ARGUMENT, ``NotImplementedError`` for UNIMPLEMENTED,
+        ``SessionNotFound`` or ``FileNotFoundError`` for NOT_FOUND, ``ServiceOSError`` for
+        RESOURCE_EXHAUSTED, ``TypeError`` for FAILED_PRECONDITION and for a request that cannot be
+        encoded, ``ServiceTransportError`` for UNAVAILABLE, ``TimeoutError`` for
+        DEADLINE_EXCEEDED, ``ServiceIsClosed`` for CANCELLED (the channel was closed during the
+        call), ``ServiceError`` for all others. It is not raised.
+    """
+    code = error.code()
+    details = error.details() or ""
+    if code is grpc.StatusCode.NOT_FOUND and details.startswith(SESSION_NOT_FOUND_PHRASE):
+        return SessionNotFound(details)
+    if code is grpc.StatusCode.INTERNAL and details.startswith(_UNSERIALISABLE_REQUEST):
+        return TypeError(f"The request cannot be encoded: {details}")
+    if code is grpc.StatusCode.UNKNOWN:
+        return ServiceError(
+            f"{details or 'The service gave no details'} (the status of the RPC is UNKNOWN; most "
+            "often an exception escaped from the service's code, see its log)"
+        )
+    kind = _EXCEPTION_OF_CODE.get(code, ServiceError)
+    return kind(details or f"The RPC failed with status {code.name} and no details")
+
+
+def is_transport_failure(error: grpc.RpcError) -> bool:
+    """Whether the service could not be reached, rather than refused the request."""
+    return error.code() is grpc.StatusCode.UNAVAILABLE
+
+
+def was_never_sent(error: grpc.RpcError) -> bool:
+    """Whether a transport failure happened before the request can have reached the service.
+
+    Only then is it safe to repeat a request that must not be carried out twice.
+    """
+    return is_transport_failure(error) and _NEVER_SENT in (error.details() or "").lower()

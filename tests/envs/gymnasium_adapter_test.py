@@ -1,0 +1,225 @@
+"""Environments with the interface of gymnasium."""
+
+import copy
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
+from compiler_gym.service import ClientServiceCompilerEnv
+from tests.service.toy_service import HELLO, ToyDataset, make_toy_env
+
+APPEND_A, NO_OP, END, FAIL = 3, 4, 5, 7
+
+
+@pytest.fixture
+def env():
+    with make_toy_env(observation_space="histogram", reward_space="length") as classic:
+        yield GymnasiumEnv(classic)
+
+
+def histogram(text: str) -> list[int]:
+    return [text.count(chr(ord("a") + i)) for i in range(26)]
+
+
+def test_reset(env):
+    observation, info = env.reset()
+    np.testing.assert_array_equal(observation, histogram("hello"))
+    assert info == {}
+    assert observation in env.observation_space
+
+
+def test_step(env):
+    env.reset()
+    observation, reward, terminated, truncated, info = env.step(APPEND_A)
+    np.testing.assert_array_equal(observation, histogram("helloa"))
+    assert (reward, terminated, truncated) == (6, False, False)
+    assert info == {"action_had_no_effect": False, "new_action_space": False}
+
+
+def test_end(env):
+    env.reset()
+    assert env.step(END)[2:4] == (True, False)
+
+
+def test_failure(env):
+    env.reset()
+    env.step(APPEND_A)
+    observation, reward, terminated, truncated, info = env.step(FAIL)
+    np.testing.assert_array_equal(observation, np.zeros(26))
+    assert (reward, terminated, truncated) == (-6, True, False)
+    assert info["error_type"] == "ServiceError"
+    np.testing.assert_array_equal(env.reset()[0], histogram("hello"))
+
+
+class TestOptions:
+    def test_options(self, env):
+        observation, _ = env.reset(
+            options={
+                "benchmark": "benchmark://toy-v0/alphabet",
+                "observation_space": "text",
+                "reward_space": "counter",
+                "action_space": "Append",
+                "timeout": 10,
+            }
+        )
+        assert observation == "abcdefghijklmnopqrstuvwxyz"
+        assert env.observation_space == env.compiler_env.observation_space
+        assert env.action_space.name == "Append"
+        assert env.step("!")[:2] == ("abcdefghijklmnopqrstuvwxyz!", 1)
+        assert env.reset()[0] == "abcdefghijklmnopqrstuvwxyz"
+
+    def test_unknown(self, env):
+        with pytest.raises(ValueError, match="benchmrak"):
+            env.reset(options={"benchmrak": HELLO})
+
+    def test_none(self, env):
+        assert len(env.reset(options=None)) == len(env.reset(options={})) == 2
+
+
+class TestSeed:
+    @pytest.fixture
+    def env(self):
+        numbers = {str(i): str(i) for i in range(100)}
+        with make_toy_env(datasets=[ToyDataset(texts=numbers)], observation_space="text") as env:
+            env.require_dataset("toy-v0")
+            yield GymnasiumEnv(env)
+
+    def test_random_benchmarks(self, env):
+        first = [env.reset(seed=1)[0]] + [env.reset()[0] for _ in range(9)]
+        assert [env.reset(seed=1)[0]] + [env.reset()[0] for _ in range(9)] == first
+        assert [env.reset(seed=2)[0]] + [env.reset()[0] for _ in range(9)] != first
+        assert len(set(first)) > 3
+
+    def test_actions(self, env):
+        def sample(seed):
+            env.reset(seed=seed)
+            return [env.action_space.sample() for _ in range(20)]
+
+        assert sample(1) == sample(1) != sample(2)
+
+    def test_random_generator(self, env):
+        def draw(seed):
+            env.reset(seed=seed)
+            return env.np_random.random()
+
+        assert draw(1) == draw(1) != draw(2)
+
+
+class TestRender:
+    def test_ansi(self):
+        with make_toy_env(observation_space="text") as classic:
+            env = GymnasiumEnv(classic, render_mode="ansi")
+            env.reset()
+            assert env.render() == "hello"
+
+    def test_human(self, capsys):
+        with make_toy_env(observation_space="text") as classic:
+            env = GymnasiumEnv(classic, render_mode="human")
+            env.reset()
+            assert env.render() is None
+            assert capsys.readouterr().out == "hello\n"
+
+    def test_none(self, env):
+        env.reset()
+        with pytest.warns(UserWarning, match="render_mode"):
+            assert env.render() is None
+
+    def test_unknown(self):
+        with pytest.raises(ValueError, match="rgb_array"):
+            GymnasiumEnv("toy-v0", render_mode="rgb_array")
+
+
+class TestWithoutDefaultSpaces:
+    def test_observation_and_reward(self):
+        with make_toy_env() as classic:
+            env = GymnasiumEnv(classic)
+            observation, _ = env.reset()
+            assert observation.shape == (0,)
+            assert observation in env.observation_space
+            stepped, reward, *_ = env.step(APPEND_A)
+            assert (stepped.shape, reward) == ((0,), 0.0)
+            assert stepped is not observation
+
+
+class TestExtendedInterface:
+    def test_multistep(self, env):
+        env.reset()
+        observation, reward, terminated, truncated, _ = env.multistep([APPEND_A, APPEND_A])
+        np.testing.assert_array_equal(observation, histogram("helloaa"))
+        assert (reward, terminated, truncated) == (7, False, False)
+
+    def test_given_spaces(self, env):
+        env.reset()
+        result = env.step(APPEND_A, observation_spaces=["text"], reward_spaces=["length"])
+        assert result[:2] == (["helloa"], [6])
+
+    def test_attributes(self, env):
+        env.reset()
+        env.step(APPEND_A)
+        assert isinstance(env.compiler_env, ClientServiceCompilerEnv)
+        assert env.commandline() == "append-a"
+        assert env.observation["text"] == "helloa"
+        assert env.episode_reward == 6
+        assert env.actions == [APPEND_A]
+        assert env.state == env.compiler_env.state
+        assert env.benchmark == HELLO
+        assert env.validate().okay()
+        with pytest.raises(AttributeError, match="no_such_attribute"):
+            _ = env.no_such_attribute
+
+    def test_settings(self, env):
+        env.reward_space = "counter"
+        env.observation_space = "text"
+        env.benchmark = "benchmark://toy-v0/empty"
+        assert env.compiler_env.reward_space == "counter"
+        assert env.compiler_env.observation_space_spec == "text"
+        assert env.reset()[0] == ""
+        env.action_space = "Append"
+        env.reset()
+        assert env.compiler_env.action_space.name == "Append"
+
+    def test_own_attributes_stay_own(self, env):
+        env.note = 1
+        assert env.note == 1
+        assert not hasattr(env.compiler_env, "note")
+
+    def test_fork(self, env):
+        env.reset(seed=3)
+        env.step(APPEND_A)
+        with env.fork() as fork:
+            assert type(fork) is GymnasiumEnv
+            assert fork.spec is env.spec
+            assert fork.np_random.random() == env.np_random.random()
+            assert fork.step(APPEND_A)[1] == 1
+            assert env.actions == [APPEND_A]
+        with copy.deepcopy(env) as fork:
+            assert fork.actions == [APPEND_A]
+        with pytest.raises(TypeError, match="fork"):
+            copy.copy(env)
+
+    def test_close(self, env):
+        env.reset()
+        env.close()
+        assert not env.in_episode
+        env.close()
+
+
+def test_arguments_for_an_object(env):
+    with pytest.raises(TypeError, match="reward_space"):
+        GymnasiumEnv(env.compiler_env, reward_space="length")
+
+
+@pytest.mark.filterwarnings("error")
+def test_checker_has_no_complaints(env):
+    with warnings.catch_warnings():
+        # Says of any environment not made by gymnasium.make() that it has no spec.
+        warnings.filterwarnings("ignore", message=".*not having a spec")
+        # What it says of boxes whose bounds are those of the type.
+        warnings.filterwarnings("ignore", message=".*Box observation space.*")
+        check_env(env)
+    env.reset()
+    assert isinstance(env, gymnasium.Env)

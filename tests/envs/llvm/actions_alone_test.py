@@ -1,0 +1,129 @@
+"""Every action, applied once to every built-in program, does no harm.
+
+To the program as it is, and after the passes that come first in LLVM's own pipelines: most loop
+passes find nothing to do as long as every variable is in memory.
+
+With COMPILER_GYM_EXHAUSTIVE=1 in the environment every distinct result is built and run, else a
+sample of them.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.errors import ServiceError
+from tests.envs.llvm.kernel_programs import (
+    ACTION_SPACE,
+    EXHAUSTIVE,
+    KERNELS,
+    kernel_uri,
+    output_errors,
+)
+
+pytestmark = pytest.mark.timeout(3600 if EXHAUSTIVE else 300)
+
+SAMPLE_SIZE = 40
+"""Number of distinct results, over all programs, that are run by default."""
+
+PREPARATIONS = [
+    (),
+    ("sroa", "early-cse<memssa>", "simplifycfg", "instcombine", "loop-simplify", "loop-rotate"),
+]
+
+# Names of actions in the order in which they are applied.
+Actions = tuple[str, ...]
+
+
+@dataclass
+class Outcomes:
+    """What the actions have made of a program.
+
+    Attributes:
+        failures: What went wrong, by what was applied.
+        distinct: For the hash of each program that an action has made what was applied first that
+            made it.
+    """
+
+    failures: dict[Actions, str] = field(default_factory=dict)
+    distinct: dict[str, Actions] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def module_env(shared_env):
+    with LlvmEnv(service_connection=shared_env.service, action_space=ACTION_SPACE) as env:
+        yield env
+
+
+@pytest.fixture(scope="module")
+def outcomes_of(module_env):
+    """A function that tries every action on a program, once however often it is called."""
+    known = {}
+
+    def outcomes(kernel: str) -> Outcomes:
+        if kernel not in known:
+            known[kernel] = try_each_action(module_env, kernel)
+        return known[kernel]
+
+    return outcomes
+
+
+def apply(env: LlvmEnv, kernel: str, actions: Actions) -> tuple[bool, dict]:
+    """Begins an episode, and returns whether the last action has ended it, and its information."""
+    *first, last = (env.action_space[name] for name in actions)
+    env.reset(benchmark=kernel_uri(kernel))
+    env.multistep(first)
+    _, _, done, info = env.step(last)
+    return done, info
+
+
+def try_each_action(env: LlvmEnv, kernel: str) -> Outcomes:
+    outcomes = Outcomes()
+    for preparation in PREPARATIONS:
+        for name in env.action_space.names:
+            actions = (*preparation, name)
+            done, info = apply(env, kernel, actions)
+            if done:
+                outcomes.failures[actions] = info["error_details"]
+            elif not info["action_had_no_effect"]:
+                try:
+                    # A program is verified before it leaves the service.
+                    env.observation["Bitcode"]
+                    outcomes.distinct.setdefault(env.ir_sha1, actions)
+                except ServiceError as error:
+                    outcomes.failures[actions] = str(error)
+    return outcomes
+
+
+def chosen(kernel: str, distinct: list[Actions]) -> list[Actions]:
+    """Chooses those whose results are run."""
+    if EXHAUSTIVE:
+        return distinct
+    larger_samples = SAMPLE_SIZE % len(KERNELS)
+    size = SAMPLE_SIZE // len(KERNELS) + (KERNELS.index(kernel) < larger_samples)
+    return Random(kernel).sample(distinct, size)
+
+
+def test_no_action_is_left_out(module_env):
+    names = {space.name: space.names for space in module_env.action_spaces}
+    assert set(names) == {"PassesAll", "PassesWithParameters"}
+    assert set(names["PassesAll"]) < set(names[ACTION_SPACE])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_leaves_a_valid_program(outcomes_of, kernel):
+    assert outcomes_of(kernel).failures == {}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_leaves_the_output_unchanged(module_env, outcomes_of, kernel):
+    to_run = chosen(kernel, list(outcomes_of(kernel).distinct.values()))
+    assert to_run
+    wrong = {}
+    for actions in to_run:
+        apply(module_env, kernel, actions)
+        errors = output_errors(module_env)
+        if errors:
+            wrong[actions] = errors
+    assert wrong == {}

@@ -1,0 +1,185 @@
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from compiler_gym.datasets import BenchmarkUri
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.datasets import kernels_dataset
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH, KernelsDataset
+from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
+
+PROGRAM = "#include <stdio.h>\nint main(void) { putchar(getchar()); return 0; }\n"
+
+
+@pytest.fixture
+def kernels(tmp_path):
+    """Two programs: one that copies a character, one that does not compile."""
+    folder = tmp_path / "kernels"
+    for name, program in (("copy", PROGRAM), ("broken", "int main(")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "program.c").write_text(program)
+        for number in range(2):
+            (folder / name / f"input-{number}.txt").write_text(f"{number}")
+            (folder / name / f"expected-{number}.txt").write_text(f"{number}")
+    (folder / "not-a-kernel").mkdir()
+    return folder
+
+
+@pytest.fixture
+def dataset(kernels, tmp_path):
+    return KernelsDataset(tmp_path / "site", kernels_path=kernels)
+
+
+def files_of(dataset):
+    return sorted(path.name for path in dataset.site_data_path.iterdir())
+
+
+def test_listing(dataset):
+    uris = ["benchmark://kernels-v0/broken", "benchmark://kernels-v0/copy"]
+    assert list(dataset.benchmark_uris()) == uris
+    assert len(dataset) == 2
+
+
+def test_description(dataset):
+    assert dataset.name == "benchmark://kernels-v0"
+    assert dataset.validatable == "Yes"
+    assert dataset.installed
+
+
+def test_benchmark(dataset, kernels):
+    benchmark = dataset.benchmark("benchmark://kernels-v0/copy")
+    assert str(benchmark.uri) == "benchmark://kernels-v0/copy"
+    assert benchmark.proto.program.contents[:2] == b"BC"
+    assert benchmark.source == PROGRAM
+    assert benchmark.is_validatable()
+    config = benchmark.proto.dynamic_config
+    assert " ".join(config.build_cmd.argument) == (
+        "$CC $IN -O2 -Xclang -disable-llvm-passes -o a.out -lm"
+    )
+    stdin = str(kernels / "copy" / "input-0.txt")
+    assert " ".join(config.run_cmd.argument) == f"./a.out < {stdin} > output.txt"
+    assert list(config.run_cmd.infile) == [stdin]
+    assert list(config.run_cmd.outfile) == ["output.txt"]
+    assert config.build_cmd.timeout_seconds == config.run_cmd.timeout_seconds == 60
+
+
+@pytest.mark.parametrize(("query", "number"), [("", 0), ("?dataset=0", 0), ("?dataset=1", 1)])
+def test_input_of_the_runtime_observation(dataset, query, number):
+    benchmark = dataset.benchmark(f"benchmark://kernels-v0/copy{query}")
+    assert str(benchmark.uri) == f"benchmark://kernels-v0/copy{query}"
+    assert f"input-{number}.txt" in " ".join(benchmark.proto.dynamic_config.run_cmd.argument)
+    assert benchmark.is_validatable()
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("?dataset=2", "must be one number from 0 to 1"),
+        ("?dataset=-1", "must be one number"),
+        ("?dataset=x", "must be one number"),
+        ("?dataset=0&dataset=1", "must be one number"),
+        ("?datset=1", "Unknown parameter 'datset'"),
+    ],
+)
+def test_bad_parameters(dataset, query, message):
+    with pytest.raises(ValueError, match=message):
+        dataset.benchmark(f"benchmark://kernels-v0/copy{query}")
+
+
+@pytest.mark.parametrize("path", ["/copi", "", "/", "/copy/program", "/../kernels/copy", "/*"])
+def test_unknown_programs(dataset, path):
+    with pytest.raises(LookupError, match="There is no program"):
+        dataset.benchmark_from_parsed_uri(BenchmarkUri("benchmark", "kernels-v0", path))
+
+
+def test_unknown_program_gets_a_suggestion(dataset):
+    with pytest.raises(LookupError, match="Did you mean copy"):
+        dataset.benchmark("benchmark://kernels-v0/copi")
+
+
+def test_program_that_does_not_compile(dataset):
+    with pytest.raises(BenchmarkInitError, match=r"program\.c:1:\d+: error"):
+        dataset.benchmark("benchmark://kernels-v0/broken")
+    assert files_of(dataset) == []
+
+
+def test_bitcode_is_kept(dataset, monkeypatch):
+    first = dataset.benchmark("benchmark://kernels-v0/copy")
+    monkeypatch.setattr(kernels_dataset, "compile_source", None)  # Cannot be called again.
+    assert dataset.benchmark("benchmark://kernels-v0/copy").proto == first.proto
+    assert len(files_of(dataset)) == 1
+
+
+def test_changed_program_is_compiled_again(dataset, kernels):
+    first = dataset.benchmark("benchmark://kernels-v0/copy")
+    (kernels / "copy" / "program.c").write_text("int main(void) { return 0; }")
+    second = dataset.benchmark("benchmark://kernels-v0/copy")
+    assert second.proto.program.contents != first.proto.program.contents
+    assert len(files_of(dataset)) == 2
+
+
+def test_program_is_compiled_again_by_another_clang(dataset, tmp_path, monkeypatch):
+    dataset.benchmark("benchmark://kernels-v0/copy")
+    clang = tmp_path / "llvm" / "bin" / "clang"
+    clang.parent.mkdir(parents=True)
+    clang.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo other && exit 0\nexec {tools.clang_path()} "$@"\n'
+    )
+    clang.chmod(0o700)
+    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path / "llvm"))
+    dataset.benchmark("benchmark://kernels-v0/copy")
+    assert len(files_of(dataset)) == 2
+
+
+def test_no_clang(dataset, tmp_path, monkeypatch):
+    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path / "none"))
+    with pytest.raises(EnvironmentNotSupported, match="LLVM_PREFIX"):
+        dataset.benchmark("benchmark://kernels-v0/copy")
+
+
+def test_concurrent_first_use(dataset):
+    with ThreadPoolExecutor(8) as pool:
+        uris = ["benchmark://kernels-v0/copy"] * 16
+        programs = {b.proto.program.contents for b in pool.map(dataset.benchmark, uris)}
+    assert len(programs) == 1
+    assert len(files_of(dataset)) == 1
+
+
+def test_compilation_that_takes_too_long(dataset, monkeypatch):
+    monkeypatch.setattr(kernels_dataset, "_COMPILE_TIMEOUT_SECONDS", 1e-6)
+    with pytest.raises(BenchmarkInitError, match="took more than"):
+        dataset.benchmark("benchmark://kernels-v0/copy")
+    assert files_of(dataset) == []
+
+
+def test_site_data_that_cannot_be_written(kernels, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    dataset = KernelsDataset(tmp_path / "file", kernels_path=kernels)
+    with pytest.raises(OSError, match="file"):
+        dataset.benchmark("benchmark://kernels-v0/copy")
+
+
+def test_path_with_blanks(kernels, tmp_path):
+    folder = tmp_path / "a folder"
+    shutil.copytree(kernels, folder)
+    benchmark = KernelsDataset(tmp_path / "site", kernels_path=folder).benchmark(
+        "benchmark://kernels-v0/copy"
+    )
+    command = " ".join(benchmark.proto.dynamic_config.run_cmd.argument)
+    assert f"< '{folder}/copy/input-0.txt' >" in command
+
+
+KERNELS = sorted(path.name for path in KERNELS_PATH.iterdir() if (path / "program.c").exists())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_built_in_programs_are_complete(name):
+    files = {"program.c", "input-0.txt", "expected-0.txt", "input-1.txt", "expected-1.txt"}
+    assert set(os.listdir(KERNELS_PATH / name)) == files
+
+
+def test_default_program_is_built_in(tmp_path):
+    dataset = KernelsDataset(tmp_path)
+    assert dataset.benchmark("benchmark://kernels-v0/sha256").proto.program.contents

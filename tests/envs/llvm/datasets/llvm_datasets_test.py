@@ -1,0 +1,103 @@
+import pytest
+
+from compiler_gym.datasets import Benchmark, Dataset
+from compiler_gym.envs.llvm.datasets import llvm_datasets
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.errors import BenchmarkInitError
+
+
+class OneProgram(Dataset):
+    def __init__(self):
+        super().__init__("benchmark://one-v0", description="", license="")
+
+    def benchmark_uris(self):
+        yield "benchmark://one-v0/x"
+
+    def benchmark_from_parsed_uri(self, uri):
+        return Benchmark.from_file_contents(uri, b"one")
+
+
+@pytest.fixture
+def datasets():
+    return LlvmDatasets([OneProgram()])
+
+
+def test_datasets_as_usual(datasets):
+    assert [str(dataset) for dataset in datasets] == ["benchmark://one-v0"]
+    assert datasets.benchmark("one-v0/x").proto.program.contents == b"one"
+    assert list(datasets.benchmark_uris()) == ["benchmark://one-v0/x"]
+
+
+@pytest.mark.parametrize("name", ["program.c", "a program.cc"])
+def test_source_file(datasets, tmp_path, name):
+    (tmp_path / name).write_text("int main() { return 0; }")
+    benchmark = datasets.benchmark(f"file://{tmp_path}/{name}")
+    assert str(benchmark.uri) == f"file://{tmp_path}/{name}"
+    assert benchmark.proto.program.contents[:2] == b"BC"
+    assert [source.filename for source in benchmark.sources] == [name]
+
+
+def test_quoted_path_of_a_source_file(datasets, tmp_path):
+    (tmp_path / "a program.c").write_text("int main() { return 0; }")
+    assert datasets.benchmark(f"file://{tmp_path}/a%20program.c").proto.program.contents
+
+
+def test_source_file_that_does_not_compile(datasets, tmp_path):
+    (tmp_path / "bad.c").write_text("int main(")
+    with pytest.raises(BenchmarkInitError, match="error"):
+        datasets.benchmark(f"file://{tmp_path}/bad.c")
+
+
+@pytest.mark.parametrize("suffix", [".bc", ".ll"])
+def test_program_file(datasets, tmp_path, suffix):
+    path = tmp_path / f"program{suffix}"
+    path.write_bytes(b"as it is")
+    assert datasets.benchmark(f"file://{path}").proto.program.contents == b"as it is"
+
+
+@pytest.mark.parametrize("uri", ["file://{}/x.c", "file://{}/x.bc", "benchmark://file-v0{}/x.bc"])
+def test_missing_file(datasets, tmp_path, uri):
+    with pytest.raises(FileNotFoundError):
+        datasets.benchmark(uri.format(tmp_path))
+
+
+def test_bitcode_file_by_its_dataset(datasets, tmp_path):
+    path = tmp_path / "a program.bc"
+    path.write_bytes(b"as it is")
+    uri = f"benchmark://file-v0{tmp_path}/a%20program.bc"
+    benchmark = datasets.benchmark(uri)
+    assert str(benchmark.uri) == uri
+    assert benchmark.proto.program.contents == b"as it is"
+
+
+@pytest.mark.parametrize(
+    ("uri", "maker"),
+    [
+        ("benchmark://user-v0/x", "env.make_benchmark()"),
+        ("benchmark://clang-v0/cc+a.c", "env.make_benchmark_from_command_line()"),
+    ],
+)
+def test_program_of_a_user(datasets, uri, maker):
+    with pytest.raises(LookupError) as error:
+        datasets.benchmark(uri)
+    assert maker in str(error.value)
+    benchmark = Benchmark.from_file_contents(uri, b"mine")
+    datasets.remember(benchmark)
+    assert datasets.benchmark(uri) is benchmark
+
+
+def test_only_the_last_are_remembered(datasets, monkeypatch):
+    monkeypatch.setattr(llvm_datasets, "_MAX_REMEMBERED", 2)
+    uris = [f"benchmark://user-v0/{number}" for number in range(3)]
+    for uri in [*uris, uris[1]]:
+        datasets.remember(Benchmark.from_file_contents(uri, b"mine"))
+    for uri in uris[1:]:
+        assert datasets.benchmark(uri) == uri
+    with pytest.raises(LookupError):
+        datasets.benchmark(uris[0])
+
+
+@pytest.mark.parametrize("uri", ["nothing-v0/x", "benchmark://one"])
+def test_unknown_dataset(datasets, uri):
+    with pytest.raises(LookupError, match="No dataset"):
+        datasets.benchmark(uri)

@@ -1,0 +1,27 @@
+"""What the tests of actions have in common: the built-in programs, and whether they still work."""
+
+import os
+
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.envs.llvm.validation import ProgramValidator
+from compiler_gym.errors import ValidationError
+
+KERNELS = sorted(path.parent.name for path in KERNELS_PATH.glob("*/program.c"))
+
+ACTION_SPACE = "PassesWithParameters"
+"""Every action there is: PassesAll is the beginning of it."""
+
+EXHAUSTIVE = os.environ.get("COMPILER_GYM_EXHAUSTIVE") == "1"
+"""Whether there is an hour for the tests, rather than a minute each."""
+
+
+def kernel_uri(kernel: str) -> str:
+    return f"benchmark://kernels-v0/{kernel}"
+
+
+def output_errors(env: LlvmEnv) -> list[ValidationError]:
+    """Builds the program of an environment, runs it on all its inputs, and compares the output."""
+    validators = env.benchmark.validation_callbacks()
+    (validator,) = (each for each in validators if isinstance(each, ProgramValidator))
+    return list(validator(env))

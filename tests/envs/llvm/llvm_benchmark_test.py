@@ -1,0 +1,124 @@
+import re
+import subprocess
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.bitcode import run_tool
+from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark, make_benchmark_from_source
+from compiler_gym.errors import BenchmarkInitError
+
+MAIN = "int f(void);\nint main(void) { return f(); }\n"
+
+
+@pytest.fixture
+def main_c(tmp_path):
+    path = tmp_path / "main.c"
+    path.write_text(MAIN)
+    return path
+
+
+def ir_of(benchmark):
+    bitcode = benchmark.proto.program.contents
+    return run_tool([tools.llvm_dis_path(), "-", "-o", "-"], timeout=60, stdin=bitcode).decode()
+
+
+def test_c_file(main_c):
+    benchmark = make_benchmark(main_c)
+    assert re.fullmatch(r"benchmark://user-v0/\d{8}T\d{6}-[0-9a-f]{8}", str(benchmark.uri))
+    assert "define dso_local i32 @main" in ir_of(benchmark)
+    assert benchmark.sources == [("main.c", MAIN.encode())]
+
+
+def test_uris_differ(main_c):
+    assert make_benchmark(main_c) != make_benchmark(main_c)
+
+
+@pytest.mark.parametrize("suffix", [".cc", ".cpp", ".cxx"])
+def test_cxx_file(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    path.write_text("namespace n { int f() { return 1; } }\n")
+    assert "@_ZN1n1fEv" in ir_of(make_benchmark(str(path)))
+
+
+def test_several_inputs_are_linked(tmp_path, main_c):
+    (tmp_path / "f.ll").write_text("define i32 @f() {\n  ret i32 0\n}\n")
+    ir = ir_of(make_benchmark([main_c, tmp_path / "f.ll"]))
+    assert "@main" in ir
+    assert "define i32 @f()" in ir
+
+
+def test_textual_ir_alone(tmp_path):
+    (tmp_path / "f.ll").write_text("define i32 @f() {\n  ret i32 0\n}\n")
+    assert "define i32 @f()" in ir_of(make_benchmark(tmp_path / "f.ll"))
+
+
+def test_bitcode_file_is_taken_as_it_is(tmp_path):
+    path = tmp_path / "a file.bc"
+    path.write_bytes(b"BC\xc0\xdeanything")
+    benchmark = make_benchmark(path)
+    assert str(benchmark.uri) == f"benchmark://file-v0{tmp_path}/a%20file.bc"
+    assert benchmark.proto.program.contents == path.read_bytes()
+
+
+def test_copt(tmp_path):
+    (tmp_path / "a.c").write_text("int NAME(void) { return 0; }")
+    assert "@renamed" in ir_of(make_benchmark(tmp_path / "a.c", copt=["-DNAME=renamed"]))
+
+
+def test_clang_invocation(main_c):
+    invocation = ClangInvocation.from_c_file(main_c, copt=["-Df=g"])
+    assert "@g" in ir_of(make_benchmark([invocation]))
+
+
+def test_file_that_does_not_compile(tmp_path):
+    (tmp_path / "a.c").write_text("int main(void) { return undeclared; }")
+    with pytest.raises(BenchmarkInitError, match="undeclared identifier 'undeclared'"):
+        make_benchmark(tmp_path / "a.c")
+
+
+def test_files_that_do_not_link(tmp_path, main_c):
+    (tmp_path / "other.c").write_text("int main(void) { return 0; }")
+    with pytest.raises(BenchmarkInitError, match="symbol multiply defined"):
+        make_benchmark([main_c, tmp_path / "other.c"])
+
+
+def test_timeout(main_c):
+    with pytest.raises(subprocess.TimeoutExpired):
+        make_benchmark(main_c, timeout=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        ([], ValueError, "No inputs"),
+        ("missing.c", FileNotFoundError, r"No such file: 'missing\.c'"),
+        ("program.txt", ValueError, r"Cannot tell the kind of 'program\.txt'"),
+        ([1], TypeError, "must be a path or a ClangInvocation, not int"),
+        ([None], TypeError, "not NoneType"),
+    ],
+)
+def test_bad_inputs(inputs, error, message):
+    with pytest.raises(error, match=message):
+        make_benchmark(inputs)
+
+
+def test_from_source():
+    source = "template<typename T> T f(T x) { return x; }\nint g() { return f(1); }\n"
+    benchmark = make_benchmark_from_source(source)
+    assert "@_Z1gv" in ir_of(benchmark)
+    assert str(benchmark.uri).startswith("benchmark://user-v0/")
+    assert benchmark.sources == [("source.cc", source.encode())]
+
+
+def test_from_source_in_c():
+    benchmark = make_benchmark_from_source(
+        b"int class(void) { return X; }", copt=["-DX=7"], lang="c"
+    )
+    assert "ret i32 7" in ir_of(benchmark)
+
+
+def test_from_source_that_does_not_compile():
+    with pytest.raises(BenchmarkInitError, match="<stdin>:1:5: error"):
+        make_benchmark_from_source("int;}", lang="c")

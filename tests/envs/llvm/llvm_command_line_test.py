@@ -1,0 +1,172 @@
+import subprocess
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
+from compiler_gym.spaces import CommandlineFlag, UnknownNameError
+
+NAMES = [
+    "function(sroa)",
+    "function(sroa<preserve-cfg>)",
+    "function(loop-mssa(licm))",
+    "function(loop(simple-loop-unswitch<nontrivial>))",
+    "globaldce",
+    "function(instcombine<no-verify-fixpoint>)",
+    "function(early-cse<memssa>)",
+    "cgscc(function-attrs)",
+    "cgscc(inline)",
+    "function(dce)",
+]
+
+PROGRAM = """
+define i32 @main() {
+entry:
+  %a = alloca i32
+  store i32 0, ptr %a
+  %x = load i32, ptr %a
+  ret i32 %x
+}
+"""
+
+
+@pytest.fixture
+def space():
+    return LlvmCommandline([CommandlineFlag(name, name) for name in NAMES], name="PassesAll")
+
+
+@pytest.mark.parametrize(
+    ("name", "action"),
+    [
+        ("function(sroa)", "function(sroa)"),
+        ("sroa", "function(sroa)"),
+        ("-sroa", "function(sroa)"),
+        ("--sroa", "function(sroa)"),
+        (" sroa ", "function(sroa)"),
+        ("sroa<preserve-cfg>", "function(sroa<preserve-cfg>)"),
+        ("licm", "function(loop-mssa(licm))"),
+        ("loop-mssa(licm)", "function(loop-mssa(licm))"),
+        ("-globaldce", "globaldce"),
+        ("instcombine", "function(instcombine<no-verify-fixpoint>)"),
+        ("early-cse", "function(early-cse<memssa>)"),
+        ("-early-cse-memssa", "function(early-cse<memssa>)"),
+        ("-functionattrs", "cgscc(function-attrs)"),
+        ("-loop-unswitch", "function(loop(simple-loop-unswitch<nontrivial>))"),
+        ("-die", "function(dce)"),
+    ],
+)
+def test_names(space, name, action):
+    assert space[name] == NAMES.index(action)
+
+
+def test_plain_action_is_not_hidden_by_a_parameterised_one():
+    names = ["function(sroa<preserve-cfg>)", "function(sroa)"]
+    space = LlvmCommandline([CommandlineFlag(name, name) for name in names])
+    assert space["sroa"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sorra", "Did you mean sroa"),
+        ("-newgvn", "is 'function\\(newgvn\\)' today, which the space 'PassesAll' does not offer"),
+        ("-barrier", "has no counterpart in today's LLVM"),
+        ("", "is not in the space"),
+    ],
+)
+def test_unknown_names(space, name, message):
+    with pytest.raises(UnknownNameError, match=message):
+        space[name]
+
+
+def test_to_string(space):
+    assert space.to_string([0, 8]) == (
+        "opt -discard-value-names -passes='module(function(sroa),cgscc(inline))' "
+        "input.bc -o output.bc"
+    )
+    assert space.to_string(0) == space.to_string([0])
+    assert space.to_string([]) == "opt -discard-value-names input.bc -o output.bc"
+    assert space.commandline([4], textformat=True) == (
+        "opt -passes='module(globaldce)' input.ll -S -o output.ll"
+    )
+
+
+def test_to_string_of_a_value_outside(space):
+    with pytest.raises(IndexError):
+        space.to_string([len(NAMES)])
+
+
+@pytest.mark.parametrize("textformat", [False, True])
+@pytest.mark.parametrize("values", [[], [0], list(range(len(NAMES))), [2, 2, 0, 2]])
+def test_round_trip(space, values, textformat):
+    assert space.from_string(space.to_string(values, textformat)) == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/usr/lib/llvm-22/bin/opt -passes='module(function(sroa),globaldce)' a.bc -o b.bc",
+        "opt-22 in.ll --passes 'function(sroa), globaldce' -S -o=out.ll",
+        "opt -p=module(function(sroa),globaldce)",
+        "-passes=function(sroa),globaldce",
+        "module(function(sroa),globaldce)",
+        "function(sroa),globaldce",
+        "sroa,globaldce",
+        "sroa globaldce",
+        "opt -sroa -globaldce input.bc -o output.bc",
+        "-sroa -globaldce",
+        "opt program -sroa -globaldce -o -",
+        "opt -sroa -passes=globaldce",
+    ],
+)
+def test_from_string(space, text):
+    assert space.from_string(text) == [NAMES.index("function(sroa)"), NAMES.index("globaldce")]
+    assert space.from_commandline(text) == space.from_string(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("opt -passes='module(function(sroa)", "Malformed command line"),
+        ("opt -passes='module(function(sroa)' a.bc", "Missing '\\)'"),
+        ("opt -passes", "ends after -passes"),
+        ("opt -sroa a.bc -o", "ends after -o"),
+        ("opt -passes=dce -passes=sroa a.bc", "More than one -passes="),
+        ("opt a.bc b.bc", "Unexpected 'b.bc'"),
+        ("opt -sorra a.bc", "Did you mean"),
+        ("opt -O3 a.bc", "'-O3' is not in the space"),
+        ("opt -passes=function(sroa,dce) a.bc", "'function\\(sroa,dce\\)' is not in the space"),
+        ("gcc -sroa", "'gcc' is not in the space"),
+    ],
+)
+def test_from_malformed_string(space, text, message):
+    with pytest.raises(ValueError, match=message):
+        space.from_string(text)
+
+
+@pytest.mark.parametrize("values", [[], [0, 4, 2, 3, 5, 6, 7, 8]])
+@pytest.mark.parametrize("textformat", [False, True])
+def test_opt_runs_the_command_line(space, tmp_path, values, textformat):
+    (tmp_path / "input.ll").write_text(PROGRAM)
+    subprocess.run(
+        [tools.llvm_as_path(), "input.ll", "-o", "input.bc"], cwd=tmp_path, check=True, timeout=60
+    )
+    command = space.to_string(values, textformat).replace("opt", str(tools.opt_path()), 1)
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True, timeout=60)
+    output = tmp_path / ("output.ll" if textformat else "output.bc")
+    ir = (
+        subprocess.run(
+            [tools.llvm_dis_path(), output, "-o", "-"], capture_output=True, check=True, text=True
+        ).stdout
+        if not textformat
+        else output.read_text()
+    )
+    assert ("alloca" in ir) == (not values)
+    assert textformat or "%a" not in ir
+
+
+def test_equality_with_the_plain_kind_of_space(space):
+    same = LlvmCommandline([CommandlineFlag(name, name) for name in NAMES], name="PassesAll")
+    other = LlvmCommandline([CommandlineFlag(name, name) for name in NAMES[1:]], name="PassesAll")
+    assert space == same
+    assert space != other

@@ -1,0 +1,265 @@
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler_gym.datasets import Benchmark, Datasets
+from compiler_gym.envs.llvm import LlvmEnv, tools
+from compiler_gym.errors import BenchmarkInitError, DatasetInitError, SessionNotFound
+from compiler_gym.util.service_binary import find_service_binary
+
+
+def run_opt(command, folder):
+    """Runs a command line that an environment has printed."""
+    command = command.replace("opt", str(tools.opt_path()), 1)
+    subprocess.run(command, shell=True, cwd=folder, check=True, timeout=120)
+
+
+def test_first_episode(env):
+    assert env.reset() is None
+    assert env.benchmark == "benchmark://kernels-v0/sha256"
+    assert env.action_space.name == "PassesAll"
+    assert env.compiler_version.startswith(f"{tools.LLVM_VERSION}.")
+
+
+def test_default_spaces():
+    with LlvmEnv(observation_space="Autophase", reward_space="IrInstructionCountOz") as env:
+        observation = env.reset()
+        assert env.observation_space.contains(observation)
+        observation, reward, done, info = env.step(env.action_space["mem2reg"])
+        assert env.observation_space.contains(observation)
+        assert reward > 0
+        assert not done
+        assert not info["action_had_no_effect"]
+
+
+def test_ir(env, small, tmp_path):
+    env.reset(benchmark=small)
+    assert "define dso_local i32 @main" in env.ir
+    path = env.write_ir(tmp_path / "out.ll")
+    assert path.read_text() == env.ir
+
+
+def test_ir_sha1_depends_on_the_program_alone(env, small):
+    env.reset(benchmark=small)
+    before = env.ir_sha1
+    assert len(before) == 40
+    int(before, 16)
+    env.step(env.action_space["mem2reg"])
+    assert env.ir_sha1 != before
+    env.reset()
+    assert env.ir_sha1 == before
+
+
+def test_write_bitcode(env, small, tmp_path):
+    env.reset(benchmark=small)
+    env.step(env.action_space["mem2reg"])
+    working_directory = Path(env.observation["BitcodeFile"]).parent
+    files_before = set(working_directory.glob("*.bc"))
+    path = env.write_bitcode(tmp_path / "out.bc")
+    assert path.read_bytes() == env.observation["Bitcode"].tobytes()
+    assert set(working_directory.glob("*.bc")) == files_before
+
+
+def test_write_bitcode_with_a_service_elsewhere(env, small, tmp_path, monkeypatch):
+    env.reset(benchmark=small)
+    spec = env.observation.spaces["BitcodeFile"]
+    monkeypatch.setattr(spec, "translate", lambda event: "/no/such/folder/module.bc")
+    bitcode = env.write_bitcode(tmp_path / "out.bc").read_bytes()
+    assert bitcode == env.observation["Bitcode"].tobytes()
+
+
+def test_before_the_first_episode(env, tmp_path):
+    with pytest.raises(SessionNotFound):
+        _ = env.ir
+    with pytest.raises(SessionNotFound):
+        env.write_bitcode(tmp_path / "out.bc")
+    assert not (tmp_path / "out.bc").exists()
+
+
+def test_render(env, small, capsys):
+    env.reset(benchmark=small)
+    assert env.render() is None
+    assert capsys.readouterr().out == env.ir + "\n"
+    assert env.render(mode="ansi") == env.ir
+    env.observation_space = "IrInstructionCount"
+    assert env.render(mode="ansi") == str(env.observation["IrInstructionCount"])
+    with pytest.raises(ValueError, match="render mode"):
+        env.render(mode="rgb_array")
+
+
+@pytest.mark.parametrize("actions", [[], ["sroa"], ["sroa", "licm", "globaldce", "instcombine"]])
+def test_opt_does_what_the_command_line_says(env, small, tmp_path, actions):
+    env.reset(benchmark=small)
+    env.write_bitcode(tmp_path / "input.bc")
+    env.multistep([env.action_space[name] for name in actions])
+    run_opt(env.commandline(), tmp_path)
+    expected = env.write_bitcode(tmp_path / "expected.bc").read_bytes()
+    assert (tmp_path / "output.bc").read_bytes() == expected
+
+
+def test_textual_command_line(env, small, tmp_path):
+    env.reset(benchmark=small)
+    env.write_ir(tmp_path / "input.ll")
+    env.multistep([env.action_space["sroa"], env.action_space["simplifycfg"]])
+    command = env.commandline(textformat=True)
+    assert command.endswith("input.ll -S -o output.ll")
+    run_opt(command, tmp_path)
+    assert "alloca" not in (tmp_path / "output.ll").read_text()
+
+
+def test_command_line_round_trip(env):
+    env.reset()
+    actions = [
+        int(action) for action in np.random.default_rng(1).integers(env.action_space.n, size=20)
+    ]
+    for action in actions[:3]:
+        env.step(action)
+    assert env.commandline_to_actions(env.commandline()) == actions[:3]
+    assert env.commandline_to_actions(env.action_space.to_string(actions)) == actions
+    assert env.state.commandline == env.commandline()
+
+
+def test_unknown_pass_in_a_command_line(env):
+    with pytest.raises(ValueError, match="Did you mean mem2reg"):
+        env.commandline_to_actions("opt -mem2rge input.bc -o output.bc")
+
+
+def test_every_action_has_a_description_and_short_names(env):
+    for space in env.action_spaces:
+        assert len(space.descriptions) == space.n
+        assert all(space.descriptions)
+        for index, name in enumerate(space.names):
+            assert space[name] == space[f"-{name}"] == index
+
+
+@pytest.mark.parametrize("space", ["PassesAll", "PassesWithParameters"])
+def test_opt_accepts_every_action(env, space, small):
+    env.action_space = space
+    for name in env.action_space.names:
+        subprocess.run(
+            [tools.opt_path(), f"-passes=module({name})", "-disable-output"],
+            input=small.proto.program.contents,
+            check=True,
+            timeout=60,
+        )
+
+
+def test_state_of_the_original_is_understood(env):
+    commandline = "opt -mem2reg -simplifycfg -functionattrs -instcombine input.bc -o output.bc"
+    actions = env.commandline_to_actions(commandline)
+    assert [env.action_space.names[action] for action in actions] == [
+        "function(mem2reg)",
+        "function(simplifycfg)",
+        "cgscc(function-attrs)",
+        "function(instcombine<no-verify-fixpoint>)",
+    ]
+
+
+def test_fork(env, small):
+    env.reset(benchmark=small)
+    env.step(env.action_space["mem2reg"])
+    env.runtime_observation_count = 3
+    with env.fork() as fork:
+        assert isinstance(fork, LlvmEnv)
+        assert fork.commandline() == env.commandline()
+        assert fork.ir_sha1 == env.ir_sha1
+        assert fork.runtime_observation_count == 3
+        fork.runtime_observation_count = 5
+        fork.step(fork.action_space["instcombine"])
+        assert fork.ir_sha1 != env.ir_sha1
+        assert env.runtime_observation_count == 3
+
+
+@pytest.mark.parametrize("program", [b"", b"not bitcode", b"BC\xc0\xde but no more"])
+def test_corrupt_program(env, program):
+    benchmark = Benchmark.from_file_contents("benchmark://user-v0/corrupt", program)
+    with pytest.raises(BenchmarkInitError, match="benchmark://user-v0/corrupt"):
+        env.reset(benchmark=benchmark)
+    with pytest.raises(ValueError):  # The documented type.
+        env.reset(benchmark=benchmark)
+    env.reset(benchmark="benchmark://kernels-v0/sha256")
+    assert env.in_episode
+
+
+@pytest.mark.parametrize(("name", "text"), [("empty.bc", b""), ("cut.bc", b"BC\xc0\xde")])
+def test_corrupt_file(env, tmp_path, name, text):
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(BenchmarkInitError, match=name):
+        env.reset(benchmark=f"file://{tmp_path}/{name}")
+
+
+def test_program_files(env, small, tmp_path):
+    env.reset(benchmark=small)
+    env.write_bitcode(tmp_path / "program.bc")
+    env.write_ir(tmp_path / "program.ll")
+    (tmp_path / "program.c").write_bytes(small.sources[0].contents)
+    expected = env.observation["InstCount"]
+    for name in ("program.bc", "program.ll", "program.c"):
+        env.reset(benchmark=f"file://{tmp_path}/{name}")
+        np.testing.assert_array_equal(env.observation["InstCount"], expected)
+    env.reset(benchmark=f"benchmark://file-v0{tmp_path}/program.bc")
+    np.testing.assert_array_equal(env.observation["InstCount"], expected)
+
+
+def test_own_program_is_known_by_its_uri(env, tmp_path):
+    path = tmp_path / "own.c"
+    path.write_text("int main(void) { return 0; }")
+    made = [
+        env.make_benchmark(path),
+        env.make_benchmark_from_source("int main() { return 0; }"),
+        env.make_benchmark_from_command_line(f"gcc {path}"),
+    ]
+    for benchmark in made:
+        env.reset(benchmark=str(benchmark.uri))
+        assert env.benchmark is benchmark
+    with env.fork() as fork:
+        fork.reset(benchmark=str(made[0].uri))
+
+
+def test_datasets(env):
+    names = [str(dataset) for dataset in env.datasets]
+    assert names[0] == "benchmark://kernels-v0"
+    assert "benchmark://npb-v0" in names
+    assert "benchmark://kernels-v0/sha256" in env.benchmarks
+
+
+def test_random_benchmark_is_repeatable(env):
+    env.require_dataset("kernels-v0")
+    env.seed(7)
+    uris = []
+    for _ in range(3):
+        env.reset()
+        uris.append(str(env.benchmark))
+    assert len(set(uris)) > 1
+    env.seed(7)
+    for uri in uris:
+        env.reset()
+        assert env.benchmark == uri
+
+
+def test_dataset_that_cannot_be_downloaded(env, monkeypatch):
+    # A proxy that refuses stands for a machine without network.
+    for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    with pytest.raises(DatasetInitError, match="npb-v0"):
+        env.require_dataset("npb-v0")
+
+
+@pytest.mark.parametrize("make", [list, Datasets])
+def test_own_datasets(env, small, make):
+    datasets = make([env.datasets["kernels-v0"]])
+    env.datasets = datasets
+    assert [str(dataset) for dataset in env.datasets] == ["benchmark://kernels-v0"]
+    env.datasets.remember(small)
+    env.reset(benchmark=str(small.uri))
+
+
+def test_without_service_binary(monkeypatch):
+    monkeypatch.setattr(
+        "compiler_gym.envs.llvm.llvm_env.find_service_binary",
+        lambda name: find_service_binary("no-such-service"),
+    )
+    with pytest.raises(OSError, match="no-such-service"):
+        LlvmEnv()

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.envs.llvm import validate_against_opt
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+
+KERNELS = sorted(path.parent.name for path in KERNELS_PATH.glob("*/program.c"))
+USEFUL = ["sroa", "inline", "instcombine", "simplifycfg", "gvn", "licm", "loop-vectorize"]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_built_in_program_is_valid(env, name):
+    """As it is, after useful passes, and after random ones."""
+    random = np.random.default_rng(len(name)).integers(env.action_space.n, size=20).tolist()
+    for actions in ([], [env.action_space[name] for name in USEFUL], random):
+        env.reset(benchmark=f"benchmark://kernels-v0/{name}", reward_space="IrInstructionCountOz")
+        env.multistep(actions)
+        result = env.validate()
+        assert result.okay(), (result, result.errors)
+        assert result.reward_validated
+        assert result.benchmark_semantics_validated
+
+
+def test_second_input_is_validated_too(env):
+    env.reset(benchmark="benchmark://kernels-v0/sha256?dataset=1")
+    result = env.validate()
+    assert result.okay()
+    assert result.benchmark_semantics_validated
+
+
+def test_wrong_reward_is_noticed(env):
+    state = CompilerEnvState(
+        benchmark="benchmark://kernels-v0/sha256",
+        commandline="opt -mem2reg input.bc -o output.bc",
+        walltime=1,
+        reward=123,
+    )
+    env.reward_space = "IrInstructionCount"
+    result = env.validate(state)
+    assert result.reward_validation_failed
+    assert not result.benchmark_semantics_validation_failed
+
+
+def test_unknown_pass_in_a_state_is_noticed(env):
+    state = CompilerEnvState(
+        benchmark="benchmark://kernels-v0/sha256", commandline="opt -no-such-pass", walltime=1
+    )
+    assert env.validate(state).actions_replay_failed
+
+
+def test_wrong_output_is_noticed(env, monkeypatch, tmp_path):
+    env.reset()
+    runs = env.benchmark.validation_callbacks()[1].runs
+    (tmp_path / "expected.txt").write_text("something else")
+    for run in runs:
+        object.__setattr__(run, "expected_stdout", tmp_path / "expected.txt")
+    result = env.validate()
+    assert result.benchmark_semantics_validation_failed
+    assert [error.type for error in result.errors] == ["Wrong output"] * 2
+
+
+def test_difference_to_opt_is_noticed(env, monkeypatch):
+    env.reset()
+    env.step(env.action_space["sroa"])
+    monkeypatch.setattr(type(env), "commandline", lambda self: self.action_space.to_string([]))
+    assert [error.type for error in validate_against_opt(env)] == ["Bitcode differs from opt"]
+
+
+def test_validation_leaves_the_episode_alone(env):
+    env.reset(reward_space="IrInstructionCount")
+    env.step(env.action_space["mem2reg"])
+    before = (env.ir_sha1, env.actions, env.episode_reward)
+    assert env.validate().okay()
+    assert (env.ir_sha1, env.actions, env.episode_reward) == before

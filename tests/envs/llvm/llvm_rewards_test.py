@@ -1,0 +1,160 @@
+import math
+
+import pytest
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm.llvm_rewards import (
+    BaselineImprovementNormalizedReward,
+    CostFunctionReward,
+    NormalizedReward,
+    make_llvm_rewards,
+)
+
+COSTS = {"CostO0": 100, "CostO3": 90, "CostOz": 60}
+
+
+class CountingView(dict):
+    """Observations by name, which remembers what was asked for."""
+
+    def __init__(self, values=COSTS):
+        super().__init__(values)
+        self.asked = []
+
+    def __getitem__(self, name):
+        self.asked.append(name)
+        return super().__getitem__(name)
+
+
+@pytest.fixture
+def view():
+    return CountingView()
+
+
+def benchmark(name="a", program=b"program"):
+    return Benchmark.from_file_contents(f"benchmark://user-v0/{name}", program)
+
+
+def started(reward, view, program=None):
+    reward.reset(program or benchmark(), view)
+    return reward
+
+
+def cost_reward():
+    return CostFunctionReward(name="R", cost_function="Cost", init_cost_function="CostO0")
+
+
+def norm_reward():
+    return NormalizedReward(name="R", cost_function="Cost", init_cost_function="CostO0")
+
+
+def baseline_reward(baseline="CostOz"):
+    return BaselineImprovementNormalizedReward(
+        name="R",
+        cost_function="Cost",
+        init_cost_function="CostO0",
+        baseline_cost_function=baseline,
+    )
+
+
+def test_reduction_by_each_step(view):
+    reward = started(cost_reward(), view)
+    assert [reward.update([], [cost], view) for cost in (95, 95, 97, 50)] == [5, 0, -2, 47]
+
+
+def test_the_unoptimised_cost_is_asked_for_once_an_episode(view):
+    reward = started(cost_reward(), view)
+    assert view.asked == []
+    reward.update([], [95], view)
+    reward.update([], [90], view)
+    assert view.asked == ["CostO0"]
+
+
+def test_first_reward_late_in_an_episode_includes_what_was_gained_before(view):
+    reward = started(cost_reward(), view)
+    assert reward.update([], [40], view) == 60
+
+
+def test_reset_starts_again_at_the_unoptimised_cost(view):
+    reward = started(cost_reward(), view)
+    reward.update([], [40], view)
+    started(reward, view)
+    assert reward.update([], [99], view) == 1
+
+
+def test_normalised_by_the_unoptimised_cost(view):
+    reward = started(norm_reward(), view)
+    assert reward.update([], [75], view) == 0.25
+    assert reward.update([], [100], view) == -0.25
+
+
+def test_program_without_cost():
+    view = CountingView({"CostO0": 0})
+    assert started(norm_reward(), view).update([], [3], view) == -3
+
+
+def test_normalised_by_a_baseline(view):
+    reward = started(baseline_reward(), view)
+    assert reward.update([], [80], view) == 0.5
+    assert reward.update([], [40], view) == 1
+
+
+@pytest.mark.parametrize("baseline_cost", [100, 150])
+def test_baseline_that_gains_nothing(baseline_cost):
+    view = CountingView({"CostO0": 100, "CostOz": baseline_cost})
+    assert started(baseline_reward(), view).update([], [98], view) == 2
+
+
+def test_norm_is_kept_while_the_benchmark_is_the_same(view):
+    reward = started(baseline_reward(), view)
+    reward.update([], [80], view)
+    started(reward, view, benchmark())
+    reward.update([], [80], view)
+    assert view.asked.count("CostOz") == 1
+
+
+@pytest.mark.parametrize("other", [benchmark("b"), benchmark("a", b"other program")])
+def test_norm_is_computed_again_for_another_program(view, other):
+    reward = started(baseline_reward(), view)
+    reward.update([], [80], view)
+    wider = CountingView({"CostO0": 200, "CostOz": 100})
+    started(reward, wider, other)
+    assert reward.update([], [150], wider) == 0.5
+
+
+def test_reward_of_a_failed_step_takes_back_the_episode():
+    for reward in make_llvm_rewards():
+        assert reward.reward_on_error(2.5) == -2.5
+
+
+def test_all_rewards():
+    rewards = {reward.name: reward for reward in make_llvm_rewards()}
+    assert set(rewards) == {
+        *("IrInstructionCount", "IrInstructionCountNorm"),
+        *("IrInstructionCountO3", "IrInstructionCountOz"),
+        *("ObjectTextSizeBytes", "ObjectTextSizeNorm", "ObjectTextSizeO3", "ObjectTextSizeOz"),
+        *("TextSizeBytes", "TextSizeNorm", "TextSizeO3", "TextSizeOz"),
+    }
+    for name, reward in rewards.items():
+        is_relative = name.endswith(("O3", "Oz"))
+        assert reward.success_threshold == (1 if is_relative else None)
+        assert reward.range == (-math.inf, 1 if name.endswith("Norm") else math.inf)
+        assert reward.default_value == 0
+        assert reward.default_negates_returns
+        assert reward.deterministic
+        assert reward.platform_dependent == ("TextSize" in name)
+
+
+@pytest.mark.parametrize(
+    ("cost", "prefix", "baseline"),
+    [
+        ("IrInstructionCount", "IrInstructionCount", "Oz"),
+        ("ObjectTextSizeBytes", "ObjectTextSize", "O3"),
+        ("TextSizeBytes", "TextSize", "Oz"),
+    ],
+)
+def test_observations_of_rewards(cost, prefix, baseline):
+    name = f"{prefix}{baseline}"
+    reward = next(reward for reward in make_llvm_rewards() if reward.name == name)
+    assert reward.observation_spaces == [cost]
+    assert reward.init_cost_function == f"{prefix}O0"
+    assert reward.baseline_cost_function == f"{prefix}{baseline}"

@@ -1,0 +1,108 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.errors import EnvironmentNotSupported
+
+ALL_TOOLS = (
+    tools.clang_path,
+    tools.opt_path,
+    tools.llvm_link_path,
+    tools.llvm_as_path,
+    tools.llvm_dis_path,
+    tools.llvm_diff_path,
+    tools.llvm_extract_path,
+    tools.llvm_size_path,
+    tools.llvm_stress_path,
+    tools.llc_path,
+    tools.lli_path,
+)
+
+
+def make_executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.fixture
+def no_debian(monkeypatch, tmp_path):
+    """A machine without /usr/lib/llvm-N and with an empty PATH."""
+    monkeypatch.delenv("LLVM_PREFIX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(tools, "_DEBIAN_ROOT", tmp_path / "lib")
+    tools._tool_path.cache_clear()
+    yield tmp_path
+    tools._tool_path.cache_clear()
+
+
+@pytest.mark.parametrize("path", ALL_TOOLS, ids=lambda function: function.__name__)
+def test_installed_tool_is_of_the_required_version(path):
+    assert path().is_absolute()
+    assert f"version {tools.LLVM_VERSION}." in tools.tool_version(path())
+
+
+def test_llvm_prefix_comes_first(monkeypatch, tmp_path):
+    clang = make_executable(tmp_path / "bin" / "clang", "#!/bin/sh\n")
+    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path))
+    assert tools.clang_path() == clang
+
+
+def test_llvm_prefix_without_the_tool(monkeypatch, tmp_path):
+    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path))
+    with pytest.raises(EnvironmentNotSupported, match=r"LLVM_PREFIX is .*unset it"):
+        tools.clang_path()
+
+
+def test_required_version_is_preferred_to_newer_ones(no_debian):
+    for version in (21, tools.LLVM_VERSION, 23):
+        make_executable(no_debian / "lib" / f"llvm-{version}" / "bin" / "opt", "#!/bin/sh\n")
+    assert tools.opt_path().parts[-3] == f"llvm-{tools.LLVM_VERSION}"
+
+
+def test_newer_version_is_better_than_none(no_debian):
+    for version in (9, 100, 23):
+        make_executable(no_debian / "lib" / f"llvm-{version}" / "bin" / "opt", "#!/bin/sh\n")
+    assert tools.opt_path().parts[-3] == "llvm-23"
+
+
+def test_versioned_name_on_the_path(no_debian):
+    opt = make_executable(no_debian / "path" / f"opt-{tools.LLVM_VERSION}", "#!/bin/sh\n")
+    assert tools.opt_path() == opt
+
+
+def test_plain_name_on_the_path(no_debian):
+    script = f"#!/bin/sh\necho 'LLVM version {tools.LLVM_VERSION}.1.0'\n"
+    opt = make_executable(no_debian / "path" / "opt", script)
+    assert tools.opt_path() == opt
+
+
+def test_old_version_is_not_used(no_debian):
+    make_executable(no_debian / "path" / "opt", "#!/bin/sh\necho 'LLVM version 14.0.6'\n")
+    with pytest.raises(EnvironmentNotSupported):
+        tools.opt_path()
+
+
+@pytest.mark.parametrize(
+    ("path", "package"), [(tools.clang_path, "clang-22"), (tools.llvm_link_path, "llvm-22")]
+)
+def test_missing_tool_names_the_package(no_debian, path, package):
+    with pytest.raises(EnvironmentNotSupported, match=f"apt-get install {package}"):
+        path()
+
+
+def test_file_that_is_not_executable_is_no_tool(no_debian):
+    path = make_executable(no_debian / "path" / f"opt-{tools.LLVM_VERSION}", "")
+    os.chmod(path, 0o600)
+    with pytest.raises(EnvironmentNotSupported):
+        tools.opt_path()
+
+
+def test_version_of_a_tool_that_fails(tmp_path):
+    broken = make_executable(tmp_path / "clang", "#!/bin/sh\nexit 3\n")
+    with pytest.raises(EnvironmentNotSupported, match="exit code 3"):
+        tools.tool_version(broken)

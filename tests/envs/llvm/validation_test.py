@@ -1,0 +1,132 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.envs.llvm import tools, validation
+from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark_from_source
+from compiler_gym.envs.llvm.validation import ProgramRun, ProgramValidator, validate_against_opt
+
+COMMANDLINE = "opt -discard-value-names -passes='module(function(sroa))' input.bc -o output.bc"
+SOURCE = "int main(void) { int x = 1; return x - 1; }"
+
+
+class OptEnv:
+    """What validation needs of an environment, played by opt itself.
+
+    Args:
+        applied: The pipeline that was applied.
+        commandline: What the environment says it has applied.
+    """
+
+    def __init__(self, folder, source=SOURCE, applied="function(sroa)", commandline=COMMANDLINE):
+        self._commandline = commandline
+        self._pristine = folder / "pristine.bc"
+        self._current = folder / "current.bc"
+        program = make_benchmark_from_source(source, lang="c").proto.program.contents
+        opt = [tools.opt_path(), "-discard-value-names", "-"]
+        for path, passes in ((self._pristine, []), (self._current, [f"-passes=module({applied})"])):
+            subprocess.run([*opt, *passes, "-o", path], input=program, check=True, timeout=60)
+
+    def commandline(self):
+        return self._commandline
+
+    benchmark = "benchmark://user-v0/x"
+
+    def reset(self, benchmark):
+        assert benchmark == self.benchmark
+        self._current = self._pristine
+
+    def write_bitcode(self, path):
+        Path(path).write_bytes(self._current.read_bytes())
+        return Path(path)
+
+
+def errors_of(validator, env):
+    return [error.type for error in validator(env)]
+
+
+def make_run(folder, stdin="", expected=""):
+    (folder / "input-0.txt").write_text(stdin)
+    (folder / "expected-0.txt").write_text(expected)
+    return ProgramRun(folder / "input-0.txt", folder / "expected-0.txt")
+
+
+def test_same_as_opt(tmp_path):
+    assert errors_of(validate_against_opt, OptEnv(tmp_path)) == []
+
+
+def test_different_from_opt(tmp_path):
+    env = OptEnv(tmp_path, applied="function(sroa,instsimplify)")
+    errors = list(validate_against_opt(env))
+    assert [error.type for error in errors] == ["Bitcode differs from opt"]
+    assert errors[0].data["commandline"] == COMMANDLINE
+    assert errors[0].data["environment_sha1"] != errors[0].data["opt_sha1"]
+
+
+def test_opt_that_fails(tmp_path):
+    commandline = COMMANDLINE.replace("sroa", "no-such-pass")
+    errors = list(validate_against_opt(OptEnv(tmp_path, commandline=commandline)))
+    assert [error.type for error in errors] == ["opt failed"]
+    assert "no-such-pass" in errors[0].data["stderr"]
+
+
+def test_opt_that_takes_too_long(tmp_path, monkeypatch):
+    env = OptEnv(tmp_path)
+    monkeypatch.setattr(validation, "OPT_TIMEOUT_SECONDS", 1e-6)
+    assert errors_of(validate_against_opt, env) == ["opt timeout"]
+
+
+def test_right_output(tmp_path):
+    source = '#include <stdio.h>\nint main(void) { printf("%c%c", getchar() + 1, getchar() + 1); }'
+    validator = ProgramValidator([make_run(tmp_path, stdin="AB", expected="BC")])
+    assert errors_of(validator, OptEnv(tmp_path, source)) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ('puts("different");', "Wrong output"),
+        ("", "Wrong output"),
+        ('puts("right"); return 3;', "Runtime error (3)"),
+        ("abort();", "Runtime error (-6)"),
+        ("*(volatile int *)8 = 1;", "Segmentation fault"),
+        ("__builtin_trap();", "Illegal Instruction"),
+        ("pause();", "Execution timeout"),
+        ("if (!fork()) pause(); else for (;;) pause();", "Execution timeout"),
+        ('for (;;) puts(getenv("HOME"));', "Runtime error (-25)"),
+    ],
+)
+def test_wrong_programs(tmp_path, monkeypatch, body, error):
+    monkeypatch.setattr(validation, "RUN_TIMEOUT_SECONDS", 3)
+    monkeypatch.setenv("HOME", "x" * 1000)
+    source = (
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+        f"int main(void) {{ {body} return 0; }}"
+    )
+    validator = ProgramValidator([make_run(tmp_path, expected="right\n")])
+    assert errors_of(validator, OptEnv(tmp_path, source)) == [error]
+
+
+def test_details_of_wrong_output(tmp_path):
+    validator = ProgramValidator([make_run(tmp_path, expected="right\n")])
+    (error,) = validator(OptEnv(tmp_path))
+    assert error.data == {"input": "input-0.txt", "expected": "right", "actual": ""}
+
+
+def test_each_run_is_reported(tmp_path):
+    validator = ProgramValidator([make_run(tmp_path, expected="right")] * 2)
+    assert errors_of(validator, OptEnv(tmp_path)) == ["Wrong output"] * 2
+
+
+def test_program_that_does_not_link(tmp_path):
+    source = "int missing(void); int main(void) { return missing(); }"
+    errors = list(ProgramValidator([make_run(tmp_path)])(OptEnv(tmp_path, source)))
+    assert [error.type for error in errors] == ["Compilation failed"]
+    assert "missing" in errors[0].data["stderr"]
+
+
+def test_compilation_that_takes_too_long(tmp_path, monkeypatch):
+    env = OptEnv(tmp_path)
+    monkeypatch.setattr(validation, "COMPILE_TIMEOUT_SECONDS", 1e-6)
+    assert errors_of(ProgramValidator([make_run(tmp_path)]), env) == ["Compilation timeout"]

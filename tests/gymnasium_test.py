@@ -1,0 +1,106 @@
+"""Environments as users of gymnasium and of gym meet them."""
+
+import importlib.util
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.service import ClientServiceCompilerEnv
+from compiler_gym.util import registration
+from compiler_gym.util.registration import COMPILER_GYM_ENVS, register
+from tests.service.toy_service import HELLO
+
+APPEND_A, NO_OP, FAIL = 3, 4, 7
+
+
+@pytest.fixture
+def toy_id():
+    register(
+        id="toy-v0",
+        entry_point="tests.service.toy_service:make_toy_env",
+        kwargs={"observation_space": "histogram", "reward_space": "length"},
+    )
+    yield "toy-v0"
+    COMPILER_GYM_ENVS.remove("toy-v0")
+    del registration._specs["toy-v0"]
+    del gymnasium.registry["toy-v0"]
+
+
+class TestGymnasium:
+    def test_make(self, toy_id):
+        with gymnasium.make(toy_id) as env:
+            assert type(env) is GymnasiumEnv
+            assert env.spec.id == toy_id
+            assert env.compiler_env.spec.id == toy_id
+            observation, _ = env.reset(options={"benchmark": HELLO})
+            assert observation.sum() == 5
+            assert len(env.step(NO_OP)) == 5
+
+    def test_arguments(self, toy_id):
+        with gymnasium.make(toy_id, observation_space="text", render_mode="ansi") as env:
+            env.reset()
+            assert env.render() == "hello"
+
+    @pytest.mark.filterwarnings("error")
+    def test_checker(self, toy_id):
+        with gymnasium.make(toy_id) as env, warnings.catch_warnings():
+            # What it says of boxes whose bounds are those of the type.
+            warnings.filterwarnings("ignore", message=".*Box observation space.*")
+            check_env(env)
+
+    def test_time_limit(self, toy_id):
+        with gymnasium.make(toy_id, max_episode_steps=3) as env:
+            env.reset()
+            ends = [env.step(NO_OP)[2:4] for _ in range(3)]
+            assert ends == [(False, False), (False, False), (False, True)]
+
+    def test_wrappers(self, toy_id):
+        env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make(toy_id))
+        env = gymnasium.wrappers.TransformObservation(
+            env, lambda observation: observation * 2, env.observation_space
+        )
+        with env:
+            assert env.reset()[0].sum() == 10
+            env.step(APPEND_A)
+            info = env.step(FAIL)[4]
+            assert info["episode"]["r"] == 0
+            assert env.get_wrapper_attr("multistep")
+
+    @pytest.mark.parametrize("mode", ["sync", "async"])
+    def test_vector(self, toy_id, mode):
+        envs = gymnasium.make_vec(toy_id, num_envs=2, vectorization_mode=mode)
+        try:
+            observations, _ = envs.reset(seed=1)
+            assert observations.shape == (2, 26)
+            observations, rewards, *_ = envs.step(np.array([APPEND_A, NO_OP]))
+            np.testing.assert_array_equal(observations.sum(axis=1), [6, 5])
+            np.testing.assert_array_equal(rewards, [6, 5])
+        finally:
+            envs.close()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("gym") is None, reason="gym is an optional extra")
+class TestGym:
+    def test_make(self, toy_id):
+        import gym
+
+        with gym.make(toy_id, benchmark=HELLO) as env:
+            assert type(env) is ClientServiceCompilerEnv
+            assert env.spec.id == toy_id
+            assert env.reset().sum() == 5
+            assert len(env.step(APPEND_A)) == 4
+
+    def test_compatibility_wrapper(self, toy_id):
+        """Gym's own way to get its later interface."""
+        import gym
+
+        env = gym.make(toy_id, benchmark=HELLO, apply_api_compatibility=True)
+        observation, _ = env.reset(seed=3)
+        assert observation.sum() == 5
+        _, reward, terminated, truncated, _ = env.step(APPEND_A)
+        assert (reward, terminated, truncated) == (6, False, False)
+        env.close()

@@ -1,0 +1,91 @@
+"""What ``import compiler_gym`` gives."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import compiler_gym
+
+NAMES = [
+    "COMPILER_GYM_ENVS",
+    "CompilerEnv",
+    "CompilerEnvState",
+    "CompilerEnvStateReader",
+    "CompilerEnvStateWriter",
+    "ValidationError",
+    "ValidationResult",
+    "__version__",
+    "cache_path",
+    "download",
+    "get_debug_level",
+    "get_logging_level",
+    "make",
+    "set_debug_level",
+    "site_data_path",
+    "transient_cache_path",
+    "validate_states",
+]
+
+
+def modules_after(script: str) -> set[str]:
+    """The modules that a new interpreter has loaded after a script."""
+    script += "\nimport sys; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names(name):
+    assert getattr(compiler_gym, name) is not None
+    assert name in dir(compiler_gym)
+
+
+def test_all():
+    assert sorted(compiler_gym.__all__) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", ["datasets", "envs", "errors", "service", "spaces", "views"])
+def test_subpackages(name):
+    assert f"compiler_gym.{name}" in modules_after(
+        f"import compiler_gym\ncompiler_gym.{name}.__name__"
+    )
+
+
+def test_names_of_subpackages():
+    from compiler_gym import envs, service
+
+    for package in (envs, service):
+        for name in package.__all__:
+            assert getattr(package, name).__name__ == name
+        with pytest.raises(AttributeError, match="no_such_name"):
+            _ = package.no_such_name
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = compiler_gym.no_such_name
+
+
+def test_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", compiler_gym.__version__)
+    version_file = Path(compiler_gym.__file__).parent.parent / "VERSION"
+    if version_file.is_file():
+        assert compiler_gym.__version__ == version_file.read_text().strip()
+
+
+def test_is_typed():
+    assert (Path(compiler_gym.__file__).parent / "py.typed").is_file()
+
+
+def test_what_takes_time_is_loaded_when_needed():
+    loaded = modules_after("import compiler_gym")
+    slow = {"grpc", "gym", "gymnasium", "google.protobuf", "networkx", "numpy", "pydantic"}
+    assert not loaded & slow
+    assert "compiler_gym.envs.llvm.llvm_env" not in loaded

@@ -1,0 +1,460 @@
+"""Episodes of environments with a service: reset, steps, observations, rewards, errors."""
+
+import numpy as np
+import pytest
+
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.errors import BenchmarkInitError, ServiceError, SessionNotFound
+from compiler_gym.spaces import Reward
+from tests.service.toy_service import HELLO, make_toy_env, text_benchmark
+
+UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP, END, END_LATER, FAIL, THROW, RESTRICT = range(10)
+CORRUPT = 12
+
+
+@pytest.fixture(scope="module")
+def shared_env():
+    with make_toy_env() as env:
+        yield env
+
+
+@pytest.fixture
+def env(shared_env):
+    shared_env.reset(
+        benchmark=HELLO, action_space="Edit", observation_space="text", reward_space="length"
+    )
+    return shared_env
+
+
+def histogram(text: str) -> list[int]:
+    return [text.count(chr(ord("a") + i)) for i in range(26)]
+
+
+def test_is_a_compiler_env(env):
+    assert isinstance(env, CompilerEnv)
+    assert env.unwrapped is env
+    assert env.spec is None
+    assert env.metadata["render.modes"] == ["human", "ansi"]
+
+
+def test_versions(env):
+    assert env.version
+    assert env.compiler_version == "toy 1.0"
+    assert env.versions.compiler_version == "toy 1.0"
+
+
+class TestReset:
+    def test_observation(self, env):
+        assert env.reset() == "hello"
+        np.testing.assert_array_equal(env.reset(observation_space="histogram"), histogram("hello"))
+        assert env.reset(observation_space=None) is None
+
+    def test_forgets_the_former_episode(self, env):
+        env.step(APPEND_A)
+        assert env.reset() == "hello"
+        assert env.actions == []
+        assert env.episode_reward == 0
+        assert env.in_episode
+
+    def test_benchmark_stays(self, env):
+        assert env.reset(benchmark="benchmark://toy-v0/empty") == ""
+        assert env.reset() == ""
+        assert env.benchmark == "benchmark://toy-v0/empty"
+
+    def test_spaces_stay(self, env):
+        env.reset(observation_space="length", reward_space=None)
+        assert env.reset() == 5
+        assert env.reward_space is None
+        assert env.episode_reward is None
+
+    def test_action_space(self, env):
+        env.reset(action_space="Append")
+        observation, _, _, _ = env.step(" world")
+        assert observation == "hello world"
+
+    def test_user_benchmark(self, env):
+        assert env.reset(benchmark=text_benchmark("mine")) == "mine"
+        assert str(env.benchmark) == "benchmark://user-v0/text"
+
+    def test_another_program_of_the_same_name(self, env):
+        assert env.reset(benchmark=text_benchmark("one")) == "one"
+        assert env.reset(benchmark=text_benchmark("two")) == "two"
+        assert env.reset(benchmark=text_benchmark("two")) == "two"
+        assert env.reset(benchmark=text_benchmark("one")) == "one"
+
+    def test_file(self, env, tmp_path):
+        (tmp_path / "program").write_text("from a file")
+        uri = f"file://{tmp_path}/program"
+        assert env.reset(benchmark=uri) == "from a file"
+        (tmp_path / "program").write_text("changed")
+        assert env.reset(benchmark=uri) == "changed"
+
+    def test_unknown_benchmark(self, env):
+        with pytest.raises(LookupError, match="goodbye"):
+            env.reset(benchmark="benchmark://toy-v0/goodbye")
+        assert env.observation["text"] == "hello"
+
+    def test_wrong_type_of_benchmark(self, env):
+        with pytest.raises(TypeError, match="int"):
+            env.reset(benchmark=10)
+
+    @pytest.mark.parametrize("kind", ["observation_space", "reward_space", "action_space"])
+    def test_unknown_space(self, env, kind):
+        with pytest.raises(LookupError, match="'leng'"):
+            env.reset(**{kind: "leng"})
+
+    def test_program_that_is_refused(self, env):
+        for error in (BenchmarkInitError, OSError, ValueError):
+            with pytest.raises(error, match="user-v0/text"):
+                env.reset(benchmark=text_benchmark("unacceptable"))
+        assert not env.in_episode
+        assert env.reset(benchmark=HELLO) == "hello"
+
+    def test_without_a_benchmark(self):
+        with (
+            make_toy_env(datasets=None) as env,
+            pytest.raises(TypeError, match="No benchmark set"),
+        ):
+            env.reset()
+
+    def test_first_benchmark_of_the_datasets(self):
+        with make_toy_env(observation_space="text") as env:
+            assert env.benchmark == HELLO
+            assert env.reset() == "hello"
+
+    def test_failing_initial_observation(self, env):
+        with pytest.raises(OSError, match=r"gave up after 5 attempts.*cannot be computed"):
+            env.reset(observation_space="failing")
+        assert not env.in_episode
+        assert env.reset(observation_space="text") == "hello"
+
+
+class TestStep:
+    def test_step(self, env):
+        env.observation_space = "histogram"
+        result = env.step(APPEND_A)
+        assert isinstance(result, tuple)
+        observation, reward, done, info = result
+        np.testing.assert_array_equal(observation, histogram("helloa"))
+        assert reward == 6
+        assert done is False
+        assert info == {"action_had_no_effect": False, "new_action_space": False}
+
+    def test_full_episode(self, env):
+        text = "hello"
+        rewards = []
+        for action, expected in [
+            (UPPERCASE, "HELLO"),
+            (REVERSE, "OLLEH"),
+            (ROTATE, "LLEHO"),
+            (APPEND_A, "LLEHOa"),
+            (NO_OP, "LLEHOa"),
+        ]:
+            text, reward, done, info = env.step(action)
+            assert text == expected
+            assert not done
+            assert info["action_had_no_effect"] == (action == NO_OP)
+            rewards.append(reward)
+        assert rewards == [5, 0, 0, 1, 0]
+        assert env.episode_reward == 6
+        assert env.actions == [UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP]
+        assert env.episode_walltime > 0
+        _, _, done, _ = env.step(END)
+        assert done
+        with pytest.raises(ValueError, match="end"):
+            env.step(NO_OP)
+        assert env.observation["text"] == text
+
+    def test_without_default_spaces(self, env):
+        env.observation_space = env.reward_space = None
+        assert env.step(NO_OP)[:3] == (None, None, False)
+        assert env.episode_reward is None
+
+    def test_the_list_of_actions_is_the_users(self, env):
+        env.step(APPEND_A)
+        env.actions.append(NO_OP)
+        assert env.actions == [APPEND_A]
+
+    def test_numpy_actions(self, env):
+        env.step(np.int64(APPEND_A))
+        env.step(np.array(APPEND_A))
+        assert env.actions == [APPEND_A, APPEND_A]
+        assert all(type(action) is int for action in env.actions)
+
+    def test_sampled_actions(self, env):
+        for _ in range(20):
+            env.reset()
+            action = env.action_space.sample() % 5
+            env.step(action)
+            assert env.actions == [action]
+
+    def test_given_spaces(self, env):
+        observations, rewards, done, _ = env.step(
+            APPEND_A,
+            observation_spaces=["length", env.observation.spaces["text"], "length"],
+            reward_spaces=["counter", env.reward.spaces["length"]],
+        )
+        assert observations == [6, "helloa", 6]
+        assert rewards == [1, 6]
+        assert not done
+        assert env.episode_reward == 0
+
+    def test_given_observations_only(self, env):
+        observations, reward, _, _ = env.step(APPEND_A, observation_spaces=["length"])
+        assert (observations, reward, env.episode_reward) == ([6], 6, 6)
+
+    def test_given_rewards_only(self, env):
+        observation, rewards, _, _ = env.step(APPEND_A, reward_spaces=["length"])
+        assert (observation, rewards, env.episode_reward) == ("helloa", [6], 0)
+
+    def test_no_spaces_at_all(self, env):
+        assert env.step(NO_OP, observation_spaces=[], reward_spaces=[])[:2] == ([], [])
+
+    def test_former_names_of_arguments(self, env):
+        with pytest.warns(DeprecationWarning, match="observation_spaces") as warnings:
+            observations, rewards, _, _ = env.step(
+                APPEND_A, observations=["text"], rewards=["length"]
+            )
+        assert warnings[0].filename == __file__
+        assert (observations, rewards) == (["helloa"], [6])
+
+    def test_list_of_actions(self, env):
+        with pytest.warns(DeprecationWarning, match="multistep") as warnings:
+            observation, reward, _, _ = env.step([APPEND_A, APPEND_A])
+        assert warnings[0].filename == __file__
+        assert (observation, reward) == ("helloaa", 7)
+
+    @pytest.mark.parametrize("spaces", ["text", ["texts"]])
+    @pytest.mark.parametrize("kind", ["observation_spaces", "reward_spaces"])
+    def test_wrong_spaces(self, env, kind, spaces):
+        with pytest.raises((LookupError, TypeError), match="text"):
+            env.step(APPEND_A, **{kind: spaces})
+        assert env.actions == []
+
+    def test_observations_of_rewards_are_computed_once(self, env):
+        """The counter counts how often it is computed."""
+        observations, _, _, _ = env.step(
+            NO_OP, observation_spaces=["counter", "counter"], reward_spaces=["counter"]
+        )
+        assert observations == [1, 1]
+        assert env.observation["counter"] == 2
+
+    def test_before_reset(self):
+        with make_toy_env() as env:
+            with pytest.raises(SessionNotFound, match=r"env\.reset"):
+                env.step(0)
+            assert env.actions == []
+            assert not env.in_episode
+            for attribute in ("state", "episode_walltime"):
+                with pytest.raises(SessionNotFound):
+                    getattr(env, attribute)
+
+    def test_new_action_space(self, env):
+        _, _, _, info = env.step(RESTRICT)
+        assert info["new_action_space"]
+        assert env.action_space.n == 5
+        with pytest.raises(ValueError, match=r"\[0, 5\) of the action space 'Edit'"):
+            env.step(END)
+        env.step(NO_OP)
+        assert env.commandline() == "restrict no-op"
+        env.reset()
+        assert env.action_space.n == 13
+
+    def test_end_reported_by_the_end_of_step(self, env):
+        assert env.step(END_LATER)[2] is True
+
+
+class TestMultistep:
+    def test_multistep(self, env):
+        observation, reward, done, info = env.multistep([APPEND_A, UPPERCASE, REVERSE])
+        assert (observation, reward, done) == ("AOLLEH", 6, False)
+        assert info["action_had_no_effect"] is False
+        assert env.actions == [APPEND_A, UPPERCASE, REVERSE]
+
+    def test_is_one_step(self, env):
+        before = env.observation["end-of-steps"]
+        assert env.multistep([NO_OP] * 3, observation_spaces=["end-of-steps"])[0] == [before + 1]
+
+    def test_no_actions(self, env):
+        observation, reward, done, info = env.multistep([])
+        assert (observation, reward, done) == ("hello", 5, False)
+        assert info["action_had_no_effect"] is True
+        assert env.actions == []
+
+    def test_iterator(self, env):
+        env.multistep(iter([APPEND_A, APPEND_A]))
+        assert env.observation["text"] == "helloaa"
+
+    def test_stops_at_the_end_of_the_episode(self, env):
+        observation, _, done, _ = env.multistep([APPEND_A, END, APPEND_A])
+        assert (observation, done) == ("helloa", True)
+
+    def test_invalid_action_among_valid_ones(self, env):
+        with pytest.raises(ValueError, match="Action 99"):
+            env.multistep([APPEND_A, 99])
+        assert env.observation["text"] == "hello"
+        assert env.actions == []
+
+    def test_former_names_of_arguments(self, env):
+        with pytest.warns(DeprecationWarning, match="observation_spaces") as warnings:
+            assert env.multistep([], observations=["length"])[0] == [5]
+        assert warnings[0].filename == __file__
+
+
+class TestErrors:
+    @pytest.mark.parametrize("action", [-1, 13, 10**30])
+    def test_action_out_of_range(self, env, action):
+        with pytest.raises(ValueError, match=rf"Action {action} .*\[0, 13\).*'Edit'"):
+            env.step(action)
+        assert env.in_episode
+        assert env.actions == []
+
+    @pytest.mark.parametrize("action", [None, "reverse", 1.0, True, np.float32(1), {}])
+    def test_wrong_type_of_action(self, env, action):
+        with pytest.raises(TypeError, match=r"is not an integer.*'Edit'"):
+            env.step(action)
+        assert env.in_episode
+        assert env.actions == []
+
+    def test_action_of_another_kind_of_space(self, env):
+        env.reset(action_space="Append")
+        for action in ("", "x" * 17, 3):
+            with pytest.raises(ValueError, match="Append"):
+                env.step(action)
+
+    @pytest.mark.parametrize(
+        ("action", "details"),
+        [(FAIL, "left the program invalid"), (THROW, "thrown"), (CORRUPT, "corrupt")],
+    )
+    def test_failing_action(self, env, action, details):
+        env.observation_space = "histogram"
+        env.step(APPEND_A)
+        observation, reward, done, info = env.step(action)
+        np.testing.assert_array_equal(observation, np.zeros(26))
+        assert reward == -6
+        assert env.episode_reward == 0
+        assert done
+        assert info["error_type"] == "ServiceError"
+        assert details in info["error_details"]
+        assert env.actions == [APPEND_A, action]
+        assert not env.in_episode
+        with pytest.raises(SessionNotFound):
+            env.step(NO_OP)
+        np.testing.assert_array_equal(env.reset(), histogram("hello"))
+
+    def test_service_survives_a_failing_action(self, env):
+        pid = env.service.service.pid
+        env.step(FAIL)
+        env.reset()
+        assert env.service.service.pid == pid
+
+    def test_failing_action_with_given_spaces(self, env):
+        env.step(APPEND_A)
+        observations, rewards, done, _ = env.step(
+            FAIL, observation_spaces=["length", "text"], reward_spaces=["length", "counter"]
+        )
+        assert (len(observations), rewards, done) == (2, [-6, -6], True)
+        assert env.episode_reward == 6
+
+    def test_default_values_are_not_shared(self, env):
+        env.observation_space = "histogram"
+        first = env.step(FAIL)[0]
+        first[:] = 99
+        env.reset()
+        np.testing.assert_array_equal(env.step(FAIL)[0], np.zeros(26))
+
+    @pytest.mark.parametrize("name", ["failing", "throwing"])
+    def test_failing_observation_ends_the_episode_in_a_step(self, env, name):
+        _, _, done, info = env.step(APPEND_A, observation_spaces=[name])
+        assert done
+        assert info["error_type"] == "ServiceError"
+        assert not env.in_episode
+
+    @pytest.mark.parametrize("name", ["failing", "throwing"])
+    def test_failing_observation_of_the_view(self, env, name):
+        env.step(APPEND_A)
+        with pytest.raises(ServiceError, match=r"cannot be computed|thrown by the observation"):
+            env.observation[name]
+        assert env.in_episode
+        assert env.step(NO_OP)[0] == "helloa"
+
+    def test_failing_reward(self, env):
+        class Broken(Reward):
+            def update(self, actions, observations, observation_view):
+                return observation_view["failing"]
+
+        env.reward_space = Broken("broken", default_value=-1)
+        _, reward, done, info = env.step(NO_OP)
+        assert (reward, done, info["error_type"]) == (-1, True, "ServiceError")
+        env.reward_space = "length"
+        del env.reward.spaces["broken"]
+
+    def test_reward_of_an_unknown_observation(self, env):
+        with pytest.raises(LookupError, match="no-such-observation"):
+            env.reward_space = Reward("odd", observation_spaces=["no-such-observation"])
+        assert env.reward_space == "length"
+        assert "odd" not in env.reward.spaces
+        assert env.step(APPEND_A)[1] == 6
+
+
+class TestViews:
+    def test_observations(self, env):
+        assert env.observation["text"] == "hello"
+        assert env.observation.length() == 5
+        assert bytes(env.observation["bytes"]) == b"hello"
+        np.testing.assert_allclose(env.observation["ratios"], [0.2, 0.2, 0.4, 0.2])
+
+    def test_observations_are_not_actions(self, env):
+        env.step(APPEND_A)
+        assert env.observation["text"] == "helloa"
+        assert env.actions == [APPEND_A]
+
+    def test_unknown_observation(self, env):
+        with pytest.raises(KeyError, match="lengths"):
+            env.observation["lengths"]
+
+    def test_rewards(self, env):
+        assert env.reward["length"] == 5
+        env.reset()
+        env.step(APPEND_A, reward_spaces=[])
+        assert env.reward["length"] == 6
+
+    def test_before_reset(self):
+        with make_toy_env() as env:
+            with pytest.raises(SessionNotFound):
+                env.observation["text"]
+            with pytest.raises(SessionNotFound):
+                env.reward["length"]
+
+    def test_view_of_a_deleted_environment(self):
+        env = make_toy_env()
+        env.reset()
+        view = env.observation
+        del env
+        with pytest.raises(ServiceError, match="does not exist any more"):
+            view["text"]
+
+
+def test_render(env, capsys):
+    assert env.render("ansi") == "hello"
+    assert env.render() is None
+    assert capsys.readouterr().out == "hello\n"
+    with pytest.raises(ValueError, match="rgb_array"):
+        env.render("rgb_array")
+    env.observation_space = None
+    with pytest.raises(ValueError, match="observation space"):
+        env.render()
+
+
+def test_closed_environment():
+    env = make_toy_env(observation_space="text")
+    env.reset()
+    env.close()
+    assert not env.in_episode
+    with pytest.raises(SessionNotFound):
+        env.step(0)
+    with pytest.raises(SessionNotFound):
+        env.observation["text"]
+    env.close()
+    assert env.reset() == "hello"
+    env.close()

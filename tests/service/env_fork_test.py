@@ -1,0 +1,285 @@
+"""Forks of environments."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from compiler_gym.errors import ServiceError
+from compiler_gym.service import ClientServiceCompilerEnv
+from compiler_gym.spaces import Reward
+from tests.service.fake_service import FakeService
+from tests.service.toy_service import HELLO, ToyDataset, is_running, make_toy_env, text_benchmark
+
+UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP = range(5)
+RESTRICT, SLEEP = 9, 10
+
+
+@pytest.fixture(scope="module")
+def shared_env():
+    with make_toy_env() as env:
+        yield env
+
+
+@pytest.fixture
+def env(shared_env):
+    shared_env.reset(benchmark=HELLO, observation_space="text", reward_space="length")
+    return shared_env
+
+
+def test_same_state(env):
+    env.multistep([APPEND_A, UPPERCASE])
+    with env.fork() as fork:
+        assert type(fork) is type(env)
+        assert fork.observation["text"] == "HELLOA"
+        assert fork.actions == env.actions
+        assert fork.episode_reward == env.episode_reward == 6
+        assert fork.benchmark == env.benchmark
+        assert fork.observation_space == env.observation_space
+        assert fork.reward_space == env.reward_space
+        assert fork.action_space == env.action_space
+        assert fork.state == env.state
+        assert fork.episode_walltime == pytest.approx(env.episode_walltime, abs=1)
+
+
+def test_same_reward_goes_on(env):
+    env.step(APPEND_A)
+    with env.fork() as fork:
+        assert fork.step(APPEND_A)[1] == env.step(APPEND_A)[1] == 1
+
+
+def test_independence(env):
+    with env.fork() as fork:
+        fork.step(APPEND_A)
+        assert env.actions == []
+        assert env.observation["text"] == "hello"
+        assert env.episode_reward == 0
+        env.multistep([REVERSE, APPEND_A])
+        assert fork.actions == [APPEND_A]
+        assert fork.observation["text"] == "helloa"
+        fork.observation_space = "length"
+        fork.reward_space = None
+        assert env.observation_space_spec == "text"
+        assert env.reward_space == "length"
+
+
+def test_fork_of_a_fork(env):
+    env.step(APPEND_A)
+    with env.fork() as child:
+        child.step(UPPERCASE)
+        with child.fork() as grandchild:
+            grandchild.step(REVERSE)
+            texts = [e.observation["text"] for e in (env, child, grandchild)]
+            assert texts == ["helloa", "HELLOA", "AOLLEH"]
+            assert grandchild.episode_reward == 6
+
+
+def test_many_forks(env):
+    forks = [env.fork() for _ in range(20)]
+    for i, fork in enumerate(forks):
+        fork.multistep([APPEND_A] * i)
+    assert [fork.observation["length"] for fork in forks] == [5 + i for i in range(20)]
+    for fork in forks:
+        fork.close()
+    assert env.observation["length"] == 5
+
+
+def test_starts_an_episode():
+    with make_toy_env(observation_space="text") as env, env.fork() as fork:
+        assert env.in_episode
+        assert fork.observation["text"] == "hello"
+
+
+def test_order_of_closing():
+    env = make_toy_env(observation_space="text")
+    env.reset()
+    fork = env.fork()
+    pid = env.service.service.pid
+    env.close()
+    assert is_running(pid)
+    assert fork.step(APPEND_A)[0] == "helloa"
+    fork.close()
+    assert not is_running(pid)
+
+
+def test_forks_can_be_reset(env):
+    env.step(APPEND_A)
+    with env.fork() as fork:
+        assert fork.reset() == "hello"
+        assert fork.reset(benchmark="benchmark://toy-v0/empty") == ""
+        assert env.observation["text"] == "helloa"
+        assert env.benchmark == HELLO
+
+
+def test_fork_of_an_own_benchmark(env):
+    env.reset(benchmark=text_benchmark("mine"))
+    with env.fork() as fork:
+        assert fork.observation["text"] == "mine"
+        assert fork.reset() == "mine"
+
+
+def test_deepcopy_is_a_fork(env):
+    env.step(APPEND_A)
+    with copy.deepcopy(env) as fork:
+        assert fork.observation["text"] == "helloa"
+
+
+def test_copy_is_refused(env):
+    with pytest.raises(TypeError, match=r"env\.fork"):
+        copy.copy(env)
+
+
+def test_derived_observations():
+    derived = {"id": "shout", "base_id": "text", "translate": lambda text: text + "!"}
+    with make_toy_env(derived_observation_spaces=[derived], observation_space="shout") as env:
+        env.reset()
+        with env.fork() as fork:
+            assert fork.step(APPEND_A)[0] == "helloa!"
+            assert fork.observation["shout"] == "helloa!"
+
+
+def test_new_action_space(env):
+    env.step(RESTRICT)
+    with env.fork() as fork:
+        assert fork.action_space.n == 5
+        with pytest.raises(ValueError, match="range"):
+            fork.step(SLEEP)
+        fork.reset()
+        assert fork.action_space.n == 13
+        assert env.action_space.n == 5
+
+
+def test_session_parameters(env):
+    env.send_param("toy.set_sleep_milliseconds", "3")
+    with env.fork() as fork:
+        assert fork.send_param("toy.get_sleep_milliseconds", "") == "3"
+        fork.send_param("toy.set_sleep_milliseconds", "4", resend_on_reset=True)
+        fork.reset()
+        env.reset()
+        assert fork.send_param("toy.get_sleep_milliseconds", "") == "4"
+        assert env.send_param("toy.get_sleep_milliseconds", "") != "4"
+
+
+def test_required_datasets():
+    texts = {str(i): str(i) for i in range(50)}
+    datasets = [ToyDataset("benchmark://numbers-v0", texts)]
+    with make_toy_env(datasets=datasets, observation_space="text") as env:
+        env.require_dataset("numbers-v0")
+        env.seed(1)
+        env.reset()
+        with env.fork() as fork:
+            ours = [env.reset() for _ in range(10)]
+            assert [fork.reset() for _ in range(10)] == ours
+            assert len(set(ours)) > 1
+
+
+class Remembering(Reward):
+    """Remembers values in ways that a shallow copy shares."""
+
+    def __init__(self):
+        super().__init__(name="remembering", observation_spaces=["length"])
+
+    def reset(self, benchmark, observation_view):
+        self.benchmark = benchmark
+        self.values = []
+        self.array = np.zeros(1)
+
+    def update(self, actions, observations, observation_view):
+        self.values.append(observations[0])
+        self.array[0] += 1
+        return float(sum(self.values))
+
+
+def test_what_rewards_remember(env):
+    env.reset(reward_space=Remembering())
+    env.step(APPEND_A)
+    with env.fork() as fork:
+        assert fork.reward_space is not env.reward_space
+        assert fork.reward_space is fork.reward.spaces["remembering"]
+        assert fork.step(APPEND_A)[1] == 6 + 7
+        assert env.reward_space.values == [6]
+        assert env.reward_space.array == [1]
+        assert fork.reward_space.array == [2]
+        assert fork.reward_space.benchmark is env.reward_space.benchmark
+        assert env.step(NO_OP)[1] == 6 + 6
+    env.reward_space = "length"
+    del env.reward.spaces["remembering"]
+
+
+def test_a_subclass_can_take_part():
+    class Subclass(ClientServiceCompilerEnv):
+        def __init__(self, note, **kwargs):
+            super().__init__(**kwargs)
+            self.note = note
+            self.parent = None
+
+        def _init_fork(self, parent):
+            self.parent = parent
+
+    from tests.service.toy_service import toy_service
+
+    with (
+        Subclass("kept", service=toy_service(), datasets=[ToyDataset()]) as env,
+        env.fork() as fork,
+    ):
+        assert (type(fork), fork.note, fork.parent) == (Subclass, "kept", env)
+
+
+class TestReplay:
+    """Forks where the service cannot fork sessions."""
+
+    @pytest.fixture
+    def service(self):
+        with FakeService() as service:
+            service.can_fork = False
+            yield service
+
+    @pytest.fixture
+    def env(self, service):
+        with ClientServiceCompilerEnv(
+            service.address, observation_space="total", reward_space="total"
+        ) as env:
+            env.reset(benchmark=text_benchmark("10"))
+            yield env
+
+    def test_same_state(self, env, service):
+        env.step(1)
+        env.step(2)
+        with env.fork() as fork:
+            assert "ForkSession" in service.calls
+            assert fork.observation["total"] == 13
+            assert fork.actions == [1, 2]
+            assert fork.episode_reward == env.episode_reward == 13
+            assert fork.step(2)[:2] == env.step(2)[:2] == (15, 2)
+            assert fork.episode_reward == env.episode_reward == 15
+
+    def test_actions_are_repeated_in_one_step(self, env, service):
+        for _ in range(5):
+            env.step(1)
+        service.calls.clear()
+        env.fork().close()
+        assert service.calls.count("Step") == 1
+
+    def test_rewards_asked_for_by_name_count(self, env):
+        env.step(1)
+        env.multistep([2], reward_spaces=[])
+        with env.fork() as fork:
+            assert fork.reward["total"] == env.reward["total"] == 2
+
+    def test_parameters(self, env, service):
+        env.send_param("a", "1", resend_on_reset=True)
+        env.send_param("a", "2")
+        env.send_param("b", "3")
+        with env.fork():
+            params = [session.params for session in service.sessions.values()]
+        assert params == [{"a": "2", "b": "3"}] * 2
+
+    def test_failure_leaves_no_session(self, env, service):
+        import grpc
+
+        env.step(1)
+        service.failures["Step"] = [(grpc.StatusCode.DATA_LOSS, "broken")]
+        with pytest.raises(ServiceError, match="broken"):
+            env.fork()
+        assert len(service.sessions) == 1
+        assert env.step(1)[0] == 12

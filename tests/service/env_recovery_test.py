@@ -1,0 +1,367 @@
+"""What environments do when the service fails, and what they leave behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import grpc
+import pytest
+
+from compiler_gym.errors import ServiceIsClosed, ServiceTransportError, SessionNotFound
+from compiler_gym.service import (
+    ClientServiceCompilerEnv,
+    CompilerGymServiceConnection,
+    ConnectionOpts,
+)
+from compiler_gym.service.proto import EndSessionRequest
+from tests.service.fake_service import FakeService
+from tests.service.toy_service import (
+    is_running,
+    make_toy_env,
+    text_benchmark,
+    toy_service,
+)
+
+APPEND_A, NO_OP, SLEEP, HANG = 3, 4, 10, 11
+
+
+@pytest.fixture(autouse=True)
+def cache_root(monkeypatch, tmp_path) -> Path:
+    """The folder of working directories, of this test alone."""
+    monkeypatch.setenv("COMPILER_GYM_TRANSIENT_CACHE", str(tmp_path / "transient"))
+    return tmp_path / "transient" / "s"
+
+
+@pytest.fixture
+def env():
+    with make_toy_env(observation_space="text", reward_space="length") as env:
+        env.reset()
+        yield env
+
+
+def kill(env: ClientServiceCompilerEnv) -> int:
+    pid = env.service.service.pid
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+class TestKilledService:
+    def test_step(self, env, cache_root):
+        env.step(APPEND_A)
+        kill(env)
+        observation, reward, done, info = env.step(NO_OP)
+        assert observation == env.observation_space_spec.default_value
+        assert reward == -6
+        assert env.episode_reward == 0
+        assert done
+        assert info["error_type"] == "ServiceIsClosed"
+        assert "killed by SIGKILL" in info["error_details"]
+        assert not env.in_episode
+        assert env.actions == [APPEND_A, NO_OP]
+        assert list(cache_root.iterdir()) == []
+
+    def test_reset_recovers(self, env):
+        pid = kill(env)
+        env.step(NO_OP)
+        assert env.reset() == "hello"
+        assert env.service.service.pid != pid
+        assert env.step(APPEND_A)[:3] == ("helloa", 6, False)
+
+    def test_reset_recovers_without_a_step(self, env):
+        kill(env)
+        assert env.reset() == "hello"
+
+    def test_several_times(self, env):
+        for _ in range(3):
+            kill(env)
+            assert env.step(NO_OP)[2]
+            assert env.reset() == "hello"
+
+    def test_observation(self, env):
+        kill(env)
+        with pytest.raises(ServiceIsClosed):
+            env.observation["text"]
+        assert not env.in_episode
+        assert env.reset() == "hello"
+
+    def test_fork(self, env):
+        kill(env)
+        with pytest.raises(ServiceIsClosed):
+            env.fork()
+        assert env.reset() == "hello"
+
+    def test_forks_recover_each_on_its_own(self, env):
+        fork = env.fork()
+        kill(env)
+        assert env.step(NO_OP)[2]
+        assert env.reset() == "hello"
+        assert fork.step(NO_OP)[2]
+        assert fork.reset() == "hello"
+        assert fork.service is not env.service
+        fork.close()
+        assert env.step(APPEND_A)[0] == "helloa"
+
+    def test_close(self, env):
+        kill(env)
+        env.close()
+
+    def test_parameters_are_sent_to_the_new_service(self, env):
+        env.send_param("toy.set_sleep_milliseconds", "5", resend_on_reset=True)
+        kill(env)
+        env.reset()
+        assert env.send_param("toy.get_sleep_milliseconds", "") == "5"
+
+    def test_own_benchmarks_are_sent_to_the_new_service(self, env):
+        env.reset(benchmark=text_benchmark("mine"))
+        kill(env)
+        assert env.reset() == "mine"
+
+
+class TestTimeouts:
+    def test_hanging_step(self, env):
+        pid = env.service.service.pid
+        begin = time.monotonic()
+        _, _, done, info = env.step(HANG, timeout=0.2)
+        assert time.monotonic() - begin < 10
+        assert done
+        assert info["error_type"] == "TimeoutError"
+        assert not env.in_episode
+        assert not is_running(pid)  # Nobody else needs the service, which would hang on.
+        assert env.reset() == "hello"
+
+    def test_hanging_step_does_not_hurt_forks(self, env):
+        with env.fork() as fork:
+            env.step(HANG, timeout=0.2)
+            assert fork.step(APPEND_A)[0] == "helloa"
+            assert env.reset() == "hello"
+            assert env.service is fork.service
+
+    def test_step_in_time(self, env):
+        env.send_param("toy.set_sleep_milliseconds", "100")
+        assert not env.step(SLEEP, timeout=30)[2]
+        assert env.step(SLEEP, timeout=0.01)[3]["error_type"] == "TimeoutError"
+
+    @pytest.mark.parametrize("delay", [0.2, 60])
+    def test_reset(self, delay):
+        """The time limit is that of all attempts together."""
+        with FakeService() as service, ClientServiceCompilerEnv(service.address) as env:
+            service.failures["StartSession"] = [(grpc.StatusCode.ABORTED, "again")] * 99
+            service.delays["StartSession"] = delay
+            begin = time.monotonic()
+            with pytest.raises(TimeoutError):
+                env.reset(benchmark=text_benchmark("1"), timeout=0.5)
+            assert time.monotonic() - begin < 5
+            assert not env.in_episode
+
+
+class TestUnmanagedService:
+    @pytest.fixture
+    def service(self):
+        with FakeService() as service:
+            yield service
+
+    @pytest.fixture
+    def env(self, service):
+        opts = ConnectionOpts(retry_wait_seconds=0.01)
+        with ClientServiceCompilerEnv(
+            service.address, connection_settings=opts, observation_space="total"
+        ) as env:
+            yield env
+
+    def test_benchmark_is_sent_when_the_service_asks(self, env, service):
+        service.calls.clear()
+        assert env.reset(benchmark=text_benchmark("7")) == 7
+        assert service.calls == ["StartSession", "AddBenchmark", "StartSession"]
+        service.calls.clear()
+        assert env.reset() == 7
+        assert service.calls == ["EndSession", "StartSession"]
+
+    def test_benchmark_that_the_service_has_forgotten(self, env, service):
+        env.reset(benchmark=text_benchmark("7"))
+        service.benchmarks.clear()
+        assert env.reset() == 7
+
+    def test_always_send_benchmark(self, service):
+        opts = ConnectionOpts(always_send_benchmark_on_reset=True)
+        with ClientServiceCompilerEnv(
+            service.address, connection_settings=opts, observation_space="total"
+        ) as env:
+            service.calls.clear()
+            assert env.reset(benchmark=text_benchmark("7")) == 7
+            assert env.reset(benchmark=text_benchmark("8")) == 8
+            assert service.calls == ["StartSession", "EndSession", "StartSession"]
+
+    def test_attempts_of_reset(self, env, service):
+        service.failures["StartSession"] = [(grpc.StatusCode.ABORTED, "crashed")] * 4
+        assert env.reset(benchmark=text_benchmark("7")) == 7
+
+    def test_attempts_of_reset_are_limited(self, env, service):
+        service.failures["StartSession"] = [(grpc.StatusCode.ABORTED, "crashed")] * 99
+        with pytest.raises(OSError, match=r"gave up after 5 attempts.*ServiceError: crashed"):
+            env.reset(benchmark=text_benchmark("7"))
+        assert not env.in_episode
+
+    def test_parameters_come_before_observations(self, env, service):
+        with pytest.raises(SessionNotFound):
+            env.send_param("a", "1", resend_on_reset=True)
+        service.calls.clear()
+        service.benchmarks["benchmark://user-v0/text"] = b"7"
+        assert env.reset(benchmark=text_benchmark("7")) == 7
+        assert service.calls == ["StartSession", "SendSessionParameter", "Step"]
+        (session,) = service.sessions.values()
+        assert session.params == {"a": "1"}
+
+    def test_session_that_the_service_has_lost(self, env, service):
+        env.reset(benchmark=text_benchmark("7"))
+        service.sessions.clear()
+        _, _, done, info = env.step(1)
+        assert done
+        assert info["error_type"] == "SessionNotFound"
+        assert env.reset() == 7
+
+    def test_service_that_is_gone(self):
+        service = FakeService()
+        opts = ConnectionOpts(
+            retry_wait_seconds=0.01, rpc_max_retries=2, init_max_attempts=2, rpc_init_max_seconds=1
+        )
+        env = ClientServiceCompilerEnv(service.address, connection_settings=opts)
+        env.reset(benchmark=text_benchmark("7"))
+        service.__exit__()
+        assert env.step(1)[3]["error_type"] == "ServiceTransportError"
+        with pytest.raises(ServiceTransportError):
+            env.reset()
+        env.close()
+
+    def test_sessions_are_ended(self, env, service):
+        env.reset(benchmark=text_benchmark("7"))
+        env.fork().close()
+        env.reset()
+        assert len(service.sessions) == 1
+        env.close()
+        assert service.sessions == {}
+
+    def test_deleted_environments_end_their_session(self, service):
+        env = ClientServiceCompilerEnv(service.address)
+        env.reset(benchmark=text_benchmark("7"))
+        del env
+        assert service.sessions == {}
+
+    def test_failing_constructor_closes_the_connection(self):
+        connection = CompilerGymServiceConnection(toy_service())
+        with pytest.raises(LookupError):
+            ClientServiceCompilerEnv(
+                toy_service(), service_connection=connection, reward_space="no-such-reward"
+            )
+        assert connection.closed
+
+
+def test_environments_can_share_a_connection():
+    connection = CompilerGymServiceConnection(toy_service())
+    first, second = (make_toy_env(service_connection=connection) for _ in range(2))
+    first.reset()
+    second.reset()
+    assert first.service is second.service is connection
+    first.close()
+    second.step(NO_OP)
+    second.close()
+    assert connection.closed
+
+
+def test_ended_sessions_are_not_ended_twice(env):
+    session_id = env._sessions.session.session_id
+    service = env.service.retain()
+    env.close()
+    with pytest.raises(SessionNotFound, match=str(session_id)):
+        service(service.stub.EndSession, EndSessionRequest(session_id=session_id))
+    service.release()
+
+
+# Prints the process id and working directory of the service, then follows the last line.
+CLIENT = """
+import os, signal, sys, time
+from tests.service.toy_service import make_toy_env
+env = make_toy_env()
+env.reset()
+env.fork()
+service = env.service.service
+print(service.pid, service.working_dir, flush=True)
+{end}
+"""
+
+
+def run_client(end: str) -> tuple[int, Path, subprocess.Popen]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TOY_SERVICE": str(toy_service()),
+    }
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT.format(end=end)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    pid, path = client.stdout.readline().split()
+    return int(pid), Path(path), client
+
+
+def wait_until_gone(pid: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while is_running(pid) and time.monotonic() < end:
+        time.sleep(0.01)
+    return not is_running(pid)
+
+
+class TestLeaks:
+    def test_after_close(self, cache_root):
+        env = make_toy_env()
+        env.reset()
+        fork = env.fork()
+        pid = env.service.service.pid
+        env.close()
+        fork.close()
+        assert not is_running(pid)
+        assert list(cache_root.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        "end", ["", "sys.exit(3)", "raise KeyboardInterrupt", "env.service.restart()"]
+    )
+    def test_after_exit(self, end, cache_root):
+        pid, _, client = run_client(end)
+        _, errors = client.communicate(timeout=60)
+        assert not is_running(pid)
+        assert list(cache_root.iterdir()) == []
+        assert re.search("Exception ignored|Fatal", errors) is None
+
+    def test_after_interrupt(self, cache_root):
+        pid, _, client = run_client("env.step(11)")
+        time.sleep(0.3)
+        client.send_signal(signal.SIGINT)
+        client.communicate(timeout=60)
+        assert not is_running(pid)
+        assert list(cache_root.iterdir()) == []
+
+    def test_after_the_client_is_killed(self, cache_root):
+        pid, path, client = run_client("time.sleep(60)")
+        assert is_running(pid)
+        assert path.is_dir()
+        client.kill()
+        client.communicate()
+        assert wait_until_gone(pid, seconds=5)
+        # The next process that starts a service cleans up.
+        _, other_path, other = run_client("")
+        other.communicate(timeout=60)
+        assert other_path != path
+        assert list(cache_root.iterdir()) == []
+
+    def test_after_the_client_is_killed_in_the_middle_of_a_step(self):
+        pid, _, client = run_client("env.step(11)")
+        time.sleep(0.3)
+        client.kill()
+        client.communicate()
+        assert wait_until_gone(pid, seconds=20)

@@ -1,0 +1,417 @@
+"""Spaces, benchmarks and parameters of environments."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Datasets
+from compiler_gym.errors import SessionNotFound
+from compiler_gym.service import ClientServiceCompilerEnv
+from compiler_gym.service.proto import Event
+from compiler_gym.service.proto.py_converters import ServiceMessageConverters
+from compiler_gym.spaces import Box, DefaultRewardFromObservation, NamedDiscrete, Reward
+from compiler_gym.views import ObservationView, RewardView
+from tests.service.toy_service import HELLO, ToyDataset, make_toy_env, text_benchmark, toy_service
+
+APPEND_A, NO_OP, END = 3, 4, 5
+
+
+@pytest.fixture(scope="module")
+def shared_env():
+    with make_toy_env() as env:
+        yield env
+
+
+@pytest.fixture
+def env(shared_env):
+    shared_env.reset(
+        benchmark=HELLO, action_space="Edit", observation_space="text", reward_space="length"
+    )
+    return shared_env
+
+
+class Constant(Reward):
+    def __init__(self, value: float = 1, name: str = "constant"):
+        super().__init__(name=name, min=0, max=10)
+        self.value = value
+        self.benchmarks = []
+
+    def reset(self, benchmark, observation_view):
+        self.benchmarks.append(str(benchmark))
+
+    def update(self, actions, observations, observation_view):
+        return self.value
+
+
+class TestObservationSpace:
+    def test_set(self, env):
+        env.observation_space = "histogram"
+        assert isinstance(env.observation_space, Box)
+        assert env.observation_space.shape == (26,)
+        assert env.observation_space_spec.id == "histogram"
+        np.testing.assert_array_equal(env.step(NO_OP)[0], env.observation["histogram"])
+
+    def test_set_spec(self, env):
+        env.observation_space = env.observation.spaces["length"]
+        assert env.step(NO_OP)[0] == 5
+        env.observation_space_spec = "text"
+        assert env.step(NO_OP)[0] == "hello"
+
+    def test_none(self, env):
+        env.observation_space = None
+        assert env.observation_space is None
+        assert env.observation_space_spec is None
+        assert env.step(NO_OP)[0] is None
+
+    def test_unknown(self, env):
+        with pytest.raises(LookupError, match=r"'histogran'.*histogram"):
+            env.observation_space = "histogran"
+        assert env.observation_space_spec == "text"
+
+    def test_derived(self):
+        derived = {
+            "id": "shout",
+            "base_id": "text",
+            "translate": str.upper,
+            "default_value": "?",
+        }
+        with make_toy_env(derived_observation_spaces=[derived]) as env:
+            assert env.reset(observation_space="shout") == "HELLO"
+            assert env.step(APPEND_A, observation_spaces=["shout", "text"])[0] == [
+                "HELLOA",
+                "helloa",
+            ]
+
+    def test_view_can_be_replaced(self, env):
+        view = env.observation
+        env.observation = ObservationView(view._raw_step, view.spaces.values())
+        assert env.step(NO_OP)[0] == "hello"
+        env.observation = view
+
+
+class TestRewardSpace:
+    def test_default_rewards(self, env):
+        """One for each observation that has a numeric default."""
+        assert {"length", "counter", "end-of-steps"} <= set(env.reward.spaces)
+        assert "text" not in env.reward.spaces
+        assert all(
+            isinstance(space, DefaultRewardFromObservation) for space in env.reward.spaces.values()
+        )
+
+    def test_set(self, env):
+        assert env.reward_space == "length"
+        assert env.reward_space_spec is env.reward_space
+        env.reward_space_spec = "counter"
+        assert env.reward_space.name == "counter"
+
+    def test_none(self, env):
+        env.reward_space = None
+        assert env.step(NO_OP)[1] is None
+        assert env.episode_reward is None
+        assert env.reward_range == (-np.inf, np.inf)
+
+    def test_change_starts_the_episode_reward_anew(self, env):
+        env.step(APPEND_A)
+        assert env.episode_reward == 6
+        env.reward_space = "counter"
+        assert env.episode_reward == 0
+        env.reward_space = None
+        assert env.episode_reward is None
+        env.reward_space = "length"
+        assert env.episode_reward == 0
+
+    def test_object(self, env):
+        reward = Constant()
+        env.reward_space = reward
+        assert env.reward_space is reward
+        assert env.reward.spaces["constant"] is reward
+        assert env.reward_range == (0, 10)
+        assert reward.benchmarks == [HELLO]
+        assert env.step(NO_OP)[1] == 1
+        env.reset(reward_space="constant")
+        assert reward.benchmarks == [HELLO] * 2
+        with pytest.warns(UserWarning, match="constant"):
+            env.reward_space = Constant(2)
+        assert env.step(NO_OP)[1] == 2
+        env.reward_space = "length"
+        del env.reward.spaces["constant"]
+
+    def test_unknown(self, env):
+        with pytest.raises(LookupError, match=r"'lenght'.*length"):
+            env.reward_space = "lenght"
+        assert env.reward_space == "length"
+
+    def test_episode_reward_can_be_set(self, env):
+        env.episode_reward = 10
+        env.step(APPEND_A)
+        assert env.episode_reward == 16
+        assert env.state.reward == 16
+
+    def test_given_rewards(self):
+        with make_toy_env(rewards=[Constant(3)], reward_space="constant") as env:
+            assert list(env.reward.spaces) == ["constant"]
+            env.reset()
+            assert env.step(NO_OP)[1] == 3
+
+    def test_view_can_be_replaced(self):
+        with make_toy_env(rewards=[Constant(3)], reward_space="constant") as env:
+            env.reset()
+            env.reward = RewardView([Constant(4, "other")], env.observation)
+            assert env.reward_space is None
+            env.reward_space = "other"
+            assert env.step(NO_OP)[1] == 4
+
+
+class TestActionSpace:
+    def test_spaces(self, env):
+        assert [space.name for space in env.action_spaces] == ["Edit", "Append"]
+        assert isinstance(env.action_space, NamedDiscrete)
+        assert env.action_space["append-a"] == APPEND_A
+
+    def test_set_in_an_episode(self, env):
+        env.action_space = "Append"
+        assert env.action_space.name == "Edit"
+        assert env.step(APPEND_A)[0] == "helloa"
+        env.reset()
+        assert env.action_space.name == "Append"
+        assert env.step("!")[0] == "hello!"
+
+    def test_set_between_episodes(self):
+        with make_toy_env(observation_space="text") as env:
+            env.action_space = "Append"
+            assert env.action_space.name == "Append"
+            env.action_space = None
+            assert env.action_space.name == "Edit"
+            env.action_space = env.action_spaces[1]
+            env.reset()
+            assert env.step("!")[0] == "hello!"
+
+    def test_of_constructor(self):
+        with make_toy_env(action_space="Append", observation_space="text") as env:
+            env.reset()
+            assert env.step("!")[0] == "hello!"
+
+    def test_unknown(self, env):
+        with pytest.raises(LookupError, match=r"'Edits'.*Edit"):
+            env.action_space = "Edits"
+
+    def test_text_of_actions(self, env):
+        env.multistep([APPEND_A, NO_OP])
+        assert env.commandline() == "append-a no-op"
+        assert env.commandline_to_actions("no-op append-a") == [NO_OP, APPEND_A]
+        with pytest.raises(ValueError, match="append-b"):
+            env.commandline_to_actions("append-b")
+
+    def test_converters(self):
+        def reversed_names(proto):
+            names = list(reversed(proto.space.named_discrete.name))
+            return NamedDiscrete(names or ["x"], name=proto.name)
+
+        converters = ServiceMessageConverters(
+            action_space_converter=reversed_names,
+            action_converter=lambda action: Event(int64_value=12 - action),
+        )
+        with make_toy_env(service_message_converters=converters, observation_space="text") as env:
+            env.reset()
+            assert env.step(env.action_space["append-a"])[0] == "helloa"
+            assert env.actions == [9]
+
+
+class TestBenchmark:
+    def test_set_in_an_episode(self, env):
+        with pytest.warns(UserWarning, match=r"env\.reset") as recorded:
+            env.benchmark = "benchmark://toy-v0/empty"
+        assert recorded[0].filename == __file__
+        assert env.benchmark == HELLO
+        assert env.reset() == ""
+        assert env.benchmark == "benchmark://toy-v0/empty"
+
+    @pytest.mark.parametrize(
+        "benchmark",
+        [
+            "benchmark://toy-v0/alphabet",
+            "toy-v0/alphabet",
+            BenchmarkUri.from_string("benchmark://toy-v0/alphabet"),
+            text_benchmark("a", "benchmark://toy-v0/alphabet"),
+        ],
+    )
+    def test_set_between_episodes(self, benchmark):
+        with make_toy_env() as env, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            env.benchmark = benchmark
+            assert isinstance(env.benchmark, Benchmark)
+            assert env.benchmark == "benchmark://toy-v0/alphabet"
+            env.reset()
+            assert env.benchmark == "benchmark://toy-v0/alphabet"
+
+    def test_of_constructor(self):
+        with make_toy_env(benchmark="benchmark://toy-v0/empty") as env:
+            assert env.benchmark == "benchmark://toy-v0/empty"
+            assert env.reset(observation_space="text") == ""
+
+    def test_unknown_one_of_constructor(self):
+        with pytest.raises(LookupError, match="goodbye"):
+            make_toy_env(benchmark="benchmark://toy-v0/goodbye")
+
+    @pytest.mark.parametrize("benchmark", [10, None, b"benchmark://toy-v0/empty"])
+    def test_wrong_type(self, env, benchmark):
+        with pytest.raises(TypeError, match=type(benchmark).__name__):
+            env.benchmark = benchmark
+
+    def test_none_at_all(self):
+        with make_toy_env(datasets=[]) as env:
+            assert env.benchmark is None
+
+    def test_remains_known_after_a_failure(self, env):
+        env.step(7)
+        assert not env.in_episode
+        assert env.benchmark == HELLO
+
+
+class TestDatasets:
+    def test_set(self, env):
+        datasets = env.datasets
+        assert isinstance(datasets, Datasets)
+        env.datasets = [ToyDataset("benchmark://others-v0", {"a": "b"})]
+        assert env.reset(benchmark="benchmark://others-v0/a") == "b"
+        with pytest.raises(LookupError):
+            env.reset(benchmark=HELLO)
+        env.datasets = datasets
+
+    def test_first_benchmark_is_that_of_the_new_datasets(self):
+        with make_toy_env(observation_space="text") as env:
+            assert env.reset() == "hello"
+            env.datasets = [ToyDataset("benchmark://others-v0", {"a": "b"})]
+            assert env.reset() == "b"
+
+    def test_benchmarks(self, env):
+        assert env.benchmarks == [f"benchmark://toy-v0/{key}" for key in ToyDataset().texts]
+
+    def test_benchmarks_are_bounded_and_installed(self):
+        class Endless(ToyDataset):
+            def benchmark_uris(self):
+                number = 0
+                while True:
+                    yield f"{self.name}/{number}"
+                    number += 1
+
+        class Absent(Endless):
+            installed = False
+
+        datasets = [Endless("generator://endless-v0"), Absent("benchmark://absent-v0")]
+        with make_toy_env(datasets=datasets) as env:
+            assert env.benchmarks == [f"generator://endless-v0/{i}" for i in range(1000)]
+
+
+class TestRequireDatasets:
+    @pytest.fixture
+    def env(self):
+        numbers = {str(i): str(i) for i in range(100)}
+        datasets = [ToyDataset(), ToyDataset("benchmark://numbers-v0", numbers)]
+        with make_toy_env(datasets=datasets, observation_space="text") as env:
+            yield env
+
+    def test_random_program(self, env):
+        env.require_dataset("numbers-v0")
+        texts = [env.reset() for _ in range(30)]
+        assert all(text.isdigit() for text in texts)
+        assert len(set(texts)) > 5
+
+    def test_repeatable(self, env):
+        env.require_dataset("benchmark://numbers-v0")
+        assert env.seed(7) == [7]
+        texts = [env.reset() for _ in range(10)]
+        env.seed(7)
+        assert [env.reset() for _ in range(10)] == texts
+        env.seed(8)
+        assert [env.reset() for _ in range(10)] != texts
+
+    def test_several(self, env):
+        env.require_datasets(["toy-v0", "numbers-v0"])
+        env.seed(0)
+        names = {env.reset() and str(env.benchmark).split("/")[2] for _ in range(40)}
+        assert {"toy-v0", "numbers-v0"} <= names
+
+    def test_explicit_benchmark_is_kept(self, env):
+        env.benchmark = HELLO
+        env.require_dataset("numbers-v0")
+        assert [env.reset() for _ in range(5)] == ["hello"] * 5
+
+    def test_default_benchmark_is_not(self, env):
+        with make_toy_env(
+            benchmark=HELLO, datasets=env.datasets, observation_space="text"
+        ) as other:
+            other.require_dataset("numbers-v0")
+            assert other.benchmark is None
+            assert other.reset().isdigit()
+            assert str(other.benchmark).startswith("benchmark://numbers-v0/")
+
+    def test_unknown(self, env):
+        with pytest.raises(LookupError, match="numbers-v1"):
+            env.require_dataset("numbers-v1")
+
+    def test_installs(self, env):
+        installed = []
+
+        class Installable(ToyDataset):
+            def install(self):
+                installed.append(self.name)
+
+        env.datasets = [Installable("benchmark://a-v0"), Installable("benchmark://b-v0")]
+        env.require_dataset("a-v0")
+        assert installed == ["benchmark://a-v0"]
+
+
+def test_seed_of_actions(env):
+    env.seed(3)
+    actions = [env.action_space.sample() for _ in range(20)]
+    env.seed(3)
+    assert [env.action_space.sample() for _ in range(20)] == actions
+
+
+class TestParameters:
+    def test_send(self, env):
+        assert env.send_param("toy.set_sleep_milliseconds", "7") == "7"
+        assert env.send_params(
+            ("toy.get_sleep_milliseconds", ""), ("toy.set_sleep_milliseconds", "8")
+        ) == ["7", "8"]
+
+    def test_forgotten_by_reset(self, env):
+        env.send_param("toy.set_sleep_milliseconds", "7")
+        env.reset()
+        assert env.send_param("toy.get_sleep_milliseconds", "") != "7"
+
+    def test_resend_on_reset(self):
+        with make_toy_env(observation_space="text") as env:
+            with pytest.raises(SessionNotFound):
+                env.send_param("toy.set_sleep_milliseconds", "7", resend_on_reset=True)
+            assert env.reset() == "hello"
+            assert env.send_param("toy.get_sleep_milliseconds", "") == "7"
+            env.send_param("toy.set_sleep_milliseconds", "8", resend_on_reset=True)
+            for _ in range(2):
+                env.reset()
+                assert env.send_param("toy.get_sleep_milliseconds", "") == "8"
+
+    def test_builtin(self, env):
+        assert env.send_param("service.benchmark_cache.get_max_size_in_bytes", "") == "268435456"
+
+    @pytest.mark.parametrize(
+        ("key", "value"), [("no.such.key", ""), ("toy.set_sleep_milliseconds", "soon")]
+    )
+    def test_refused(self, env, key, value):
+        with pytest.raises(ValueError, match=f"{key}|{value}"):
+            env.send_param(key, value)
+        assert env.in_episode
+
+    def test_before_reset(self):
+        with make_toy_env() as env, pytest.raises(SessionNotFound):
+            env.send_param("toy.get_sleep_milliseconds", "")
+
+
+def test_arguments_by_position():
+    with ClientServiceCompilerEnv(
+        toy_service(), [Constant()], [ToyDataset()], HELLO, "text", "constant", "Append"
+    ) as env:
+        assert env.reset() == "hello"
+        assert env.step("!")[:2] == ("hello!", 1)

@@ -1,0 +1,239 @@
+"""States of environments: saving, applying, validating."""
+
+import io
+
+import pytest
+
+from compiler_gym.compiler_env_state import (
+    CompilerEnvState,
+    CompilerEnvStateReader,
+    CompilerEnvStateWriter,
+)
+from compiler_gym.errors import ValidationError
+from compiler_gym.spaces import Reward
+from compiler_gym.validate import validate_states
+from tests.service.toy_service import HELLO, make_toy_env, text_benchmark
+
+UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP, END = range(6)
+
+
+@pytest.fixture(scope="module")
+def shared_env():
+    with make_toy_env() as env:
+        yield env
+
+
+class Length(Reward):
+    """The length of the text in addition to that before."""
+
+    def __init__(self, deterministic: bool = True):
+        super().__init__("deterministic-length", ["length"], deterministic=deterministic)
+
+    def reset(self, benchmark, observation_view):
+        self.previous = observation_view["length"]
+
+    def update(self, actions, observations, observation_view):
+        reward = observations[0] - self.previous
+        self.previous = observations[0]
+        return float(reward)
+
+
+@pytest.fixture
+def env(shared_env):
+    shared_env.reward.spaces.pop("deterministic-length", None)
+    shared_env.reset(benchmark=HELLO, observation_space="text", reward_space=Length())
+    return shared_env
+
+
+def test_state(env):
+    env.multistep([APPEND_A, UPPERCASE])
+    state = env.state
+    assert state.benchmark == HELLO
+    assert state.commandline == "append-a uppercase"
+    assert state.reward == 1
+    assert state.walltime > 0
+
+
+def test_state_without_reward(env):
+    env.reset(reward_space=None)
+    assert env.state.reward is None
+
+
+def test_state_after_the_end(env):
+    env.multistep([APPEND_A, END])
+    assert env.state.commandline == "append-a end"
+    env.close()
+    assert env.state.commandline == "append-a end"
+
+
+def test_round_trip(env):
+    env.multistep([APPEND_A, UPPERCASE, REVERSE])
+    file = io.StringIO()
+    CompilerEnvStateWriter(file).write_state(env.state)
+    file.seek(0)
+    (state,) = CompilerEnvStateReader(file)
+    assert state == env.state
+    with make_toy_env(observation_space="text", reward_space=Length()) as other:
+        other.apply(state)
+        assert other.state == state
+        assert other.observation["text"] == "AOLLEH"
+        assert other.episode_reward == 1
+
+
+class TestApply:
+    def test_in_an_episode(self, env):
+        state = CompilerEnvState(benchmark=HELLO, commandline="append-a reverse", walltime=0)
+        env.step(UPPERCASE)
+        env.apply(state)
+        assert env.observation["text"] == "aOLLEH"
+        assert env.actions == [UPPERCASE, APPEND_A, REVERSE]
+
+    def test_of_another_benchmark(self, env):
+        state = CompilerEnvState(
+            benchmark="benchmark://toy-v0/empty", commandline="append-a", walltime=0
+        )
+        with pytest.warns(UserWarning, match=r"toy-v0/empty.*toy-v0/hello"):
+            env.apply(state)
+        assert env.observation["text"] == "helloa"
+
+    def test_unknown_action(self, env):
+        state = CompilerEnvState(benchmark=HELLO, commandline="append-b", walltime=0)
+        with pytest.raises(ValueError, match="append-b"):
+            env.apply(state)
+
+    @pytest.mark.parametrize("commandline", ["append-a fail no-op", "no-op fail"])
+    def test_failing_action(self, env, commandline):
+        state = CompilerEnvState(benchmark=HELLO, commandline=commandline, walltime=0)
+        with pytest.raises(ValueError, match=r"action 2 of [23].*left the program invalid"):
+            env.apply(state)
+
+    def test_end_in_the_middle(self, env):
+        state = CompilerEnvState(benchmark=HELLO, commandline="end no-op", walltime=0)
+        with pytest.raises(ValueError, match="action 1 of 2"):
+            env.apply(state)
+
+    def test_end_at_the_end(self, env):
+        env.apply(CompilerEnvState(benchmark=HELLO, commandline="no-op end", walltime=0))
+
+    def test_own_benchmark(self, env):
+        env.reset(benchmark=text_benchmark("mine"))
+        env.step(APPEND_A)
+        state = env.state
+        env.step(7)  # Fails.
+        env.apply(state)
+        assert env.observation["text"] == "minea"
+
+
+class TestValidate:
+    def test_current_state(self, env):
+        env.multistep([APPEND_A, UPPERCASE])
+        result = env.validate()
+        assert result.okay()
+        assert result.reward_validated
+        assert not result.benchmark_semantics_validated
+        assert result.state == env.state
+        assert result.walltime > 0
+        assert result.errors == []
+
+    def test_leaves_the_environment_as_it_is(self, env):
+        env.multistep([APPEND_A, UPPERCASE])
+        env.validate()
+        env.validate(CompilerEnvState(benchmark=HELLO, commandline="fail", walltime=0))
+        assert env.observation["text"] == "HELLOA"
+        assert env.step(APPEND_A)[1] == 1
+        assert env.actions == [APPEND_A, UPPERCASE, APPEND_A]
+
+    def test_given_state(self, env):
+        state = CompilerEnvState(
+            benchmark="benchmark://toy-v0/empty",
+            commandline="append-a append-a",
+            walltime=0,
+            reward=2,
+        )
+        assert env.validate(state).okay()
+
+    def test_wrong_reward(self, env):
+        env.step(APPEND_A)
+        env.episode_reward = 3
+        result = env.validate()
+        assert not result.okay()
+        assert result.reward_validation_failed
+        (error,) = result.errors
+        assert error.type == "Reward differs"
+        assert error.data == {
+            "reward_space": "deterministic-length",
+            "expected_reward": 3,
+            "actual_reward": 1,
+        }
+
+    @pytest.mark.parametrize("reward", [1 + 1e-6, 1 - 1e-6])
+    def test_tolerance(self, env, reward):
+        state = CompilerEnvState(benchmark=HELLO, commandline="append-a", walltime=0, reward=reward)
+        assert env.validate(state).okay()
+
+    def test_rewards_that_are_not_comparable(self, env):
+        state = CompilerEnvState(benchmark=HELLO, commandline="append-a", walltime=0, reward=9)
+        del env.reward.spaces["deterministic-length"]
+        env.reward_space = Length(deterministic=False)
+        result = env.validate(state)
+        assert result.okay()
+        assert not result.reward_validated
+        env.reward_space = None
+        assert not env.validate(state).reward_validated
+
+    def test_replay_that_fails(self, env):
+        state = CompilerEnvState(benchmark=HELLO, commandline="append-a fail", walltime=0)
+        result = env.validate(state)
+        assert result.actions_replay_failed
+        assert "left the program invalid" in result.errors[0].data["details"]
+
+    def test_unknown_benchmark(self, env):
+        state = CompilerEnvState(benchmark="benchmark://toy-v0/goodbye", commandline="", walltime=0)
+        with pytest.raises(LookupError, match="goodbye"):
+            env.validate(state)
+
+    def test_before_an_episode(self):
+        state = CompilerEnvState(benchmark=HELLO, commandline="append-a", walltime=0, reward=1)
+        with make_toy_env(datasets=make_toy_env().datasets, reward_space=Length()) as env:
+            assert env.validate(state).okay()
+            assert not env.in_episode
+
+    @pytest.mark.parametrize("valid", [True, False])
+    def test_semantics(self, env, valid):
+        seen = []
+
+        def callback(fork):
+            seen.append(fork.observation["text"])
+            fork.step(APPEND_A)
+            if not valid:
+                yield ValidationError(type="Wrong output", data={"got": seen[0]})
+
+        benchmark = text_benchmark("mine")
+        benchmark.add_validation_callback(callback)
+        env.reset(benchmark=benchmark)
+        env.step(REVERSE)
+        result = env.validate()
+        assert seen == ["enim"]
+        assert env.observation["text"] == "enim"
+        assert result.benchmark_semantics_validated
+        assert result.okay() == valid
+        assert result.benchmark_semantics_validation_failed != valid
+        assert len(result.errors) == (not valid)
+
+    def test_in_parallel(self):
+        lengths = range(12)
+        states = [
+            CompilerEnvState(
+                benchmark=HELLO,
+                commandline=" ".join(["append-a"] * n),
+                walltime=0,
+                reward=n if n % 3 else n + 1,
+            )
+            for n in lengths
+        ]
+        results = list(
+            validate_states(
+                lambda: make_toy_env(reward_space=Length()), states, nproc=3, inorder=True
+            )
+        )
+        assert [result.okay() for result in results] == [n % 3 != 0 for n in lengths]

@@ -1,13 +1,11 @@
 """Where the programs of compiler services are."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
 
-_WORKSPACE = "compiler_gym"
 _PACKAGE_DIRECTORY = Path(__file__).absolute().parents[1]
 
 
@@ -41,9 +39,7 @@ def find_service_binary(name: str, package: str = "llvm_service") -> Path:
 
 
 def _candidates(name: str, package: str) -> Iterator[Path]:
+    root = _PACKAGE_DIRECTORY.parent
     yield _PACKAGE_DIRECTORY / "_service" / name
-    for root in (os.environ.get("RUNFILES_DIR"), os.environ.get("TEST_SRCDIR")):
-        if root:
-            yield Path(root) / _WORKSPACE / package / name
-    yield Path(f"{sys.argv[0]}.runfiles") / _WORKSPACE / package / name
-    yield _PACKAGE_DIRECTORY.parent / "bazel-bin" / package / name
+    yield root / package / name  # Bazel lays out runfiles as the source tree is.
+    yield root / "bazel-bin" / package / name

@@ -203,19 +203,21 @@ class TestActionSpace:
         with pytest.raises(ValueError, match="append-b"):
             env.commandline_to_actions("append-b")
 
-    def test_converters(self):
+    def test_converters(self, env):
+        size = int(env.action_space.n)
+
         def reversed_names(proto):
             names = list(reversed(proto.space.named_discrete.name))
             return NamedDiscrete(names or ["x"], name=proto.name)
 
         converters = ServiceMessageConverters(
             action_space_converter=reversed_names,
-            action_converter=lambda action: Event(int64_value=12 - action),
+            action_converter=lambda action: Event(int64_value=size - 1 - action),
         )
         with make_toy_env(service_message_converters=converters, observation_space="text") as env:
             env.reset()
             assert env.step(env.action_space["append-a"])[0] == "helloa"
-            assert env.actions == [9]
+            assert env.actions == [size - 1 - APPEND_A]
 
 
 class TestBenchmark:

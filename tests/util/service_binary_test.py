@@ -1,7 +1,5 @@
 """Finding service binaries."""
 
-import sys
-
 import pytest
 
 from compiler_gym.errors import EnvironmentNotSupported
@@ -14,14 +12,9 @@ def places(tmp_path, monkeypatch):
     """Where a binary may be, in the order in which it is looked for."""
     package = tmp_path / "source/compiler_gym"
     monkeypatch.setattr(service_binary, "_PACKAGE_DIRECTORY", package)
-    monkeypatch.setenv("RUNFILES_DIR", str(tmp_path / "runfiles"))
-    monkeypatch.setenv("TEST_SRCDIR", str(tmp_path / "srcdir"))
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / "program")])
     return [
         package / "_service/the-service",
-        tmp_path / "runfiles/compiler_gym/llvm_service/the-service",
-        tmp_path / "srcdir/compiler_gym/llvm_service/the-service",
-        tmp_path / "program.runfiles/compiler_gym/llvm_service/the-service",
+        tmp_path / "source/llvm_service/the-service",
         tmp_path / "source/bazel-bin/llvm_service/the-service",
     ]
 
@@ -41,14 +34,6 @@ def test_what_cannot_be_executed_is_passed_over(places):
     places[0].mkdir(parents=True)
     places[1].parent.mkdir(parents=True)
     places[1].touch(mode=0o644)
-    make_executable(places[-1])
-    assert find_service_binary("the-service") == places[-1]
-
-
-def test_without_bazel(places, monkeypatch):
-    monkeypatch.delenv("RUNFILES_DIR")
-    monkeypatch.delenv("TEST_SRCDIR")
-    make_executable(places[1])
     make_executable(places[-1])
     assert find_service_binary("the-service") == places[-1]
 

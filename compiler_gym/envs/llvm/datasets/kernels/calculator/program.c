@@ -1,8 +1,7 @@
-// A calculator with two modes, checked 64-bit integers and doubles: it parses each line to a
-// tree and evaluates the tree. Users can define variables and (recursive) functions.
+// A calculator for checked 64-bit integers or doubles with variables and recursive functions.
 // Input: lines "NAME = EXPR", "NAME(PARAMS) = EXPR", "EXPR", "# comment" and the commands
-// ":mode int|real", ":loop COUNT EXPR" (adds EXPR up for i = 0..COUNT-1), ":show NAME",
-// ":vars".
+// ":mode int|real", ":loop COUNT EXPR" (the sum over i = 0..COUNT-1), ":show NAME", ":vars".
+// Each line is parsed to a tree, which is evaluated and printed.
 
 #include <inttypes.h>
 #include <math.h>

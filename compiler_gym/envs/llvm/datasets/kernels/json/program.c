@@ -1,8 +1,7 @@
-// JSON toolbox: parses documents to trees, answers path queries, pretty-prints and computes a
-// hash that does not depend on the order of members or on white space.
-// Input: directive lines "repeat N", "indent N", "show N" (pretty lines to print) and
-// "query PATH" (e.g. a.b[2].c, items[*].id, ..price), then a line "documents" followed by the
-// documents, which are separated by lines holding only "---".
+// Parses JSON documents to trees, answers path queries, pretty-prints, and computes a hash that
+// does not depend on the order of members. Input: lines "repeat N", "indent N", "show N" (lines
+// to print), "query PATH" (a.b[2].c, items[*].id, ..price), then a line "documents" and the
+// documents, separated by lines holding only "---".
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,7 @@
-// Regular expressions three ways: a parallel simulation of Thompson's automaton (finds the
-// leftmost longest match), a backtracking matcher (leftmost, first by priority) and a DFA built
-// on demand. Input: "repeat N", "limit STEPS", then "= PATTERN" lines, each followed by the
-// "> TEXT" lines it is tried on. Syntax: . [a-z] [^a] \d \w \s \b ^ $ | () * + ? {m,n} and
-// the lazy forms *? +? ??.
+// Regular expressions three ways: Thompson's simulation of an NFA (leftmost longest match), a
+// backtracking matcher (leftmost, first by priority) and a DFA built on demand. Input:
+// "repeat N", "limit STEPS", "= PATTERN" lines, each followed by "> TEXT" lines to try. Syntax:
+// . [a-z] [^a] \d \w \s \b ^ $ | () * + ? {m,n} and the lazy forms *? +? ??.
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -52,6 +52,7 @@ class Arena:
         replay: The executable of Replay.cc.
 
     Attributes:
+        connection: The service, which is started for the arena.
         pipelines: The pass of each action.
     """
 
@@ -59,8 +60,8 @@ class Arena:
         self.program = program
         self.service = service
         self.replay = replay
-        self._connection = CompilerGymServiceConnection(service).retain()
-        action_space = self._connection.action_spaces[0]
+        self.connection = CompilerGymServiceConnection(service).retain()
+        action_space = self.connection.action_spaces[0]
         self.pipelines: list[str] = py_converters.message_to_python(action_space).names
         self._copies = itertools.count()
 
@@ -88,9 +89,9 @@ class Arena:
         """
         with ExitStack() as stack:
             spaces = (OBSERVATION, REWARD) if observations else (None, None)
-            env = EnvPlayer(self._connection, *spaces)
+            env = EnvPlayer(self.connection, *spaces)
             stack.callback(env.close)
-            grpc = GrpcPlayer(self._connection, observations or ())
+            grpc = GrpcPlayer(self.connection, observations or ())
             stack.callback(grpc.close)
             process = ReplayPlayer(self.replay, self.program, self.pipelines, observations)
             stack.callback(process.close)
@@ -101,4 +102,4 @@ class Arena:
 
     def close(self) -> None:
         """Ends the service."""
-        self._connection.release()
+        self.connection.release()

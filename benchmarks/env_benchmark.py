@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from benchmarks.arena import (
     ENVIRONMENT,
@@ -16,7 +18,7 @@ from benchmarks.arena import (
 )
 from benchmarks.grpc_player import GrpcPlayer
 from benchmarks.measurements import Measurements, Summary
-from benchmarks.player import Player, timed
+from benchmarks.player import timed
 from benchmarks.replay import Replay
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.service.connection import CompilerGymServiceConnection
@@ -41,8 +43,6 @@ BASELINE = "IrInstructionCountOz"
 BATCH = 10
 EPISODE_STEPS = 40
 FORK_DEPTHS = (0, 10, 40)
-
-_WARM_UP_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Effort:
 
 
 FULL = Effort(
-    idle_steps=1000, episodes=10, batches=200, resets=30, forks=20, observations=20, starts=10
+    idle_steps=1000, episodes=10, batches=200, resets=20, forks=20, observations=20, starts=10
 )
 QUICK = Effort(idle_steps=10, episodes=1, batches=3, resets=2, forks=2, observations=1, starts=1)
 
@@ -78,60 +78,68 @@ QUICK = Effort(idle_steps=10, episodes=1, batches=3, resets=2, forks=2, observat
 class EnvBenchmark:
     """Measures everything on one program.
 
+    Each group of measurements gets a service and players of its own: programs that were loaded and
+    dropped before leave holes in the memory, and what is loaded into holes is slower to walk over.
+
     Args:
-        arena: The program, and players.
+        program: A bitcode file.
+        service: The service's executable.
+        replay: The executable of Replay.cc.
         effort: How many samples to take.
+
+    Attributes:
+        instructions: The number of IR instructions of the program.
     """
 
-    def __init__(self, arena: Arena, effort: Effort):
-        self._arena = arena
+    def __init__(self, program: Path, service: Path, replay: Path, effort: Effort):
+        self._make_arena = partial(Arena, program, service, replay)
         self._effort = effort
         self._results = Measurements()
         # The same walks every time, and on all programs.
         self._rng = random.Random(0)
+        with Replay(replay, program) as process:
+            self.instructions = process.start().instructions
 
     def run(self) -> dict[str, dict[str, Summary]]:
         """Returns a summary for each of :data:`COLUMNS`, by what was measured."""
-        with (
-            self._arena.players(None) as plain,
-            self._arena.players(OBSERVED) as observing,
-        ):
-            self._measure_steps(plain, observing)
-            self._measure_batches(plain, observing)
-        with self._arena.players(()) as players:
-            self._measure_resets(players)
-            self._measure_forks(players)
-            self._measure_observations(players)
-        self._measure_starts()
+        for measure in (self._measure_idle_steps, self._measure_walks, self._measure_walks_in_tens):
+            with (
+                closing(self._make_arena()) as arena,
+                arena.players(None) as plain,
+                arena.players(OBSERVED) as observing,
+            ):
+                measure(arena, plain, observing)
+        for measure in (self._measure_resets, self._measure_forks, self._measure_observations):
+            with closing(self._make_arena()) as arena, arena.players(()) as players:
+                measure(arena, players)
+        with closing(self._make_arena()) as arena:
+            self._measure_starts(arena)
         return self._results.summaries()
 
     # ----------------------------------------------------------------------------------------------
     # Steps.
 
-    def _measure_steps(self, plain: Players, observing: Players) -> None:
-        idle = [self._arena.pipelines.index(IDLE_PIPELINE)]
+    def _measure_idle_steps(self, arena: Arena, plain: Players, observing: Players) -> None:
+        action = arena.pipelines.index(IDLE_PIPELINE)
         for player in (*plain, *observing):
-            for _ in range(_WARM_UP_STEPS):
-                player.play(idle)
+            player.play([action] * BATCH)
         for _ in range(self._effort.idle_steps):
-            self._play("step, nothing left to do", plain, observing, idle)
+            self._play("step, nothing left to do", plain, observing, [action])
+        for _ in range(self._effort.batches):
+            row = f"{BATCH} steps at once, nothing left to do"
+            self._play(row, plain, observing, [action] * BATCH)
+
+    def _measure_walks(self, arena: Arena, plain: Players, observing: Players) -> None:
         for _ in range(self._effort.episodes):
             _reset(plain, observing)
-            for _ in range(EPISODE_STEPS):
-                actions = self._random_actions(1)
-                self._play("step of a random walk", plain, observing, actions)
+            for action in self._random_actions(arena, EPISODE_STEPS):
+                self._play("step of a random walk", plain, observing, [action])
 
-    def _measure_batches(self, plain: Players, observing: Players) -> None:
-        idle = [self._arena.pipelines.index(IDLE_PIPELINE)] * BATCH
-        _reset(plain, observing)
-        for player in (*plain, *observing):
-            player.play(idle)
-        for _ in range(self._effort.batches):
-            self._play(f"{BATCH} steps at once, nothing left to do", plain, observing, idle)
+    def _measure_walks_in_tens(self, arena: Arena, plain: Players, observing: Players) -> None:
         for _ in range(self._effort.episodes):
             _reset(plain, observing)
             for _ in range(EPISODE_STEPS // BATCH):
-                actions = self._random_actions(BATCH)
+                actions = self._random_actions(arena, BATCH)
                 self._play(f"{BATCH} steps at once of a random walk", plain, observing, actions)
 
     def _play(self, row: str, plain: Players, observing: Players, actions: Sequence[int]) -> None:
@@ -142,20 +150,20 @@ class EnvBenchmark:
                 jobs[name, column] = partial(player.play, actions)
         self._results.take_turns(jobs)
 
-    def _random_actions(self, count: int) -> list[int]:
-        return self._rng.choices(range(len(self._arena.pipelines)), k=count)
+    def _random_actions(self, arena: Arena, count: int) -> list[int]:
+        return self._rng.choices(range(len(arena.pipelines)), k=count)
 
     # ----------------------------------------------------------------------------------------------
     # Everything else.
 
-    def _measure_resets(self, players: Players) -> None:
+    def _measure_resets(self, arena: Arena, players: Players) -> None:
         for _ in range(self._effort.resets):
             self._take_turns("reset, program known", players, lambda player: player.reset())
         for _ in range(self._effort.resets):
             self._take_turns(
                 "reset, new program",
                 players,
-                lambda player: player.reset_to(self._arena.fresh_benchmark()),
+                lambda player: player.reset_to(arena.fresh_benchmark()),
             )
             # It takes a run of the pipeline that the reward compares with.
             self._take_turns(
@@ -164,19 +172,18 @@ class EnvBenchmark:
                 lambda player: player.observe(BASELINE),
             )
 
-    def _measure_forks(self, players: Players) -> None:
-        _reset(players)
+    def _measure_forks(self, arena: Arena, players: Players) -> None:
         depth = 0
         for steps in FORK_DEPTHS:
-            for action in self._random_actions(steps - depth):
+            for action in self._random_actions(arena, steps - depth):
                 for player in players:
                     player.play([action])
             depth = steps
             for _ in range(self._effort.forks):
                 self._take_turns(f"fork after {steps} steps", players, lambda player: player.fork())
 
-    def _measure_observations(self, players: Players) -> None:
-        changes = self._changes(players)
+    def _measure_observations(self, arena: Arena, players: Players) -> None:
+        changes = self._changes(arena, players)
         for _ in range(self._effort.observations):
             for name in OBSERVATIONS:
                 next(changes)
@@ -186,65 +193,71 @@ class EnvBenchmark:
                     partial(lambda player, name: player.observe(name), name=name),
                 )
 
-    def _changes(self, players: Players) -> Iterator[None]:
+    def _changes(self, arena: Arena, players: Players) -> Iterator[None]:
         """Walks at random, and stops after each step that changed the program."""
         while True:
             _reset(players)
-            for action in self._random_actions(EPISODE_STEPS):
+            for action in self._random_actions(arena, EPISODE_STEPS):
                 for player in players:
                     player.play([action])
                 if players.environment.changed:
                     yield
 
-    def _take_turns(self, row: str, players: Players, job: Callable[[Player], float]) -> None:
+    def _take_turns(self, row: str, players: Players, job: Callable[..., float]) -> None:
         self._results.take_turns(
             {(row, column): partial(job, player) for column, player in players.by_column().items()}
         )
 
-    def _measure_starts(self) -> None:
+    def _measure_starts(self, arena: Arena) -> None:
         jobs = {
-            ENVIRONMENT: self._start_environment,
-            GRPC: self._start_service,
-            IN_PROCESS: self._start_replay,
+            ENVIRONMENT: _start_environment,
+            GRPC: _start_service,
+            IN_PROCESS: _start_replay,
         }
         for _ in range(self._effort.starts):
             self._results.take_turns(
-                {("start of the service, first reset", name): job for name, job in jobs.items()}
+                {
+                    ("start of the service, first reset", column): partial(job, arena)
+                    for column, job in jobs.items()
+                }
             )
 
-    def _start_environment(self) -> float:
-        benchmark = self._arena.fresh_benchmark()
 
-        def start() -> LlvmEnv:
-            env = LlvmEnv(service=self._arena.service)
-            env.reset(benchmark=benchmark)
-            return env
+def _start_environment(arena: Arena) -> float:
+    benchmark = arena.fresh_benchmark()
 
-        duration, env = timed(start)
-        env.close()
-        return duration
+    def start() -> LlvmEnv:
+        env = LlvmEnv(service=arena.service)
+        env.reset(benchmark=benchmark)
+        return env
 
-    def _start_service(self) -> float:
-        benchmark = self._arena.fresh_benchmark()
+    duration, env = timed(start)
+    env.close()
+    return duration
 
-        def start() -> GrpcPlayer:
-            player = GrpcPlayer(CompilerGymServiceConnection(self._arena.service))
-            player.reset_to(benchmark)
-            return player
 
-        duration, player = timed(start)
-        player.close()
-        return duration
+def _start_service(arena: Arena) -> float:
+    benchmark = arena.fresh_benchmark()
 
-    def _start_replay(self) -> float:
-        def start() -> Replay:
-            replay = Replay(self._arena.replay, self._arena.program)
-            replay.start()
-            return replay
+    def start() -> GrpcPlayer:
+        player = GrpcPlayer(CompilerGymServiceConnection(arena.service))
+        player.reset_to(benchmark)
+        return player
 
-        duration, replay = timed(start)
-        replay.close()
-        return duration
+    duration, player = timed(start)
+    player.close()
+    return duration
+
+
+def _start_replay(arena: Arena) -> float:
+    def start() -> Replay:
+        replay = Replay(arena.replay, arena.program)
+        replay.start()
+        return replay
+
+    duration, replay = timed(start)
+    replay.close()
+    return duration
 
 
 def _reset(*all_players: Players) -> None:

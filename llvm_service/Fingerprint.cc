@@ -43,6 +43,7 @@ class Hasher {
       // Other values are visited on their own, and constant data has no uses.
       if (llvm::isa<llvm::ConstantExpr, llvm::ConstantAggregate>(value)) {
         addUses(*value);
+        addOperands(*llvm::cast<llvm::User>(value));
       }
     }
   }
@@ -84,50 +85,82 @@ void addCall(const llvm::CallBase& call, Hasher& hasher) {
   }
 }
 
+void addAllocation(const llvm::AllocaInst& allocation, Hasher& hasher) {
+  hasher.add(allocation.getAllocatedType());
+  hasher.add(llvm::MaybeAlign(allocation.getAlign()));
+  hasher.add(uint64_t{allocation.isUsedWithInAlloca()} << 1 | uint64_t{allocation.isSwiftError()});
+}
+
+void addAtomicUpdate(const llvm::AtomicRMWInst& update, Hasher& hasher) {
+  addAccess(update, hasher);
+  addOrdering(update.getOrdering(), hasher);
+  hasher.add(uint64_t{update.getOperation()});
+}
+
+void addExchange(const llvm::AtomicCmpXchgInst& exchange, Hasher& hasher) {
+  addAccess(exchange, hasher);
+  addOrdering(exchange.getSuccessOrdering(), hasher);
+  addOrdering(exchange.getFailureOrdering(), hasher);
+  hasher.add(uint64_t{exchange.isWeak()});
+}
+
+void addIndices(llvm::ArrayRef<unsigned> indices, Hasher& hasher) {
+  for (const unsigned index : indices) {
+    hasher.add(uint64_t{index});
+  }
+}
+
 // The state of an instruction that its opcode, type, operands and flags do not hold.
 void addSpecialState(const llvm::Instruction& instruction, Hasher& hasher) {
-  using namespace llvm;
-  if (const auto* load = dyn_cast<LoadInst>(&instruction)) {
-    addAccess(*load, hasher);
-    addOrdering(load->getOrdering(), hasher);
-  } else if (const auto* store = dyn_cast<StoreInst>(&instruction)) {
-    addAccess(*store, hasher);
-    addOrdering(store->getOrdering(), hasher);
-  } else if (const auto* call = dyn_cast<CallBase>(&instruction)) {
-    addCall(*call, hasher);
-  } else if (const auto* compare = dyn_cast<CmpInst>(&instruction)) {
-    hasher.add(uint64_t{compare->getPredicate()});
-  } else if (const auto* phi = dyn_cast<PHINode>(&instruction)) {
-    for (const BasicBlock* block : phi->blocks()) {
-      hasher.add(block);
-    }
-  } else if (const auto* address = dyn_cast<GetElementPtrInst>(&instruction)) {
-    hasher.add(address->getSourceElementType());
-  } else if (const auto* allocation = dyn_cast<AllocaInst>(&instruction)) {
-    hasher.add(allocation->getAllocatedType());
-    hasher.add(MaybeAlign(allocation->getAlign()));
-  } else if (const auto* shuffle = dyn_cast<ShuffleVectorInst>(&instruction)) {
-    for (const int element : shuffle->getShuffleMask()) {
-      hasher.add(static_cast<uint64_t>(element));
-    }
-  } else if (const auto* extract = dyn_cast<ExtractValueInst>(&instruction)) {
-    hasher.add(static_cast<uint64_t>(hash_combine_range(extract->idx_begin(), extract->idx_end())));
-  } else if (const auto* insert = dyn_cast<InsertValueInst>(&instruction)) {
-    hasher.add(static_cast<uint64_t>(hash_combine_range(insert->idx_begin(), insert->idx_end())));
-  } else if (const auto* update = dyn_cast<AtomicRMWInst>(&instruction)) {
-    addAccess(*update, hasher);
-    addOrdering(update->getOrdering(), hasher);
-    hasher.add(uint64_t{update->getOperation()});
-  } else if (const auto* exchange = dyn_cast<AtomicCmpXchgInst>(&instruction)) {
-    addAccess(*exchange, hasher);
-    addOrdering(exchange->getSuccessOrdering(), hasher);
-    addOrdering(exchange->getFailureOrdering(), hasher);
-    hasher.add(uint64_t{exchange->isWeak()});
-  } else if (const auto* fence = dyn_cast<FenceInst>(&instruction)) {
-    addOrdering(fence->getOrdering(), hasher);
-    hasher.add(uint64_t{fence->getSyncScopeID()});
-  } else if (const auto* landingPad = dyn_cast<LandingPadInst>(&instruction)) {
-    hasher.add(uint64_t{landingPad->isCleanup()});
+  using llvm::cast;
+  switch (instruction.getOpcode()) {
+    case llvm::Instruction::Load:
+      addAccess(cast<llvm::LoadInst>(instruction), hasher);
+      return addOrdering(cast<llvm::LoadInst>(instruction).getOrdering(), hasher);
+    case llvm::Instruction::Store:
+      addAccess(cast<llvm::StoreInst>(instruction), hasher);
+      return addOrdering(cast<llvm::StoreInst>(instruction).getOrdering(), hasher);
+    case llvm::Instruction::Call:
+    case llvm::Instruction::Invoke:
+    case llvm::Instruction::CallBr:
+      return addCall(cast<llvm::CallBase>(instruction), hasher);
+    case llvm::Instruction::ICmp:
+    case llvm::Instruction::FCmp:
+      return hasher.add(uint64_t{cast<llvm::CmpInst>(instruction).getPredicate()});
+    case llvm::Instruction::PHI:
+      for (const llvm::BasicBlock* block : cast<llvm::PHINode>(instruction).blocks()) {
+        hasher.add(block);
+      }
+      return;
+    case llvm::Instruction::Switch:
+      for (const auto& branch : cast<llvm::SwitchInst>(instruction).cases()) {
+        hasher.add(branch.getCaseValue());
+      }
+      return;
+    case llvm::Instruction::GetElementPtr:
+      return hasher.add(cast<llvm::GetElementPtrInst>(instruction).getSourceElementType());
+    case llvm::Instruction::Alloca:
+      return addAllocation(cast<llvm::AllocaInst>(instruction), hasher);
+    case llvm::Instruction::ShuffleVector:
+      for (const int element : cast<llvm::ShuffleVectorInst>(instruction).getShuffleMask()) {
+        hasher.add(static_cast<uint64_t>(element));
+      }
+      return;
+    case llvm::Instruction::ExtractValue:
+      return addIndices(cast<llvm::ExtractValueInst>(instruction).getIndices(), hasher);
+    case llvm::Instruction::InsertValue:
+      return addIndices(cast<llvm::InsertValueInst>(instruction).getIndices(), hasher);
+    case llvm::Instruction::AtomicRMW:
+      return addAtomicUpdate(cast<llvm::AtomicRMWInst>(instruction), hasher);
+    case llvm::Instruction::AtomicCmpXchg:
+      return addExchange(cast<llvm::AtomicCmpXchgInst>(instruction), hasher);
+    case llvm::Instruction::Fence:
+      addOrdering(cast<llvm::FenceInst>(instruction).getOrdering(), hasher);
+      return hasher.add(uint64_t{cast<llvm::FenceInst>(instruction).getSyncScopeID()});
+    case llvm::Instruction::LandingPad:
+      return hasher.add(uint64_t{cast<llvm::LandingPadInst>(instruction).isCleanup()});
+    default:
+      return;
   }
 }
 
@@ -141,6 +174,11 @@ void addMetadata(const Holder& holder, Hasher& hasher) {
   for (const auto& [kind, node] : attachments) {
     hasher.add(uint64_t{kind});
     hasher.add(node);
+    if (node->isDistinct()) {  // Its operands can change; those of other nodes cannot.
+      for (const llvm::MDOperand& operand : node->operands()) {
+        hasher.add(operand.get());
+      }
+    }
   }
 }
 
@@ -165,7 +203,10 @@ void addGlobal(const llvm::GlobalValue& global, Hasher& hasher) {
              uint64_t{global.isDSOLocal()} << 1 | uint64_t{global.hasPartition()});
   if (const auto* object = llvm::dyn_cast<llvm::GlobalObject>(&global)) {
     hasher.add(object->getSection());
-    hasher.add(object->getComdat());
+    if (const llvm::Comdat* group = object->getComdat()) {
+      hasher.add(group);
+      hasher.add(uint64_t{group->getSelectionKind()});
+    }
     addMetadata(*object, hasher);
   }
   hasher.addOperands(global);
@@ -192,19 +233,42 @@ void addFunction(const llvm::Function& function, Hasher& hasher) {
   }
 }
 
-}  // namespace
+void addVariable(const llvm::GlobalVariable& variable, Hasher& hasher) {
+  addGlobal(variable, hasher);
+  hasher.add(variable.getAlign());
+  hasher.add(uint64_t{AttributeSetInfo::getHashValue(variable.getAttributes())});
+  hasher.add(uint64_t{variable.isConstant()} << 1 | uint64_t{variable.isExternallyInitialized()});
+  hasher.add(uint64_t{variable.getCodeModelRaw()});
+  if (variable.hasSanitizerMetadata()) {
+    const llvm::GlobalValue::SanitizerMetadata sanitizer = variable.getSanitizerMetadata();
+    hasher.add(uint64_t{sanitizer.NoAddress} << 3 | uint64_t{sanitizer.NoHWAddress} << 2 |
+               uint64_t{sanitizer.Memtag} << 1 | uint64_t{sanitizer.IsDynInit});
+  }
+}
 
-uint64_t fingerprint(const llvm::Module& module) {
-  Hasher hasher;
+void addModule(const llvm::Module& module, Hasher& hasher) {
+  hasher.add(llvm::StringRef(module.getModuleInlineAsm()));
+  hasher.add(llvm::StringRef(module.getTargetTriple().str()));
+  hasher.add(llvm::StringRef(module.getDataLayoutStr()));
   // Bitcode lists the kinds of metadata that its context knows, and some passes add a kind.
   llvm::SmallVector<llvm::StringRef, 64> metadataKinds;
   module.getContext().getMDKindNames(metadataKinds);
   hasher.add(uint64_t{metadataKinds.size()});
+  for (const llvm::NamedMDNode& named : module.named_metadata()) {
+    hasher.add(named.getName());
+    for (const llvm::MDNode* node : named.operands()) {
+      hasher.add(node);
+    }
+  }
+}
+
+}  // namespace
+
+uint64_t fingerprint(const llvm::Module& module) {
+  Hasher hasher;
+  addModule(module, hasher);
   for (const llvm::GlobalVariable& variable : module.globals()) {
-    addGlobal(variable, hasher);
-    hasher.add(variable.getAlign());
-    hasher.add(uint64_t{AttributeSetInfo::getHashValue(variable.getAttributes())});
-    hasher.add(uint64_t{variable.isConstant()} << 1 | uint64_t{variable.isExternallyInitialized()});
+    addVariable(variable, hasher);
   }
   for (const llvm::GlobalAlias& alias : module.aliases()) {
     addGlobal(alias, hasher);
@@ -214,12 +278,6 @@ uint64_t fingerprint(const llvm::Module& module) {
   }
   for (const llvm::Function& function : module) {
     addFunction(function, hasher);
-  }
-  for (const llvm::NamedMDNode& named : module.named_metadata()) {
-    hasher.add(named.getName());
-    for (const llvm::MDNode* node : named.operands()) {
-      hasher.add(node);
-    }
   }
   return hasher.result();
 }

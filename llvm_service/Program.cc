@@ -7,8 +7,10 @@
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/Optimizer.h"
+#include "llvm_service/Target.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -89,9 +91,22 @@ const char* pipelineOf(Baseline baseline) {
   return nullptr;
 }
 
+// Hand-written IR may leave out the target, without which some passes fail.
+void completeTarget(llvm::Module& module) {
+  if (module.getTargetTriple().empty()) {
+    module.setTargetTriple(llvm::Triple(llvm::sys::getDefaultTargetTriple()));
+  }
+  if (module.getDataLayout().isDefault()) {
+    if (const auto machine = createTargetMachine(module, llvm::CodeGenOptLevel::None)) {
+      module.setDataLayout(machine->createDataLayout());
+    }
+  }
+}
+
 Status loadContents(const std::string& contents, std::string& bitcode) {
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(contents, owned));
+  completeTarget(*owned.module);
   RETURN_IF_ERROR(verify(*owned.module));
   anonymise(*owned.module);
   bitcode = writeBitcode(*owned.module);
@@ -168,6 +183,7 @@ Status ProgramCache::get(const Benchmark& benchmark, size_t maxBytes,
     *inlined.mutable_dynamic_config() = benchmark.dynamic_config();
     source = &inlined;
   }
+  RETURN_IF_ERROR(checkSize(source->program().contents().size(), maxBytes));
   const std::string key = contentKey(*source, source->program().contents());
   {
     const std::lock_guard lock(mutex_);

@@ -23,7 +23,8 @@ const char* nameOf(Baseline baseline);
 ///
 /// The program is taken in as follows: debug information and module-level named metadata are
 /// removed, value names are dropped, and the module's name and source file become "-", so that a
-/// player cannot recognise a program by anything but its code.
+/// player cannot recognise a program by anything but its code. A program that names no target is
+/// taken to be for this machine.
 class Program {
  public:
   /// Measures something about a program given as bitcode.

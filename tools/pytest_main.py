@@ -6,6 +6,9 @@ import sys
 import pytest
 
 if __name__ == "__main__":
+    # Tests leave the user's files alone; the sandbox of Bazel lets them write nowhere else anyway.
+    for variable in ["COMPILER_GYM_SITE_DATA", "COMPILER_GYM_CACHE", "COMPILER_GYM_LOGS"]:
+        os.environ.setdefault(variable, os.path.join(os.environ["TEST_TMPDIR"], variable.lower()))
     options = [
         "--tb=short",
         "--strict-markers",

@@ -196,14 +196,15 @@ class Child {
     plan.isolate();
     std::vector<std::string> arguments = options.arguments;
     std::vector<std::string> environment = environmentWith(options.environment);
+    // Taken afterwards it would be later than the start of the program by as long as this thread
+    // has to wait for a processor.
+    startTime_ = Clock::now();
     const int error =
         plan.spawn(&pid_, pointersTo(arguments).data(), pointersTo(environment).data());
     if (error != 0) {
       pid_ = 0;
       return systemError("start " + arguments[0], error);
     }
-    // The call returned when the program had begun.
-    startTime_ = Clock::now();
     RunningGroups::instance().add(pid_);
     pidfd_ = FileDescriptor(openPidfd(pid_));
     if (pidfd_.get() < 0) return systemError("watch " + arguments[0], errno);

@@ -37,8 +37,8 @@ struct ProcessResult {
   int code = 0;
   std::string output;
   std::string errorTail;
-  // From the start of the program to its end. It includes what this process needs to notice the
-  // end, some tens of microseconds on an idle machine.
+  // From just before the process is made to its end, never less than its life. What is added is
+  // about a tenth of a millisecond on an idle machine, mostly for making the process.
   std::chrono::nanoseconds wallTime{0};
 };
 

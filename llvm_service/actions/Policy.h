@@ -15,7 +15,10 @@ namespace compiler_gym::llvm_service {
 /// judgements about passes, never the list of passes: that comes from LLVM.
 class Policy {
  public:
-  /// A policy that excludes nothing but keeps the spellings without which a pass ends the process.
+  /// Reads a policy. One without rules makes every pass an action as LLVM lists it, also those that
+  /// end the process.
+  ///
+  /// @return an error that names the line if the text is not a policy.
   static llvm::Expected<Policy> parse(llvm::StringRef yaml);
 
   /// The policy that this service was built with.

@@ -113,6 +113,9 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
     return {StatusCode::INVALID_ARGUMENT,
             "The benchmark is not runnable: it has no run command (dynamic_config.run_cmd)"};
   }
+  if (scratch_.empty()) {  // Commands would run in the directory of the service.
+    return {StatusCode::INTERNAL, "The program has not been built"};
+  }
   RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_));
   const LocalShellCommand command(config_.run_cmd());
   for (int64_t i = 0; i < counts.warmup + counts.measured; ++i) {

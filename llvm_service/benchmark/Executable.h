@@ -48,7 +48,8 @@ class Executable {
   /// Runs what the last build made.
   ///
   /// @param seconds wall time of each measured run of the run command.
-  /// @return INVALID_ARGUMENT if the benchmark is not runnable, the error of a command otherwise.
+  /// @return INVALID_ARGUMENT if the benchmark is not runnable, INTERNAL if it has not been built,
+  ///     the error of a command otherwise.
   [[nodiscard]] grpc::Status run(const RunCounts& counts, std::vector<double>& seconds) const;
 
  private:

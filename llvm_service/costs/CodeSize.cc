@@ -23,9 +23,6 @@ Status generateObject(llvm::Module& module, llvm::SmallVectorImpl<char>& object)
     return {StatusCode::INVALID_ARGUMENT, "This LLVM cannot generate code for the target \"" +
                                               module.getTargetTriple().str() + "\""};
   }
-  if (module.getDataLayout().isDefault()) {
-    module.setDataLayout(machine->createDataLayout());
-  }
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
   if (machine->addPassesToEmitFile(passes, stream, /*DwoOut=*/nullptr,

@@ -244,13 +244,22 @@ TEST_F(SubprocessTest, ChildrenHaveDefaultSignalHandling) {
   sigset_t before;
   ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &blocked, &before), 0);
   const auto handlerBefore = signal(SIGPIPE, SIG_IGN);
-  const std::string masks = outputOf(shell("awk '/SigBlk|SigIgn/ { print $2 }' /proc/self/status"));
+  // Not by a shell, because some shells unblock signals.
+  ProcessOptions options;
+  options.arguments = {"/bin/grep", "-E", "SigBlk|SigIgn", "/proc/self/status"};
+  options.timeout = std::chrono::seconds(60);
+  options.captureOutput = true;
+  options.maxOutputBytes = 4096;
+  ProcessResult result;
+  const Status status = runProcess(options, &result);
   signal(SIGPIPE, handlerBefore);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  std::istringstream stream(masks);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  std::istringstream stream(result.output);
+  std::string name;
   uint64_t blockedMask = 1;
   uint64_t ignoredMask = 1;
-  stream >> std::hex >> blockedMask >> ignoredMask;
+  stream >> name >> std::hex >> blockedMask >> name >> ignoredMask;
   EXPECT_EQ(blockedMask, 0);
   // The C library uses two signals from 32 upwards for itself.
   EXPECT_EQ(ignoredMask & 0x7fffffff, 0);

@@ -1,8 +1,10 @@
 #include "compiler_gym/service/runtime/ServiceServer.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <mutex>
 #include <utility>
 
 namespace compiler_gym::runtime {
@@ -11,6 +13,13 @@ using grpc::Status;
 using grpc::StatusCode;
 
 namespace {
+
+// Keeps gRPC's threads until the process ends. Otherwise destroying the last server would wait for
+// them, which takes ten seconds if one of them polls a connection that had much to write.
+void keepLibraryRunning() {
+  static std::once_flag once;
+  std::call_once(once, grpc_init);
+}
 
 // Clients put no more than some command lines into the metadata.
 constexpr int kMaxMetadataBytes = 512 * 1024;
@@ -31,6 +40,7 @@ Status cannotListen(const std::string& address) {
 
 Status ServiceServer::start(grpc::Service* service, const std::string& host, int port,
                             int maxMessageBytes, std::unique_ptr<ServiceServer>* server) {
+  keepLibraryRunning();
   // These two apply to every server built afterwards.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

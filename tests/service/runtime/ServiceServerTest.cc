@@ -16,6 +16,7 @@
 namespace compiler_gym::runtime {
 namespace {
 
+namespace fs = boost::filesystem;
 using grpc::Status;
 using grpc::StatusCode;
 using std::chrono::milliseconds;
@@ -25,7 +26,11 @@ using toy::ToyClient;
 
 class ServiceServerTest : public ::testing::Test {
  protected:
-  ServiceServerTest() : service_(boost::filesystem::temp_directory_path()) {}
+  ServiceServerTest()
+      : directory_(fs::temp_directory_path() / fs::unique_path()), service_(directory_) {
+    fs::create_directory(directory_);
+  }
+  ~ServiceServerTest() override { fs::remove_all(directory_); }
 
   std::unique_ptr<ServiceServer> start(const std::string& host = "127.0.0.1", int port = 0,
                                        int maxMessageBytes = -1) {
@@ -34,6 +39,20 @@ class ServiceServerTest : public ::testing::Test {
     return server;
   }
 
+  // Starts a step that takes `duration`, and returns while it is at work.
+  std::future<Status> sleepingStep(const ToyClient& client, milliseconds duration) {
+    const int64_t session = client.startOn("abc");
+    const std::string milliseconds = std::to_string(duration.count());
+    EXPECT_TRUE(client.send(session, {{"toy.set_sleep_milliseconds", milliseconds}}).ok());
+    auto step = std::async(std::launch::async,
+                           [&client, session] { return client.step(session, {"sleep"}).status; });
+    for (int i = 0; i < 500 && !fs::exists(directory_ / "asleep"); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return step;
+  }
+
+  const fs::path directory_;
   CompilerGymService<toy::ToySession> service_;
   Status status_;
 };
@@ -84,28 +103,31 @@ TEST_F(ServiceServerTest, MessageLimit) {
 TEST_F(ServiceServerTest, ShutdownWaitsForRequests) {
   const auto server = start();
   const ToyClient client(server->port());
-  const int64_t session = client.startOn("abc");
-  ASSERT_TRUE(client.send(session, {{"toy.set_sleep_milliseconds", "300"}}).ok());
-  auto step = std::async(std::launch::async, [&] { return client.step(session, {"sleep"}); });
-  std::this_thread::sleep_for(milliseconds(100));
-  EXPECT_TRUE(server->shutdown(milliseconds(10000)));
-  const auto answer = step.get();
-  EXPECT_TRUE(answer.ok()) << answer.message();
+  auto step = sleepingStep(client, milliseconds(300));
+  EXPECT_TRUE(server->shutdown(milliseconds(20000)));
+  const Status status = step.get();
+  EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_FALSE(client.getVersion().ok());
+}
+
+TEST_F(ServiceServerTest, ShutdownDoesNotWaitForIdleClients) {
+  const auto server = start();
+  const ToyClient client(server->port());
+  EXPECT_TRUE(client.getVersion().ok());
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_TRUE(server->shutdown(milliseconds(20000)));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(10000));
 }
 
 TEST_F(ServiceServerTest, ShutdownCancelsRequestsAfterTheGrace) {
   const auto server = start();
   const ToyClient client(server->port());
-  const int64_t session = client.startOn("abc");
-  ASSERT_TRUE(client.send(session, {{"toy.set_sleep_milliseconds", "1500"}}).ok());
-  auto step = std::async(std::launch::async, [&] { return client.step(session, {"sleep"}); });
-  std::this_thread::sleep_for(milliseconds(100));
+  auto step = sleepingStep(client, milliseconds(5000));
   const auto before = std::chrono::steady_clock::now();
   EXPECT_FALSE(server->shutdown(milliseconds(200)));
-  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(1200));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(4000));
   EXPECT_FALSE(step.get().ok());
-  // The end of the handler lets the shutdown end; destroying the server waits for it.
+  // Destroying the server waits for the end of the step.
 }
 
 }  // namespace

@@ -124,6 +124,11 @@ Status readProgram(const File& program, std::string* text) {
   return Status::OK;
 }
 
+// Lets tests know that an action is at work.
+void announceSleep(const boost::filesystem::path& directory) {
+  std::ofstream((directory / "asleep").string()) << "asleep";
+}
+
 [[noreturn]] void hang() {
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
@@ -222,8 +227,10 @@ Status ToySession::edit(const std::string& name, bool& endOfEpisode,
     actionCount_ = kRestrictedActionCount;
     newActionSpace = editSpace(actionCount_);
   } else if (name == "sleep") {
+    announceSleep(workingDirectory());
     std::this_thread::sleep_for(std::chrono::milliseconds(sleepMilliseconds_));
   } else if (name == "hang") {
+    announceSleep(workingDirectory());
     hang();
   } else if (name == "run") {
     Command command;

@@ -1,0 +1,38 @@
+"""Under what circumstances something was measured."""
+
+import os
+import platform
+from pathlib import Path
+
+import grpc
+
+from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.proto import GetVersionRequest
+
+
+def describe_machine() -> str:
+    """The processor and how many of them there are, the kernel, and Python with gRPC."""
+    return (
+        f"{_processor()}, {os.cpu_count()} processors, Linux {platform.release()}, "
+        f"Python {platform.python_version()}, grpcio {grpc.__version__}"
+    )
+
+
+def describe_service(service: Path) -> str:
+    """The versions of the service and of its compiler."""
+    with CompilerGymServiceConnection(service) as connection:
+        version = connection(connection.stub.GetVersion, GetVersionRequest())
+    return f"service {version.service_version}, LLVM {version.compiler_version}"
+
+
+def load_average() -> float:
+    """How many processes wanted to run at a time during the last minute."""
+    return os.getloadavg()[0]
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.machine()

@@ -1,0 +1,106 @@
+import random
+import subprocess
+
+import pytest
+
+from benchmarks.arena import OBSERVED
+from benchmarks.replay import Replay
+from benchmarks.replay_player import ReplayPlayer
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm import LlvmEnv
+
+
+@pytest.fixture
+def replay(replay_binary, small_program):
+    with Replay(replay_binary, small_program) as replay:
+        yield replay
+
+
+def test_passes_take_time(replay):
+    start = replay.start()
+    assert start.instructions > 100
+    assert start.load_us > 0
+    assert start.start_us > 0
+    assert replay.run(["function(sroa)"]) > 0
+    assert replay.run(["function(sroa)", "globaldce"]) > 0
+    assert replay.observe("Autophase") > 0
+
+
+def test_apply_tells_changes(replay):
+    replay.start()
+    assert replay.apply(["function(sroa)"])[1]
+    assert not replay.apply(["function(sroa)"])[1]
+    assert replay.apply(["function(sroa)", "function(simplifycfg)"])[1]
+
+
+def test_start_begins_anew(replay):
+    first = replay.start().instructions
+    replay.apply(["function(sroa)"])
+    assert replay.start().instructions == first
+    assert replay.apply(["function(sroa)"])[1]
+
+
+def test_run_and_apply_have_a_module_each(replay):
+    replay.start()
+    replay.run(["function(sroa)"])
+    assert replay.apply(["function(sroa)"])[1]
+
+
+def test_same_walk_as_the_environment(replay, small_program):
+    benchmark = Benchmark.from_file("benchmark://test-v0/small", small_program)
+    rng = random.Random(1)
+    with LlvmEnv(benchmark=benchmark) as env:
+        env.reset()
+        assert env.observation["IrInstructionCount"] == replay.start().instructions
+        for _ in range(60):
+            action = rng.randrange(env.action_space.n)
+            _, _, done, info = env.step(action)
+            assert not done, info
+            pipeline = env.action_space.names[action]
+            assert replay.apply([pipeline])[1] == (not info["action_had_no_effect"]), pipeline
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda replay: replay.run(["no-such-pass"]), "no-such-pass"),
+        (lambda replay: replay.apply(["function(sroa)", "no-such-pass"]), "no-such-pass"),
+        (lambda replay: replay.observe("NoSuchThing"), 'no observation "NoSuchThing"'),
+        (lambda replay: replay._ask(["jump"]), 'Unknown command "jump"'),
+    ],
+)
+def test_failures_are_explained(replay, call, message):
+    replay.start()
+    with pytest.raises(RuntimeError, match=message):
+        call(replay)
+
+
+def test_commands_before_the_start_are_refused(replay):
+    with pytest.raises(RuntimeError, match="must be 'start'"):
+        replay.run(["function(sroa)"])
+
+
+def test_missing_program_is_named(replay_binary, tmp_path):
+    with (
+        Replay(replay_binary, tmp_path / "missing.bc") as replay,
+        pytest.raises(RuntimeError, match=r"missing\.bc"),
+    ):
+        replay.start()
+
+
+def test_usage_is_told(replay_binary):
+    result = subprocess.run([replay_binary], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert "program.bc" in result.stderr
+
+
+@pytest.mark.parametrize("observations", [None, (), OBSERVED])
+def test_player_forks_at_the_present_state(replay_binary, small_program, observations):
+    pipelines = ["function(sroa)", "function(simplifycfg)"]
+    player = ReplayPlayer(replay_binary, small_program, pipelines, observations)
+    try:
+        assert player.reset() > 0
+        assert player.play([0, 1]) > 0
+        assert player.fork() > player.reset() > 0
+    finally:
+        player.close()

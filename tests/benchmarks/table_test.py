@@ -1,0 +1,45 @@
+import io
+import re
+
+from rich.console import Console
+
+from benchmarks.arena import COLUMNS
+from benchmarks.measurements import Summary
+from benchmarks.table import Result, to_markdown, to_rich
+
+RESULTS = [
+    Result(
+        213,
+        "a small one",
+        {
+            "step": dict(
+                zip(
+                    COLUMNS,
+                    [Summary(312.4, 1365.2, 9), Summary(100, 104.6, 9), Summary(0.51, 12.34, 9)],
+                    strict=True,
+                )
+            )
+        },
+    ),
+    Result(19_682, "a large one", {"fork": dict.fromkeys(COLUMNS, Summary(1_234_567, 2e6, 1))}),
+]
+
+
+def test_markdown():
+    assert to_markdown(RESULTS).splitlines() == [
+        "| program | p50 / p90 in µs | environment | gRPC alone | in process "
+        "| environment ÷ in process |",
+        "| ---: | --- | ---: | ---: | ---: | ---: |",
+        "| 213 | step | 312 / 1,370 | 100 / 105 | 0.510 / 12.3 | 613 |",
+        "| 19,682 | fork | 1,230,000 / 2,000,000 | 1,230,000 / 2,000,000 | 1,230,000 / 2,000,000 "
+        "| 1.00 |",
+    ]
+
+
+def test_terminal_shows_the_same_cells():
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(to_rich(RESULTS))
+    text = console.export_text()
+    for cell in re.findall(r"[^|\n]+", to_markdown(RESULTS)):
+        if "---" not in cell:
+            assert cell.strip() in text

@@ -1,0 +1,242 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "llvm/IR/PassManager.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/GlobPattern.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm_service/Target.h"
+#include "llvm_service/actions/ActionSpaces.h"
+#include "tests/llvm_service/Programs.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Level = ListedPass::Level;
+
+// The lines of `opt --print-passes` that list IR passes, by heading, without indentation.
+std::map<std::string, std::vector<std::string>> passesOfOpt() {
+  std::map<std::string, std::vector<std::string>> sections;
+  std::istringstream lines(runLlvmTool({"opt", "--print-passes"}));
+  std::string heading;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("  ", 0) == 0) {
+      sections[heading].push_back(line.substr(2));
+    } else {
+      heading = line;
+    }
+  }
+  return sections;
+}
+
+const char* titleOf(Level level) {
+  switch (level) {
+    case Level::kModule:
+      return "Module passes";
+    case Level::kCgscc:
+      return "CGSCC passes";
+    case Level::kFunction:
+      return "Function passes";
+    case Level::kLoopNest:
+      return "LoopNest passes";
+    case Level::kLoop:
+      return "Loop passes";
+  }
+  return "";
+}
+
+const ActionSpaces& builtinSpaces() {
+  static const ActionSpaces spaces = ActionSpaces::discover(Policy::builtin());
+  return spaces;
+}
+
+std::set<std::string> pipelines(const ActionList& list) {
+  std::set<std::string> result;
+  for (const Action& action : list.actions) {
+    result.insert(action.pipeline);
+  }
+  return result;
+}
+
+TEST(ListPassesTest, EqualsWhatOptPrints) {
+  std::map<std::string, std::vector<std::string>> listed;
+  for (const ListedPass& pass : listPasses()) {
+    const std::string title = titleOf(pass.level);
+    if (pass.parameters.empty()) {
+      listed[title + ":"].push_back(pass.name);
+    } else {
+      listed[title + " with params:"].push_back(pass.name + "<" + pass.parameters + ">");
+    }
+  }
+  std::map<std::string, std::vector<std::string>> expected;
+  for (const auto& [heading, passes] : passesOfOpt()) {
+    const bool irPasses = heading.find(" passes") != std::string::npos &&
+                          heading.find("Machine") == std::string::npos;
+    if (irPasses) {
+      expected[heading] = passes;
+    }
+  }
+  ASSERT_GE(expected.size(), 9U) << "LLVM has changed the headings of its list";
+  EXPECT_EQ(listed, expected);
+}
+
+TEST(ActionSpacesTest, EachPassIsAnActionOrExcludedWithAReason) {
+  const ActionSpaces& spaces = builtinSpaces();
+  std::set<std::pair<Level, std::string>> excluded;
+  for (const ExcludedPass& entry : spaces.excluded) {
+    EXPECT_THAT(entry.reason, Not(IsEmpty())) << entry.pass.name;
+    excluded.emplace(entry.pass.level, entry.pass.name);
+  }
+  const std::set<std::string> actions = pipelines(*spaces.find("PassesAll"));
+  for (const ListedPass& pass : listPasses()) {
+    const std::string text = Policy::builtin().spelling(pass.name);
+    const bool isAction = actions.count(text) + actions.count("cgscc(" + text + ")") +
+                              actions.count("function(" + text + ")") +
+                              actions.count("function(loop(" + text + "))") +
+                              actions.count("function(loop-mssa(" + text + "))") >
+                          0;
+    const bool isExcluded = excluded.count({pass.level, pass.name}) > 0;
+    EXPECT_NE(isAction, isExcluded) << pass.name;
+  }
+}
+
+TEST(ActionSpacesTest, ActionsAreSpelledWithTheirAdaptors) {
+  const std::set<std::string> actions = pipelines(*builtinSpaces().find("PassesAll"));
+  EXPECT_THAT(actions, Contains("globaldce"));
+  EXPECT_THAT(actions, Contains("cgscc(inline)"));
+  EXPECT_THAT(actions, Contains("function(instcombine<no-verify-fixpoint>)"));
+  EXPECT_THAT(actions, Contains("function(sroa)"));
+  EXPECT_THAT(actions, Contains("function(loop-mssa(licm))"));
+  EXPECT_THAT(actions, Contains("function(loop-mssa(lnicm))"));
+  EXPECT_THAT(actions, Contains("function(loop(loop-rotate))"));
+  EXPECT_THAT(actions, Contains("function(loop(loop-interchange))"));
+  EXPECT_THAT(actions, Not(Contains("function(instcombine)")));
+  EXPECT_THAT(actions, Not(Contains("function(loop(licm))")));
+}
+
+TEST(ActionSpacesTest, VariantsComeAfterThePasses) {
+  const std::vector<ActionList>& lists = builtinSpaces().lists;
+  ASSERT_EQ(lists.size(), 2U);
+  EXPECT_EQ(lists[0].name, "PassesAll");
+  EXPECT_EQ(lists[1].name, "PassesWithParameters");
+  ASSERT_GT(lists[1].actions.size(), lists[0].actions.size());
+  for (size_t i = 0; i < lists[0].actions.size(); ++i) {
+    EXPECT_EQ(lists[1].actions[i].pipeline, lists[0].actions[i].pipeline);
+  }
+  const std::set<std::string> actions = pipelines(lists[1]);
+  EXPECT_THAT(actions, Contains("function(early-cse<memssa>)"));
+  EXPECT_THAT(actions, Contains("function(gvn<no-pre>)"));
+  EXPECT_THAT(actions, Contains("function(loop-mssa(licm<no-allowspeculation>))"));
+}
+
+TEST(ActionSpacesTest, EveryVariantOfThePolicyIsAnAction) {
+  const std::set<std::string> actions = pipelines(*builtinSpaces().find("PassesWithParameters"));
+  const std::set<std::string> plain = pipelines(*builtinSpaces().find("PassesAll"));
+  size_t variants = 0;
+  for (const Policy::Variants& entry : Policy::builtin().parameterised) {
+    variants += entry.parameters.size();
+  }
+  EXPECT_EQ(actions.size(), plain.size() + variants);
+}
+
+TEST(ActionSpacesTest, NoActionIsListedTwice) {
+  for (const ActionList& list : builtinSpaces().lists) {
+    EXPECT_EQ(pipelines(list).size(), list.actions.size()) << list.name;
+  }
+}
+
+TEST(ActionSpacesTest, LlvmParsesEveryAction) {
+  llvm::LLVMContext context;
+  llvm::Module module("-", context);
+  module.setTargetTriple(llvm::Triple(llvm::sys::getDefaultTargetTriple()));
+  // Some passes ask for it when they are parsed.
+  const auto machine = createTargetMachine(module, llvm::CodeGenOptLevel::None);
+  ASSERT_NE(machine, nullptr);
+  llvm::PassBuilder passBuilder(machine.get());
+  for (const ActionList& list : builtinSpaces().lists) {
+    EXPECT_THAT(list.actions, Not(IsEmpty()));
+    std::string commandline;
+    for (const Action& action : list.actions) {
+      llvm::ModulePassManager passManager;
+      llvm::Error error =
+          passBuilder.parsePassPipeline(passManager, "module(" + action.pipeline + ")");
+      EXPECT_EQ(llvm::toString(std::move(error)), "") << action.pipeline;
+      EXPECT_THAT(action.description, Not(IsEmpty()));
+      commandline += (commandline.empty() ? "" : ",") + action.pipeline;
+    }
+    llvm::ModulePassManager passManager;
+    llvm::Error error = passBuilder.parsePassPipeline(passManager, "module(" + commandline + ")");
+    EXPECT_EQ(llvm::toString(std::move(error)), "");
+  }
+}
+
+TEST(ActionSpacesTest, FindsListsByName) {
+  EXPECT_EQ(builtinSpaces().find("PassesAll"), &builtinSpaces().lists[0]);
+  EXPECT_EQ(builtinSpaces().find("passesall"), nullptr);
+  EXPECT_EQ(builtinSpaces().find(""), nullptr);
+}
+
+TEST(ActionSpacesTest, TheSpaceOnTheWireHasTheNamesInOrder) {
+  const ActionList& list = *builtinSpaces().find("PassesWithParameters");
+  const ActionSpace space = list.toProto();
+  EXPECT_EQ(space.name(), list.name);
+  CommandlineSpace commandline;
+  ASSERT_TRUE(space.space().any_value().UnpackTo(&commandline));
+  ASSERT_EQ(static_cast<size_t>(commandline.name_size()), list.actions.size());
+  ASSERT_EQ(commandline.description_size(), commandline.name_size());
+  for (int i = 0; i < commandline.name_size(); ++i) {
+    EXPECT_EQ(commandline.name(i), list.actions[i].pipeline);
+    EXPECT_EQ(commandline.description(i), list.actions[i].description);
+  }
+}
+
+TEST(ActionSpacesTest, AnEmptyPolicyMakesEveryPassAnAction) {
+  const ActionSpaces spaces = ActionSpaces::discover(llvm::cantFail(Policy::parse("{}")));
+  EXPECT_THAT(spaces.excluded, IsEmpty());
+  const std::set<std::string> actions = pipelines(*spaces.find("PassesAll"));
+  std::set<std::pair<std::string, std::string>> passes;
+  for (const ListedPass& pass : listPasses()) {
+    const bool isLoop = pass.level == Level::kLoop || pass.level == Level::kLoopNest;
+    passes.emplace(isLoop ? "loop" : titleOf(pass.level), pass.name);
+  }
+  EXPECT_EQ(actions.size(), passes.size());
+  EXPECT_THAT(actions, Contains("print<module-debuginfo>"));
+  EXPECT_THAT(actions, Contains("function(instcombine)"));
+  EXPECT_EQ(pipelines(*spaces.find("PassesWithParameters")), actions);
+}
+
+TEST(ActionSpacesTest, APolicyOfAllWildcardsLeavesNothing) {
+  const ActionSpaces spaces = ActionSpaces::discover(
+      llvm::cantFail(Policy::parse("exclude: [{reason: all, passes: ['*']}]")));
+  EXPECT_THAT(spaces.find("PassesAll")->actions, IsEmpty());
+  EXPECT_THAT(spaces.find("PassesWithParameters")->actions, IsEmpty());
+  EXPECT_EQ(spaces.excluded.size(), listPasses().size());
+}
+
+// For information: names of another LLVM's passes do no harm, but may be misspelt.
+TEST(ActionSpacesTest, TellsWhichNamesOfThePolicyThisLlvmDoesNotHave) {
+  const std::vector<ListedPass> passes = listPasses();
+  std::string unknown;
+  for (const Policy::Exclusion& exclusion : Policy::builtin().exclusions) {
+    for (const std::string& pattern : exclusion.passes) {
+      const bool matched = llvm::any_of(passes, [&](const ListedPass& pass) {
+        return llvm::cantFail(llvm::GlobPattern::create(pattern)).match(pass.name);
+      });
+      unknown += matched ? "" : " " + pattern;
+    }
+  }
+  RecordProperty("unknown_names", unknown);
+  std::cout << "Names of policy.yaml that this LLVM does not have:"
+            << (unknown.empty() ? " none" : unknown) << std::endl;
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,299 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "llvm_service/benchmark/Executable.h"
+#include "tests/llvm_service/Observing.h"
+#include "tests/llvm_service/Programs.h"
+#include "tests/llvm_service/Statuses.h"
+#include "tests/llvm_service/TemporaryDirectory.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// Exits with the number of its arguments.
+constexpr char kProgram[] =
+    "target triple = \"x86_64-pc-linux-gnu\"\n"
+    "define i32 @main(i32 %arguments) {\n"
+    "  %1 = sub i32 %arguments, 1\n"
+    "  ret i32 %1\n"
+    "}\n";
+
+void setCommand(Command* command, const std::string& text) {
+  command->clear_argument();
+  command->add_argument(text);
+}
+
+void addCommand(google::protobuf::RepeatedPtrField<Command>* commands, const std::string& text) {
+  setCommand(commands->Add(), text);
+}
+
+class ExecutableTest : public ::testing::Test {
+ protected:
+  ExecutableTest() {
+    setCommand(config_.mutable_build_cmd(), "$CC $IN");
+    setCommand(config_.mutable_run_cmd(), "./a.out");
+  }
+
+  Executable& executable() {
+    if (!executable_) {
+      executable_ = std::make_unique<Executable>(config_, directory_.path());
+    }
+    return *executable_;
+  }
+
+  Status build() {
+    double seconds = 0;
+    return executable().build(bitcode_, seconds);
+  }
+
+  Status run(const RunCounts& counts = {}) {
+    seconds_.clear();
+    return executable().run(counts, seconds_);
+  }
+
+  // The contents of a file outside the scratch directory, which commands append words to.
+  std::string log() const {
+    const auto path = directory_.path().string() + "/log";
+    return boost::filesystem::exists(path) ? readFile(path) : "";
+  }
+  std::string logging(const std::string& word) const {
+    return "echo " + word + " >> " + directory_.path().string() + "/log";
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string bitcode_ = startCompilation(makeBenchmark(kProgram))->bitcode();
+  BenchmarkDynamicConfig config_;
+  std::vector<double> seconds_;
+  std::unique_ptr<Executable> executable_;
+};
+
+TEST_F(ExecutableTest, BuildsAndRuns) {
+  double seconds = 0;
+  EXPECT_TRUE(executable().isBuildable());
+  EXPECT_TRUE(executable().isRunnable());
+  ASSERT_THAT(executable().build(bitcode_, seconds), IsOk());
+  EXPECT_GT(seconds, 0);
+  EXPECT_THAT(run(), IsOk());
+  EXPECT_THAT(seconds_, SizeIs(1));
+}
+
+TEST_F(ExecutableTest, BuildCommandsGetTheCompilerAndTheBitcode) {
+  setCommand(config_.mutable_build_cmd(), "$CC --version > version && cp $IN copy && $CC $IN");
+  (*config_.mutable_build_cmd()->mutable_env())["OTHER"] = "kept";
+  config_.mutable_build_cmd()->add_argument("&& echo $OTHER > other && pwd > directory");
+  ASSERT_THAT(build(), IsOk());
+  const auto scratch = boost::filesystem::directory_iterator(directory_.path())->path();
+  EXPECT_THAT(readFile((scratch / "version").string()),
+              HasSubstr(runLlvmTool({"llvm-config", "--version"}).substr(0, 3)));
+  EXPECT_EQ(readFile((scratch / "copy").string()), bitcode_);
+  EXPECT_EQ(readFile((scratch / "other").string()), "kept\n");
+  EXPECT_EQ(readFile((scratch / "directory").string()), scratch.string() + "\n");
+}
+
+TEST_F(ExecutableTest, AFailingBuildTellsWhatTheCompilerSaid) {
+  setCommand(config_.mutable_build_cmd(), "$CC $IN -lnosuchlibrary");
+  EXPECT_THAT(build(), IsError(StatusCode::INTERNAL, "nosuchlibrary"));
+}
+
+TEST_F(ExecutableTest, ABuildHasToMakeItsOutputFiles) {
+  setCommand(config_.mutable_build_cmd(), "true");
+  config_.mutable_build_cmd()->add_outfile("program");
+  EXPECT_THAT(build(), IsError(StatusCode::NOT_FOUND, "program"));
+}
+
+TEST_F(ExecutableTest, ABuildThatDeclaresNoOutputFileHasToMakeTheDefaultOne) {
+  setCommand(config_.mutable_build_cmd(), "true");
+  EXPECT_THAT(build(), IsOk()) << "It may be made for other reasons than to be measured";
+  int64_t bytes = 0;
+  EXPECT_THAT(executable().textSize(bytes), IsError(StatusCode::NOT_FOUND, "a.out"));
+  EXPECT_THAT(run(), IsError(StatusCode::INTERNAL, "a.out"));
+}
+
+TEST_F(ExecutableTest, AnEarlierBuildIsNotTakenForALaterOne) {
+  setCommand(config_.mutable_build_cmd(), "test -e built || $CC $IN && touch built");
+  config_.mutable_build_cmd()->add_outfile("a.out");
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(build(), IsError(StatusCode::NOT_FOUND, "a.out"));
+}
+
+TEST_F(ExecutableTest, OutputFilesCanHaveAnyName) {
+  setCommand(config_.mutable_build_cmd(), "$CC $IN -o program");
+  config_.mutable_build_cmd()->add_outfile("program");
+  setCommand(config_.mutable_run_cmd(), "./program");
+  ASSERT_THAT(build(), IsOk());
+  int64_t bytes = 0;
+  EXPECT_THAT(executable().textSize(bytes), IsOk());
+  EXPECT_GT(bytes, 0);
+  EXPECT_THAT(run(), IsOk());
+}
+
+TEST_F(ExecutableTest, InputFilesOfTheBuildHaveToExist) {
+  config_.mutable_build_cmd()->add_infile("library.a");
+  EXPECT_THAT(build(), IsError(StatusCode::NOT_FOUND, "library.a"));
+}
+
+TEST_F(ExecutableTest, InputFilesOfTheRunHaveToExist) {
+  config_.mutable_run_cmd()->add_infile("input.txt");
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(run(), IsError(StatusCode::NOT_FOUND, "input.txt"));
+}
+
+TEST_F(ExecutableTest, OutputFilesOfTheRunHaveToExist) {
+  config_.mutable_run_cmd()->add_outfile("output.txt");
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(run(), IsError(StatusCode::NOT_FOUND, "output.txt"));
+}
+
+TEST_F(ExecutableTest, CommandsRunInOrder) {
+  setCommand(config_.mutable_build_cmd(), logging("build") + "; $CC $IN");
+  setCommand(config_.mutable_run_cmd(), logging("run"));
+  addCommand(config_.mutable_pre_run_cmd(), logging("before1"));
+  addCommand(config_.mutable_pre_run_cmd(), logging("before2"));
+  addCommand(config_.mutable_post_run_cmd(), logging("after1"));
+  addCommand(config_.mutable_post_run_cmd(), logging("after2"));
+  ASSERT_THAT(build(), IsOk());
+  ASSERT_THAT(run({/*warmup=*/1, /*measured=*/2}), IsOk());
+  EXPECT_EQ(log(), "build\nbefore1\nbefore2\nrun\nrun\nrun\nafter1\nafter2\n");
+}
+
+TEST_F(ExecutableTest, CommandsAroundTheRunSeeItsFiles) {
+  addCommand(config_.mutable_pre_run_cmd(), "echo data > input.txt");
+  config_.mutable_pre_run_cmd(0)->add_outfile("input.txt");
+  setCommand(config_.mutable_run_cmd(), "cp input.txt output.txt");
+  config_.mutable_run_cmd()->add_infile("input.txt");
+  config_.mutable_run_cmd()->add_outfile("output.txt");
+  addCommand(config_.mutable_post_run_cmd(), "cmp input.txt output.txt && rm output.txt");
+  config_.mutable_post_run_cmd(0)->add_infile("output.txt");
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(run(), IsOk());
+}
+
+TEST_F(ExecutableTest, AFailingCommandEndsTheMeasurement) {
+  addCommand(config_.mutable_pre_run_cmd(), "echo trouble >&2; false");
+  addCommand(config_.mutable_pre_run_cmd(), logging("second"));
+  setCommand(config_.mutable_run_cmd(), logging("run"));
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(run(), IsError(StatusCode::INTERNAL, "trouble"));
+  EXPECT_EQ(log(), "");
+}
+
+TEST_F(ExecutableTest, WarmupIsNotMeasured) {
+  setCommand(config_.mutable_run_cmd(),
+             "test -e warm || { touch warm; sleep 1; }; " + logging("run"));
+  ASSERT_THAT(build(), IsOk());
+  ASSERT_THAT(run({/*warmup=*/1, /*measured=*/3}), IsOk());
+  EXPECT_EQ(log(), "run\nrun\nrun\nrun\n");
+  EXPECT_THAT(seconds_, SizeIs(3));
+  EXPECT_THAT(seconds_, ::testing::Each(::testing::Lt(0.9)));
+}
+
+TEST_F(ExecutableTest, SecondsAreWallTime) {
+  setCommand(config_.mutable_run_cmd(), "sleep 0.3");
+  ASSERT_THAT(build(), IsOk());
+  ASSERT_THAT(run(), IsOk());
+  EXPECT_THAT(seconds_,
+              ::testing::ElementsAre(::testing::AllOf(::testing::Ge(0.3), ::testing::Lt(10))));
+}
+
+TEST_F(ExecutableTest, ATimeoutKillsAllThatTheRunStarted) {
+  const std::string late = directory_.path().string() + "/late";
+  setCommand(config_.mutable_run_cmd(),
+             "(sleep 2; echo late > " + late + ") & " + logging("run") + "; sleep 100");
+  config_.mutable_run_cmd()->set_timeout_seconds(1);
+  ASSERT_THAT(build(), IsOk());
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(run(), IsError(StatusCode::DEADLINE_EXCEEDED, "1 second"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(log(), "run\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  EXPECT_FALSE(boost::filesystem::exists(late));
+}
+
+TEST_F(ExecutableTest, ANonZeroExitIsAnError) {
+  setCommand(config_.mutable_run_cmd(), "./a.out one two three");
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(run(), IsError(StatusCode::INTERNAL, "exit code 3"));
+}
+
+TEST_F(ExecutableTest, ASignalIsAnError) {
+  setCommand(config_.mutable_run_cmd(), "kill -SEGV $$");
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(run(), IsError(StatusCode::INTERNAL, "signal 11"));
+}
+
+TEST_F(ExecutableTest, TheScratchDirectoryGoesWithTheObject) {
+  EXPECT_EQ(directory_.entries(), 0);
+  executable();
+  EXPECT_EQ(directory_.entries(), 0) << "It is made when it is needed";
+  ASSERT_THAT(build(), IsOk());
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_EQ(directory_.entries(), 1);
+  executable_.reset();
+  EXPECT_EQ(directory_.entries(), 0);
+}
+
+TEST_F(ExecutableTest, TheScratchDirectoryIsPrivate) {
+  ASSERT_THAT(build(), IsOk());
+  const auto scratch = boost::filesystem::directory_iterator(directory_.path())->path();
+  EXPECT_EQ(boost::filesystem::status(scratch).permissions(), boost::filesystem::owner_all);
+}
+
+TEST_F(ExecutableTest, AScratchDirectoryThatCannotBeMadeIsAnError) {
+  const auto file = directory_.path() / "file";
+  std::ofstream(file.string()) << "in the way";
+  Executable executable(config_, file);
+  double seconds = 0;
+  EXPECT_THAT(executable.build(bitcode_, seconds),
+              IsError(StatusCode::INTERNAL, "Cannot make the directory " + file.string()));
+}
+
+TEST_F(ExecutableTest, WithoutBuildCommandNothingCanBeBuilt) {
+  config_.clear_build_cmd();
+  EXPECT_FALSE(executable().isBuildable());
+  EXPECT_FALSE(executable().isRunnable());
+  EXPECT_THAT(build(), IsError(StatusCode::INVALID_ARGUMENT, "not buildable"));
+  EXPECT_THAT(run(), IsError(StatusCode::INVALID_ARGUMENT, "not runnable"));
+}
+
+TEST_F(ExecutableTest, WithoutRunCommandNothingCanBeRun) {
+  config_.clear_run_cmd();
+  EXPECT_TRUE(executable().isBuildable());
+  EXPECT_FALSE(executable().isRunnable());
+  ASSERT_THAT(build(), IsOk());
+  EXPECT_THAT(run(), IsError(StatusCode::INVALID_ARGUMENT, "not runnable"));
+}
+
+TEST_F(ExecutableTest, RunningNeedsABuild) {
+  addCommand(config_.mutable_pre_run_cmd(), logging("before"));
+  EXPECT_THAT(run(), IsError(StatusCode::INTERNAL, "not been built"));
+  EXPECT_THAT(seconds_, SizeIs(0));
+  EXPECT_EQ(log(), "") << "The command ran in the directory of the service";
+}
+
+TEST_F(ExecutableTest, WhatIsNoObjectFileHasNoTextSize) {
+  setCommand(config_.mutable_build_cmd(), "echo text > a.out");
+  ASSERT_THAT(build(), IsOk());
+  int64_t bytes = 0;
+  EXPECT_THAT(executable().textSize(bytes),
+              IsError(StatusCode::INVALID_ARGUMENT, "Not an object file"));
+}
+
+TEST_F(ExecutableTest, TextSizeIsThatOfLlvmSize) {
+  ASSERT_THAT(build(), IsOk());
+  int64_t bytes = 0;
+  ASSERT_THAT(executable().textSize(bytes), IsOk());
+  const auto scratch = boost::filesystem::directory_iterator(directory_.path())->path();
+  EXPECT_EQ(bytes, berkeleyTextSize((scratch / "a.out").string()));
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

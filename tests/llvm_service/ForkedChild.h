@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace compiler_gym::llvm_service {
+
+/// What a child tells its parent, also when it crashes.
+class ChildReport {
+ public:
+  /// What the child is about to do. Replaces the last note.
+  virtual void note(const std::string& text) = 0;
+  /// Adds a line about something that went wrong.
+  virtual void complain(const std::string& text) = 0;
+
+ protected:
+  ~ChildReport() = default;
+};
+
+/// How a child ended.
+struct ChildEnd {
+  /// Unset if the work was done; otherwise "signal 11", "exit code 1" and so on.
+  std::optional<std::string> death;
+  /// The last note.
+  std::string note;
+  /// All complaints, a line each.
+  std::string complaints;
+};
+
+/// Does some work in a forked child, so that a crash of it fails one test and not the process.
+///
+/// The child exits without running destructors of this process. It is ended by SIGALRM if the work
+/// takes longer than the limit.
+ChildEnd runInChild(const std::function<void(ChildReport&)>& work, std::chrono::seconds limit);
+
+}  // namespace compiler_gym::llvm_service

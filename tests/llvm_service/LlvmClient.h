@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/CompilerGymService.h"
+#include "llvm_service/LlvmSession.h"
+#include "tests/llvm_service/TemporaryDirectory.h"
+
+namespace compiler_gym::llvm_service {
+
+/// The LLVM service in this process, and its RPCs with convenient arguments.
+///
+/// Methods that return no status fail the test when the service returns an error.
+class LlvmClient {
+ public:
+  using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+  LlvmClient();
+
+  /// Number of actions of a space.
+  int64_t actionCount(int actionSpace) const;
+  /// The action's name in its space, and the other way round.
+  const std::string& actionName(int actionSpace, int64_t action) const;
+  int64_t actionNumber(int actionSpace, const std::string& name) const;
+  /// The index of an observation space.
+  int observationIndex(const std::string& name) const;
+  /// Names of all observations with deterministic values.
+  std::vector<std::string> deterministicObservations() const;
+
+  int64_t start(const Benchmark& benchmark, int actionSpace = 0);
+  grpc::Status tryStart(const Benchmark& benchmark, int actionSpace, int64_t& session);
+  int64_t fork(int64_t session);
+  void end(int64_t session);
+
+  /// @return whether the step changed anything.
+  bool step(int64_t session, const std::vector<int64_t>& actions);
+  grpc::Status tryStep(const StepRequest& request, StepReply& reply);
+
+  Event observe(int64_t session, const std::string& observation);
+  std::string text(int64_t session, const std::string& observation);
+  int64_t number(int64_t session, const std::string& observation);
+  std::string bitcode(int64_t session);
+
+  /// The reply to one parameter.
+  std::string send(int64_t session, const std::string& key, const std::string& value);
+  grpc::Status trySend(int64_t session, const std::string& key, const std::string& value);
+
+  const boost::filesystem::path& workingDirectory() const { return directory_.path(); }
+  int sessionCount() const { return service_.sessionCount(); }
+  const GetSpacesReply& spaces() const { return spaces_; }
+
+ private:
+  const TemporaryDirectory directory_;
+  runtime::CompilerGymService<LlvmSession> service_;
+  GetSpacesReply spaces_;
+  // The names of each action space.
+  std::vector<CommandlineSpace> actions_;
+};
+
+}  // namespace compiler_gym::llvm_service

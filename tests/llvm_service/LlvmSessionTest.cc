@@ -1,0 +1,411 @@
+// The LLVM service as its clients see it, without a network.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm_service/Flags.h"
+#include "llvm_service/LlvmSession.h"
+#include "tests/llvm_service/LlvmClient.h"
+#include "tests/llvm_service/Programs.h"
+#include "tests/llvm_service/Statuses.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Indices of the action spaces.
+constexpr int kPassesAll = 0;
+constexpr int kPassesWithParameters = 1;
+
+class LlvmSessionTest : public ::testing::Test {
+ protected:
+  int64_t start(const std::string& kernelName = "sha256", int actionSpace = kPassesWithParameters) {
+    return client_.start(makeBenchmark(kernel(kernelName)), actionSpace);
+  }
+
+  int64_t action(const std::string& name) const {
+    return client_.actionNumber(kPassesWithParameters, name);
+  }
+
+  std::vector<int64_t> randomActions(size_t count) {
+    std::uniform_int_distribution<int64_t> any(0, client_.actionCount(kPassesWithParameters) - 1);
+    std::vector<int64_t> actions(count);
+    for (int64_t& action : actions) {
+      action = any(random_);
+    }
+    return actions;
+  }
+
+  std::string namesOf(const std::vector<int64_t>& actions) const {
+    std::string names;
+    for (const int64_t action : actions) {
+      names += (names.empty() ? "" : ",") + client_.actionName(kPassesWithParameters, action);
+    }
+    return names;
+  }
+
+  Status tryStep(int64_t session, const Event& action) {
+    StepRequest request;
+    request.set_session_id(session);
+    *request.add_action() = action;
+    StepReply reply;
+    return client_.tryStep(request, reply);
+  }
+
+  LlvmClient client_;
+  std::mt19937 random_{20240229};
+};
+
+TEST_F(LlvmSessionTest, TellsVersionAndTarget) {
+  const LlvmSession session(client_.workingDirectory());
+  EXPECT_THAT(session.getCompilerVersion(), StartsWith(LLVM_VERSION_STRING " "));
+  EXPECT_THAT(session.getCompilerVersion(), HasSubstr("linux"));
+}
+
+TEST_F(LlvmSessionTest, HasTwoActionSpaces) {
+  ASSERT_EQ(client_.spaces().action_space_list_size(), 2);
+  EXPECT_EQ(client_.spaces().action_space_list(kPassesAll).name(), "PassesAll");
+  EXPECT_EQ(client_.spaces().action_space_list(kPassesWithParameters).name(),
+            "PassesWithParameters");
+  EXPECT_EQ(client_.spaces().observation_space_list_size(), 23);
+}
+
+TEST_F(LlvmSessionTest, StepsChangeTheProgram) {
+  const int64_t session = start();
+  const int64_t before = client_.number(session, "IrInstructionCount");
+  EXPECT_TRUE(client_.step(session, {action("function(sroa)")}));
+  const int64_t after = client_.number(session, "IrInstructionCount");
+  EXPECT_LT(after, before);
+  EXPECT_FALSE(client_.step(session, {action("function(sroa)")}));
+  EXPECT_EQ(client_.number(session, "IrInstructionCount"), after);
+  EXPECT_EQ(client_.number(session, "IrInstructionCountO0"), before);
+}
+
+TEST_F(LlvmSessionTest, AStepWithoutActionsChangesNothing) {
+  const int64_t session = start();
+  EXPECT_FALSE(client_.step(session, {}));
+}
+
+TEST_F(LlvmSessionTest, AStepOfSeveralActionsEqualsSeveralSteps) {
+  const std::vector<int64_t> actions = randomActions(20);
+  const int64_t together = start();
+  client_.step(together, actions);
+  const int64_t apart = start();
+  for (const int64_t action : actions) {
+    client_.step(apart, {action});
+  }
+  EXPECT_TRUE(client_.bitcode(together) == client_.bitcode(apart)) << namesOf(actions);
+}
+
+TEST_F(LlvmSessionTest, SessionsOnOneProgramAreIndependent) {
+  const int64_t one = start();
+  const int64_t other = start();
+  const std::string before = client_.bitcode(other);
+  client_.step(one, {action("function(sroa)")});
+  EXPECT_TRUE(client_.bitcode(other) == before);
+  EXPECT_FALSE(client_.bitcode(one) == before);
+  client_.end(one);
+  EXPECT_TRUE(client_.bitcode(other) == before);
+}
+
+TEST_F(LlvmSessionTest, RefusesActionsOutOfRange) {
+  const int64_t session = client_.start(makeBenchmark(kernel("sha256")), kPassesAll);
+  const int64_t size = client_.actionCount(kPassesAll);
+  const std::string before = client_.bitcode(session);
+  for (const int64_t number : {int64_t{-1}, size, INT64_MIN, INT64_MAX}) {
+    Event action;
+    action.set_int64_value(number);
+    EXPECT_THAT(tryStep(session, action),
+                IsError(StatusCode::INVALID_ARGUMENT, "PassesAll(" + std::to_string(number) +
+                                                          ") is not in range [0, " +
+                                                          std::to_string(size) + ")"));
+  }
+  EXPECT_TRUE(client_.bitcode(session) == before);
+  Event last;
+  last.set_int64_value(size - 1);
+  EXPECT_THAT(tryStep(session, last), IsOk());
+}
+
+TEST_F(LlvmSessionTest, RefusesActionsOfAnotherKind) {
+  const int64_t session = start();
+  Event name;
+  name.set_string_value("function(sroa)");
+  Event real;
+  real.set_double_value(1);
+  Event list;
+  list.mutable_event_list()->add_event()->set_int64_value(1);
+  for (const Event& action : {Event(), name, real, list}) {
+    EXPECT_THAT(tryStep(session, action), IsError(StatusCode::INVALID_ARGUMENT, "int64_value"));
+  }
+}
+
+TEST_F(LlvmSessionTest, ActionsBeforeABadOneStayApplied) {
+  const int64_t session = start();
+  StepRequest request;
+  request.set_session_id(session);
+  request.add_action()->set_int64_value(action("function(sroa)"));
+  request.add_action()->set_int64_value(-1);
+  StepReply reply;
+  EXPECT_THAT(client_.tryStep(request, reply), IsError(StatusCode::INVALID_ARGUMENT, "range"));
+  EXPECT_FALSE(client_.step(session, {action("function(sroa)")}));
+}
+
+TEST_F(LlvmSessionTest, RefusesUnknownSpaces) {
+  LlvmSession session(client_.workingDirectory());
+  ActionSpace actionSpace;
+  actionSpace.set_name("PassesOfTomorrow");
+  EXPECT_THAT(session.init(actionSpace, makeBenchmark(kernel("sha256"))),
+              IsError(StatusCode::INVALID_ARGUMENT, "PassesOfTomorrow"));
+  ASSERT_THAT(session.init(session.getActionSpaces()[0], makeBenchmark(kernel("sha256"))), IsOk());
+  ObservationSpace observationSpace;
+  observationSpace.set_name("Weather");
+  Event event;
+  EXPECT_THAT(session.computeObservation(observationSpace, event),
+              IsError(StatusCode::INVALID_ARGUMENT, "Weather"));
+
+  StepRequest request;
+  request.set_session_id(start());
+  request.add_observation_space(1000);
+  StepReply reply;
+  EXPECT_THAT(client_.tryStep(request, reply), IsError(StatusCode::INVALID_ARGUMENT, "1000"));
+}
+
+TEST_F(LlvmSessionTest, RefusesWhatIsNoProgram) {
+  int64_t session = 0;
+  EXPECT_THAT(client_.tryStart(makeBenchmark("garbage"), kPassesAll, session),
+              IsError(StatusCode::INVALID_ARGUMENT, "Cannot parse"));
+  EXPECT_THAT(client_.tryStart(makeBenchmark("define i32 @f() {\n  %1 = add i32 %2, 1\n"
+                                             "  %2 = add i32 1, 1\n  ret i32 %2\n}\n"),
+                               kPassesAll, session),
+              IsError(StatusCode::DATA_LOSS, "dominate"));
+  EXPECT_EQ(client_.sessionCount(), 0);
+}
+
+TEST_F(LlvmSessionTest, RefusesProgramsLargerThanTheFlag) {
+  const gflags::FlagSaver saver;
+  FLAGS_max_program_bytes = 100;
+  int64_t session = 0;
+  EXPECT_THAT(client_.tryStart(makeBenchmark(std::string(101, ';')), kPassesAll, session),
+              IsError(StatusCode::RESOURCE_EXHAUSTED, "accepts 100"));
+}
+
+TEST_F(LlvmSessionTest, RunsOnAProgramWithoutFunctions) {
+  const int64_t session = client_.start(makeBenchmark("; nothing\n"), kPassesWithParameters);
+  for (int64_t action = 0; action < client_.actionCount(kPassesWithParameters); ++action) {
+    client_.step(session, {action});
+  }
+  EXPECT_EQ(client_.number(session, "IrInstructionCount"), 0);
+}
+
+TEST_F(LlvmSessionTest, ReplayingActionsGivesTheSameProgram) {
+  for (const char* name : {"sha256", "regex", "matrix", "json"}) {
+    for (int round = 0; round < 4; ++round) {
+      const std::vector<int64_t> actions = randomActions(25);
+      std::vector<std::string> hashes[2];
+      for (std::vector<std::string>& seen : hashes) {
+        const int64_t session = start(name);
+        for (const int64_t action : actions) {
+          client_.step(session, {action});
+          seen.push_back(client_.text(session, "IrSha1"));
+        }
+        client_.end(session);
+      }
+      EXPECT_EQ(hashes[0], hashes[1]) << namesOf(actions) << " on " << name;
+    }
+  }
+}
+
+TEST_F(LlvmSessionTest, AForkEqualsItsParent) {
+  for (const char* name : {"sha256", "regex", "matrix"}) {
+    for (int round = 0; round < 4; ++round) {
+      const std::vector<int64_t> before = randomActions(15);
+      const std::vector<int64_t> after = randomActions(15);
+      const int64_t parent = start(name);
+      client_.step(parent, before);
+      const int64_t child = client_.fork(parent);
+      EXPECT_TRUE(client_.bitcode(child) == client_.bitcode(parent)) << namesOf(before);
+      for (const int64_t action : after) {
+        EXPECT_EQ(client_.step(parent, {action}), client_.step(child, {action}));
+        ASSERT_TRUE(client_.bitcode(child) == client_.bitcode(parent))
+            << namesOf({action}) << " of " << namesOf(after) << " after " << namesOf(before);
+      }
+    }
+  }
+}
+
+TEST_F(LlvmSessionTest, AForkIsIndependentOfItsParent) {
+  const int64_t parent = start();
+  const int64_t child = client_.fork(parent);
+  const std::string before = client_.bitcode(parent);
+  client_.step(child, {action("function(sroa)")});
+  EXPECT_TRUE(client_.bitcode(parent) == before);
+  client_.end(parent);
+  EXPECT_TRUE(client_.step(child, {action("function(instcombine<no-verify-fixpoint>)")}));
+}
+
+TEST_F(LlvmSessionTest, AForkHasTheParametersAndBaselineOfItsParent) {
+  const int64_t parent = start();
+  client_.send(parent, "llvm.set_runtimes_per_observation_count", "7");
+  client_.send(parent, "llvm.apply_baseline_optimizations", "-Oz");
+  const int64_t child = client_.fork(parent);
+  EXPECT_EQ(client_.send(child, "llvm.get_runtimes_per_observation_count", ""), "7");
+  EXPECT_TRUE(client_.bitcode(child) == client_.bitcode(parent));
+  const int64_t grandchild = client_.fork(child);
+  client_.step(child, {action("function(reassociate)")});
+  client_.step(grandchild, {action("function(reassociate)")});
+  EXPECT_TRUE(client_.bitcode(child) == client_.bitcode(grandchild));
+}
+
+TEST_F(LlvmSessionTest, LookingDoesNotChangeWhatActionsDo) {
+  for (const char* name : {"sorting", "csv_stats", "fft"}) {
+    for (int round = 0; round < 2; ++round) {
+      const std::vector<int64_t> actions = randomActions(20);
+      const int64_t silent = start(name);
+      const int64_t observed = start(name);
+      for (const int64_t action : actions) {
+        client_.step(silent, {action});
+        client_.step(observed, {action});
+        for (const std::string& observation : client_.deterministicObservations()) {
+          if (observation.rfind("TextSize", 0) != 0) {  // There is no build command.
+            client_.observe(observed, observation);
+          }
+        }
+        client_.observe(observed, "Runtime");
+      }
+      EXPECT_TRUE(client_.bitcode(silent) == client_.bitcode(observed))
+          << namesOf(actions) << " on " << name;
+    }
+  }
+}
+
+// The service keeps observations of a module until it changes.
+TEST_F(LlvmSessionTest, ObservationsAreThoseOfTheCurrentProgram) {
+  const int64_t session = start("matrix");
+  for (const int64_t action : randomActions(40)) {
+    client_.step(session, {action});
+    const int64_t fresh = client_.start(makeBenchmark(client_.bitcode(session)), kPassesAll);
+    for (const char* name : {"InstCount", "Autophase", "IrInstructionCount"}) {
+      EXPECT_EQ(client_.observe(session, name).SerializeAsString(),
+                client_.observe(fresh, name).SerializeAsString())
+          << name << " after " << namesOf({action});
+    }
+    client_.end(fresh);
+  }
+}
+
+TEST_F(LlvmSessionTest, MeasuresAsOftenAsTold) {
+  Benchmark benchmark = makeBenchmark(kernel("sha256"));
+  const std::string log = (client_.workingDirectory() / "log").string();
+  benchmark.mutable_dynamic_config()->mutable_build_cmd()->add_argument("$CC $IN");
+  benchmark.mutable_dynamic_config()->mutable_run_cmd()->add_argument("echo run >> " + log);
+  const int64_t session = client_.start(benchmark, kPassesAll);
+  EXPECT_EQ(client_.observe(session, "Runtime").double_tensor().value_size(), 1);
+  client_.send(session, "llvm.set_runtimes_per_observation_count", "3");
+  client_.send(session, "llvm.set_warmup_runs_count_per_runtime_observation", "2");
+  client_.send(session, "llvm.set_buildtimes_per_observation_count", "4");
+  EXPECT_EQ(client_.observe(session, "Runtime").double_tensor().value_size(), 3);
+  EXPECT_EQ(client_.observe(session, "Buildtime").double_tensor().value_size(), 1);
+  EXPECT_EQ(readFile(log), "run\nrun\nrun\nrun\nrun\nrun\n");
+}
+
+struct CountParameter {
+  const char* name;
+  const char* initial;
+  const char* tooSmall;
+};
+
+class CountParameterTest : public LlvmSessionTest,
+                           public ::testing::WithParamInterface<CountParameter> {};
+
+TEST_P(CountParameterTest, IsSetAndRead) {
+  const int64_t session = start();
+  const std::string set = std::string("llvm.set_") + GetParam().name;
+  const std::string get = std::string("llvm.get_") + GetParam().name;
+  EXPECT_EQ(client_.send(session, get, ""), GetParam().initial);
+  EXPECT_EQ(client_.send(session, set, "5"), "5");
+  EXPECT_EQ(client_.send(session, get, "ignored"), "5");
+  for (const char* bad :
+       {GetParam().tooSmall, "-3", "", "five", "1.5", "2 ", "0x2", "99999999999999999999"}) {
+    EXPECT_THAT(client_.trySend(session, set, bad),
+                IsError(StatusCode::INVALID_ARGUMENT, set + " expects an integer of at least "))
+        << bad;
+  }
+  EXPECT_EQ(client_.send(session, get, ""), "5");
+  EXPECT_EQ(client_.send(start(), get, ""), GetParam().initial) << "Sessions share it";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Parameter, CountParameterTest,
+    ::testing::Values(CountParameter{"runtimes_per_observation_count", "1", "0"},
+                      CountParameter{"warmup_runs_count_per_runtime_observation", "0", "-1"},
+                      CountParameter{"buildtimes_per_observation_count", "1", "0"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(LlvmSessionTest, RefusesUnknownParameters) {
+  const int64_t session = start();
+  for (const char* key : {"", "llvm.", "llvm.set_speed", "llvm.set_runtimes_per_observation_count ",
+                          "LLVM.GET_RUNTIMES_PER_OBSERVATION_COUNT"}) {
+    EXPECT_THAT(client_.trySend(session, key, "1"), IsError(StatusCode::INVALID_ARGUMENT, key));
+  }
+}
+
+TEST_F(LlvmSessionTest, AppliesBaselines) {
+  for (const char* name : {"sha256", "regex", "json"}) {
+    for (const char* level : {"Oz", "O3"}) {
+      const int64_t session = start(name);
+      EXPECT_EQ(
+          client_.send(session, "llvm.apply_baseline_optimizations", std::string("-") + level),
+          "1");
+      EXPECT_EQ(client_.number(session, "IrInstructionCount"),
+                client_.number(session, std::string("IrInstructionCount") + level))
+          << level << " of " << name;
+      EXPECT_EQ(client_.number(session, "ObjectTextSizeBytes"),
+                client_.number(session, std::string("ObjectTextSize") + level))
+          << level << " of " << name;
+    }
+  }
+}
+
+TEST_F(LlvmSessionTest, TellsWhetherABaselineChangedAnything) {
+  const int64_t session =
+      client_.start(makeBenchmark("define noundef i32 @f() local_unnamed_addr #0 {\n"
+                                  "  ret i32 0\n"
+                                  "}\n"
+                                  "attributes #0 = { mustprogress nofree norecurse nosync nounwind "
+                                  "willreturn memory(none) }\n"),
+                    kPassesAll);
+  client_.send(session, "llvm.apply_baseline_optimizations", "-Oz");
+  const std::string before = client_.bitcode(session);
+  EXPECT_EQ(client_.send(session, "llvm.apply_baseline_optimizations", "-Oz"), "0");
+  EXPECT_TRUE(client_.bitcode(session) == before);
+}
+
+TEST_F(LlvmSessionTest, RefusesOtherBaselines) {
+  const int64_t session = start();
+  const std::string before = client_.bitcode(session);
+  for (const char* level : {"", "-O0", "-O1", "-Os", "Oz", "O3", "-oz", "-Oz "}) {
+    EXPECT_THAT(client_.trySend(session, "llvm.apply_baseline_optimizations", level),
+                IsError(StatusCode::INVALID_ARGUMENT, "expects -Oz or -O3"));
+  }
+  EXPECT_TRUE(client_.bitcode(session) == before);
+}
+
+TEST_F(LlvmSessionTest, EndedSessionsLeaveNothingBehind) {
+  Benchmark benchmark = makeBenchmark(kernel("sha256"));
+  benchmark.mutable_dynamic_config()->mutable_build_cmd()->add_argument("$CC $IN");
+  const int64_t session = client_.start(benchmark, kPassesAll);
+  client_.observe(session, "Buildtime");
+  EXPECT_FALSE(boost::filesystem::is_empty(client_.workingDirectory()));
+  client_.end(session);
+  EXPECT_TRUE(boost::filesystem::is_empty(client_.workingDirectory()));
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

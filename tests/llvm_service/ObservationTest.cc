@@ -1,0 +1,426 @@
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <boost/filesystem.hpp>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "compiler_gym/service/proto/SpaceContainsEventChecker.h"
+#include "llvm_service/Ir.h"
+#include "llvm_service/costs/CodeSize.h"
+#include "llvm_service/observations/Observation.h"
+#include "tests/llvm_service/Observing.h"
+#include "tests/llvm_service/Programs.h"
+#include "tests/llvm_service/Statuses.h"
+#include "tests/llvm_service/TemporaryDirectory.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+// A program that can be built and run in no time.
+Benchmark runnableBenchmark() {
+  Benchmark benchmark = makeBenchmark(kernel("sha256"));
+  BenchmarkDynamicConfig& config = *benchmark.mutable_dynamic_config();
+  config.mutable_build_cmd()->add_argument("$CC -O2 -Xclang -disable-llvm-passes $IN");
+  config.mutable_run_cmd()->add_argument("./a.out </dev/null");
+  return benchmark;
+}
+
+std::string textOf(Compilation& compilation, const std::string& observation) {
+  return observe(compilation, observation).string_value();
+}
+
+int64_t numberOf(Compilation& compilation, const std::string& observation) {
+  return observe(compilation, observation).int64_value();
+}
+
+std::string bitcodeOf(Compilation& compilation) {
+  return observe(compilation, "Bitcode").byte_tensor().value();
+}
+
+TEST(ObservationListTest, HasTheDocumentedNamesInOrder) {
+  std::vector<std::string> names;
+  for (const Observation& observation : listObservations()) {
+    names.push_back(observation.space.name());
+  }
+  EXPECT_THAT(
+      names,
+      ElementsAre("Ir", "IrSha1", "Bitcode", "BitcodeFile", "InstCount", "Autophase", "CpuInfo",
+                  "IrInstructionCount", "IrInstructionCountO0", "IrInstructionCountO3",
+                  "IrInstructionCountOz", "ObjectTextSizeBytes", "ObjectTextSizeO0",
+                  "ObjectTextSizeO3", "ObjectTextSizeOz", "TextSizeBytes", "TextSizeO0",
+                  "TextSizeO3", "TextSizeOz", "IsBuildable", "IsRunnable", "Runtime", "Buildtime"));
+}
+
+TEST(ObservationListTest, DeclaresWhatDependsOnTimeAndPlace) {
+  std::set<std::string> changing;
+  std::set<std::string> platformDependent;
+  for (const Observation& observation : listObservations()) {
+    if (!observation.space.deterministic()) {
+      changing.insert(observation.space.name());
+    }
+    if (observation.space.platform_dependent()) {
+      platformDependent.insert(observation.space.name());
+    }
+  }
+  EXPECT_THAT(changing, UnorderedElementsAre("BitcodeFile", "Runtime", "Buildtime"));
+  EXPECT_THAT(
+      platformDependent,
+      UnorderedElementsAre("CpuInfo", "ObjectTextSizeBytes", "ObjectTextSizeO0", "ObjectTextSizeO3",
+                           "ObjectTextSizeOz", "TextSizeBytes", "TextSizeO0", "TextSizeO3",
+                           "TextSizeOz", "IsBuildable", "IsRunnable", "Runtime", "Buildtime"));
+}
+
+TEST(ObservationListTest, ValuesAreInTheirSpaces) {
+  const TemporaryDirectory directory;
+  const SpaceContainsEventChecker checker = makeDefaultSpaceContainsEventChecker();
+  const auto compilation = startCompilation(runnableBenchmark(), directory.path());
+  ASSERT_NE(compilation, nullptr);
+  for (const Observation& observation : listObservations()) {
+    const ObservationSpace& space = observation.space;
+    const Event event = observe(*compilation, space.name());
+    EXPECT_EQ(checker.findMismatch(space.space(), event), std::nullopt) << space.name();
+  }
+}
+
+TEST(ObservationListTest, DefaultsAreInTheirSpaces) {
+  const SpaceContainsEventChecker checker = makeDefaultSpaceContainsEventChecker();
+  std::set<std::string> withoutDefault;
+  for (const Observation& observation : listObservations()) {
+    const ObservationSpace& space = observation.space;
+    if (space.has_default_observation()) {
+      EXPECT_EQ(checker.findMismatch(space.space(), space.default_observation()), std::nullopt)
+          << space.name();
+    } else {
+      withoutDefault.insert(space.name());
+    }
+  }
+  // Nothing says less about a program than none of these.
+  EXPECT_THAT(withoutDefault, UnorderedElementsAre("Ir", "IrSha1", "Bitcode", "BitcodeFile",
+                                                   "CpuInfo", "Runtime", "Buildtime"));
+}
+
+TEST(ObservationListTest, DeterministicValuesAreTheSameTwice) {
+  const auto compilation = startCompilation(runnableBenchmark());
+  const auto other = startCompilation(runnableBenchmark());
+  ASSERT_NE(compilation, nullptr);
+  for (const Observation& observation : listObservations()) {
+    if (observation.space.deterministic()) {
+      const std::string& name = observation.space.name();
+      const Event value = observe(*compilation, name);
+      EXPECT_TRUE(MessageDifferencer::Equals(observe(*compilation, name), value)) << name;
+      EXPECT_TRUE(MessageDifferencer::Equals(observe(*other, name), value)) << name;
+    }
+  }
+}
+
+TEST(IrObservationTest, IsTheModuleAsText) {
+  constexpr char kModule[] =
+      "target datalayout = "
+      "\"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n"
+      "target triple = \"x86_64-pc-linux-gnu\"\n"
+      "\n"
+      "define i32 @f() {\n"
+      "  ret i32 5\n"
+      "}\n";
+  const auto compilation = startCompilation(makeBenchmark(kModule));
+  ASSERT_NE(compilation, nullptr);
+  EXPECT_EQ(textOf(*compilation, "Ir"),
+            std::string("; ModuleID = '-'\nsource_filename = \"-\"\n") + kModule);
+}
+
+TEST(IrSha1ObservationTest, ChangesWithTheProgram) {
+  const auto compilation = startCompilation(makeBenchmark(kernel("sorting")));
+  ASSERT_NE(compilation, nullptr);
+  const std::string before = textOf(*compilation, "IrSha1");
+  EXPECT_THAT(before, MatchesRegex("[0-9a-f]{40}"));
+  ASSERT_TRUE(applyPass(*compilation, "function(sroa)"));
+  const std::string after = textOf(*compilation, "IrSha1");
+  EXPECT_THAT(after, MatchesRegex("[0-9a-f]{40}"));
+  EXPECT_NE(after, before);
+}
+
+TEST(IrSha1ObservationTest, EqualsTheHashThatOptStores) {
+  const TemporaryDirectory directory;
+  const auto compilation = startCompilation(makeBenchmark(kernel("sorting")));
+  ASSERT_NE(compilation, nullptr);
+  const std::string input = (directory.path() / "in.bc").string();
+  std::ofstream(input, std::ios::binary) << bitcodeOf(*compilation);
+  const std::string hashed = (directory.path() / "hashed.bc").string();
+  runLlvmTool({"opt", "-discard-value-names", "-module-hash", input, "-o", hashed});
+  // A record of five 32-bit words, in decimal: <HASH abbrevid=... op0=... ... op4=.../>
+  const std::string dump = runLlvmTool({"llvm-bcanalyzer", "-dump", hashed});
+  const size_t record = dump.find("<HASH ");
+  ASSERT_NE(record, std::string::npos);
+  std::string expected;
+  for (int word = 0; word < 5; ++word) {
+    const std::string key = "op" + std::to_string(word) + "=";
+    const size_t value = dump.find(key, record);
+    ASSERT_NE(value, std::string::npos);
+    char digits[9];
+    std::snprintf(digits, sizeof(digits), "%08lx", std::stoul(dump.substr(value + key.size())));
+    expected += digits;
+  }
+  EXPECT_EQ(textOf(*compilation, "IrSha1"), expected);
+}
+
+TEST(BitcodeObservationTest, ParsesBack) {
+  const auto compilation = startCompilation(makeBenchmark(kernel("sorting")));
+  ASSERT_NE(compilation, nullptr);
+  ASSERT_TRUE(applyPass(*compilation, "function(sroa)"));
+  const Event event = observe(*compilation, "Bitcode");
+  EXPECT_THAT(event.byte_tensor().shape(), ElementsAre(event.byte_tensor().value().size()));
+  OwnedModule owned;
+  ASSERT_THAT(parseIr(event.byte_tensor().value(), owned), IsOk());
+  EXPECT_EQ(printIr(*owned.module), textOf(*compilation, "Ir"));
+}
+
+TEST(BitcodeFileObservationTest, IsANewFileEachTime) {
+  const TemporaryDirectory directory;
+  const auto compilation = startCompilation(makeBenchmark(kernel("sorting")), directory.path());
+  ASSERT_NE(compilation, nullptr);
+  const std::string first = textOf(*compilation, "BitcodeFile");
+  const std::string second = textOf(*compilation, "BitcodeFile");
+  EXPECT_NE(first, second);
+  EXPECT_THAT(first, StartsWith(directory.path().string() + "/"));
+  const std::string bitcode = bitcodeOf(*compilation);
+  EXPECT_TRUE(readFile(first) == bitcode);
+  EXPECT_TRUE(readFile(second) == bitcode);
+  // The files belong to the client.
+  ASSERT_TRUE(applyPass(*compilation, "function(sroa)"));
+  EXPECT_TRUE(readFile(first) == bitcode);
+  EXPECT_EQ(directory.entries(), 2);
+}
+
+TEST(BitcodeFileObservationTest, SaysWhereItCannotWrite) {
+  const TemporaryDirectory directory;
+  const auto missing = directory.path() / "missing";
+  const auto compilation = startCompilation(makeBenchmark(kernel("sorting")), missing);
+  ASSERT_NE(compilation, nullptr);
+  Event event;
+  EXPECT_THAT(tryObserve(*compilation, "BitcodeFile", event),
+              IsError(StatusCode::INTERNAL, "Cannot write " + missing.string()));
+}
+
+TEST(IrInstructionCountObservationTest, CountsAsInstCountDoes) {
+  for (const auto& [name, bitcode] : kernels()) {
+    const auto compilation = startCompilation(makeBenchmark(bitcode));
+    ASSERT_NE(compilation, nullptr);
+    const int64_t count = numberOf(*compilation, "IrInstructionCount");
+    EXPECT_GT(count, 0) << name;
+    EXPECT_EQ(observe(*compilation, "InstCount").int64_tensor().value(0), count) << name;
+    EXPECT_EQ(numberOf(*compilation, "IrInstructionCountO0"), count) << name;
+  }
+}
+
+TEST(IrInstructionCountObservationTest, BaselinesOfASmallProgram) {
+  // 4 instructions, of which one is left: ret i32 5.
+  constexpr char kText[] =
+      "define i32 @f() {\n  %1 = alloca i32\n  store i32 5, ptr %1\n"
+      "  %2 = load i32, ptr %1\n  ret i32 %2\n}\n";
+  const auto compilation = startCompilation(makeBenchmark(kText));
+  ASSERT_NE(compilation, nullptr);
+  EXPECT_EQ(numberOf(*compilation, "IrInstructionCount"), 4);
+  EXPECT_EQ(numberOf(*compilation, "IrInstructionCountO0"), 4);
+  EXPECT_EQ(numberOf(*compilation, "IrInstructionCountO3"), 1);
+  EXPECT_EQ(numberOf(*compilation, "IrInstructionCountOz"), 1);
+  ASSERT_TRUE(applyPass(*compilation, "function(mem2reg)"));
+  EXPECT_EQ(numberOf(*compilation, "IrInstructionCount"), 1);
+  EXPECT_EQ(numberOf(*compilation, "IrInstructionCountO0"), 4);
+}
+
+TEST(ObjectTextSizeObservationTest, OptimisingForSizeMakesKernelsSmaller) {
+  for (const auto& [name, bitcode] : kernels()) {
+    const auto compilation = startCompilation(makeBenchmark(bitcode));
+    ASSERT_NE(compilation, nullptr);
+    EXPECT_LE(numberOf(*compilation, "ObjectTextSizeOz"),
+              numberOf(*compilation, "ObjectTextSizeO0"))
+        << name;
+  }
+}
+
+TEST(ObjectTextSizeObservationTest, BaselinesAreMeasuredAsTheModuleIs) {
+  const auto compilation = startCompilation(makeBenchmark(kernel("regex")));
+  ASSERT_NE(compilation, nullptr);
+  const auto now = [&] { return numberOf(*compilation, "ObjectTextSizeBytes"); };
+  EXPECT_EQ(now(), numberOf(*compilation, "ObjectTextSizeO0"));
+  applyPass(*compilation, "default<Oz>");
+  EXPECT_EQ(now(), numberOf(*compilation, "ObjectTextSizeOz"));
+  EXPECT_LT(now(), numberOf(*compilation, "ObjectTextSizeO3"));
+  EXPECT_LT(now(), numberOf(*compilation, "ObjectTextSizeO0"));
+}
+
+TEST(ObjectTextSizeObservationTest, EqualsThatOfClang) {
+  const TemporaryDirectory directory;
+  const std::string input = (directory.path() / "module.bc").string();
+  const std::string object = (directory.path() / "module.o").string();
+  for (const char* name : {"sha256", "sorting", "regex", "json", "matrix"}) {
+    const auto compilation = startCompilation(makeBenchmark(kernel(name)));
+    ASSERT_NE(compilation, nullptr);
+    applyPass(*compilation, "default<Oz>");
+    const int64_t size = numberOf(*compilation, "ObjectTextSizeBytes");
+    // Clang gives functions these attributes when it compiles them from source.
+    OwnedModule owned;
+    ASSERT_THAT(parseIr(compilation->bitcode(), owned), IsOk());
+    optimizeForSize(*owned.module);
+    std::ofstream(input, std::ios::binary) << writeBitcode(*owned.module);
+    runLlvmTool(
+        {"clang", "-Oz", "-Xclang", "-disable-llvm-passes", "-c", "-w", input, "-o", object});
+    EXPECT_EQ(size, berkeleyTextSize(object)) << name;
+    // This one optimises once more what has been optimised.
+    runLlvmTool({"clang", "-Oz", "-c", "-w", input, "-o", object});
+    const auto expected = static_cast<double>(berkeleyTextSize(object));
+    EXPECT_NEAR(size, expected, 0.02 * expected) << name;
+  }
+}
+
+TEST(ObjectTextSizeObservationTest, RefusesTargetsThatItCannotCompileFor) {
+  const auto compilation = startCompilation(makeBenchmark(
+      "target triple = \"nosuch-unknown-linux\"\ndefine void @f() {\n  ret void\n}\n"));
+  ASSERT_NE(compilation, nullptr);
+  Event event;
+  EXPECT_THAT(tryObserve(*compilation, "ObjectTextSizeBytes", event),
+              IsError(StatusCode::INVALID_ARGUMENT, "nosuch"));
+}
+
+TEST(ObjectTextSizeObservationTest, CodeThatCannotBeGeneratedIsAnError) {
+  const auto compilation =
+      startCompilation(makeBenchmark("target triple = \"x86_64-pc-linux-gnu\"\n"
+                                     "define i32 @f() {\n"
+                                     "  %1 = call i32 asm \"nosuchinstruction\", \"=r\"()\n"
+                                     "  ret i32 %1\n"
+                                     "}\n"));
+  ASSERT_NE(compilation, nullptr);
+  Event event;
+  EXPECT_THAT(tryObserve(*compilation, "ObjectTextSizeBytes", event),
+              IsError(StatusCode::INVALID_ARGUMENT, "nosuchinstruction"));
+}
+
+TEST(TextSizeObservationTest, IsThatOfTheBuiltProgram) {
+  const auto compilation = startCompilation(runnableBenchmark());
+  ASSERT_NE(compilation, nullptr);
+  // The program comes with what starts it.
+  EXPECT_GT(numberOf(*compilation, "TextSizeBytes"), numberOf(*compilation, "ObjectTextSizeBytes"));
+  EXPECT_EQ(numberOf(*compilation, "TextSizeO0"), numberOf(*compilation, "TextSizeBytes"));
+  EXPECT_LT(numberOf(*compilation, "TextSizeOz"), numberOf(*compilation, "TextSizeO0"));
+  applyPass(*compilation, "default<Oz>");
+  EXPECT_EQ(numberOf(*compilation, "TextSizeBytes"), numberOf(*compilation, "TextSizeOz"));
+}
+
+TEST(TextSizeObservationTest, NeedsABuildCommand) {
+  const auto compilation = startCompilation(makeBenchmark(kernel("sha256")));
+  ASSERT_NE(compilation, nullptr);
+  for (const char* name : {"TextSizeBytes", "TextSizeO0", "TextSizeO3", "TextSizeOz"}) {
+    Event event;
+    EXPECT_THAT(tryObserve(*compilation, name, event),
+                IsError(StatusCode::INVALID_ARGUMENT, "not buildable"))
+        << name;
+  }
+}
+
+TEST(TextSizeObservationTest, LeavesNothingBehind) {
+  const TemporaryDirectory directory;
+  {
+    const auto compilation = startCompilation(runnableBenchmark(), directory.path());
+    ASSERT_NE(compilation, nullptr);
+    numberOf(*compilation, "TextSizeOz");
+    EXPECT_EQ(directory.entries(), 0);
+  }
+}
+
+TEST(BuildabilityObservationTest, NeedsCommands) {
+  Benchmark benchmark = runnableBenchmark();
+  const auto runnable = startCompilation(benchmark);
+  EXPECT_TRUE(observe(*runnable, "IsBuildable").boolean_value());
+  EXPECT_TRUE(observe(*runnable, "IsRunnable").boolean_value());
+  benchmark.mutable_dynamic_config()->clear_run_cmd();
+  const auto buildable = startCompilation(benchmark);
+  EXPECT_TRUE(observe(*buildable, "IsBuildable").boolean_value());
+  EXPECT_FALSE(observe(*buildable, "IsRunnable").boolean_value());
+  *benchmark.mutable_dynamic_config() = runnableBenchmark().dynamic_config();
+  benchmark.mutable_dynamic_config()->clear_build_cmd();
+  const auto neither = startCompilation(benchmark);
+  const Event isBuildable = observe(*neither, "IsBuildable");
+  EXPECT_EQ(isBuildable.value_case(), Event::kBooleanValue);
+  EXPECT_FALSE(isBuildable.boolean_value());
+  EXPECT_FALSE(observe(*neither, "IsRunnable").boolean_value());
+}
+
+TEST(TimeObservationTest, HasOneValueForEachMeasurement) {
+  const auto compilation = startCompilation(runnableBenchmark());
+  ASSERT_NE(compilation, nullptr);
+  const DoubleTensor runtimes =
+      observe(*compilation, "Runtime", {/*warmup=*/1, /*measured=*/3}).double_tensor();
+  EXPECT_THAT(runtimes.shape(), ElementsAre(3));
+  ASSERT_EQ(runtimes.value_size(), 3);
+  for (const double seconds : runtimes.value()) {
+    EXPECT_GT(seconds, 0);
+    EXPECT_LT(seconds, 10);
+  }
+  const DoubleTensor buildtimes = observe(*compilation, "Buildtime").double_tensor();
+  EXPECT_THAT(buildtimes.shape(), ElementsAre(1));
+  ASSERT_EQ(buildtimes.value_size(), 1);
+  EXPECT_GT(buildtimes.value(0), 0);
+}
+
+TEST(TimeObservationTest, BuildsEachModuleOnce) {
+  const auto compilation = startCompilation(runnableBenchmark());
+  ASSERT_NE(compilation, nullptr);
+  const auto buildtime = [&] {
+    return observe(*compilation, "Buildtime").double_tensor().value(0);
+  };
+  const double first = buildtime();
+  observe(*compilation, "Runtime");
+  EXPECT_EQ(buildtime(), first);
+  ASSERT_TRUE(applyPass(*compilation, "function(sroa)"));
+  EXPECT_NE(buildtime(), first);
+}
+
+TEST(TimeObservationTest, IsEmptyForAProgramThatCannotRun) {
+  const auto compilation = startCompilation(makeBenchmark(kernel("sha256")));
+  ASSERT_NE(compilation, nullptr);
+  for (const char* name : {"Runtime", "Buildtime"}) {
+    const Event event = observe(*compilation, name);
+    EXPECT_EQ(event.value_case(), Event::kDoubleTensor) << name;
+    EXPECT_THAT(event.double_tensor().shape(), ElementsAre(0)) << name;
+    EXPECT_THAT(event.double_tensor().value(), IsEmpty()) << name;
+  }
+}
+
+TEST(CpuInfoObservationTest, HasTheDocumentedFields) {
+  const auto compilation = startCompilation(makeBenchmark("; nothing\n"));
+  ASSERT_NE(compilation, nullptr);
+  const Event event = observe(*compilation, "CpuInfo");
+  std::vector<std::string> names;
+  for (const auto& [name, value] : event.event_dict().event()) {
+    names.push_back(name);
+  }
+  EXPECT_THAT(names, UnorderedElementsAre("name", "cores_count", "l1i_cache_size",
+                                          "l1i_cache_count", "l1d_cache_size", "l1d_cache_count",
+                                          "l2_cache_size", "l2_cache_count", "l3_cache_size",
+                                          "l3_cache_count", "l4_cache_size", "l4_cache_count"));
+  const auto& fields = event.event_dict().event();
+  EXPECT_THAT(fields.at("name").string_value(), Not(IsEmpty()));
+  EXPECT_EQ(fields.at("cores_count").int64_value(), std::thread::hardware_concurrency());
+  for (const std::string cache : {"l1i", "l1d", "l2", "l3", "l4"}) {
+    const int64_t size = fields.at(cache + "_cache_size").int64_value();
+    const int64_t count = fields.at(cache + "_cache_count").int64_value();
+    EXPECT_EQ(size == -1, count == 0) << cache << ": " << count << " of " << size << " bytes";
+  }
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

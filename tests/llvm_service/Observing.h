@@ -1,0 +1,30 @@
+#pragma once
+
+#include <boost/filesystem.hpp>
+#include <memory>
+#include <string>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "llvm_service/Compilation.h"
+
+namespace compiler_gym::llvm_service {
+
+/// Starts on a program. A program that cannot be loaded fails the test, and gives null.
+std::unique_ptr<Compilation> startCompilation(
+    const Benchmark& benchmark,
+    const boost::filesystem::path& workingDirectory = boost::filesystem::temp_directory_path());
+
+/// The value of one observation. An error of its computation fails the test.
+Event observe(Compilation& compilation, const std::string& observation,
+              const RunCounts& runCounts = {});
+
+/// The status of the computation of one observation.
+grpc::Status tryObserve(Compilation& compilation, const std::string& observation, Event& event,
+                        const RunCounts& runCounts = {});
+
+/// Runs a pass. An error fails the test.
+///
+/// @return whether it changed the module.
+bool applyPass(Compilation& compilation, const std::string& pipeline);
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,456 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "llvm/TargetParser/Host.h"
+#include "llvm_service/Ir.h"
+#include "llvm_service/Program.h"
+#include "tests/llvm_service/Programs.h"
+#include "tests/llvm_service/Statuses.h"
+#include "tests/llvm_service/TemporaryDirectory.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr size_t kNoLimit = 64 << 20;
+constexpr char kText[] = "define i32 @main() {\n  ret i32 0\n}\n";
+
+Status load(const Benchmark& benchmark, std::shared_ptr<const Program>& program,
+            size_t maxBytes = kNoLimit) {
+  return Program::load(benchmark, maxBytes, program);
+}
+
+Status load(const std::string& contents) {
+  std::shared_ptr<const Program> program;
+  return load(makeBenchmark(contents), program);
+}
+
+std::shared_ptr<const Program> loaded(const std::string& contents) {
+  std::shared_ptr<const Program> program;
+  EXPECT_THAT(load(makeBenchmark(contents), program), IsOk());
+  return program;
+}
+
+Benchmark benchmarkOfUri(const std::string& programUri) {
+  Benchmark benchmark;
+  benchmark.mutable_program()->set_uri(programUri);
+  return benchmark;
+}
+
+Status loadUri(const std::string& programUri) {
+  std::shared_ptr<const Program> program;
+  return load(benchmarkOfUri(programUri), program);
+}
+
+std::string textOf(const Program& program) {
+  OwnedModule owned;
+  EXPECT_THAT(parseIr(program.bitcode(), owned), IsOk());
+  return owned.module ? printIr(*owned.module) : "";
+}
+
+void writeFile(const boost::filesystem::path& path, const std::string& contents) {
+  std::ofstream(path.string(), std::ios::binary) << contents;
+}
+
+TEST(ProgramTest, LoadsBitcode) {
+  std::shared_ptr<const Program> program;
+  Benchmark benchmark = makeBenchmark(kernel("sha256"));
+  benchmark.mutable_dynamic_config()->mutable_run_cmd()->add_argument("./a.out");
+  ASSERT_THAT(load(benchmark, program), IsOk());
+  EXPECT_EQ(program->dynamicConfig().run_cmd().argument(0), "./a.out");
+  EXPECT_THAT(textOf(*program), HasSubstr("define dso_local i32 @main"));
+}
+
+TEST(ProgramTest, LoadsText) {
+  EXPECT_THAT(textOf(*loaded(kText)), HasSubstr("define i32 @main()"));
+}
+
+TEST(ProgramTest, TextAndItsBitcodeAreTheSameProgram) {
+  const TemporaryDirectory directory;
+  const std::string text = (directory.path() / "program.ll").string();
+  writeFile(text, kText);
+  EXPECT_EQ(loaded(kText)->bitcode(), loaded(runLlvmTool({"llvm-as", text, "-o", "-"}))->bitcode());
+}
+
+TEST(ProgramTest, RefusesWhatIsNoProgram) {
+  std::shared_ptr<const Program> program;
+  EXPECT_THAT(load(Benchmark(), program), IsError(StatusCode::INVALID_ARGUMENT, "no program"));
+  EXPECT_THAT(load(std::string()), IsError(StatusCode::INVALID_ARGUMENT, "empty"));
+  for (const std::string& garbage :
+       {std::string("not a program"), std::string("\0\1\2\3", 4), std::string("BC\xC0\xDE"),
+        std::string("BC\xC0\xDE") + std::string(400, '\x5A'), std::string("\xDE\xC0\x17\x0B"),
+        std::string(1000, '\xFF'), std::string(kText) + "garbage", std::string("\x7F") + "ELF"}) {
+    EXPECT_THAT(load(garbage), IsError(StatusCode::INVALID_ARGUMENT, "Cannot parse the program"))
+        << ::testing::PrintToString(garbage);
+  }
+  EXPECT_EQ(program, nullptr);
+}
+
+TEST(ProgramTest, ParseErrorsSayWhy) {
+  EXPECT_THAT(load("define void @f( {"), IsError(StatusCode::INVALID_ARGUMENT, "expected type"));
+}
+
+TEST(ProgramTest, RefusesTruncatedBitcode) {
+  const std::string& whole = kernel("sudoku");
+  for (size_t sixteenth = 0; sixteenth < 16; ++sixteenth) {
+    const std::string part = whole.substr(0, whole.size() * sixteenth / 16);
+    EXPECT_THAT(load(part), IsError(StatusCode::INVALID_ARGUMENT, "Cannot parse the program"))
+        << sixteenth << "/16";
+  }
+}
+
+TEST(ProgramTest, RefusesInvalidModules) {
+  // Parses, but the use comes before the definition.
+  EXPECT_THAT(load("define i32 @f() {\n"
+                   "  %1 = add i32 %2, 1\n"
+                   "  %2 = add i32 1, 1\n"
+                   "  ret i32 %2\n"
+                   "}\n"),
+              IsError(StatusCode::DATA_LOSS, "does not dominate"));
+}
+
+TEST(ProgramTest, RefusesLargePrograms) {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "program.ll";
+  writeFile(path, kText);
+  const size_t size = std::string(kText).size();
+  std::shared_ptr<const Program> program;
+  for (const Benchmark& benchmark :
+       {makeBenchmark(kText), benchmarkOfUri("file://" + path.string())}) {
+    EXPECT_THAT(load(benchmark, program, size), IsOk());
+    EXPECT_THAT(load(benchmark, program, size - 1),
+                IsError(StatusCode::RESOURCE_EXHAUSTED, "--max_program_bytes"));
+  }
+}
+
+TEST(ProgramTest, LoadsFiles) {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "program.bc";
+  writeFile(path, kernel("sha256"));
+  std::shared_ptr<const Program> program;
+  ASSERT_THAT(load(benchmarkOfUri("file://" + path.string()), program), IsOk());
+  EXPECT_EQ(program->bitcode(), loaded(kernel("sha256"))->bitcode());
+}
+
+TEST(ProgramTest, RefusesFilesThatCannotBeRead) {
+  const TemporaryDirectory directory;
+  const std::string missing = (directory.path() / "missing.bc").string();
+  EXPECT_THAT(loadUri("file://" + missing), IsError(StatusCode::NOT_FOUND, missing));
+  const auto empty = directory.path() / "empty.bc";
+  writeFile(empty, "");
+  EXPECT_THAT(loadUri("file://" + empty.string()), IsError(StatusCode::INVALID_ARGUMENT, "empty"));
+  for (const char* uri :
+       {"", "/program.bc", "file://", "file://program.bc", "http://host/program.bc",
+        "benchmark://test-v0/program", "FILE:///program.bc"}) {
+    EXPECT_THAT(loadUri(uri), IsError(StatusCode::INVALID_ARGUMENT, "file:///absolute/path"))
+        << uri;
+  }
+}
+
+TEST(ProgramTest, ForgetsWhatDoesNotChangeTheCode) {
+  constexpr char kDescribed[] = R"(
+source_filename = "secret.c"
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-pc-linux-gnu"
+define i32 @main(i32 %argument) !dbg !4 {
+entry_block:
+  %named_value = add i32 %argument, 1, !dbg !7
+    #dbg_value(i32 %named_value, !8, !DIExpression(), !7)
+  ret i32 %named_value, !dbg !7
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!llvm.ident = !{!3}
+!0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "secret.c", directory: "/secret")
+!2 = !{i32 2, !"Debug Info Version", i32 3}
+!3 = !{!"secret compiler"}
+!4 = distinct !DISubprogram(name: "main", file: !1, line: 1, type: !5, unit: !0, spFlags: DISPFlagDefinition)
+!5 = !DISubroutineType(types: !6)
+!6 = !{}
+!7 = !DILocation(line: 2, scope: !4)
+!8 = !DILocalVariable(name: "secret", scope: !4, file: !1, line: 2, type: !9)
+!9 = !DIBasicType(name: "int", size: 32, encoding: DW_ATE_signed)
+)";
+  const std::string text = textOf(*loaded(kDescribed));
+  EXPECT_EQ(text,
+            "; ModuleID = '-'\n"
+            "source_filename = \"-\"\n"
+            "target datalayout = "
+            "\"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n"
+            "target triple = \"x86_64-pc-linux-gnu\"\n"
+            "\n"
+            "define i32 @main(i32 %0) {\n"
+            "  %2 = add i32 %0, 1\n"
+            "  ret i32 %2\n"
+            "}\n");
+}
+
+TEST(ProgramTest, CompletesTheTarget) {
+  const std::string host = llvm::sys::getDefaultTargetTriple();
+  EXPECT_THAT(textOf(*loaded(kText)), AllOf(HasSubstr("target triple = \"" + host + "\""),
+                                            HasSubstr("target datalayout = ")));
+  EXPECT_THAT(textOf(*loaded("target triple = \"aarch64-unknown-linux-gnu\"\n")),
+              AllOf(HasSubstr("target triple = \"aarch64-unknown-linux-gnu\""),
+                    HasSubstr("target datalayout = ")));
+  EXPECT_THAT(textOf(*loaded("target triple = \"nosuch-unknown-linux\"\n")),
+              AllOf(HasSubstr("target triple = \"nosuch-unknown-linux\""),
+                    Not(HasSubstr("target datalayout"))));
+}
+
+TEST(ProgramTest, KeepsMetadataThatPassesUse) {
+  EXPECT_THAT(textOf(*loaded("define i32 @f(ptr %p) {\n"
+                             "  %1 = load i32, ptr %p, !range !0\n"
+                             "  ret i32 %1\n"
+                             "}\n"
+                             "!0 = !{i32 0, i32 10}\n")),
+              HasSubstr("!range"));
+}
+
+TEST(ProgramTest, LoadingIsIdempotent) {
+  for (const auto& [name, bitcode] : kernels()) {
+    const auto once = loaded(bitcode);
+    EXPECT_EQ(loaded(once->bitcode())->bitcode(), once->bitcode()) << name;
+  }
+}
+
+// The bitcode that a baseline's cost is computed from.
+std::string optimised(const Program& program, Baseline baseline) {
+  std::string result;
+  int64_t value = 0;
+  const auto keep = [&](const std::string& bitcode, int64_t&) {
+    result = bitcode;
+    return Status::OK;
+  };
+  EXPECT_THAT(program.baselineCost(baseline, "keep", keep, value), IsOk());
+  return result;
+}
+
+TEST(ProgramBaselineTest, EqualsWhatOptMakes) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"sha256", "sorting", "regex", "fft", "huffman"}) {
+    const auto program = loaded(kernel(name));
+    const std::string input = (directory.path() / name).string();
+    writeFile(input, program->bitcode());
+    EXPECT_EQ(optimised(*program, Baseline::kO0), program->bitcode());
+    for (const auto& [baseline, pipeline] :
+         {std::pair(Baseline::kO3, "default<O3>"), std::pair(Baseline::kOz, "default<Oz>")}) {
+      // Not EXPECT_EQ, which would print both modules.
+      EXPECT_TRUE(optimised(*program, baseline) ==
+                  runLlvmTool({"opt", "-discard-value-names", std::string("-passes=") + pipeline,
+                               input, "-o", "-"}))
+          << pipeline << " of " << name;
+    }
+  }
+}
+
+// Counts how often it is called. Its value tells the baselines apart.
+struct CountingCost {
+  std::atomic<int> calls{0};
+
+  Program::Cost cost() {
+    return [this](const std::string& bitcode, int64_t& value) {
+      ++calls;
+      value = static_cast<int64_t>(bitcode.size());
+      return Status::OK;
+    };
+  }
+};
+
+TEST(ProgramBaselineTest, IsComputedOnce) {
+  const auto program = loaded(kernel("sha256"));
+  CountingCost counting;
+  std::set<int64_t> values;
+  for (int i = 0; i < 3; ++i) {
+    for (const Baseline baseline : {Baseline::kO0, Baseline::kO3, Baseline::kOz}) {
+      int64_t value = 0;
+      ASSERT_THAT(program->baselineCost(baseline, "size", counting.cost(), value), IsOk());
+      values.insert(value);
+    }
+  }
+  EXPECT_EQ(counting.calls, 3);
+  EXPECT_EQ(values.size(), 3U) << "The baselines are the same";
+}
+
+TEST(ProgramBaselineTest, CostsAreKeptByName) {
+  const auto program = loaded(kText);
+  int64_t value = 0;
+  const auto constant = [](int64_t result) {
+    return [result](const std::string&, int64_t& cost) {
+      cost = result;
+      return Status::OK;
+    };
+  };
+  ASSERT_THAT(program->baselineCost(Baseline::kOz, "one", constant(1), value), IsOk());
+  ASSERT_THAT(program->baselineCost(Baseline::kOz, "two", constant(2), value), IsOk());
+  EXPECT_EQ(value, 2);
+  ASSERT_THAT(program->baselineCost(Baseline::kOz, "one", constant(3), value), IsOk());
+  EXPECT_EQ(value, 1);
+}
+
+TEST(ProgramBaselineTest, ErrorsAreNotKept) {
+  const auto program = loaded(kText);
+  int64_t value = 0;
+  const auto fail = [](const std::string&, int64_t&) {
+    return Status(StatusCode::INTERNAL, "the disk is full");
+  };
+  EXPECT_THAT(program->baselineCost(Baseline::kOz, "size", fail, value),
+              IsError(StatusCode::INTERNAL, "the disk is full"));
+  CountingCost counting;
+  EXPECT_THAT(program->baselineCost(Baseline::kOz, "size", counting.cost(), value), IsOk());
+  EXPECT_EQ(counting.calls, 1);
+}
+
+TEST(ProgramBaselineTest, IsComputedOnceByManyThreads) {
+  const auto program = loaded(kernel("sorting"));
+  CountingCost counting;
+  std::vector<std::thread> threads;
+  std::vector<int64_t> values(8, 0);
+  for (int64_t& value : values) {
+    threads.emplace_back([&] {
+      EXPECT_THAT(program->baselineCost(Baseline::kOz, "size", counting.cost(), value), IsOk());
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(counting.calls, 1);
+  EXPECT_GT(values[0], 0);
+  EXPECT_THAT(values, ::testing::Each(values[0]));
+}
+
+TEST(ProgramBaselineTest, HasTheNamesOfTheObservations) {
+  EXPECT_STREQ(nameOf(Baseline::kO0), "O0");
+  EXPECT_STREQ(nameOf(Baseline::kO3), "O3");
+  EXPECT_STREQ(nameOf(Baseline::kOz), "Oz");
+}
+
+std::shared_ptr<const Program> get(ProgramCache& cache, const Benchmark& benchmark) {
+  std::shared_ptr<const Program> program;
+  EXPECT_THAT(cache.get(benchmark, kNoLimit, program), IsOk());
+  return program;
+}
+
+// A program of its own for each number.
+Benchmark numbered(int64_t number) {
+  return makeBenchmark("define i64 @f() {\n  ret i64 " + std::to_string(number) + "\n}\n");
+}
+
+TEST(ProgramCacheTest, SharesProgramsByContent) {
+  ProgramCache cache;
+  const auto first = get(cache, makeBenchmark(kText, "benchmark://test-v0/a"));
+  EXPECT_EQ(get(cache, makeBenchmark(kText, "benchmark://test-v0/b")), first);
+  EXPECT_NE(get(cache, numbered(1)), first);
+}
+
+TEST(ProgramCacheTest, TellsCommandsApart) {
+  ProgramCache cache;
+  Benchmark benchmark = makeBenchmark(kText);
+  const auto plain = get(cache, benchmark);
+  benchmark.mutable_dynamic_config()->mutable_build_cmd()->add_argument("$CC $IN");
+  const auto buildable = get(cache, benchmark);
+  EXPECT_NE(buildable, plain);
+  EXPECT_EQ(buildable->dynamicConfig().build_cmd().argument(0), "$CC $IN");
+}
+
+TEST(ProgramCacheTest, ReadsFilesAgain) {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "program.ll";
+  const Benchmark benchmark = benchmarkOfUri("file://" + path.string());
+  ProgramCache cache;
+  writeFile(path, kText);
+  const auto first = get(cache, benchmark);
+  EXPECT_EQ(get(cache, benchmark), first);
+  EXPECT_EQ(get(cache, makeBenchmark(kText)), first);
+  writeFile(path, "define void @other() {\n  ret void\n}\n");
+  EXPECT_THAT(textOf(*get(cache, benchmark)), HasSubstr("@other"));
+}
+
+TEST(ProgramCacheTest, DropsTheLeastRecentlyUsed) {
+  ProgramCache cache(2);
+  const auto one = get(cache, numbered(1));
+  const auto two = get(cache, numbered(2));
+  EXPECT_EQ(get(cache, numbered(1)), one);  // Used again, so 2 is the oldest.
+  const auto three = get(cache, numbered(3));
+  EXPECT_EQ(get(cache, numbered(1)), one);
+  EXPECT_EQ(get(cache, numbered(3)), three);
+  EXPECT_NE(get(cache, numbered(2)), two);
+}
+
+TEST(ProgramCacheTest, DoesNotKeepWhatItDropped) {
+  ProgramCache cache(2);
+  const std::weak_ptr<const Program> first = get(cache, numbered(1));
+  EXPECT_FALSE(first.expired());
+  get(cache, numbered(2));
+  get(cache, numbered(3));
+  EXPECT_TRUE(first.expired());
+}
+
+TEST(ProgramCacheTest, ReportsErrorsEveryTime) {
+  ProgramCache cache;
+  std::shared_ptr<const Program> program;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(cache.get(makeBenchmark("garbage"), kNoLimit, program),
+                IsError(StatusCode::INVALID_ARGUMENT, "Cannot parse"));
+    EXPECT_THAT(cache.get(makeBenchmark(kText), 3, program),
+                IsError(StatusCode::RESOURCE_EXHAUSTED, "--max_program_bytes"));
+  }
+}
+
+TEST(ProgramCacheTest, ManyThreadsGetTheSameProgram) {
+  constexpr int kThreads = 8;
+  constexpr int kPrograms = 5;
+  constexpr int kRounds = 50;
+  ProgramCache cache(kPrograms);
+  std::vector<std::vector<std::shared_ptr<const Program>>> seen(
+      kThreads, std::vector<std::shared_ptr<const Program>>(kPrograms));
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < kRounds * kPrograms; ++i) {
+        const int number = (i + thread) % kPrograms;
+        const auto program = get(cache, numbered(number));
+        auto& before = seen[thread][number];
+        EXPECT_TRUE(before == nullptr || before == program);
+        before = program;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_THAT(seen, ::testing::Each(seen[0]));
+}
+
+TEST(ProgramCacheTest, ManyThreadsOnASmallCache) {
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 200;
+  ProgramCache cache(2);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < kRounds; ++i) {
+        const int number = (i * (thread + 1)) % 7;
+        EXPECT_THAT(textOf(*get(cache, numbered(number))),
+                    HasSubstr("ret i64 " + std::to_string(number)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

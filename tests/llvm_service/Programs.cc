@@ -1,0 +1,85 @@
+#include "tests/llvm_service/Programs.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/filesystem.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "compiler_gym/util/Process.h"
+#include "tests/llvm_service/Statuses.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+namespace fs = boost::filesystem;
+
+constexpr std::chrono::minutes kToolTimeout(2);
+constexpr size_t kMaxToolOutputBytes = 64 << 20;
+
+std::map<std::string, std::string> readKernels() {
+  const char* runfiles = std::getenv("TEST_SRCDIR");
+  const char* workspace = std::getenv("TEST_WORKSPACE");
+  std::map<std::string, std::string> result;
+  if (runfiles != nullptr && workspace != nullptr) {
+    const fs::path directory = fs::path(runfiles) / workspace / "tests/llvm_service/kernels";
+    boost::system::error_code error;
+    for (const fs::directory_entry& file : fs::directory_iterator(directory, error)) {
+      result.emplace(file.path().stem().string(), readFile(file.path().string()));
+    }
+  }
+  EXPECT_FALSE(result.empty()) << "The test needs the data //tests/llvm_service:kernels";
+  return result;
+}
+
+}  // namespace
+
+Benchmark makeBenchmark(const std::string& program, const std::string& uri) {
+  Benchmark benchmark;
+  benchmark.set_uri(uri);
+  benchmark.mutable_program()->set_contents(program);
+  return benchmark;
+}
+
+const std::map<std::string, std::string>& kernels() {
+  static const std::map<std::string, std::string> result = readKernels();
+  return result;
+}
+
+const std::string& kernel(const std::string& name) { return kernels().at(name); }
+
+std::string readFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string runLlvmTool(const std::vector<std::string>& arguments) {
+  util::ProcessOptions options;
+  options.arguments = arguments;
+  options.arguments.front() = COMPILER_GYM_LLVM_PREFIX "/bin/" + arguments.front();
+  options.timeout = kToolTimeout;
+  options.captureOutput = true;
+  options.maxOutputBytes = kMaxToolOutputBytes;
+  util::ProcessResult result;
+  EXPECT_THAT(util::runProcess(options, &result), IsOk());
+  EXPECT_EQ(result.end, util::ProcessResult::End::kExited) << arguments.front();
+  EXPECT_EQ(result.code, 0) << arguments.front() << ": " << result.errorTail;
+  return result.output;
+}
+
+int64_t berkeleyTextSize(const std::string& path) {
+  std::istringstream lines(runLlvmTool({"llvm-size", path}));
+  std::string heading;
+  std::getline(lines, heading);
+  EXPECT_THAT(heading, ::testing::HasSubstr("text"));
+  int64_t size = -1;
+  lines >> size;
+  return size;
+}
+
+}  // namespace compiler_gym::llvm_service

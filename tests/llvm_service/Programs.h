@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+
+namespace compiler_gym::llvm_service {
+
+/// A benchmark whose program is bitcode or textual IR.
+Benchmark makeBenchmark(const std::string& program,
+                        const std::string& uri = "benchmark://test-v0/program");
+
+/// The programs of the dataset of kernels as unoptimised bitcode, by name. Empty, with a failed
+/// test, if they are not among the test's files.
+const std::map<std::string, std::string>& kernels();
+
+/// The bitcode of one of them.
+const std::string& kernel(const std::string& name);
+
+/// The whole of a file. An unreadable file fails the test.
+std::string readFile(const std::string& path);
+
+/// Runs a tool of the LLVM that the service is linked with, and returns its standard output.
+/// Failing with anything but exit code 0 fails the test.
+///
+/// @param arguments the name of the tool, then its arguments, without any quoting.
+std::string runLlvmTool(const std::vector<std::string>& arguments);
+
+/// The column "text" of what llvm-size prints about a file, in bytes.
+int64_t berkeleyTextSize(const std::string& path);
+
+}  // namespace compiler_gym::llvm_service

@@ -94,8 +94,9 @@ class ManagedService:
         for _ in growing_waits(max_seconds):
             # The exit is asked for first: what was written before it is then complete.
             code = self._child.poll()
-            if path.is_file():
-                return self._parse_port(path.read_text())
+            # A service that does not write it in one go may be seen between making and filling it.
+            if path.is_file() and (text := path.read_text()):
+                return self._parse_port(text)
             if code is not None:
                 kind = ServiceExitedAtStart if code >= 0 else ServiceInitError
                 raise kind(

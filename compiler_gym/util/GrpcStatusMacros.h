@@ -7,22 +7,31 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace compiler_gym::util {
 
 // Calls `function`, which returns a grpc::Status. Exceptions become a status: std::bad_alloc
-// RESOURCE_EXHAUSTED, others INTERNAL. `where` says in its text what was being done.
-template <typename Function>
-[[nodiscard]] grpc::Status callWithoutExceptions(const std::string& where, Function&& function) {
+// RESOURCE_EXHAUSTED, others INTERNAL. `where` says in its text what was being done: it is a
+// string, or a function that makes one if there was an exception.
+template <typename Where, typename Function>
+[[nodiscard]] grpc::Status callWithoutExceptions(const Where& where, Function&& function) {
+  const auto text = [&where]() -> std::string {
+    if constexpr (std::is_invocable_v<Where>) {
+      return where();
+    } else {
+      return where;
+    }
+  };
   try {
     return std::forward<Function>(function)();
   } catch (const std::bad_alloc&) {
-    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "Out of memory in " + where);
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "Out of memory in " + text());
   } catch (const std::exception& error) {
-    return grpc::Status(grpc::StatusCode::INTERNAL, "Exception in " + where + ": " + error.what());
+    return grpc::Status(grpc::StatusCode::INTERNAL, "Exception in " + text() + ": " + error.what());
   } catch (...) {
-    return grpc::Status(grpc::StatusCode::INTERNAL, "Exception of unknown type in " + where);
+    return grpc::Status(grpc::StatusCode::INTERNAL, "Exception of unknown type in " + text());
   }
 }
 
@@ -46,9 +55,11 @@ inline void assertOk(const grpc::Status& status, const char* expression, const c
 // thrown by the expression becomes a status, too.
 #define RETURN_IF_ERROR(expr)                                                               \
   do {                                                                                      \
+    const auto returnIfErrorPlace = [function = __func__] {                                 \
+      return ::compiler_gym::util::sourceLocation(__FILE__, __LINE__, function);            \
+    };                                                                                      \
     const ::grpc::Status returnIfErrorStatus = ::compiler_gym::util::callWithoutExceptions( \
-        ::compiler_gym::util::sourceLocation(__FILE__, __LINE__, __func__),                 \
-        [&]() -> ::grpc::Status { return (expr); });                                        \
+        returnIfErrorPlace, [&]() -> ::grpc::Status { return (expr); });                    \
     if (!returnIfErrorStatus.ok()) return returnIfErrorStatus;                              \
   } while (false)
 

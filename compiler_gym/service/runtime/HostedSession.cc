@@ -90,9 +90,9 @@ Status HostedSession::observe(const RequestedSpaces& spaces, Events* observation
       *observations->Add() = observations->Get(previous->second);
       continue;
     }
-    RETURN_IF_ERROR(callWithoutExceptions("computeObservation of " + space->name(), [&] {
-      return session_->computeObservation(*space, *observations->Add());
-    }));
+    const auto where = [space] { return "computeObservation of " + space->name(); };
+    RETURN_IF_ERROR(callWithoutExceptions(
+        where, [&] { return session_->computeObservation(*space, *observations->Add()); }));
   }
   return Status::OK;
 }

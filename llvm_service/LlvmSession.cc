@@ -6,6 +6,7 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/Flags.h"
+#include "llvm_service/Reproducer.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -164,6 +165,12 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
     return applyBaseline(value, reply);
   }
   return settings_.handle(key, value, reply);
+}
+
+Status LlvmSession::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
+  size_t index = 0;
+  RETURN_IF_ERROR(readAction(action, *actions_, index));
+  return writeReproducer(*compilation_, history_, actions_->actions[index].pipeline, directory);
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -41,6 +41,10 @@ class LlvmSession final : public CompilationSession {
                                                     const std::string& value,
                                                     std::optional<std::string>& reply) final;
 
+  /// Saves the program before the action, and a command for `opt`. See Reproducer.h.
+  [[nodiscard]] grpc::Status saveReproducer(const Event& action,
+                                            const boost::filesystem::path& directory) final;
+
  private:
   /// A value of a deterministic observation and the version of the module that it belongs to.
   struct CachedObservation {

@@ -127,16 +127,19 @@ const char* nameOf(Baseline baseline) {
   return "";
 }
 
-Program::Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig)
-    : bitcode_(std::move(bitcode)), dynamicConfig_(std::move(dynamicConfig)) {}
+Program::Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig,
+                 std::shared_ptr<SharedCosts> costs)
+    : bitcode_(std::move(bitcode)),
+      dynamicConfig_(std::move(dynamicConfig)),
+      costs_(std::move(costs)) {}
 
 Status Program::load(const Benchmark& benchmark, size_t maxBytes,
-                     std::shared_ptr<const Program>& program) {
+                     std::shared_ptr<const Program>& program, std::shared_ptr<SharedCosts> costs) {
   std::string contents;
   std::string bitcode;
   RETURN_IF_ERROR(readProgram(benchmark, maxBytes, contents));
   RETURN_IF_ERROR(loadContents(contents, bitcode));
-  program.reset(new Program(std::move(bitcode), benchmark.dynamic_config()));
+  program.reset(new Program(std::move(bitcode), benchmark.dynamic_config(), std::move(costs)));
   return Status::OK;
 }
 
@@ -160,16 +163,16 @@ Status Program::optimised(Baseline baseline, const std::string** bitcode) const 
 
 Status Program::baselineCost(Baseline baseline, const std::string& name, const Cost& cost,
                              int64_t& value) const {
+  const SharedCosts::Key key(bitcode_, name + " " + nameOf(baseline));
   const std::lock_guard lock(mutex_);
-  const auto found = costs_.find({name, baseline});
-  if (found != costs_.end()) {
-    value = found->second;
+  if (const auto known = costs_->find(key)) {
+    value = *known;
     return Status::OK;
   }
   const std::string* bitcode = nullptr;
   RETURN_IF_ERROR(optimised(baseline, &bitcode));
   RETURN_IF_ERROR(cost(*bitcode, value));
-  costs_.emplace(std::pair(name, baseline), value);
+  costs_->insert(key, value);
   return Status::OK;
 }
 
@@ -195,7 +198,7 @@ Status ProgramCache::get(const Benchmark& benchmark, size_t maxBytes,
     }
   }
   // Parsed outside the lock: one session's large program must not hold up the others.
-  RETURN_IF_ERROR(Program::load(*source, maxBytes, program));
+  RETURN_IF_ERROR(Program::load(*source, maxBytes, program, costs_));
   const std::lock_guard lock(mutex_);
   const auto [entry, inserted] = entries_.try_emplace(key, Entry{program, 0});
   program = entry->second.program;

@@ -7,9 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "llvm_service/costs/SharedCosts.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -34,8 +34,10 @@ class Program {
   /// @return NOT_FOUND if the benchmark names a file that does not exist; INVALID_ARGUMENT if it
   ///     is empty or cannot be parsed; DATA_LOSS if LLVM's verifier rejects it;
   ///     RESOURCE_EXHAUSTED if it is larger than maxBytes.
-  [[nodiscard]] static grpc::Status load(const Benchmark& benchmark, size_t maxBytes,
-                                         std::shared_ptr<const Program>& program);
+  /// @param costs where to keep baseline costs.
+  [[nodiscard]] static grpc::Status load(
+      const Benchmark& benchmark, size_t maxBytes, std::shared_ptr<const Program>& program,
+      std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>());
 
   /// The bitcode that every session on this program starts from.
   const std::string& bitcode() const { return bitcode_; }
@@ -50,16 +52,17 @@ class Program {
                                           const Cost& cost, int64_t& value) const;
 
  private:
-  Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig);
+  Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig,
+          std::shared_ptr<SharedCosts> costs);
 
   [[nodiscard]] grpc::Status optimised(Baseline baseline, const std::string** bitcode) const;
 
   const std::string bitcode_;
   const BenchmarkDynamicConfig dynamicConfig_;
+  const std::shared_ptr<SharedCosts> costs_;
   // What has been computed so far, guarded by the mutex.
   mutable std::mutex mutex_;
   mutable std::map<Baseline, std::string> optimised_;
-  mutable std::map<std::pair<std::string, Baseline>, int64_t> costs_;
 };
 
 /// The programs used last, by content, so that sessions share them and their baselines.
@@ -80,6 +83,7 @@ class ProgramCache {
 
   void evictOldest();
 
+  const std::shared_ptr<SharedCosts> costs_ = std::make_shared<SharedCosts>();
   const size_t capacity_;
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;

@@ -227,7 +227,9 @@ class CompilerEnv(ABC):
 
         A failure of the compiler ends the episode: the result is then the default observation,
         the reward that takes back those of the episode, ``done``, and an ``info`` with
-        ``error_type`` and ``error_details``.
+        ``error_type``, the name of the exception's class, and ``error_details``, its whole text.
+        Environments that can recover from it go on instead, and say so by
+        ``info["recovered"]``.
 
         Args:
             action: An element of :attr:`action_space`.
@@ -308,7 +310,10 @@ class CompilerEnv(ABC):
     @property
     @abstractmethod
     def actions(self) -> list[Any]:
-        """All actions since the reset, including those without effect and those that failed."""
+        """All actions since the reset, including those without effect and those that failed.
+
+        But not those that the environment has recovered from.
+        """
 
     # ------------------------------------------------------------------------------------------
     # States.

@@ -14,6 +14,7 @@ from compiler_gym.errors.service_errors import (
     ServiceIsClosed,
     ServiceOSError,
     ServiceTransportError,
+    SessionDied,
     SessionNotFound,
 )
 from compiler_gym.errors.validation_error import ValidationError
@@ -29,6 +30,7 @@ __all__ = [
     "ServiceIsClosed",
     "ServiceOSError",
     "ServiceTransportError",
+    "SessionDied",
     "SessionNotFound",
     "TooManyRequests",
     "ValidationError",

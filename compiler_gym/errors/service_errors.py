@@ -22,6 +22,16 @@ class SessionNotFound(ServiceError):  # noqa: N818
     """
 
 
+class SessionDied(ServiceError):  # noqa: N818
+    """The process of the session has ended, most often because a pass crashed.
+
+    Users meet it in ``info["error_type"]`` of a step, and as what observations raise. The text
+    names the action and the signal, and where there is one the directory of files by which the
+    crash can be reproduced. The service goes on, and so do other sessions, forks included;
+    ``env.reset()`` starts a new one. With ``recover=True`` the episode goes on without the action.
+    """
+
+
 class ServiceOSError(ServiceError, OSError):
     """The operating system denied the service something.
 

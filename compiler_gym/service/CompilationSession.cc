@@ -27,4 +27,9 @@ Status CompilationSession::handleSessionParameter(const std::string& /*key*/,
   return Status::OK;
 }
 
+Status CompilationSession::saveReproducer(const Event& /*action*/,
+                                          const boost::filesystem::path& /*directory*/) {
+  return Status(StatusCode::UNIMPLEMENTED, "This compiler has no form for reproducers");
+}
+
 }  // namespace compiler_gym

@@ -92,6 +92,12 @@ class CompilationSession {
                                                             const std::string& value,
                                                             std::optional<std::string>& reply);
 
+  // Saves into `directory`, which exists, what is needed to repeat `action` on the program as it is
+  // now outside of this service, for a report to the authors of the compiler. The runtime calls it
+  // on a session like one that did not survive the action. UNIMPLEMENTED by default.
+  [[nodiscard]] virtual grpc::Status saveReproducer(const Event& action,
+                                                    const boost::filesystem::path& directory);
+
  protected:
   const boost::filesystem::path& workingDirectory() const { return workingDirectory_; }
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         ServiceIsClosed,
         ServiceOSError,
         ServiceTransportError,
+        SessionDied,
         SessionNotFound,
     )
     from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
@@ -25,6 +26,7 @@ __all__ = [
     "ServiceIsClosed",
     "ServiceOSError",
     "ServiceTransportError",
+    "SessionDied",
     "SessionNotFound",
 ]
 

@@ -48,11 +48,19 @@ class ActionSpaces:
         Raises:
             LookupError: If there is no such action space.
         """
-        self.selected = 0 if name is None else self._index_of(name)
+        self.selected = 0 if name is None else self.index_of(name)
         if not in_episode:
             self.begin_episode()
 
-    def _index_of(self, name: str | Space) -> int:
+    def index_of(self, name: str | Space) -> int:
+        """Returns the number of an action space.
+
+        Args:
+            name: Its name, or itself.
+
+        Raises:
+            LookupError: If there is no such action space.
+        """
         names = [space.name for space in self.spaces]
         wanted = name if isinstance(name, str) else getattr(name, "name", None)
         if wanted not in names:

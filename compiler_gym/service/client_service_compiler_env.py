@@ -1,6 +1,7 @@
 """Environments whose compiler runs in a service."""
 
 import copy
+import logging
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,16 +21,20 @@ from compiler_gym.service.connected_env import ConnectedEnv
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.episode import Episode
+from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.reward_copy import copy_reward
 from compiler_gym.service.session import Session
 from compiler_gym.service.session_manager import SessionManager
+from compiler_gym.service.session_replay import replay_episode
 from compiler_gym.service.session_start import Deadline
 from compiler_gym.service.state_validation import validate_by_replay
 from compiler_gym.service.step_plan import StepPlan
 from compiler_gym.spaces import Reward
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, RewardView
+
+logger = logging.getLogger(__name__)
 
 _FORK_SECONDS = 300
 
@@ -64,6 +69,18 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         connection_settings: Time limits and more.
         service_connection: A connection to use at first, in place of a new one; environments may
             share it. The last of them to be closed closes it.
+        recover: Go on after a step that failed, see :attr:`recover`.
+
+    Attributes:
+        recover: Whether an episode goes on after a step in which the compiler crashed, hung, ran
+            out of memory, or failed otherwise. If so, a new session is started on the same
+            benchmark and all actions before that step are applied again. The step then returns
+            the observations of that state, the rewards of no change, ``done=False``, and an
+            ``info`` with ``recovered: True`` besides ``error_type`` and ``error_details``. The
+            actions of the step are not among :attr:`actions`; if :meth:`multistep` fails, these
+            are all the actions given to it, as it is not known which of them did. Should the
+            other actions fail this time, the episode ends as it does without recovery. Can be
+            set at any time, and is inherited by forks.
 
     Raises:
         FileNotFoundError: If there is no such executable.
@@ -88,7 +105,9 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         service_message_converters: ServiceMessageConverters | None = None,
         connection_settings: ConnectionOpts | None = None,
         service_connection: CompilerGymServiceConnection | None = None,
+        recover: bool = False,
     ):
+        self.recover = recover
         selection = BenchmarkSelection(as_datasets(datasets))
         if benchmark is not None:
             selection.set_default(benchmark)
@@ -239,17 +258,21 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         sessions = self._sessions
         sessions.require_session()
         actions, events = self._action_spaces.encoder.encode(actions)
-        self._episode.actions.extend(actions)
+        self._episode.record(actions, events)
         try:
             reply = sessions.step(events, plan.indices, timeout)
-            has_new_action_space = reply.HasField("new_action_space")
-            if has_new_action_space:
-                self._action_spaces.replace(reply.new_action_space)
             observations, rewards = plan.evaluate(
                 reply.observation, actions, self._observation_view
             )
         except (ServiceError, TimeoutError) as error:
-            return self._fail(plan, error)
+            return self._fail(plan, error, events)
+        except Exception:
+            if events:
+                self._episode.record_refusal()
+            raise
+        has_new_action_space = reply.HasField("new_action_space")
+        if has_new_action_space:
+            self._action_spaces.replace(reply.new_action_space)
         info = {
             "action_had_no_effect": reply.action_had_no_effect,
             "new_action_space": has_new_action_space,
@@ -257,9 +280,9 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         return observations, rewards, reply.end_of_session, info
 
     def _fail(
-        self, plan: StepPlan, error: Exception
+        self, plan: StepPlan, error: Exception, events: list[Event]
     ) -> tuple[list[Any], list[float], bool, dict[str, Any]]:
-        """Ends the episode after a failure of the service, and makes the best of it."""
+        """Ends the episode after a failure of the service, unless it can be recovered."""
         self._sessions.abandon(error)
         info = {
             "action_had_no_effect": False,
@@ -267,7 +290,28 @@ class ClientServiceCompilerEnv(ConnectedEnv):
             "error_type": type(error).__name__,
             "error_details": str(error),
         }
+        recovered = self._recover(plan, events) if self.recover else None
+        if recovered is not None:
+            return *recovered, False, info | {"action_had_no_effect": True, "recovered": True}
         return *plan.defaults(self.episode_reward), True, info
+
+    def _recover(self, plan: StepPlan, events: list[Event]) -> tuple[list[Any], list[float]] | None:
+        """Goes back to before a step that failed.
+
+        Returns:
+            The observations and rewards of that state, or None if it cannot be reached.
+        """
+        before = self._episode.before_last(events)
+        action_space = self._action_spaces.index_of(before.action_space)
+        try:
+            values = replay_episode(self._sessions, before, action_space, plan.indices)
+            result = plan.evaluate(values, [], self._observation_view)
+        except (ServiceError, OSError) as error:
+            logger.info("Cannot recover the episode: %s: %s", type(error).__name__, error)
+            self._sessions.abandon(error)
+            return None
+        self._episode = before
+        return result
 
     # ------------------------------------------------------------------------------------------
     # Forks.

@@ -8,11 +8,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from compiler_gym.errors import (
-    ServiceIsClosed,
-    ServiceTransportError,
-    SessionNotFound,
-)
+from compiler_gym.errors import ServiceError, ServiceIsClosed
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.episodic_env import EpisodicEnv
 from compiler_gym.service.proto import (
@@ -24,9 +20,6 @@ from compiler_gym.service.proto import (
 from compiler_gym.service.session_manager import SessionManager
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec, ObservationView
-
-# After these failures of an observation the session is not there any more.
-_SESSION_IS_LOST = (SessionNotFound, ServiceIsClosed, ServiceTransportError, TimeoutError)
 
 _OBSERVATION_SECONDS = 300
 
@@ -130,7 +123,8 @@ class ConnectedEnv(EpisodicEnv):
         plan = self._make_plan(observation_spaces, reward_spaces)
         try:
             reply = self._sessions.step(actions, plan.indices, _OBSERVATION_SECONDS)
-        except _SESSION_IS_LOST as error:
-            self._sessions.abandon(error)
+        except (ServiceError, TimeoutError) as error:
+            if self._sessions.is_lost_by(error):
+                self._sessions.abandon(error)
             raise
         return *plan.evaluate(reply.observation, [], self._observation_view), False, {}

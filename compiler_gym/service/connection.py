@@ -18,6 +18,7 @@ from compiler_gym.errors import (
     ServiceTransportError,
 )
 from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.direct_channel import DirectStub, find_socket_name, is_switched_off
 from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
 from compiler_gym.service.proto import (
     ActionSpace,
@@ -63,7 +64,10 @@ class CompilerGymServiceConnection:
         opts: Time limits and more.
 
     Attributes:
-        stub: The RPC methods.
+        stub: The RPC methods. They use the direct channel if the service has one that can be
+            reached, see :class:`compiler_gym.service.direct_channel.DirectStub`.
+        isolates_sessions: Whether sessions have processes of their own, so that the end of one
+            does not hurt the service.
         action_spaces: What the service offers; ``StartSessionRequest.action_space`` is an index
             into this list.
         observation_spaces: Likewise for observations.
@@ -82,7 +86,8 @@ class CompilerGymServiceConnection:
         self.endpoint = _checked_endpoint(endpoint)
         self.opts = opts or ConnectionOpts()
         self.service: ManagedService | None = None
-        self.stub: CompilerGymServiceStub | None = None
+        self.stub: CompilerGymServiceStub | DirectStub | None = None
+        self.isolates_sessions = False
         self.action_spaces: list[ActionSpace] = []
         self.observation_spaces: list[ObservationSpace] = []
         self.sent_benchmarks: dict[str, bytes] = {}
@@ -199,19 +204,25 @@ class CompilerGymServiceConnection:
 
     def _read_spaces(self) -> None:
         """The first RPC, which also establishes the connection."""
-        spaces = self(
-            self.stub.GetSpaces, GetSpacesRequest(), timeout=self.opts.rpc_init_max_seconds
-        )
+        limit = self.opts.rpc_init_max_seconds
+        spaces, call = self(self.stub.GetSpaces.with_call, GetSpacesRequest(), timeout=limit)
         if not spaces.action_space_list:
             raise ServiceInitError(f"The service {self.endpoint} has no action space")
         self.action_spaces = list(spaces.action_space_list)
         self.observation_spaces = list(spaces.observation_space_list)
+        socket_name = find_socket_name(call.trailing_metadata())
+        # Only services whose sessions are processes have something to be connected with directly.
+        self.isolates_sessions = socket_name is not None
+        if socket_name and self.opts.direct_channel and not is_switched_off():
+            self.stub = DirectStub.connect(socket_name, self.stub, limit) or self.stub
 
     def _release(self, exit_max_seconds: float | None = None) -> int | None:
         """Closes what is open, and returns the exit code of a managed service."""
         channel, self._channel = self._channel, None
         try:
             if channel and self._owner_pid == os.getpid():
+                if isinstance(self.stub, DirectStub):
+                    self.stub.close()
                 channel.close()
         finally:
             service, self.service = self.service, None
@@ -222,6 +233,11 @@ class CompilerGymServiceConnection:
     def closed(self) -> bool:
         """Whether the connection was closed, by :meth:`close` or the last :meth:`release`."""
         return self._channel is None
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the direct channel is used, rather than gRPC alone."""
+        return isinstance(self.stub, DirectStub) and self.stub.is_direct
 
     @property
     def is_alive(self) -> bool:

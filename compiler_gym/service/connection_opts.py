@@ -39,6 +39,10 @@ class ConnectionOpts(BaseModel):
     always_send_benchmark_on_reset: bool = False
     """Send the whole program with every start of a session, not only when the service asks."""
 
+    direct_channel: bool = True
+    """Talk to a service on this machine without gRPC if it can do so, which is much faster. The
+    environment variable ``COMPILER_GYM_DIRECT_CHANNEL=0`` switches it off for all connections."""
+
     script_args: list[str] = Field(default_factory=list)
     """Further command line arguments of a service that is started."""
 

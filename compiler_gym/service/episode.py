@@ -7,6 +7,7 @@ from typing import Any
 from gymnasium.spaces import Space
 
 from compiler_gym.datasets import Benchmark
+from compiler_gym.service.proto import Event
 
 
 @dataclass
@@ -16,7 +17,12 @@ class Episode:
     Attributes:
         benchmark: The program.
         action_space: The action space at the beginning.
-        actions: All actions, including those without effect and those that failed.
+        actions: All actions, including those without effect and those that failed; without
+            those that the episode has recovered from.
+        requests: The same in the form that the service gets: what was sent with each step that
+            had actions.
+        refused: The positions in ``requests`` of those that the service refused, without ending
+            the session.
         reward: The sum of the rewards, None if there is no default reward space.
         params: The session parameters that were sent, in order.
         start_time: When it began, by :func:`time.monotonic`.
@@ -25,6 +31,8 @@ class Episode:
     benchmark: Benchmark
     action_space: Space
     actions: list[Any] = field(default_factory=list)
+    requests: list[list[Event]] = field(default_factory=list)
+    refused: set[int] = field(default_factory=set)
     reward: float | None = None
     params: list[tuple[str, str]] = field(default_factory=list)
     start_time: float = field(default_factory=time.monotonic)
@@ -36,4 +44,32 @@ class Episode:
 
     def copy(self) -> "Episode":
         """Returns a record that continues on its own."""
-        return replace(self, actions=self.actions.copy(), params=self.params.copy())
+        return replace(
+            self,
+            actions=self.actions.copy(),
+            requests=self.requests.copy(),
+            refused=self.refused.copy(),
+            params=self.params.copy(),
+        )
+
+    def record(self, actions: list[Any], events: list[Event]) -> None:
+        """Notes the actions of a step, in both forms, before it is made."""
+        if events:
+            self.actions.extend(actions)
+            self.requests.append(events)
+
+    def record_refusal(self) -> None:
+        """Notes that the service has refused the last step with actions."""
+        self.refused.add(len(self.requests) - 1)
+
+    def before_last(self, events: list[Event]) -> "Episode":
+        """Returns a record that continues from before the last step.
+
+        Args:
+            events: What was recorded for that step.
+        """
+        record = self.copy()
+        if events:
+            del record.actions[-len(events) :]
+            del record.requests[-1:]
+        return record

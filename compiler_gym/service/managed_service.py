@@ -170,6 +170,9 @@ class ManagedService:
     def close(self, exit_max_seconds: float | None = None) -> int | None:
         """Ends the service and removes its working directory. May be called repeatedly.
 
+        Reproducers of crashes, of which the user has been told, are moved to
+        ``<site data>/reproducers/`` before; a warning in the log tells where they are then.
+
         Args:
             exit_max_seconds: The time for the service to end by itself, before it is killed. By
                 default that of the options.

@@ -13,6 +13,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+from compiler_gym.service.reproducers import keep_reproducers
 from compiler_gym.util.filesystem import is_in_memory
 from compiler_gym.util.runfiles_path import cache_path, transient_cache_path
 
@@ -73,6 +74,8 @@ class ServiceCache:
     def close(self) -> None:
         """Removes the directory and everything in it. May be called repeatedly.
 
+        Reproducers of crashes are moved elsewhere before, see :func:`keep_reproducers`.
+
         In a process forked from the one that made it, the directory is left to the latter.
         """
         if self._lock_fd is None:
@@ -114,6 +117,12 @@ def _make_locked_directory(root: Path) -> tuple[Path, int]:
 
 
 def _remove_directory(path: Path) -> None:
+    try:
+        keep_reproducers(path)
+    except OSError as error:
+        # The next process tries again, as with everything that is left behind.
+        logger.warning("Cannot move the reproducers of crashes away from %s: %s", path, error)
+        return
     disk = path / "disk"
     if disk.is_symlink():
         target = disk.resolve()

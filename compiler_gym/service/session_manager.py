@@ -13,6 +13,7 @@ from compiler_gym.errors import (
     ServiceIsClosed,
     ServiceOSError,
     ServiceTransportError,
+    SessionDied,
     SessionNotFound,
 )
 from compiler_gym.service.connection import CompilerGymServiceConnection
@@ -28,6 +29,15 @@ _END_SESSION_SECONDS = 5
 
 # The time that a service which may be stuck gets to end by itself.
 _STUCK_SERVICE_EXIT_SECONDS = 1
+
+# After these failures the session is not there any more.
+_SESSION_IS_LOST = (
+    SessionDied,
+    SessionNotFound,
+    ServiceIsClosed,
+    ServiceTransportError,
+    TimeoutError,
+)
 
 
 class SessionManager:
@@ -186,12 +196,22 @@ class SessionManager:
         if not obeyed or isinstance(error, ServiceIsClosed | ServiceTransportError):
             self.disconnect(_STUCK_SERVICE_EXIT_SECONDS)
         elif isinstance(error, TimeoutError) and self._is_expendable():
-            # Whatever it was doing, nobody knows whether it still does it.
+            # Whatever it was doing, nobody knows whether it still does it. A service that isolates
+            # sessions has killed the one that took so long.
             self.disconnect(_STUCK_SERVICE_EXIT_SECONDS)
 
     def _is_expendable(self) -> bool:
         connection = self._connection
-        return connection is not None and bool(connection.service) and not connection.is_shared
+        if connection is None or connection.service is None:
+            return False
+        return not (connection.is_shared or connection.isolates_sessions)
+
+    def is_lost_by(self, error: Exception) -> bool:
+        """Whether the session is not there any more after a failure of a request to it."""
+        if isinstance(error, ServiceOSError):
+            # Elsewhere it may be that a single message was too large.
+            return self._connection is not None and self._connection.isolates_sessions
+        return isinstance(error, _SESSION_IS_LOST)
 
     def disconnect(self, exit_max_seconds: float | None = None) -> None:
         """Gives up the connection, and with it the service unless others use it."""

@@ -10,6 +10,7 @@ from compiler_gym.errors import (
     ServiceIsClosed,
     ServiceOSError,
     ServiceTransportError,
+    SessionDied,
     SessionNotFound,
 )
 
@@ -28,6 +29,7 @@ _EXCEPTION_OF_CODE: dict[grpc.StatusCode, type[Exception]] = {
     grpc.StatusCode.NOT_FOUND: FileNotFoundError,
     grpc.StatusCode.RESOURCE_EXHAUSTED: ServiceOSError,
     grpc.StatusCode.FAILED_PRECONDITION: TypeError,
+    grpc.StatusCode.ABORTED: SessionDied,
     grpc.StatusCode.UNAVAILABLE: ServiceTransportError,
     grpc.StatusCode.DEADLINE_EXCEEDED: TimeoutError,
     grpc.StatusCode.CANCELLED: ServiceIsClosed,
@@ -44,9 +46,9 @@ def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
         ``ValueError`` for INVALID_ARGUMENT, ``NotImplementedError`` for UNIMPLEMENTED,
         ``SessionNotFound`` or ``FileNotFoundError`` for NOT_FOUND, ``ServiceOSError`` for
         RESOURCE_EXHAUSTED, ``TypeError`` for FAILED_PRECONDITION and for a request that cannot be
-        encoded, ``ServiceTransportError`` for UNAVAILABLE, ``TimeoutError`` for
-        DEADLINE_EXCEEDED, ``ServiceIsClosed`` for CANCELLED (the channel was closed during the
-        call), ``ServiceError`` for all others. It is not raised.
+        encoded, ``SessionDied`` for ABORTED, ``ServiceTransportError`` for UNAVAILABLE,
+        ``TimeoutError`` for DEADLINE_EXCEEDED, ``ServiceIsClosed`` for CANCELLED (the channel was
+        closed during the call), ``ServiceError`` for all others. It is not raised.
     """
     code = error.code()
     details = error.details() or ""

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace compiler_gym::util {
@@ -33,27 +34,6 @@ Status systemError(const std::string& what, int errorNumber) {
 
 // The C library's own declaration (2.36) cannot be linked from C++.
 int openPidfd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
-
-// Owns an open file.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number = -1) : number_(number) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~FileDescriptor() { close(); }
-
-  // Negative if there is none; poll() ignores such entries.
-  int get() const { return number_; }
-  void close() {
-    if (number_ >= 0) ::close(std::exchange(number_, -1));
-  }
-
- private:
-  int number_;
-};
 
 // A pipe that a child writes and this process reads, without waiting.
 struct Pipe {

@@ -19,6 +19,7 @@ EXCEPTIONS = [
     ("error", "bases"),
     [
         (errors.ServiceError, [Exception]),
+        (errors.SessionDied, [errors.ServiceError]),
         (errors.SessionNotFound, [errors.ServiceError]),
         (errors.ServiceOSError, [errors.ServiceError, OSError]),
         (errors.ServiceInitError, [errors.ServiceError, OSError]),

@@ -17,6 +17,7 @@ def test_defaults():
         "local_service_exit_max_seconds": 30,
         "rpc_init_max_seconds": 3,
         "always_send_benchmark_on_reset": False,
+        "direct_channel": True,
         "script_args": [],
         "script_env": {},
     }

@@ -21,6 +21,7 @@ from compiler_gym.service.proto import EndSessionRequest
 from tests.service.fake_service import FakeService
 from tests.service.toy_service import (
     is_running,
+    kill_service,
     make_toy_env,
     text_benchmark,
     toy_service,
@@ -43,16 +44,10 @@ def env():
         yield env
 
 
-def kill(env: ClientServiceCompilerEnv) -> int:
-    pid = env.service.service.pid
-    os.kill(pid, signal.SIGKILL)
-    return pid
-
-
 class TestKilledService:
     def test_step(self, env, cache_root):
         env.step(APPEND_A)
-        kill(env)
+        kill_service(env)
         observation, reward, done, info = env.step(NO_OP)
         assert observation == env.observation_space_spec.default_value
         assert reward == -6
@@ -65,38 +60,38 @@ class TestKilledService:
         assert list(cache_root.iterdir()) == []
 
     def test_reset_recovers(self, env):
-        pid = kill(env)
+        pid = kill_service(env)
         env.step(NO_OP)
         assert env.reset() == "hello"
         assert env.service.service.pid != pid
         assert env.step(APPEND_A)[:3] == ("helloa", 6, False)
 
     def test_reset_recovers_without_a_step(self, env):
-        kill(env)
+        kill_service(env)
         assert env.reset() == "hello"
 
     def test_several_times(self, env):
         for _ in range(3):
-            kill(env)
+            kill_service(env)
             assert env.step(NO_OP)[2]
             assert env.reset() == "hello"
 
     def test_observation(self, env):
-        kill(env)
+        kill_service(env)
         with pytest.raises(ServiceIsClosed):
             env.observation["text"]
         assert not env.in_episode
         assert env.reset() == "hello"
 
     def test_fork(self, env):
-        kill(env)
+        kill_service(env)
         with pytest.raises(ServiceIsClosed):
             env.fork()
         assert env.reset() == "hello"
 
     def test_forks_recover_each_on_its_own(self, env):
         fork = env.fork()
-        kill(env)
+        kill_service(env)
         assert env.step(NO_OP)[2]
         assert env.reset() == "hello"
         assert fork.step(NO_OP)[2]
@@ -106,31 +101,33 @@ class TestKilledService:
         assert env.step(APPEND_A)[0] == "helloa"
 
     def test_close(self, env):
-        kill(env)
+        kill_service(env)
         env.close()
 
     def test_parameters_are_sent_to_the_new_service(self, env):
         env.send_param("toy.set_sleep_milliseconds", "5", resend_on_reset=True)
-        kill(env)
+        kill_service(env)
         env.reset()
         assert env.send_param("toy.get_sleep_milliseconds", "") == "5"
 
     def test_own_benchmarks_are_sent_to_the_new_service(self, env):
         env.reset(benchmark=text_benchmark("mine"))
-        kill(env)
+        kill_service(env)
         assert env.reset() == "mine"
 
 
 class TestTimeouts:
     def test_hanging_step(self, env):
         pid = env.service.service.pid
+        is_kept = env.service.isolates_sessions
         begin = time.monotonic()
         _, _, done, info = env.step(HANG, timeout=0.2)
         assert time.monotonic() - begin < 10
         assert done
         assert info["error_type"] == "TimeoutError"
         assert not env.in_episode
-        assert not is_running(pid)  # Nobody else needs the service, which would hang on.
+        # Without isolation the service would hang on, and nobody else needs it.
+        assert is_running(pid) == is_kept
         assert env.reset() == "hello"
 
     def test_hanging_step_does_not_hurt_forks(self, env):
@@ -201,7 +198,7 @@ class TestUnmanagedService:
 
     def test_attempts_of_reset_are_limited(self, env, service):
         service.failures["StartSession"] = [(grpc.StatusCode.ABORTED, "crashed")] * 99
-        with pytest.raises(OSError, match=r"gave up after 5 attempts.*ServiceError: crashed"):
+        with pytest.raises(OSError, match=r"gave up after 5 attempts.*SessionDied: crashed"):
             env.reset(benchmark=text_benchmark("7"))
         assert not env.in_episode
 

@@ -8,6 +8,7 @@ from compiler_gym.errors import (
     ServiceIsClosed,
     ServiceOSError,
     ServiceTransportError,
+    SessionDied,
     SessionNotFound,
 )
 from compiler_gym.service.status_errors import (
@@ -41,7 +42,7 @@ class RpcFailure(grpc.RpcError):
         ("CANCELLED", ServiceIsClosed),
         ("DATA_LOSS", ServiceError),
         ("UNKNOWN", ServiceError),
-        ("ABORTED", ServiceError),
+        ("ABORTED", SessionDied),
         ("INTERNAL", ServiceError),
         ("PERMISSION_DENIED", ServiceError),
     ],

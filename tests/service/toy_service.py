@@ -1,6 +1,8 @@
 """The toy compiler service (tests/service/runtime/ToySession.h) for tests of its clients."""
 
 import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,3 +66,22 @@ def is_running(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _descendants(pid: int) -> list[int]:
+    """The processes that a process has started, those that they have started, and so on."""
+    children = Path(f"/proc/{pid}/task").glob("*/children")
+    found = [int(child) for path in children for child in path.read_text().split()]
+    return found + [grandchild for child in found for grandchild in _descendants(child)]
+
+
+def kill_service(env: ClientServiceCompilerEnv) -> int:
+    """Kills the service of an environment, waits until all of it is gone, and returns its pid."""
+    pid = env.service.service.pid
+    processes = [pid, *_descendants(pid)]
+    os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + 10
+    while any(is_running(process) for process in processes):
+        assert time.monotonic() < end, "Parts of the service outlive it"
+        time.sleep(0.001)
+    return pid

@@ -15,6 +15,7 @@
 #include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
 #include "compiler_gym/service/runtime/BenchmarkCache.h"
 #include "compiler_gym/service/runtime/HostedSession.h"
+#include "compiler_gym/service/runtime/ServiceDescription.h"
 #include "compiler_gym/service/runtime/SessionMap.h"
 
 namespace compiler_gym::runtime {
@@ -94,30 +95,14 @@ class CompilerGymService final : public compiler_gym::CompilerGymService::Servic
                                              std::optional<std::string>& reply);
 
  private:
-  // What an uninitialised session tells about its compiler.
-  struct Description {
-    explicit Description(const CompilationSession& session)
-        : compilerVersion(session.getCompilerVersion()),
-          actionSpaces(session.getActionSpaces()),
-          observationSpaces(session.getObservationSpaces()) {}
-
-    const std::string compilerVersion;
-    const std::vector<ActionSpace> actionSpaces;
-    const std::vector<ObservationSpace> observationSpaces;
-  };
-
-  // Looks up the indices of a request. INVALID_ARGUMENT if one is not in the list.
-  grpc::Status requestedSpaces(const google::protobuf::RepeatedField<int32_t>& indices,
-                               RequestedSpaces* spaces) const;
-
   std::unique_ptr<CompilationSession> makeSession() const {
     return std::make_unique<CompilationSessionType>(workingDirectory_);
   }
 
   const boost::filesystem::path workingDirectory_;
   const std::unique_ptr<BenchmarkCache> benchmarks_;
-  const Description description_;
-  SessionMap sessions_;
+  const ServiceDescription description_;
+  SessionMap<HostedSession> sessions_;
 };
 
 }  // namespace compiler_gym::runtime

@@ -8,7 +8,6 @@
 #include "compiler_gym/service/runtime/BuiltinParameters.h"
 #include "compiler_gym/service/runtime/Requests.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "compiler_gym/util/Version.h"
 
 namespace compiler_gym::runtime {
 
@@ -24,8 +23,7 @@ grpc::Status CompilerGymService<T>::GetVersion(grpc::ServerContext* /*context*/,
                                                const GetVersionRequest* /*request*/,
                                                GetVersionReply* reply) {
   VLOG(2) << "GetVersion()";
-  reply->set_service_version(util::kVersion);
-  reply->set_compiler_version(description_.compilerVersion);
+  *reply = description_.version();
   return grpc::Status::OK;
 }
 
@@ -34,10 +32,7 @@ grpc::Status CompilerGymService<T>::GetSpaces(grpc::ServerContext* /*context*/,
                                               const GetSpacesRequest* /*request*/,
                                               GetSpacesReply* reply) {
   VLOG(2) << "GetSpaces()";
-  *reply->mutable_action_space_list() = {description_.actionSpaces.begin(),
-                                         description_.actionSpaces.end()};
-  *reply->mutable_observation_space_list() = {description_.observationSpaces.begin(),
-                                              description_.observationSpaces.end()};
+  *reply = description_.spaces();
   return grpc::Status::OK;
 }
 
@@ -52,7 +47,7 @@ grpc::Status CompilerGymService<T>::StartSession(grpc::ServerContext* /*context*
     const ActionSpace* actionSpace = nullptr;
     RETURN_IF_ERROR(action_space(nullptr, request->action_space(), &actionSpace));
     RequestedSpaces spaces;
-    RETURN_IF_ERROR(requestedSpaces(request->observation_space(), &spaces));
+    RETURN_IF_ERROR(description_.findObservationSpaces(request->observation_space(), &spaces));
 
     auto session = std::make_shared<HostedSession>(makeSession());
     RETURN_IF_ERROR(session->start(*actionSpace, *benchmark, spaces, reply->mutable_observation()));
@@ -103,7 +98,7 @@ grpc::Status CompilerGymService<T>::Step(grpc::ServerContext* /*context*/,
     std::shared_ptr<HostedSession> stepped;
     RETURN_IF_ERROR(session(request->session_id(), &stepped));
     RequestedSpaces spaces;
-    RETURN_IF_ERROR(requestedSpaces(request->observation_space(), &spaces));
+    RETURN_IF_ERROR(description_.findObservationSpaces(request->observation_space(), &spaces));
     return stepped->step(request->action(), spaces, reply);
   });
 }
@@ -145,27 +140,14 @@ grpc::Status CompilerGymService<T>::session(uint64_t id,
 template <typename T>
 grpc::Status CompilerGymService<T>::action_space(const CompilationSession* /*session*/, int index,
                                                  const ActionSpace** actionSpace) const {
-  RETURN_IF_ERROR(checkIndex("action_space", index, description_.actionSpaces.size()));
-  *actionSpace = &description_.actionSpaces[index];
-  return grpc::Status::OK;
+  return description_.findActionSpace(index, actionSpace);
 }
 
 template <typename T>
 grpc::Status CompilerGymService<T>::observation_space(
     const CompilationSession* /*session*/, int index,
     const ObservationSpace** observationSpace) const {
-  RETURN_IF_ERROR(checkIndex("observation_space", index, description_.observationSpaces.size()));
-  *observationSpace = &description_.observationSpaces[index];
-  return grpc::Status::OK;
-}
-
-template <typename T>
-grpc::Status CompilerGymService<T>::requestedSpaces(
-    const google::protobuf::RepeatedField<int32_t>& indices, RequestedSpaces* spaces) const {
-  for (const int32_t index : indices) {
-    RETURN_IF_ERROR(observation_space(nullptr, index, &spaces->emplace_back()));
-  }
-  return grpc::Status::OK;
+  return description_.findObservationSpace(index, observationSpace);
 }
 
 template <typename T>
@@ -176,7 +158,7 @@ uint64_t CompilerGymService<T>::addSession(std::shared_ptr<HostedSession> sessio
 template <typename T>
 grpc::Status CompilerGymService<T>::handleBuiltinSessionParameter(
     const std::string& key, const std::string& value, std::optional<std::string>& reply) {
-  return handleBenchmarkCacheParameter(key, value, *benchmarks_, reply);
+  return handleSizeParameters(kBenchmarkCacheParameters, key, value, *benchmarks_, reply);
 }
 
 }  // namespace compiler_gym::runtime

@@ -20,15 +20,61 @@ Status closedWhileWaiting() {
 
 }  // namespace
 
-HostedSession::HostedSession(std::unique_ptr<CompilationSession> session)
-    : session_(std::move(session)) {}
+class HostedSession::Note {
+ public:
+  Note(SessionRecord* record, Activity activity, std::string_view subject = {}, int64_t number = -1)
+      : record_(record) {
+    if (record_) record_->begin(activity, subject, number);
+  }
+  ~Note() {
+    if (record_) record_->end();
+  }
+  Note(const Note&) = delete;
+  Note& operator=(const Note&) = delete;
+
+ private:
+  SessionRecord* const record_;
+};
+
+HostedSession::HostedSession(std::unique_ptr<CompilationSession> session, SessionRecord* record)
+    : session_(std::move(session)), record_(record) {}
+
+void HostedSession::setRecord(SessionRecord* record) {
+  const std::lock_guard lock(mutex_);
+  record_ = record;
+}
+
+std::string_view HostedSession::nameOf(const Event& action) const {
+  const ActionSpace* const space = changedActionSpace_ ? &*changedActionSpace_ : actionSpace_;
+  if (!space || !space->space().has_named_discrete() || !action.has_int64_value()) return {};
+  const auto& names = space->space().named_discrete().name();
+  const int64_t index = action.int64_value();
+  return index >= 0 && index < names.size() ? std::string_view(names[static_cast<int>(index)])
+                                            : std::string_view();
+}
 
 Status HostedSession::start(const ActionSpace& actionSpace, const Benchmark& benchmark,
                             const RequestedSpaces& spaces, Events* observations) {
   const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(
-      callWithoutExceptions("init", [&] { return session_->init(actionSpace, benchmark); }));
-  return observe(spaces, observations);
+  actionSpace_ = &actionSpace;
+  {
+    const Note note(record_, Activity::kStarting);
+    RETURN_IF_ERROR(
+        callWithoutExceptions("init", [&] { return session_->init(actionSpace, benchmark); }));
+  }
+  return computeObservations(spaces, observations);
+}
+
+Status HostedSession::observe(const RequestedSpaces& spaces, Events* observations) {
+  const std::lock_guard lock(mutex_);
+  return computeObservations(spaces, observations);
+}
+
+Status HostedSession::saveReproducer(const Event& action,
+                                     const boost::filesystem::path& directory) {
+  const std::lock_guard lock(mutex_);
+  return callWithoutExceptions("saveReproducer",
+                               [&] { return session_->saveReproducer(action, directory); });
 }
 
 Status HostedSession::fork(HostedSession* copy) {
@@ -37,6 +83,8 @@ Status HostedSession::fork(HostedSession* copy) {
   RETURN_IF_ERROR(
       callWithoutExceptions("init", [&] { return copy->session_->init(session_.get()); }));
   copy->endOfEpisode_ = endOfEpisode_;
+  copy->actionSpace_ = actionSpace_;
+  copy->changedActionSpace_ = changedActionSpace_;
   return Status::OK;
 }
 
@@ -44,11 +92,13 @@ Status HostedSession::step(const Events& actions, const RequestedSpaces& spaces,
   const std::lock_guard lock(mutex_);
   if (closed_) return closedWhileWaiting();
 
+  if (record_) record_->beginStep();
   bool hadNoEffect = true;
   std::optional<ActionSpace> newActionSpace;
   RETURN_IF_ERROR(applyActions(actions, newActionSpace, hadNoEffect));
-  RETURN_IF_ERROR(observe(spaces, reply->mutable_observation()));
+  RETURN_IF_ERROR(computeObservations(spaces, reply->mutable_observation()));
 
+  const Note note(record_, Activity::kEndingStep);
   bool endOfEpisode = endOfEpisode_;
   RETURN_IF_ERROR(callWithoutExceptions(
       "endOfStep", [&] { return session_->endOfStep(hadNoEffect, endOfEpisode, newActionSpace); }));
@@ -56,7 +106,10 @@ Status HostedSession::step(const Events& actions, const RequestedSpaces& spaces,
 
   reply->set_end_of_session(endOfEpisode_);
   reply->set_action_had_no_effect(hadNoEffect);
-  if (newActionSpace) *reply->mutable_new_action_space() = *std::move(newActionSpace);
+  if (newActionSpace) {
+    changedActionSpace_ = *newActionSpace;
+    *reply->mutable_new_action_space() = *std::move(newActionSpace);
+  }
   return Status::OK;
 }
 
@@ -68,19 +121,35 @@ Status HostedSession::applyActions(const Events& actions,
                   "for observations. Start a new session to go on");
   }
   for (const Event& action : actions) {
-    bool actionHadNoEffect = false;
-    std::optional<ActionSpace> actionSpace;
-    RETURN_IF_ERROR(callWithoutExceptions("applyAction", [&] {
-      return session_->applyAction(action, endOfEpisode_, actionSpace, actionHadNoEffect);
-    }));
-    hadNoEffect &= actionHadNoEffect;
-    if (actionSpace) newActionSpace = std::move(actionSpace);
+    RETURN_IF_ERROR(applyAction(action, newActionSpace, hadNoEffect));
     if (endOfEpisode_) break;
   }
   return Status::OK;
 }
 
-Status HostedSession::observe(const RequestedSpaces& spaces, Events* observations) {
+Status HostedSession::applyAction(const Event& action, std::optional<ActionSpace>& newActionSpace,
+                                  bool& hadNoEffect) {
+  bool actionHadNoEffect = false;
+  std::optional<ActionSpace> actionSpace;
+  if (record_) record_->addToHistory(/*isAction=*/true, action);
+  Status status;
+  {
+    const Note note(record_, Activity::kActing, nameOf(action),
+                    action.has_int64_value() ? action.int64_value() : -1);
+    status = callWithoutExceptions("applyAction", [&] {
+      return session_->applyAction(action, endOfEpisode_, actionSpace, actionHadNoEffect);
+    });
+  }
+  if (!status.ok()) {
+    if (record_) record_->dropFromHistory();
+    return status;
+  }
+  hadNoEffect &= actionHadNoEffect;
+  if (actionSpace) newActionSpace = std::move(actionSpace);
+  return Status::OK;
+}
+
+Status HostedSession::computeObservations(const RequestedSpaces& spaces, Events* observations) {
   // A space that was requested more than once is computed once.
   std::unordered_map<const ObservationSpace*, int> computed;
   observations->Reserve(static_cast<int>(spaces.size()));
@@ -90,6 +159,7 @@ Status HostedSession::observe(const RequestedSpaces& spaces, Events* observation
       *observations->Add() = observations->Get(previous->second);
       continue;
     }
+    const Note note(record_, Activity::kObserving, space->name());
     const auto where = [space] { return "computeObservation of " + space->name(); };
     RETURN_IF_ERROR(callWithoutExceptions(
         where, [&] { return session_->computeObservation(*space, *observations->Add()); }));
@@ -112,9 +182,11 @@ Status HostedSession::setParameter(const SessionParameter& parameter,
                                    const ParameterHandler& fallback,
                                    SendSessionParameterReply* reply) {
   std::optional<std::string> text;
+  const Note note(record_, Activity::kSettingParameter, parameter.key());
   RETURN_IF_ERROR(callWithoutExceptions("handleSessionParameter", [&] {
     return session_->handleSessionParameter(parameter.key(), parameter.value(), text);
   }));
+  if (text && record_) record_->addToHistory(/*isAction=*/false, parameter);
   if (!text) RETURN_IF_ERROR(fallback(parameter.key(), parameter.value(), text));
   if (!text) {
     return Status(StatusCode::INVALID_ARGUMENT,

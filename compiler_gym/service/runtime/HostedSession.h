@@ -9,10 +9,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler_gym/service/CompilationSession.h"
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/service/runtime/SessionRecord.h"
 
 namespace compiler_gym::runtime {
 
@@ -32,14 +34,26 @@ class HostedSession {
       const std::string& key, const std::string& value, std::optional<std::string>& reply)>;
 
   // Takes over a session on which init() has succeeded, or on which start() or fork() will call it.
-  explicit HostedSession(std::unique_ptr<CompilationSession> session);
+  // What it does is noted in `record` if there is one.
+  explicit HostedSession(std::unique_ptr<CompilationSession> session,
+                         SessionRecord* record = nullptr);
 
-  // Starts the session on a benchmark and computes the first observations.
+  // Starts the session on a benchmark and computes the first observations. `actionSpace` must live
+  // as long as this object.
   grpc::Status start(const ActionSpace& actionSpace, const Benchmark& benchmark,
                      const RequestedSpaces& spaces, Events* observations);
 
   // Makes `copy`, whose session is fresh and which nobody else knows yet, a copy of this session.
   grpc::Status fork(HostedSession* copy);
+
+  // Notes from now on in another record: this process is a copy of the one that had the former.
+  void setRecord(SessionRecord* record);
+
+  // Computes observations as start() does.
+  grpc::Status observe(const RequestedSpaces& spaces, Events* observations);
+
+  // Has the session save what is needed to repeat an action elsewhere.
+  grpc::Status saveReproducer(const Event& action, const boost::filesystem::path& directory);
 
   // Applies the actions in order up to the one that ends the episode, computes the observations,
   // and ends the step. INVALID_ARGUMENT if there are actions although the session has reported its
@@ -58,12 +72,23 @@ class HostedSession {
   // These expect the caller to hold mutex_.
   grpc::Status applyActions(const Events& actions, std::optional<ActionSpace>& newActionSpace,
                             bool& hadNoEffect);
-  grpc::Status observe(const RequestedSpaces& spaces, Events* observations);
+  grpc::Status applyAction(const Event& action, std::optional<ActionSpace>& newActionSpace,
+                           bool& hadNoEffect);
+  grpc::Status computeObservations(const RequestedSpaces& spaces, Events* observations);
   grpc::Status setParameter(const SessionParameter& parameter, const ParameterHandler& fallback,
                             SendSessionParameterReply* reply);
 
+  // Notes an activity for as long as it lives.
+  class Note;
+  // Empty if actions have no names.
+  std::string_view nameOf(const Event& action) const;
+
   std::mutex mutex_;
   const std::unique_ptr<CompilationSession> session_;
+  SessionRecord* record_;
+  const ActionSpace* actionSpace_ = nullptr;
+  // What an action has replaced actionSpace_ by.
+  std::optional<ActionSpace> changedActionSpace_;
   bool endOfEpisode_ = false;
   std::atomic<bool> closed_ = false;
 };

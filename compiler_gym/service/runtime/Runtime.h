@@ -26,10 +26,14 @@ namespace compiler_gym::runtime {
 // Call it from the main thread, before any other thread is started.
 template <typename CompilationSessionType>
 [[nodiscard]] int createAndRunCompilerGymService(int argc, char** argv, const char* usage) {
-  return runServiceMain(argc, argv, usage, [](const boost::filesystem::path& workingDirectory) {
+  const auto makeService = [](const boost::filesystem::path& workingDirectory) {
     auto service = std::make_shared<CompilerGymService<CompilationSessionType>>(workingDirectory);
-    return HostedService{service, [service] { return service->sessionCount(); }};
-  });
+    return HostedService{service, [service] { return service->sessionCount(); }, {}};
+  };
+  const auto makeSession = [](const boost::filesystem::path& workingDirectory) {
+    return std::make_unique<CompilationSessionType>(workingDirectory);
+  };
+  return runServiceMain(argc, argv, usage, makeService, makeSession);
 }
 
 }  // namespace compiler_gym::runtime

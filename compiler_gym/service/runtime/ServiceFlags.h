@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "compiler_gym/service/runtime/Isolation.h"
+
 namespace compiler_gym::runtime {
 
 // What the flags ask for.
@@ -16,6 +18,9 @@ struct ServiceFlags {
   int port = 0;
   // Limit of a request and of a reply; -1 means none.
   int maxMessageBytes = -1;
+  // Whether each session is a process, with these limits.
+  bool isolatesSessions = true;
+  IsolationLimits limits;
 };
 
 // Parses the command line into `flags`. `usage` is printed by --help. Returns the exit code if the

@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -11,6 +12,10 @@
 #include <iostream>
 #include <string>
 
+#include "compiler_gym/service/runtime/DirectServer.h"
+#include "compiler_gym/service/runtime/ForkServer.h"
+#include "compiler_gym/service/runtime/IsolatedService.h"
+#include "compiler_gym/service/runtime/IsolatedSessions.h"
 #include "compiler_gym/service/runtime/ServiceFlags.h"
 #include "compiler_gym/service/runtime/ServiceServer.h"
 #include "compiler_gym/service/runtime/WorkingDirectory.h"
@@ -28,6 +33,8 @@ constexpr int kExitSessionsOpen = 6;
 
 // How long requests may go on after the signal to stop, before they are cancelled.
 constexpr std::chrono::milliseconds kShutdownGrace(2000);
+// The same where the requests at work can be ended safely.
+constexpr std::chrono::milliseconds kInterruptGrace(300);
 
 sigset_t stopSignals() {
   sigset_t signals;
@@ -73,8 +80,49 @@ Status make(const ServiceFactory& makeService, const boost::filesystem::path& di
   });
 }
 
-int exitCode(const HostedService& service) {
-  const int sessions = service.sessionCount();
+// The parts of a service whose sessions are processes, in the order in which they depend on each
+// other.
+struct IsolatedParts {
+  IsolatedParts(std::unique_ptr<ForkServer> server, const boost::filesystem::path& directory,
+                const IsolationLimits& limits)
+      : forkServer(std::move(server)), sessions(*forkServer, directory, limits) {}
+
+  std::unique_ptr<ForkServer> forkServer;
+  IsolatedSessions sessions;
+  std::unique_ptr<DirectServer> direct;
+  std::unique_ptr<IsolatedService> service;
+};
+
+Status makeIsolated(std::unique_ptr<ForkServer> forkServer,
+                    const boost::filesystem::path& directory, const IsolationLimits& limits,
+                    HostedService* service) {
+  forkServer->onEnd([] { kill(getpid(), SIGTERM); });
+  const auto parts = std::make_shared<IsolatedParts>(std::move(forkServer), directory, limits);
+  RETURN_IF_ERROR(DirectServer::start(parts->sessions, limits.maxMessageBytes, &parts->direct));
+  parts->service = std::make_unique<IsolatedService>(parts->sessions, parts->direct->name());
+  service->service = std::shared_ptr<grpc::Service>(parts, parts->service.get());
+  service->sessionCount = [parts] { return parts->sessions.sessionCount(); };
+  service->interrupt = [parts] { parts->forkServer->stop(); };
+  return Status::OK;
+}
+
+// No thread may exist yet, and nothing may be logged: the log would be that of two processes.
+Status startForkServer(const ServiceFlags& flags, const SessionFactory& makeSession,
+                       const WorkingDirectory& directory, std::unique_ptr<ForkServer>* server) {
+  if (!flags.isolatesSessions) return Status::OK;
+  return ForkServer::start(makeSession, directory.path(), flags.limits, directory.removal(),
+                           server);
+}
+
+// Sessions, and the sockets and records of their processes, take some open files each.
+void raiseOpenFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int exitCode(int sessions) {
   if (sessions == 0) return EXIT_SUCCESS;
   LOG(ERROR) << "The service was stopped while " << sessions << " session(s) were open";
   return kExitSessionsOpen;
@@ -90,35 +138,50 @@ int exitCode(const HostedService& service) {
   std::_Exit(kExitSessionsOpen);
 }
 
+// Serves until a signal comes.
+Status serve(const ServiceFlags& flags, const WorkingDirectory& directory,
+             const HostedService& service, std::unique_ptr<ServiceServer>* server) {
+  RETURN_IF_ERROR(ServiceServer::start(service.service.get(), flags.host, flags.port,
+                                       flags.maxMessageBytes, server));
+  RETURN_IF_ERROR(directory.writeAddress((*server)->port(), getpid()));
+  LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()
+            << ", PID = " << getpid();
+  google::FlushLogFiles(google::INFO);
+  waitForStopSignal();
+  return Status::OK;
+}
+
 }  // namespace
 
-int runServiceMain(int argc, char** argv, const char* usage, const ServiceFactory& makeService) {
+int runServiceMain(int argc, char** argv, const char* usage, const ServiceFactory& makeService,
+                   const SessionFactory& makeSession) {
   ServiceFlags flags;
   if (const auto code = parseServiceFlags(argc, argv, usage, &flags)) return *code;
   prepareSignals();
+  raiseOpenFileLimit();
 
   std::unique_ptr<WorkingDirectory> directory;
   Status status = WorkingDirectory::open(flags.workingDirectory, &directory);
   if (!status.ok()) return failure(status);
+  std::unique_ptr<ForkServer> forkServer;
+  status = startForkServer(flags, makeSession, *directory, &forkServer);
+  if (!status.ok()) return failure(status);
   startLogging(argv[0], directory->logs());
 
   HostedService service;
-  status = make(makeService, directory->path(), &service);
+  status = forkServer
+               ? makeIsolated(std::move(forkServer), directory->path(), flags.limits, &service)
+               : make(makeService, directory->path(), &service);
   if (!status.ok()) return failure(status);
 
   std::unique_ptr<ServiceServer> server;
-  status = ServiceServer::start(service.service.get(), flags.host, flags.port,
-                                flags.maxMessageBytes, &server);
+  status = serve(flags, *directory, service, &server);
   if (!status.ok()) return failure(status);
-  status = directory->writeAddress(server->port(), getpid());
-  if (!status.ok()) return failure(status);
-  LOG(INFO) << "Service " << directory->path().string() << " listening on port " << server->port()
-            << ", PID = " << getpid();
-  google::FlushLogFiles(google::INFO);
-
-  waitForStopSignal();
-  if (!server->shutdown(kShutdownGrace)) abandon(std::move(directory));
-  return exitCode(service);
+  const int openSessions = service.sessionCount();
+  const bool isStopped = service.interrupt ? server->shutdown(kInterruptGrace, service.interrupt)
+                                           : server->shutdown(kShutdownGrace);
+  if (!isStopped) abandon(std::move(directory));
+  return exitCode(openSessions);
 }
 
 }  // namespace compiler_gym::runtime

@@ -21,6 +21,10 @@ void keepLibraryRunning() {
   std::call_once(once, grpc_init);
 }
 
+// How long clients that are idle have to close their connections. One that is cut off instead may
+// report an error.
+constexpr std::chrono::milliseconds kGoodbye(100);
+
 // Clients put no more than some command lines into the metadata.
 constexpr int kMaxMetadataBytes = 512 * 1024;
 
@@ -68,12 +72,13 @@ ServiceServer::ServiceServer(std::unique_ptr<grpc::Server> server, int port,
                              std::shared_ptr<RequestCounter> requests)
     : requests_(std::move(requests)), server_(std::move(server)), port_(port) {}
 
-bool ServiceServer::shutdown(std::chrono::milliseconds grace) {
+bool ServiceServer::shutdown(std::chrono::milliseconds grace,
+                             const std::function<void()>& interrupt) {
   requests_->waitUntilIdle(grace);
-  // gRPC's own grace would also wait for idle clients to close their connections. It waits for the
-  // handlers without limit, so another thread does.
+  interrupt();
+  // It waits for the handlers without limit, so another thread does.
   stopped_ = std::async(std::launch::async, [this] {
-    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
     server_->Wait();
   });
   return stopped_.wait_for(grace) == std::future_status::ready;

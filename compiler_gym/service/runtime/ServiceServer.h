@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -25,9 +26,10 @@ class ServiceServer {
   int port() const { return port_; }
 
   // Waits up to `grace` for the requests at work, then stops listening, cancels those that are
-  // left, and waits as long again for their handlers to return. False if one did not; destroying
-  // the server waits for it.
-  [[nodiscard]] bool shutdown(std::chrono::milliseconds grace);
+  // left, calls `interrupt`, which should make their handlers return, and waits for that as long
+  // again. False if one did not return; destroying the server waits for it.
+  [[nodiscard]] bool shutdown(
+      std::chrono::milliseconds grace, const std::function<void()>& interrupt = [] {});
 
  private:
   ServiceServer(std::unique_ptr<grpc::Server> server, int port,

@@ -1,8 +1,11 @@
 #include "compiler_gym/service/runtime/WorkingDirectory.h"
 
+#include <glog/logging.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <system_error>
 #include <utility>
@@ -64,6 +67,25 @@ Status writeFile(const fs::path& path, const std::string& contents) {
   return renaming ? error("Cannot write", path, renaming.value()) : Status::OK;
 }
 
+// Whether the directory was made for a process that has ended meanwhile.
+bool isOrphaned() {
+  const char* const owner = std::getenv("COMPILER_GYM_WORKING_DIR_OWNER");
+  const int pid = owner ? std::atoi(owner) : 0;
+  return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+// Files that cannot be removed are found stale by the next service.
+void remove(const fs::path& path, bool isTemporary) {
+  boost::system::error_code problem;
+  if (isTemporary || isOrphaned()) {
+    fs::remove_all(path, problem);
+    if (problem) LOG(ERROR) << "Cannot remove " << path << ": " << problem.message();
+  } else {
+    fs::remove(path / kPidFile, problem);
+    fs::remove(path / kPortFile, problem);
+  }
+}
+
 }  // namespace
 
 Status WorkingDirectory::open(const std::string& path,
@@ -88,16 +110,10 @@ Status WorkingDirectory::open(const std::string& path,
 WorkingDirectory::WorkingDirectory(fs::path path, bool isTemporary)
     : path_(std::move(path)), isTemporary_(isTemporary) {}
 
-WorkingDirectory::~WorkingDirectory() {
-  boost::system::error_code problem;
-  if (isTemporary_) {
-    fs::remove_all(path_, problem);
-    if (problem) LOG(ERROR) << "Cannot remove " << path_ << ": " << problem.message();
-  } else {
-    // Files that cannot be removed are found stale by the next service.
-    fs::remove(path_ / kPidFile, problem);
-    fs::remove(path_ / kPortFile, problem);
-  }
+WorkingDirectory::~WorkingDirectory() { remove(path_, isTemporary_); }
+
+std::function<void()> WorkingDirectory::removal() const {
+  return [path = path_, isTemporary = isTemporary_] { remove(path, isTemporary); };
 }
 
 Status WorkingDirectory::writeAddress(int port, int pid) const {

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <boost/filesystem.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,11 +20,15 @@ class WorkingDirectory {
   // it contains. INTERNAL, with the reason, if a directory cannot be made.
   static grpc::Status open(const std::string& path, std::unique_ptr<WorkingDirectory>* directory);
 
-  // Removes port.txt and pid.txt, which lead nowhere from now on, or the whole directory if open()
-  // chose its name.
+  // Removes port.txt and pid.txt, which lead nowhere from now on; the whole directory if open()
+  // chose its name, or if the process that the directory was made for has ended. The environment
+  // variable COMPILER_GYM_WORKING_DIR_OWNER has the id of that process; without it there is none.
   ~WorkingDirectory();
   WorkingDirectory(const WorkingDirectory&) = delete;
   WorkingDirectory& operator=(const WorkingDirectory&) = delete;
+
+  // What the destructor does, for another process to do if it cannot run.
+  std::function<void()> removal() const;
 
   // Absolute.
   const boost::filesystem::path& path() const { return path_; }

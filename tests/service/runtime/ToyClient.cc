@@ -15,7 +15,7 @@ int64_t actionNumber(const std::string& name) {
 
 }  // namespace
 
-ToyClient::ToyClient(int port) {
+ToyClient::ToyClient(int port, std::chrono::milliseconds timeout) : timeout_(timeout) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   stub_ = CompilerGymService::NewStub(grpc::CreateCustomChannel(
@@ -34,6 +34,7 @@ Answer<Reply> ToyClient::call(
     answer.status = (service_->*method)(nullptr, &request, &answer.reply);
   } else {
     grpc::ClientContext context;
+    if (timeout_.count() > 0) context.set_deadline(std::chrono::system_clock::now() + timeout_);
     answer.status = (stub_.get()->*stubMethod)(&context, request, &answer.reply);
   }
   return answer;

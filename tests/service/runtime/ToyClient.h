@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,8 +45,8 @@ class ToyClient {
   // Calls the methods of `service` directly.
   explicit ToyClient(CompilerGymService::Service* service) : service_(service) {}
 
-  // Connects to a port of this machine.
-  explicit ToyClient(int port);
+  // Connects to a port of this machine. Requests end after `timeout`; 0 means that they have none.
+  explicit ToyClient(int port, std::chrono::milliseconds timeout = {});
 
   Answer<GetVersionReply> getVersion() const;
   Answer<GetSpacesReply> getSpaces() const;
@@ -78,6 +79,7 @@ class ToyClient {
                                                                           Reply*)) const;
 
   CompilerGymService::Service* service_ = nullptr;
+  std::chrono::milliseconds timeout_{0};
   std::unique_ptr<CompilerGymService::Stub> stub_;
 };
 

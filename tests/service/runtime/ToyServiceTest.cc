@@ -16,10 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "compiler_gym/util/GrpcStatusMacros.h"
-#include "compiler_gym/util/Process.h"
 #include "compiler_gym/util/Version.h"
-#include "tests/service/runtime/ToyClient.h"
+#include "tests/service/runtime/ToyServiceFixture.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -31,82 +29,6 @@ using ::testing::Not;
 using toy::makeBenchmark;
 using toy::ToyClient;
 using util::ProcessResult;
-
-constexpr std::chrono::seconds kPatience(60);
-
-std::string contentsOf(const fs::path& path) {
-  std::ifstream file(path.string());
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-class ToyServiceTest : public ::testing::Test {
- protected:
-  ToyServiceTest() : directory_(fs::temp_directory_path() / fs::unique_path()) {
-    fs::create_directories(temporary());
-  }
-  ~ToyServiceTest() override { fs::remove_all(directory_); }
-
-  // Where the service puts temporary files, and its default working directory.
-  fs::path temporary() const { return directory_ / "tmp"; }
-  // The working directory that start() gives to the service.
-  fs::path working() const { return directory_ / "working"; }
-
-  // Runs the service to its end.
-  ProcessResult run(std::vector<std::string> arguments) const {
-    util::ProcessOptions options;
-    options.arguments = std::move(arguments);
-    options.arguments.insert(options.arguments.begin(),
-                             fs::absolute("tests/service/runtime/toy_service").string());
-    options.environment = {{"TMPDIR", temporary().string()}};
-    options.timeout = kPatience;
-    options.captureOutput = true;
-    options.maxOutputBytes = 1 << 20;
-    ProcessResult result;
-    ASSERT_OK(util::runProcess(options, &result));
-    return result;
-  }
-
-  // Starts the service in working(), and waits until it serves.
-  void start(std::vector<std::string> arguments = {}) {
-    arguments.push_back("--working_dir=" + working().string());
-    startWith(std::move(arguments), working());
-  }
-
-  void startWith(std::vector<std::string> arguments, const fs::path& workingDirectory) {
-    ended_ = std::async(std::launch::async,
-                        [this, arguments = std::move(arguments)] { return run(arguments); });
-    pid_ = static_cast<pid_t>(waitForNumber(workingDirectory / "pid.txt"));
-    port_ = waitForNumber(workingDirectory / "port.txt");
-    client_.emplace(port_);
-  }
-
-  static int waitForNumber(const fs::path& path) {
-    for (int i = 0; i < 1000; ++i) {
-      int number = 0;
-      if (std::ifstream(path.string()) >> number) return number;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    ADD_FAILURE() << path << " was not written";
-    return 0;
-  }
-
-  ProcessResult stop(int signal = SIGTERM) {
-    EXPECT_GT(pid_, 0);
-    if (pid_ > 0) kill(pid_, signal);
-    return ended_.get();
-  }
-
-  const fs::path directory_;
-  pid_t pid_ = 0;
-  int port_ = 0;
-  std::optional<ToyClient> client_;
-  std::future<ProcessResult> ended_;
-};
-
-void expectExit(const ProcessResult& result, int code) {
-  EXPECT_EQ(result.end, ProcessResult::End::kExited) << result.errorTail;
-  EXPECT_EQ(result.code, code) << result.errorTail;
-}
 
 TEST_F(ToyServiceTest, ServesUntilSigterm) {
   start();
@@ -338,7 +260,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"PortNegative", "--port=-1", "not '-1'"},
         {"PortText", "--port=http", "not 'http'"},
         {"PortEmpty", "--port=", "not ''"},
-        {"Isolation", "--isolation=process", "--isolation must be 'none', not 'process'"},
+        {"Isolation", "--isolation=thread",
+         "--isolation must be 'process' or 'none', not 'thread'"},
+        {"Limit", "--max_sessions=-1", "--max_sessions must not be negative"},
         {"Host", "--host=", "--host must be a name or an address"},
         {"MessageLimit", "--max_message_bytes=-2", "not -2"},
         {"MessageLimitText", "--max_message_bytes=x", "max_message_bytes"},

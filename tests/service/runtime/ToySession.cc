@@ -4,8 +4,11 @@
 #include <cctype>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -133,12 +136,60 @@ void announceSleep(const boost::filesystem::path& directory) {
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
+[[noreturn]] void loop() {
+  volatile uint64_t count = 0;
+  while (true) count = count + 1;
+}
+
+[[noreturn]] void allocateWithoutEnd() {
+  constexpr size_t kPieceBytes = 16 << 20;
+  std::vector<std::unique_ptr<std::vector<char>>> pieces;
+  while (true) pieces.push_back(std::make_unique<std::vector<char>>(kPieceBytes, 'x'));
+}
+
+void corruptHeap() {
+  constexpr size_t kBlockBytes = 64;
+  constexpr size_t kOverrunBytes = 4096;
+  // The compiler must not see that this is out of bounds.
+  volatile size_t overrun = kOverrunBytes;
+  std::vector<std::unique_ptr<char[]>> blocks;
+  for (int i = 0; i < 100; ++i) blocks.push_back(std::make_unique<char[]>(kBlockBytes));
+  volatile char* const block = blocks[10].get();
+  for (size_t i = 0; i < overrun; ++i) block[i] = 'x';
+}
+
+// What a faulty compiler does to its process. False if it is none of that.
+bool misbehave(const std::string& name, const boost::filesystem::path& directory) {
+  if (name == "crash") {
+    volatile int* volatile nowhere = nullptr;
+    *nowhere = 1;
+  } else if (name == "abort") {
+    std::cerr << "toy: giving up" << std::endl;
+    std::abort();
+  } else if (name == "exit") {
+    std::exit(3);
+  } else if (name == "loop") {
+    announceSleep(directory);
+    loop();
+  } else if (name == "allocate") {
+    allocateWithoutEnd();
+  } else if (name == "corrupt-heap") {
+    corruptHeap();
+  } else if (name == "chatter") {
+    for (int i = 0; i < 16384; ++i) std::cerr << std::string(63, 'c') << std::endl;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 const std::vector<std::string>& ToySession::editNames() {
   static const std::vector<std::string> names = {
-      "uppercase", "reverse", "rotate",   "append-a", "no-op", "end", "end-later",
-      "fail",      "throw",   "restrict", "sleep",    "hang",  "run", "corrupt"};
+      "uppercase", "reverse", "rotate",   "append-a", "no-op",    "end",          "end-later",
+      "fail",      "throw",   "restrict", "sleep",    "hang",     "run",          "corrupt",
+      "crash",     "abort",   "exit",     "loop",     "allocate", "corrupt-heap", "chatter"};
   return names;
 }
 
@@ -166,6 +217,7 @@ Status ToySession::init(const ActionSpace& actionSpace, const Benchmark& benchma
   if (text_ == "unacceptable") {
     return Status(StatusCode::INVALID_ARGUMENT, "Cannot parse the program");
   }
+  if (text_ == "deadly") std::abort();
   if (text_ == "explosive") throw std::runtime_error("the program exploded");
   return Status::OK;
 }
@@ -239,6 +291,8 @@ Status ToySession::edit(const std::string& name, bool& endOfEpisode,
     return util::LocalShellCommand(command).checkCall(workingDirectory());
   } else if (name == "corrupt") {
     corrupt_ = true;
+  } else {
+    misbehave(name, workingDirectory());
   }
   return Status::OK;
 }
@@ -274,6 +328,12 @@ Status ToySession::endOfStep(bool /*actionHadNoEffect*/, bool& endOfEpisode,
   ++endOfSteps_;
   if (endLater_) endOfEpisode = true;
   return corrupt_ ? Status(StatusCode::DATA_LOSS, "The text is corrupt") : Status::OK;
+}
+
+Status ToySession::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
+  std::ofstream((directory / "text").string()) << text_;
+  std::ofstream((directory / "action").string()) << action.int64_value();
+  return Status::OK;
 }
 
 Status ToySession::handleSessionParameter(const std::string& key, const std::string& value,

@@ -12,7 +12,7 @@
 namespace compiler_gym::toy {
 
 // Edits text. The program of a benchmark is the text, in its contents or in a file; the text
-// "unacceptable" is refused with INVALID_ARGUMENT.
+// "unacceptable" is refused with INVALID_ARGUMENT, "explosive" throws, and "deadly" aborts.
 //
 // Action space 0, "Edit": named actions, see editNames(). Action space 1, "Append": a string of 1
 // to 16 bytes to append.
@@ -36,6 +36,13 @@ class ToySession final : public CompilationSession {
   //   run       runs a command that does not end within this test, with its process id in the file
   //             command.pid of the working directory
   //   corrupt   makes endOfStep() fail
+  //   crash     writes to address 0
+  //   abort     prints "toy: giving up" and aborts
+  //   exit      exits with code 3
+  //   loop      never returns and never sleeps; with a file "asleep" likewise
+  //   allocate  allocates memory without end
+  //   corrupt-heap  overwrites what the allocator needs, then uses it
+  //   chatter   prints a megabyte
   static const std::vector<std::string>& editNames();
 
   std::string getCompilerVersion() const override { return "toy 1.0"; }
@@ -59,6 +66,9 @@ class ToySession final : public CompilationSession {
   [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
                                                     const std::string& value,
                                                     std::optional<std::string>& reply) override;
+  // Writes the text to the file "text" and the number of the action to "action".
+  [[nodiscard]] grpc::Status saveReproducer(const Event& action,
+                                            const boost::filesystem::path& directory) override;
 
  private:
   grpc::Status edit(const std::string& name, bool& endOfEpisode,

@@ -1,0 +1,73 @@
+"""The frames of the direct channel: what a request and a reply look like on a Unix socket.
+
+Each frame is a header of 16 bytes, little endian, and as many bytes of payload as it says. The
+payload of a request is the serialised request message; that of a reply the serialised reply
+message, or the text of the error if the status code is not that of OK.
+"""
+
+import struct
+
+import grpc
+
+#: The key of the trailing metadata by which a service names its socket: an abstract Unix socket,
+#: whose name is a zero byte followed by the value.
+SOCKET_NAME_KEY = "compiler-gym-direct-socket"
+
+#: Size of the payload, number of the method, zero, time limit in microseconds (0: that of the
+#: service).
+REQUEST_HEADER = struct.Struct("<IHHQ")
+
+#: Size of the payload, status code, zero, zero.
+REPLY_HEADER = struct.Struct("<IHHQ")
+
+#: No message of protobuf is larger.
+MAX_PAYLOAD_BYTES = 2**31 - 1
+
+# Longer time limits, which nobody can tell from none, would not fit into the header.
+_MAX_TIMEOUT_SECONDS = 1e9
+
+_STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class DirectRpcError(grpc.RpcError):
+    """A request failed, as gRPC would have said it.
+
+    Args:
+        code: The status.
+        details: What was wrong.
+    """
+
+    def __init__(self, code: grpc.StatusCode, details: str):
+        super().__init__(f"{code.name}: {details}")
+        self._code = code
+        self._details = details
+
+    def code(self) -> grpc.StatusCode:
+        """Returns the status, as gRPC's errors do."""
+        return self._code
+
+    def details(self) -> str:
+        """Returns the error text, as gRPC's errors do."""
+        return self._details
+
+
+def error_from_reply(code: int, payload: bytes | memoryview) -> DirectRpcError:
+    """Returns the error that a reply tells about.
+
+    Args:
+        code: The status code, not that of OK.
+        payload: The text.
+    """
+    status = _STATUS_CODES.get(code, grpc.StatusCode.UNKNOWN)
+    return DirectRpcError(status, bytes(payload).decode(errors="replace"))
+
+
+def timeout_in_header(timeout: float | None) -> int:
+    """Returns a time limit in the form that headers have.
+
+    Args:
+        timeout: The limit in seconds, or None for that of the service.
+    """
+    if timeout is None:
+        return 0
+    return max(1, int(min(timeout, _MAX_TIMEOUT_SECONDS) * 1e6))

@@ -1,0 +1,77 @@
+"""Files by which crashes can be reproduced, kept when the service that wrote them ends.
+
+A service writes them into ``reproducers`` in its working directory, one directory for each crash,
+and names it to the user in the error. So it must not go away together with the working directory.
+"""
+
+import logging
+import os
+import shutil
+from pathlib import Path
+
+from compiler_gym.util.runfiles_path import site_data_path
+
+logger = logging.getLogger(__name__)
+
+_FOLDER = "reproducers"
+
+#: How many are kept; the oldest go.
+MAX_REPRODUCERS = 100
+
+
+def keep_reproducers(working_dir: Path) -> list[Path]:
+    """Moves the reproducers of a service to ``<site data>/reproducers/``.
+
+    Logs a warning with their new places. The name of each begins with that of the working
+    directory.
+
+    Args:
+        working_dir: The working directory of a service that has ended.
+
+    Returns:
+        The new places.
+
+    Raises:
+        OSError: If they cannot be moved. Those that remain are where they were.
+    """
+    source = working_dir / _FOLDER
+    if not source.is_dir():
+        return []
+    found = sorted(path for path in source.iterdir() if path.is_dir())
+    if not found:
+        return []
+    target = site_data_path(_FOLDER)
+    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Only the last ones would survive the others' arrival.
+    found = sorted(found, key=_modification_time)[-MAX_REPRODUCERS:]
+    moved = [_move(path, target / f"{working_dir.name}-{path.name}") for path in found]
+    _remove_oldest(target)
+    places = "\n".join(f"  {path}" for path in moved)
+    logger.warning("The service has ended. Its reproducers of crashes are now here:\n%s", places)
+    return moved
+
+
+def _move(path: Path, target: Path) -> Path:
+    # Most often from memory to disk, which is not done in one go. Made aside under a hidden name,
+    # so that there is all of a reproducer or nothing.
+    hidden = target.with_name(f".{target.name}")
+    if not target.exists():
+        shutil.rmtree(hidden, ignore_errors=True)  # Somebody was killed in the middle of it.
+        shutil.copytree(path, hidden, symlinks=True)
+        os.utime(hidden)  # The newest is the one that came here last.
+        hidden.rename(target)
+    shutil.rmtree(path)
+    return target
+
+
+def _remove_oldest(folder: Path) -> None:
+    paths = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    for path in sorted(paths, key=_modification_time)[:-MAX_REPRODUCERS]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _modification_time(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # Another process has just removed it.
+        return 0

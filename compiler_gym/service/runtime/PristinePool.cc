@@ -1,0 +1,217 @@
+#include "compiler_gym/service/runtime/PristinePool.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+constexpr std::chrono::seconds kSpareTimeout(10);
+// A process costs something even if it has written to no memory.
+constexpr size_t kMinProcessBytes = size_t{1} << 20;
+
+bool isSameProgram(const Benchmark& first, const Benchmark& second) {
+  return &first == &second || first.SerializeAsString() == second.SerializeAsString();
+}
+
+}  // namespace
+
+struct PristinePool::Entry {
+  // Held while a copy is made, or the pristine session is started.
+  std::timed_mutex mutex;
+  std::shared_ptr<const Benchmark> benchmark;
+  std::shared_ptr<SessionProcess> pristine;
+  std::shared_ptr<SessionProcess> spare;
+  int starts = 0;
+
+  // These are protected by the pool's mutex.
+  size_t bytes = 0;
+  uint64_t lastUse = 0;
+};
+
+PristinePool::PristinePool(ForkServer& forkServer, const IsolationLimits& limits)
+    : forkServer_(forkServer),
+      limits_(limits),
+      maxSizeInBytes_(limits.pristineBytes),
+      spareMaker_([this] { makeSpares(); }) {}
+
+PristinePool::~PristinePool() {
+  {
+    const std::lock_guard lock(mutex_);
+    isStopping_ = true;
+  }
+  spareWanted_.notify_all();
+  spareMaker_.join();
+}
+
+Status PristinePool::startFresh(const Benchmark& benchmark, int actionSpace, Deadline deadline,
+                                std::shared_ptr<SessionProcess>* process) {
+  RETURN_IF_ERROR(SessionProcess::spawn(forkServer_, process));
+  StartSessionRequest request;
+  *request.mutable_benchmark() = benchmark;
+  request.set_action_space(actionSpace);
+  StartSessionReply reply;
+  return (*process)->call(Method::kStartSession, request, &reply, deadline);
+}
+
+PristinePool::EntryPtr PristinePool::find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  EntryPtr& entry = entries_[key];
+  if (!entry) entry = std::make_shared<Entry>();
+  entry->lastUse = ++uses_;
+  return entry;
+}
+
+Status PristinePool::start(const std::shared_ptr<const Benchmark>& benchmark, int actionSpace,
+                           Deadline deadline, std::shared_ptr<SessionProcess>* process) {
+  // A file may change at any time.
+  if (!benchmark->program().has_contents()) {
+    return startFresh(*benchmark, actionSpace, deadline, process);
+  }
+  const std::string key = std::to_string(actionSpace) + " " + benchmark->uri();
+  const EntryPtr entry = find(key);
+  std::unique_lock lock(entry->mutex, std::defer_lock);
+  if (!lock.try_lock_until(deadline)) {
+    return Status(StatusCode::DEADLINE_EXCEEDED,
+                  "The time limit was over while another session was started on the program");
+  }
+  Status status;
+  // A pristine session can have been killed from outside; then a new one is made, once.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    status = prepare(*entry, key, benchmark, actionSpace, deadline);
+    if (!status.ok()) break;
+    if (entry->spare && entry->spare->epitaph().ok()) {
+      *process = std::move(entry->spare);
+    } else {
+      entry->spare.reset();
+      status = entry->pristine->fork(deadline, process);
+    }
+    if (status.error_code() != StatusCode::ABORTED) break;
+    entry->pristine.reset();
+  }
+  if (!status.ok()) {
+    forget(key, *entry);
+    return status;
+  }
+  if (++entry->starts > 1) requestSpare(entry);
+  return status;
+}
+
+Status PristinePool::prepare(Entry& entry, const std::string& key,
+                             const std::shared_ptr<const Benchmark>& benchmark, int actionSpace,
+                             Deadline deadline) {
+  if (entry.pristine && isSameProgram(*entry.benchmark, *benchmark)) {
+    entry.benchmark = benchmark;
+    return Status::OK;
+  }
+  entry.spare.reset();
+  entry.pristine.reset();
+  RETURN_IF_ERROR(startFresh(*benchmark, actionSpace, deadline, &entry.pristine));
+  entry.benchmark = benchmark;
+  measure(key, std::max(entry.pristine->ownMemoryBytes(), kMinProcessBytes));
+  return Status::OK;
+}
+
+void PristinePool::measure(const std::string& key, size_t bytes) {
+  std::vector<EntryPtr> evicted;
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return;
+  sizeInBytes_ += bytes - found->second->bytes;
+  found->second->bytes = bytes;
+  evicted = evict();
+}
+
+void PristinePool::forget(const std::string& key, const Entry& entry) {
+  EntryPtr forgotten;
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || found->second.get() != &entry) return;
+  sizeInBytes_ -= entry.bytes;
+  forgotten = std::move(found->second);
+  entries_.erase(found);
+}
+
+std::vector<PristinePool::EntryPtr> PristinePool::evict() {
+  std::vector<EntryPtr> evicted;
+  while (sizeInBytes_ > maxSizeInBytes_ && !entries_.empty()) {
+    const auto oldest = std::min_element(
+        entries_.begin(), entries_.end(),
+        [](const auto& a, const auto& b) { return a.second->lastUse < b.second->lastUse; });
+    sizeInBytes_ -= oldest->second->bytes;
+    evicted.push_back(std::move(oldest->second));
+    entries_.erase(oldest);
+  }
+  return evicted;
+}
+
+size_t PristinePool::maxSizeInBytes() const {
+  const std::lock_guard lock(mutex_);
+  return maxSizeInBytes_;
+}
+
+size_t PristinePool::sizeInBytes() const {
+  const std::lock_guard lock(mutex_);
+  return sizeInBytes_;
+}
+
+void PristinePool::setMaxSizeInBytes(size_t maxSizeInBytes) {
+  std::vector<EntryPtr> evicted;
+  const std::lock_guard lock(mutex_);
+  maxSizeInBytes_ = maxSizeInBytes;
+  evicted = evict();
+}
+
+void PristinePool::requestSpare(const EntryPtr& entry) {
+  if (limits_.maxSpares == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    wantedSpares_.push_back(entry);
+  }
+  spareWanted_.notify_one();
+}
+
+void PristinePool::makeSpares() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    spareWanted_.wait(lock, [this] { return isStopping_ || !wantedSpares_.empty(); });
+    if (isStopping_) return;
+    const EntryPtr entry = wantedSpares_.front().lock();
+    wantedSpares_.pop_front();
+    if (!entry) continue;
+    std::vector<EntryPtr> tooMany;
+    spares_.push_back(entry);
+    if (spares_.size() > static_cast<size_t>(limits_.maxSpares)) {
+      if (const EntryPtr oldest = spares_.front().lock(); oldest && oldest != entry) {
+        tooMany.push_back(oldest);
+      }
+      spares_.pop_front();
+    }
+    lock.unlock();
+    {
+      const std::lock_guard entryLock(entry->mutex);
+      std::shared_ptr<SessionProcess> spare;
+      if (entry->pristine && !entry->spare &&
+          entry->pristine->fork(Clock::now() + kSpareTimeout, &spare).ok()) {
+        entry->spare = std::move(spare);
+      }
+    }
+    for (const EntryPtr& other : tooMany) {
+      const std::lock_guard otherLock(other->mutex);
+      other->spare.reset();
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,81 @@
+// Session processes that have started on a program and done nothing else.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/service/runtime/Isolation.h"
+#include "compiler_gym/service/runtime/SessionProcess.h"
+
+namespace compiler_gym::runtime {
+
+// Makes session processes on programs. The first for a program parses it in a process of its own,
+// the *pristine session*, which is kept; sessions are copies of it, and so they start in the time
+// that a fork(2) takes, whatever the program. For programs that are started on again, the next copy
+// is made ahead of time.
+//
+// The memory of the pristine sessions is bounded: those that were not used for longest go first.
+// All methods may be called from any number of threads; two programs do not wait for each other.
+class PristinePool {
+ public:
+  // `forkServer` must outlive the pool.
+  PristinePool(ForkServer& forkServer, const IsolationLimits& limits);
+  ~PristinePool();
+
+  // A session process that has started on the program. Fails as StartSession does.
+  grpc::Status start(const std::shared_ptr<const Benchmark>& benchmark, int actionSpace,
+                     Deadline deadline, std::shared_ptr<SessionProcess>* process);
+
+  size_t maxSizeInBytes() const;
+  size_t sizeInBytes() const;
+  // Sets the limit, and ends pristine sessions until they fit.
+  void setMaxSizeInBytes(size_t maxSizeInBytes);
+
+ private:
+  struct Entry;
+  using EntryPtr = std::shared_ptr<Entry>;
+
+  grpc::Status startFresh(const Benchmark& benchmark, int actionSpace, Deadline deadline,
+                          std::shared_ptr<SessionProcess>* process);
+  // The entry of the program, which the caller locks before anything else.
+  EntryPtr find(const std::string& key);
+  // Makes the entry's pristine session if it is not there. Expects the caller to hold its lock.
+  grpc::Status prepare(Entry& entry, const std::string& key,
+                       const std::shared_ptr<const Benchmark>& benchmark, int actionSpace,
+                       Deadline deadline);
+  void measure(const std::string& key, size_t bytes);
+  void forget(const std::string& key, const Entry& entry);
+  void requestSpare(const EntryPtr& entry);
+  void makeSpares();
+  // Expects the caller to hold mutex_. What it removes is destroyed by the caller.
+  std::vector<EntryPtr> evict();
+
+  ForkServer& forkServer_;
+  const IsolationLimits limits_;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, EntryPtr> entries_;
+  size_t maxSizeInBytes_;
+  size_t sizeInBytes_ = 0;
+  uint64_t uses_ = 0;
+
+  std::condition_variable spareWanted_;
+  std::deque<std::weak_ptr<Entry>> wantedSpares_;
+  // Those that have one, oldest first.
+  std::deque<std::weak_ptr<Entry>> spares_;
+  bool isStopping_ = false;
+  std::thread spareMaker_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,54 @@
+// Saves what is needed to repeat what a session did not survive.
+#pragma once
+
+#include <boost/filesystem.hpp>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/service/runtime/PristinePool.h"
+#include "compiler_gym/service/runtime/SessionProcess.h"
+
+namespace compiler_gym::runtime {
+
+// A session of IsolatedSessions.
+struct IsolatedSession {
+  IsolatedSession(std::shared_ptr<SessionProcess> process,
+                  std::shared_ptr<const Benchmark> benchmark, int actionSpace)
+      : process(std::move(process)), benchmark(std::move(benchmark)), actionSpace(actionSpace) {}
+
+  void close() { process->close(); }
+
+  const std::shared_ptr<SessionProcess> process;
+  const std::shared_ptr<const Benchmark> benchmark;
+  const int actionSpace;
+  std::once_flag reproducerOnce;
+};
+
+// Saves reproducers, each into a directory of its own in reproducers/ of the working directory: one
+// for each action, and no more than a number of them, because a player that meets a fault of the
+// compiler meets it often. May be used by any number of threads.
+class Reproducers {
+ public:
+  Reproducers(PristinePool& pristine, boost::filesystem::path workingDirectory, int maxCount);
+
+  // For a session that has died in an action: repeats what it did before in another process, and
+  // has that save the program. Returns the directory, empty if there is no reproducer.
+  boost::filesystem::path save(const IsolatedSession& session);
+
+ private:
+  // Whether there is no reproducer for this action yet.
+  bool claim(const std::string& action);
+  grpc::Status repeat(const IsolatedSession& session, const std::vector<HistoryEntry>& history,
+                      const boost::filesystem::path& directory);
+
+  PristinePool& pristine_;
+  const boost::filesystem::path directory_;
+  const size_t maxCount_;
+  std::mutex mutex_;
+  std::set<std::string> actions_;
+};
+
+}  // namespace compiler_gym::runtime

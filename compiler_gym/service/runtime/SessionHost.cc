@@ -1,0 +1,235 @@
+#include "compiler_gym/service/runtime/SessionHost.h"
+
+#include <linux/sched.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+// How long to wait for a peer that does not read its reply.
+constexpr std::chrono::seconds kReplyTimeout(60);
+
+// A client must be able to say what is wrong with its request even if it is in a hurry.
+constexpr std::chrono::microseconds kNoTime(0);
+
+// Forks a process that is a child not of this one but of its parent, the fork server, which
+// supervises all session processes. The C library has no function for it. What its fork() would do
+// beyond the system call is for programs with several threads.
+pid_t forkSibling() {
+  return static_cast<pid_t>(syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0));
+}
+
+Status serialise(const google::protobuf::MessageLite& message, std::string* bytes) {
+  if (message.SerializeToString(bytes)) return Status::OK;
+  return Status(StatusCode::RESOURCE_EXHAUSTED,
+                "The observations are larger than a message can be");
+}
+
+Status cannotCopy(int error) {
+  return Status(StatusCode::RESOURCE_EXHAUSTED,
+                "Cannot copy the session's process: " + std::generic_category().message(error));
+}
+
+Status unimplemented(const char* text) { return Status(StatusCode::UNIMPLEMENTED, text); }
+
+}  // namespace
+
+SessionHost::SessionHost(const ServiceDescription& description,
+                         std::unique_ptr<CompilationSession> session, const IsolationLimits& limits,
+                         util::FileDescriptor control, std::unique_ptr<SessionRecord> record,
+                         int forkServerPid)
+    : description_(description),
+      limits_(limits),
+      forkServerPid_(forkServerPid),
+      record_(std::move(record)),
+      session_(std::make_unique<HostedSession>(std::move(session), record_.get())),
+      control_(std::move(control)),
+      watchdog_(limits.sessionMemoryBytes) {
+  // A dump of a process that has died as expected is of no use and takes long to write.
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  joinForkServer();
+  watchdog_.watch(record_.get(), control_.socket().get(), -1);
+}
+
+void SessionHost::joinForkServer() const {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != forkServerPid_) std::_Exit(EXIT_FAILURE);
+  record_->adopt();
+}
+
+void SessionHost::run() {
+  Frame frame;
+  while (true) {
+    Channel& channel = awaitRequest();
+    const Status status = channel.receive(&frame, Clock::now() + kReplyTimeout);
+    if (!status.ok()) {
+      // Too large a request is the client's mistake, which it is told before the end.
+      sendReply(channel, status, StepReply(), Clock::now() + kReplyTimeout);
+      end();
+    }
+    serve(channel, frame);
+  }
+}
+
+Channel& SessionHost::awaitRequest() {
+  const Deadline begin = Clock::now();
+  if (direct_.isOpen() && polling_.waitFor(direct_)) {
+    polling_.noteWait(Clock::now() - begin);
+    return direct_;
+  }
+  std::array<pollfd, 2> files = {
+      {{control_.socket().get(), POLLIN, 0}, {direct_.socket().get(), POLLIN, 0}}};
+  while (poll(files.data(), files.size(), -1) <= 0) {
+  }
+  if (files[0].revents != 0) return control_;
+  polling_.noteWait(Clock::now() - begin);
+  return direct_;
+}
+
+void SessionHost::serve(Channel& channel, Frame& frame) {
+  const bool isClient = &channel == &direct_;
+  if (!isClient && frame.method() == Method::kAttach) return attach(frame);
+  if (!isClient && frame.method() == Method::kFork) return fork(frame);
+
+  record_->rewindOutput();
+  watchdog_.arm(frame.timeout == kNoTime ? std::chrono::microseconds(limits_.requestTimeout)
+                                         : frame.timeout);
+  std::string reply;
+  const Status status = util::callWithoutExceptions(
+      "the session process", [&] { return dispatch(frame, isClient, &reply); });
+  watchdog_.disarm();
+
+  const Deadline deadline = Clock::now() + kReplyTimeout;
+  const Status sent = status.ok() ? channel.send(0, reply, deadline)
+                                  : sendReply(channel, status, StepReply(), deadline);
+  if (!sent.ok()) end();
+}
+
+Status SessionHost::dispatch(const Frame& frame, bool isClient, std::string* reply) {
+  if (frame.method() == Method::kStep) return step(frame, reply);
+  if (isClient) return unimplemented("This socket serves Step only: ask the service");
+  switch (frame.method()) {
+    case Method::kStartSession:
+      return start(frame, reply);
+    case Method::kObserve:
+      return observe(frame, reply);
+    case Method::kSendSessionParameter:
+      return setParameters(frame, reply);
+    case Method::kSaveReproducer:
+      return saveReproducer(frame);
+    default:
+      return unimplemented("Not a method of a session process");
+  }
+}
+
+Status SessionHost::start(const Frame& frame, std::string* reply) {
+  StartSessionRequest request;
+  StartSessionReply result;
+  RETURN_IF_ERROR(parseMessage(frame.payload, &request));
+  const ActionSpace* actionSpace = nullptr;
+  RETURN_IF_ERROR(description_.findActionSpace(request.action_space(), &actionSpace));
+  RequestedSpaces spaces;
+  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
+  RETURN_IF_ERROR(
+      session_->start(*actionSpace, request.benchmark(), spaces, result.mutable_observation()));
+  return serialise(result, reply);
+}
+
+Status SessionHost::step(const Frame& frame, std::string* reply) {
+  StepRequest request;
+  StepReply result;
+  RETURN_IF_ERROR(parseMessage(frame.payload, &request));
+  RequestedSpaces spaces;
+  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
+  RETURN_IF_ERROR(session_->step(request.action(), spaces, &result));
+  return serialise(result, reply);
+}
+
+Status SessionHost::observe(const Frame& frame, std::string* reply) {
+  StepRequest request;
+  StepReply result;
+  RETURN_IF_ERROR(parseMessage(frame.payload, &request));
+  RequestedSpaces spaces;
+  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
+  RETURN_IF_ERROR(session_->observe(spaces, result.mutable_observation()));
+  return serialise(result, reply);
+}
+
+Status SessionHost::setParameters(const Frame& frame, std::string* reply) {
+  SendSessionParameterRequest request;
+  SendSessionParameterReply result;
+  RETURN_IF_ERROR(parseMessage(frame.payload, &request));
+  const auto noFallback = [](const std::string&, const std::string&, std::optional<std::string>&) {
+    return Status::OK;
+  };
+  RETURN_IF_ERROR(session_->setParameters(request, noFallback, &result));
+  return serialise(result, reply);
+}
+
+Status SessionHost::saveReproducer(const Frame& frame) {
+  ListEvent arguments;
+  RETURN_IF_ERROR(parseMessage(frame.payload, &arguments));
+  if (arguments.event_size() != 2) {
+    return Status(StatusCode::INVALID_ARGUMENT, "Expected an action and a directory");
+  }
+  return session_->saveReproducer(arguments.event(0), arguments.event(1).string_value());
+}
+
+void SessionHost::attach(Frame& frame) {
+  if (frame.descriptors.empty()) return;
+  direct_ = Channel(std::move(frame.descriptors[0]), limits_.maxMessageBytes);
+  watchdog_.watch(record_.get(), control_.socket().get(), direct_.socket().get());
+}
+
+void SessionHost::fork(Frame& frame) {
+  if (frame.descriptors.size() != 2) return;
+  std::unique_ptr<SessionRecord> record;
+  Status status = SessionRecord::open(std::move(frame.descriptors[1]), &record);
+  if (status.ok()) {
+    // The copy would read this later, when this process may have gone on.
+    record->copyHistory(*record_);
+    const pid_t pid = forkSibling();
+    if (pid == 0) return becomeCopy(frame, std::move(record));
+    if (pid < 0) status = cannotCopy(errno);
+  }
+  // The copy alone may hold these, so that their end of file tells of its end.
+  frame.descriptors.clear();
+  if (!sendReply(control_, status, ForkSessionReply(), Clock::now() + kReplyTimeout).ok()) end();
+}
+
+void SessionHost::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record) {
+  control_ = Channel(std::move(frame.descriptors[0]));
+  direct_.close();
+  session_->setRecord(record.get());
+  record_ = std::move(record);
+  frame.descriptors.clear();
+  joinForkServer();
+  watchdog_.watch(record_.get(), control_.socket().get(), -1);
+  polling_ = Polling();
+}
+
+void SessionHost::end() {
+  // The session may have files to remove. Nothing else of this process needs an orderly end.
+  watchdog_.arm(std::chrono::seconds(1));
+  session_.reset();
+  std::_Exit(EXIT_SUCCESS);
+}
+
+}  // namespace compiler_gym::runtime

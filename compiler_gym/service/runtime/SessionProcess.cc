@@ -1,0 +1,199 @@
+#include "compiler_gym/service/runtime/SessionProcess.h"
+
+#include <glog/logging.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+using util::FileDescriptor;
+
+namespace {
+
+// A process ends itself at its deadline. After so much more it is taken to be unable to.
+constexpr std::chrono::milliseconds kGrace(50);
+constexpr std::chrono::milliseconds kDeathNoticeTimeout(2000);
+constexpr std::chrono::seconds kSendTimeout(10);
+
+Status closedWhileWaiting() {
+  return Status(StatusCode::NOT_FOUND,
+                "Session not found: it was ended while this request waited for it");
+}
+
+std::string inSeconds(uint64_t microseconds) {
+  std::ostringstream text;
+  text << static_cast<double>(microseconds) / 1e6 << " s";
+  return text.str();
+}
+
+std::string inMebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+}  // namespace
+
+Status SessionProcess::prepare(ForkServer& forkServer, std::shared_ptr<SessionProcess>* process,
+                               FileDescriptor* control) {
+  std::unique_ptr<SessionRecord> record;
+  RETURN_IF_ERROR(SessionRecord::create(&record));
+  FileDescriptor ours;
+  RETURN_IF_ERROR(Channel::pair(&ours, control));
+  process->reset(new SessionProcess(forkServer, Channel(std::move(ours)), std::move(record)));
+  return Status::OK;
+}
+
+Status SessionProcess::spawn(ForkServer& forkServer, std::shared_ptr<SessionProcess>* process) {
+  FileDescriptor control;
+  RETURN_IF_ERROR(prepare(forkServer, process, &control));
+  return forkServer.spawn(control.get(), (*process)->record_->memory());
+}
+
+SessionProcess::~SessionProcess() {
+  // Left alone it would go on to the end of its request.
+  if (record_->isBusy() && !epitaph_) kill();
+}
+
+void SessionProcess::kill() const {
+  // The number is that of the process as long as the fork server has not reported its end.
+  const int pid = record_->pid();
+  if (pid > 0 && !forkServer_.waitStatus(pid, std::chrono::milliseconds(0))) ::kill(pid, SIGKILL);
+}
+
+Status SessionProcess::lock(Deadline deadline, std::unique_lock<std::timed_mutex>* lock) {
+  *lock = std::unique_lock(mutex_, std::defer_lock);
+  if (!lock->try_lock_until(deadline)) {
+    return Status(StatusCode::DEADLINE_EXCEEDED,
+                  "The time limit was over while an earlier request for the session was at work");
+  }
+  if (isClosed_) return closedWhileWaiting();
+  return epitaph_.value_or(Status::OK);
+}
+
+Status SessionProcess::request(Method method, const google::protobuf::MessageLite& request,
+                               google::protobuf::MessageLite* reply, Deadline deadline,
+                               const std::vector<int>& descriptors) {
+  bool isBroken = false;
+  const auto timeLimit = static_cast<uint64_t>(
+      std::chrono::ceil<std::chrono::microseconds>(deadline - Clock::now()).count());
+  const Status status =
+      roundTrip(control_, method, request, reply, deadline, descriptors, &isBroken, kGrace);
+  if (!isBroken) return status;
+  if (status.error_code() == StatusCode::DEADLINE_EXCEEDED) {
+    record_->setEndReason(EndReason::kDeadline, timeLimit);
+  }
+  return die();
+}
+
+Status SessionProcess::call(Method method, const google::protobuf::MessageLite& request,
+                            google::protobuf::MessageLite* reply, Deadline deadline) {
+  std::unique_lock<std::timed_mutex> guard;
+  RETURN_IF_ERROR(lock(deadline, &guard));
+  return this->request(method, request, reply, deadline, {});
+}
+
+Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy) {
+  FileDescriptor control;
+  RETURN_IF_ERROR(prepare(forkServer_, copy, &control));
+  std::unique_lock<std::timed_mutex> guard;
+  RETURN_IF_ERROR(lock(deadline, &guard));
+  ForkSessionReply reply;
+  return request(Method::kFork, ForkSessionRequest(), &reply, deadline,
+                 {control.get(), (*copy)->record_->memory()});
+}
+
+Status SessionProcess::attach(FileDescriptor* client) {
+  FileDescriptor process;
+  RETURN_IF_ERROR(Channel::pair(client, &process));
+  const Deadline deadline = Clock::now() + kSendTimeout;
+  std::unique_lock<std::timed_mutex> guard;
+  RETURN_IF_ERROR(lock(deadline, &guard));
+  const Status status =
+      control_.send(static_cast<uint16_t>(Method::kAttach), "", deadline, {}, {process.get()});
+  return status.ok() ? status : die();
+}
+
+void SessionProcess::close() {
+  isClosed_ = true;
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  // Requests on the session's own socket hold no lock.
+  if (!guard || record_->isBusy()) kill();
+}
+
+Status SessionProcess::epitaph() {
+  const std::lock_guard guard(mutex_);
+  // Requests on the direct channel do not come through here.
+  if (!epitaph_ && control_.isReadable()) return die();
+  return epitaph_.value_or(Status::OK);
+}
+
+bool SessionProcess::hasDiedInAction() const {
+  return isDead_ && !isClosed_ && record_->isActing() &&
+         record_->endReason() != EndReason::kClientGone;
+}
+
+void SessionProcess::appendToEpitaph(const std::string& text) {
+  const std::lock_guard guard(mutex_);
+  if (epitaph_) epitaph_ = Status(epitaph_->error_code(), epitaph_->error_message() + text);
+}
+
+Status SessionProcess::die() {
+  kill();
+  epitaph_ = describeDeath();
+  isDead_ = true;
+  control_.close();
+  VLOG(1) << epitaph_->error_message();
+  return *epitaph_;
+}
+
+Status SessionProcess::describeDeath() {
+  if (isClosed_) return closedWhileWaiting();
+  const std::optional<int> status = forkServer_.waitStatus(pid(), kDeathNoticeTimeout);
+  const std::string activity = record_->describeActivity();
+  std::string output = record_->outputTail();
+  if (!output.empty()) output = ". It printed last:" + output;
+  switch (record_->endReason()) {
+    case EndReason::kDeadline:
+      return Status(
+          StatusCode::DEADLINE_EXCEEDED,
+          "The time limit of " + inSeconds(record_->limit()) + " was over in " + activity + output);
+    case EndReason::kMemory:
+      return Status(StatusCode::RESOURCE_EXHAUSTED,
+                    "The memory limit of " + inMebibytes(record_->limit()) +
+                        " for a session was reached in " + activity +
+                        " (--session_memory_mib of the service changes it)" + output);
+    case EndReason::kClientGone:
+      return Status(StatusCode::ABORTED, "The session's client has gone away");
+    case EndReason::kNone:
+      break;
+  }
+  return Status(StatusCode::ABORTED,
+                "The session's process " + describeEnd(status) + " in " + activity + output);
+}
+
+std::string SessionProcess::describeEnd(std::optional<int> status) const {
+  if (!status) return "ended";
+  if (WIFSIGNALED(*status)) {
+    const int signal = WTERMSIG(*status);
+    return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  }
+  return "exited with code " + std::to_string(WEXITSTATUS(*status));
+}
+
+size_t SessionProcess::ownMemoryBytes() const {
+  std::ifstream file("/proc/" + std::to_string(pid()) + "/smaps_rollup");
+  const std::string key = "Private_Dirty:";
+  size_t kibibytes = 0;
+  for (std::string word; file >> word;) {
+    if (word == key) file >> kibibytes;
+  }
+  return kibibytes * 1024;
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,88 @@
+// A session process, as the process of the service sees it.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler_gym/service/runtime/Channel.h"
+#include "compiler_gym/service/runtime/ForkServer.h"
+#include "compiler_gym/service/runtime/SessionRecord.h"
+
+namespace compiler_gym::runtime {
+
+// One process of a session. Methods may be called from any number of threads; requests are made one
+// after the other. When the process has died they fail with its epitaph:
+//   ABORTED             it was ended by a signal, or has exited
+//   DEADLINE_EXCEEDED   its request took longer than it may
+//   RESOURCE_EXHAUSTED  it needed more memory than it may have
+// with the action that it was applying, and what it has printed last.
+class SessionProcess {
+ public:
+  // Forks one from the fork server, which must live as long. The session is to be started by
+  // call().
+  static grpc::Status spawn(ForkServer& forkServer, std::shared_ptr<SessionProcess>* process);
+
+  // Asks the process to end; kills it if it is at work.
+  ~SessionProcess();
+
+  // Makes a request of this process.
+  grpc::Status call(Method method, const google::protobuf::MessageLite& request,
+                    google::protobuf::MessageLite* reply, Deadline deadline);
+
+  // Copies the process.
+  grpc::Status fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy);
+
+  // Makes a socket for a client, on which the process serves Step.
+  grpc::Status attach(util::FileDescriptor* client);
+
+  // Fails every later request with NOT_FOUND, and so the one at work, whose process is killed.
+  void close();
+
+  // OK unless the process has died.
+  grpc::Status epitaph();
+  // Whether a request has found it dead. The other two are for this case: whether it died while it
+  // applied an action, for another reason than that its client had gone, and
+  bool isDead() const { return isDead_; }
+  bool hasDiedInAction() const;
+  // appends to the epitaph.
+  void appendToEpitaph(const std::string& text);
+
+  int pid() const { return record_->pid(); }
+  const SessionRecord& record() const { return *record_; }
+  // Memory that belongs to this process alone, in bytes, as far as the system tells.
+  size_t ownMemoryBytes() const;
+
+ private:
+  SessionProcess(ForkServer& forkServer, Channel control, std::unique_ptr<SessionRecord> record)
+      : forkServer_(forkServer), control_(std::move(control)), record_(std::move(record)) {}
+
+  // What the other side of a new process needs.
+  static grpc::Status prepare(ForkServer& forkServer, std::shared_ptr<SessionProcess>* process,
+                              util::FileDescriptor* control);
+  grpc::Status lock(Deadline deadline, std::unique_lock<std::timed_mutex>* lock);
+  // Both expect the caller to hold mutex_.
+  grpc::Status request(Method method, const google::protobuf::MessageLite& request,
+                       google::protobuf::MessageLite* reply, Deadline deadline,
+                       const std::vector<int>& descriptors);
+  grpc::Status die();
+  grpc::Status describeDeath();
+  std::string describeEnd(std::optional<int> status) const;
+  void kill() const;
+
+  ForkServer& forkServer_;
+  std::timed_mutex mutex_;
+  Channel control_;
+  const std::unique_ptr<SessionRecord> record_;
+  std::optional<grpc::Status> epitaph_;
+  std::atomic<bool> isDead_ = false;
+  std::atomic<bool> isClosed_ = false;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <boost/filesystem.hpp>
+#include <string>
+#include <vector>
+
+#include "llvm_service/Compilation.h"
+
+namespace compiler_gym::llvm_service {
+
+/// Saves what the authors of LLVM need to see what an action does to a program:
+///   before.bc  the program just before the action
+///   start.bc   the program before all actions
+///   run.sh     `opt` with the action on before.bc, and with all actions on start.bc; the second is
+///              for an action whose effect depends on analyses that earlier ones have left
+///
+/// @param history the pipelines that were run.
+/// @param pipeline that of the action.
+/// @return INTERNAL if a file cannot be written.
+[[nodiscard]] grpc::Status writeReproducer(Compilation& compilation,
+                                           const std::vector<std::string>& history,
+                                           const std::string& pipeline,
+                                           const boost::filesystem::path& directory);
+
+}  // namespace compiler_gym::llvm_service

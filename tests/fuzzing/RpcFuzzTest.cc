@@ -1,0 +1,160 @@
+// Random requests in random order from several clients at once.
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
+#include "tests/fuzzing/Fuzzing.h"
+#include "tests/service/runtime/IsolatedServiceFixture.h"
+
+namespace compiler_gym::fuzzing {
+namespace {
+
+using grpc::ClientContext;
+using grpc::Status;
+using grpc::StatusCode;
+using runtime::expectExit;
+using Stub = compiler_gym::CompilerGymService::Stub;
+
+constexpr int kClientCount = 4;
+// Actions of the toy up to "sleep" return.
+constexpr int64_t kLastHarmlessAction = 10;
+
+class RpcFuzzer {
+ public:
+  // A service that is one process with its sessions does not survive some actions.
+  RpcFuzzer(int port, bool isHarmless)
+      : stub_(compiler_gym::CompilerGymService::NewStub(grpc::CreateChannel(
+            "127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()))),
+        isHarmless_(isHarmless) {}
+
+  void callAnything(Random& random) {
+    switch (below(random, 16)) {
+      case 0:
+        return note(call<GetVersionRequest, GetVersionReply>(random, &Stub::GetVersion).status);
+      case 1:
+        return note(call<GetSpacesRequest, GetSpacesReply>(random, &Stub::GetSpaces).status);
+      case 2:
+      case 3:
+        return noteSession(
+            call<StartSessionRequest, StartSessionReply>(random, &Stub::StartSession));
+      case 4:
+        return noteSession(call<ForkSessionRequest, ForkSessionReply>(random, &Stub::ForkSession));
+      case 5:
+      case 6:
+        return note(call<EndSessionRequest, EndSessionReply>(random, &Stub::EndSession).status);
+      case 7:
+        return note(
+            call<AddBenchmarkRequest, AddBenchmarkReply>(random, &Stub::AddBenchmark).status);
+      case 8:
+      case 9:
+        return note(call<SendSessionParameterRequest, SendSessionParameterReply>(
+                        random, &Stub::SendSessionParameter)
+                        .status);
+      default:
+        return note(call<StepRequest, StepReply>(random, &Stub::Step).status);
+    }
+  }
+
+  void endAllSessions() {
+    for (uint64_t id = 0; id < sessionCount_; ++id) {
+      ClientContext context;
+      EndSessionRequest request;
+      request.set_session_id(id);
+      EndSessionReply reply;
+      stub_->EndSession(&context, request, &reply);
+    }
+  }
+
+  // The service itself was there all the time, and requests did what they should, too.
+  void expectSane() const {
+    EXPECT_EQ(unavailable_, 0);
+    EXPECT_GT(successes_, 0);
+    EXPECT_GT(sessionCount_, 0u);
+  }
+
+ private:
+  template <typename Reply>
+  struct Result {
+    Status status;
+    Reply reply;
+  };
+
+  template <typename Request, typename Reply>
+  Result<Reply> call(Random& random,
+                     Status (Stub::*method)(ClientContext*, const Request&, Reply*)) {
+    Request request;
+    fillRandomly(random, sessionCount_, &request);
+    if constexpr (std::is_same_v<Request, StepRequest>) soften(&request);
+    ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    Result<Reply> result;
+    result.status = (stub_.get()->*method)(&context, request, &result.reply);
+    return result;
+  }
+
+  void soften(StepRequest* request) const {
+    for (Event& action : *request->mutable_action()) {
+      if (isHarmless_ && action.int64_value() > kLastHarmlessAction) action.set_int64_value(0);
+    }
+  }
+
+  void note(const Status& status) {
+    if (status.ok()) ++successes_;
+    if (status.error_code() == StatusCode::UNAVAILABLE) ++unavailable_;
+  }
+
+  template <typename Reply>
+  void noteSession(const Result<Reply>& result) {
+    note(result.status);
+    if (!result.status.ok()) return;
+    uint64_t count = sessionCount_;
+    const uint64_t atLeast = result.reply.session_id() + 1;
+    while (count < atLeast && !sessionCount_.compare_exchange_weak(count, atLeast)) {
+    }
+  }
+
+  const std::unique_ptr<Stub> stub_;
+  const bool isHarmless_;
+  std::atomic<uint64_t> sessionCount_ = 0;
+  std::atomic<int64_t> successes_ = 0;
+  std::atomic<int64_t> unavailable_ = 0;
+};
+
+class RpcFuzzTest : public runtime::IsolatedServiceTest {};
+
+TEST_F(RpcFuzzTest, IsolatedService) {
+  start({"--request_timeout_seconds=1", "--session_memory_mib=300", "--max_sessions=40"});
+  RpcFuzzer fuzzer(port_, /*isHarmless=*/false);
+  const int64_t calls =
+      runInThreads(kClientCount, [&](Random& random) { fuzzer.callAnything(random); });
+  std::cout << calls << " requests" << std::endl;
+  fuzzer.expectSane();
+  fuzzer.endAllSessions();
+  expectServes();
+  const std::vector<pid_t> all = descendantsOf(pid_);
+  expectExit(stop(), 0);
+  expectAllGone(all);
+}
+
+TEST_F(RpcFuzzTest, ServiceWithoutIsolation) {
+  start({"--isolation=none"});
+  RpcFuzzer fuzzer(port_, /*isHarmless=*/true);
+  const int64_t calls =
+      runInThreads(kClientCount, [&](Random& random) { fuzzer.callAnything(random); });
+  std::cout << calls << " requests" << std::endl;
+  fuzzer.expectSane();
+  fuzzer.endAllSessions();
+  expectServes();
+  expectExit(stop(), 0);
+}
+
+}  // namespace
+}  // namespace compiler_gym::fuzzing

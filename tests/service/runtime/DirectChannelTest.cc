@@ -1,0 +1,344 @@
+// The direct channel, as a client that knows its frames only.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/Channel.h"
+#include "tests/service/runtime/DirectClient.h"
+#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToySession.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+using toy::makeBenchmark;
+using util::FileDescriptor;
+
+class DirectChannelTest : public IsolatedServiceTest {
+ protected:
+  void startService(std::vector<std::string> arguments = {}) {
+    start(std::move(arguments));
+    socketName_ = directSocketOf(port_);
+    ASSERT_NE(socketName_, "");
+    service_ = connect();
+  }
+
+  Channel connect() const { return connectTo(socketName_); }
+
+  // Starts a session, and takes the socket to its process.
+  int64_t startOn(const std::string& text, Channel* session) {
+    StartSessionRequest request;
+    *request.mutable_benchmark() = makeBenchmark("benchmark://toy-v0/" + text, text);
+    StartSessionReply reply;
+    const Status status = callWithSocket(service_, Method::kStartSession, request, &reply, session);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return static_cast<int64_t>(reply.session_id());
+  }
+
+  // The service still answers on a new connection.
+  void expectDirectServes() {
+    Channel other = connect();
+    GetVersionReply version;
+    const Status status =
+        roundTrip(other, Method::kGetVersion, GetVersionRequest(), &version, soon());
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(version.compiler_version(), "toy 1.0");
+    expectServes();
+  }
+
+  std::string socketName_;
+  Channel service_;
+};
+
+TEST_F(DirectChannelTest, AllMethods) {
+  startService();
+  GetVersionReply version;
+  ASSERT_TRUE(roundTrip(service_, Method::kGetVersion, GetVersionRequest(), &version, soon()).ok());
+  EXPECT_EQ(version.SerializeAsString(), client().getVersion().reply.SerializeAsString());
+  GetSpacesReply spaces;
+  ASSERT_TRUE(roundTrip(service_, Method::kGetSpaces, GetSpacesRequest(), &spaces, soon()).ok());
+  EXPECT_EQ(spaces.observation_space_list_size(), toy::kObservationCount);
+
+  AddBenchmarkRequest benchmarks;
+  *benchmarks.add_benchmark() = makeBenchmark("benchmark://toy-v0/added", "added");
+  AddBenchmarkReply added;
+  ASSERT_TRUE(roundTrip(service_, Method::kAddBenchmark, benchmarks, &added, soon()).ok());
+  StartSessionRequest start;
+  *start.mutable_benchmark() = makeBenchmark("benchmark://toy-v0/added");
+  start.add_observation_space(toy::kText);
+  StartSessionReply started;
+  Channel session;
+  ASSERT_TRUE(callWithSocket(service_, Method::kStartSession, start, &started, &session).ok());
+  EXPECT_EQ(started.observation(0).string_value(), "added");
+
+  SendSessionParameterRequest parameters;
+  parameters.set_session_id(started.session_id());
+  parameters.add_parameter()->set_key("toy.get_sleep_milliseconds");
+  SendSessionParameterReply values;
+  ASSERT_TRUE(roundTrip(service_, Method::kSendSessionParameter, parameters, &values, soon()).ok());
+  EXPECT_EQ(values.reply(0), "50");
+
+  StepReply stepped;
+  ASSERT_TRUE(
+      roundTrip(service_, Method::kStep, stepOf(started.session_id(), {1}), &stepped, soon()).ok());
+  EXPECT_EQ(stepped.observation(0).string_value(), "dedda");
+
+  ForkSessionRequest fork;
+  fork.set_session_id(started.session_id());
+  ForkSessionReply forked;
+  Channel copy;
+  ASSERT_TRUE(callWithSocket(service_, Method::kForkSession, fork, &forked, &copy).ok());
+  // The number of a session is of no importance on the session's own socket.
+  ASSERT_TRUE(roundTrip(copy, Method::kStep, stepOf(12345, {3}), &stepped, soon()).ok());
+  EXPECT_EQ(stepped.observation(0).string_value(), "deddaa");
+  ASSERT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {2}), &stepped, soon()).ok());
+  EXPECT_EQ(stepped.observation(0).string_value(), "eddad");
+
+  EndSessionRequest end;
+  end.set_session_id(started.session_id());
+  EndSessionReply ended;
+  ASSERT_TRUE(roundTrip(service_, Method::kEndSession, end, &ended, soon()).ok());
+  EXPECT_EQ(ended.remaining_sessions(), 1);
+  Frame frame;
+  EXPECT_EQ(session.receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
+}
+
+TEST_F(DirectChannelTest, ErrorsAreThoseOfTheService) {
+  startService();
+  StepReply reply;
+  const Status status = roundTrip(service_, Method::kStep, stepOf(99, {0}), &reply, soon());
+  EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(), "Session not found: 99");
+  Channel session;
+  startOn("abc", &session);
+  EXPECT_EQ(roundTrip(session, Method::kStep, stepOf(0, {1000}), &reply, soon()).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
+}
+
+TEST_F(DirectChannelTest, SocketOfASessionServesStepOnly) {
+  startService();
+  Channel session;
+  const int64_t id = startOn("abc", &session);
+  for (const uint16_t method : {1, 2, 3, 4, 5, 7, 8, 9, 100, 101, 102, 103, 104, 105, 106, 65535}) {
+    ASSERT_TRUE(session.send(method, "", soon()).ok());
+    Frame frame;
+    ASSERT_TRUE(session.receive(&frame, soon()).ok()) << method;
+    EXPECT_EQ(frame.code, static_cast<uint16_t>(StatusCode::UNIMPLEMENTED)) << method;
+  }
+  StepReply reply;
+  EXPECT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
+  EXPECT_EQ(client().textOf(id), "cba");
+}
+
+TEST_F(DirectChannelTest, ClosingTheSocketOfASessionEndsItsProcess) {
+  startService({"--pristine_sessions_mib=0"});
+  Channel session;
+  const int64_t id = startOn("abc", &session);
+  ASSERT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
+  session.close();
+  EXPECT_TRUE(eventually([this] { return sessionProcesses().empty(); }));
+  const auto answer = client().step(id, {"reverse"});
+  EXPECT_EQ(answer.code(), StatusCode::ABORTED);
+  EXPECT_TRUE(client().end(id).ok());
+  expectDirectServes();
+}
+
+TEST_F(DirectChannelTest, ClosingTheSocketOfABusySessionEndsItsProcess) {
+  startService({"--pristine_sessions_mib=0"});
+  for (const int64_t action : {17, 11}) {  // loop, hang
+    Channel session;
+    const int64_t id = startOn("abc", &session);
+    ASSERT_TRUE(session
+                    .send(static_cast<uint16_t>(Method::kStep),
+                          stepOf(0, {action}).SerializeAsString(), soon())
+                    .ok());
+    awaitAsleep();
+    ASSERT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
+    session.close();
+    EXPECT_TRUE(eventually([this] { return sessionProcesses().empty(); }));
+    EXPECT_EQ(client().step(id, {}).code(), StatusCode::ABORTED);
+    EXPECT_TRUE(client().end(id).ok());
+    boost::filesystem::remove(working() / "asleep");
+  }
+}
+
+TEST_F(DirectChannelTest, ServiceTellsHowASessionEnded) {
+  startService();
+  Channel session;
+  const int64_t id = startOn("abc", &session);
+  StepReply reply;
+  ASSERT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
+  bool isBroken = false;
+  EXPECT_EQ(roundTrip(session, Method::kStep, stepOf(0, {14}), &reply, soon(), {}, &isBroken)
+                .error_code(),
+            StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(isBroken);
+  const Status status = roundTrip(service_, Method::kStep, stepOf(id, {14}), &reply, soon());
+  EXPECT_EQ(status.error_code(), StatusCode::ABORTED);
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("signal 11 (Segmentation fault) in action 'crash' (number 14, step 2)"));
+  EXPECT_THAT(status.error_message(), HasSubstr("Reproducer: "));
+  expectDirectServes();
+}
+
+TEST_F(DirectChannelTest, TimeLimitOfAFrame) {
+  startService();
+  for (const int64_t action : {17, 11}) {  // loop, hang
+    Channel session;
+    const int64_t id = startOn("abc", &session);
+    const Deadline begin = Clock::now();
+    ASSERT_TRUE(session
+                    .send(static_cast<uint16_t>(Method::kStep),
+                          stepOf(0, {action}).SerializeAsString(), soon(),
+                          std::chrono::milliseconds(500))
+                    .ok());
+    Frame frame;
+    EXPECT_EQ(session.receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
+    EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(500));
+    EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(500 + 100 + 1000));
+    StepReply reply;
+    const Status status = roundTrip(service_, Method::kStep, stepOf(id, {1}), &reply, soon());
+    EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_THAT(status.error_message(), HasSubstr("The time limit of 0.5 s was over in action"));
+  }
+}
+
+// ---------------------------------------------------------------------------
+// Clients that break the rules.
+
+TEST_F(DirectChannelTest, UnknownMethods) {
+  startService();
+  for (const uint16_t method : {0, 9, 100, 102, 103, 104, 65535}) {
+    ASSERT_TRUE(service_.send(method, "", soon()).ok());
+    Frame frame;
+    ASSERT_TRUE(service_.receive(&frame, soon()).ok()) << method;
+    EXPECT_EQ(frame.code, static_cast<uint16_t>(StatusCode::UNIMPLEMENTED)) << method;
+  }
+  expectDirectServes();
+}
+
+TEST_F(DirectChannelTest, PayloadThatIsNoMessage) {
+  startService();
+  Channel session;
+  startOn("abc", &session);
+  for (Channel* const channel : {&service_, &session}) {
+    ASSERT_TRUE(channel->send(static_cast<uint16_t>(Method::kStep), "\xff\xff\xff", soon()).ok());
+    Frame frame;
+    ASSERT_TRUE(channel->receive(&frame, soon()).ok());
+    EXPECT_EQ(frame.code, static_cast<uint16_t>(StatusCode::INVALID_ARGUMENT));
+    EXPECT_EQ(frame.payload, "The payload is not a serialised compiler_gym.StepRequest");
+  }
+  StepReply reply;
+  EXPECT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
+}
+
+TEST_F(DirectChannelTest, OversizedFrames) {
+  startService({"--max_message_bytes=1000"});
+  Channel session;
+  const int64_t id = startOn("abc", &session);
+  for (Channel* const channel : {&service_, &session}) {
+    // The header alone: the service must not wait for the rest.
+    ASSERT_TRUE(sendBytes(*channel, headerOf(1001, 6)));
+    Frame frame;
+    ASSERT_TRUE(channel->receive(&frame, soon()).ok());
+    EXPECT_EQ(frame.code, static_cast<uint16_t>(StatusCode::RESOURCE_EXHAUSTED));
+    EXPECT_THAT(frame.payload, HasSubstr("of 1001 bytes is larger than the limit of 1000"));
+    EXPECT_EQ(channel->receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
+  }
+  EXPECT_TRUE(client().end(id).ok());
+  expectDirectServes();
+}
+
+TEST_F(DirectChannelTest, TruncatedFramesAndGarbage) {
+  startService();
+  Channel other;
+  startOn("other", &other);
+  const std::vector<std::string> pieces = {"",
+                                           "x",
+                                           std::string(15, '\0'),
+                                           headerOf(100, 6),
+                                           headerOf(100, 6) + "abc",
+                                           std::string(16, '\xff'),
+                                           std::string(1000, '\xff'),
+                                           "GET / HTTP/1.1\r\n\r\n"};
+  for (const std::string& bytes : pieces) {
+    Channel connection = connect();
+    sendBytes(connection, bytes);
+    connection.close();
+    Channel session;
+    const int64_t id = startOn("abc", &session);
+    sendBytes(session, bytes);
+    session.close();
+    EXPECT_TRUE(client().end(id).ok());
+  }
+  StepReply reply;
+  EXPECT_TRUE(roundTrip(other, Method::kStep, stepOf(0, {1}), &reply, soon()).ok());
+  EXPECT_EQ(reply.observation(0).string_value(), "rehto");
+  expectDirectServes();
+}
+
+TEST_F(DirectChannelTest, UnwantedDescriptorsAreClosed) {
+  startService();
+  Channel session;
+  startOn("abc", &session);
+  for (Channel* const channel : {&service_, &session}) {
+    FileDescriptor ours;
+    FileDescriptor theirs;
+    ASSERT_TRUE(Channel::pair(&ours, &theirs).ok());
+    StepReply reply;
+    roundTrip(*channel, Method::kStep, stepOf(99, {1}), &reply, soon(), {theirs.get()});
+    theirs.close();
+    // Until the next frame they may be kept.
+    roundTrip(*channel, Method::kStep, stepOf(99, {1}), &reply, soon());
+    Channel end(std::move(ours));
+    Frame frame;
+    EXPECT_EQ(end.receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
+  }
+}
+
+TEST_F(DirectChannelTest, ManyConnectionsAtOnce) {
+  startService();
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([this, i] {
+      Channel connection = connect();
+      for (int j = 0; j < 10; ++j) {
+        StartSessionRequest request;
+        *request.mutable_benchmark() = makeBenchmark("uri" + std::to_string(i % 3), "abc");
+        StartSessionReply reply;
+        Channel session;
+        const Status status =
+            callWithSocket(connection, Method::kStartSession, request, &reply, &session);
+        ASSERT_TRUE(status.ok()) << status.error_message();
+        StepReply stepped;
+        for (int k = 0; k < 10; ++k) {
+          ASSERT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {3}), &stepped, soon()).ok());
+        }
+        EXPECT_EQ(stepped.observation(0).string_value(), "abc" + std::string(10, 'a'));
+        EndSessionRequest end;
+        end.set_session_id(reply.session_id());
+        EndSessionReply ended;
+        EXPECT_TRUE(roundTrip(connection, Method::kEndSession, end, &ended, soon()).ok());
+      }
+    });
+  }
+  for (std::thread& each : clients) each.join();
+  expectDirectServes();
+  expectExit(stop(), 0);
+}
+
+TEST_F(IsolatedServiceTest, NoDirectChannelWithoutIsolation) {
+  start({"--isolation=none"});
+  EXPECT_EQ(directSocketOf(port_), "");
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

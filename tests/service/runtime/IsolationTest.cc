@@ -1,0 +1,297 @@
+// What a compiler may do in the process of its session, and what others notice of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToySession.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+namespace fs = boost::filesystem;
+using grpc::StatusCode;
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using toy::makeBenchmark;
+using toy::ToyClient;
+
+// What a toy action does to its process, and how it is reported.
+struct Fault {
+  const char* action;
+  StatusCode code;
+  // Parts of the text.
+  std::vector<std::string> text;
+};
+
+class FaultTest : public IsolatedServiceTest, public ::testing::WithParamInterface<Fault> {
+ protected:
+  int numberOfAction() const {
+    const std::vector<std::string>& names = toy::ToySession::editNames();
+    return static_cast<int>(std::find(names.begin(), names.end(), GetParam().action) -
+                            names.begin());
+  }
+
+  void expectReported(const grpc::Status& status) const {
+    EXPECT_EQ(status.error_code(), GetParam().code) << status.error_message();
+    for (const std::string& part : GetParam().text) {
+      EXPECT_THAT(status.error_message(), HasSubstr(part));
+    }
+    EXPECT_THAT(status.error_message(),
+                HasSubstr("in action '" + std::string(GetParam().action) + "' (number " +
+                          std::to_string(numberOfAction()) + ", step 2)"));
+  }
+};
+
+TEST_P(FaultTest, IsContained) {
+  start({"--session_memory_mib=200", "--request_timeout_seconds=2"});
+  const int64_t other = client().startOn("other");
+  const int64_t victim = client().startOn("victim");
+  ASSERT_TRUE(client().step(victim, {"append-a"}).ok());
+  const int64_t copy = client().fork(victim).reply.session_id();
+
+  const auto died = client().step(victim, {"reverse", GetParam().action, "reverse"}, {toy::kText});
+  expectReported(died.status);
+
+  // The same answer to everything, until the session is ended.
+  for (const grpc::Status& status :
+       {client().step(victim, {"reverse"}).status, client().step(victim, {}, {toy::kText}).status,
+        client().fork(victim).status,
+        client().send(victim, {{"toy.get_sleep_milliseconds", ""}}).status}) {
+    EXPECT_EQ(status.error_code(), died.code());
+    EXPECT_EQ(status.error_message(), died.message());
+  }
+  const auto ended = client().end(victim);
+  EXPECT_TRUE(ended.ok()) << ended.message();
+  EXPECT_EQ(ended.reply.remaining_sessions(), 2);
+  EXPECT_EQ(client().step(victim, {}).code(), StatusCode::NOT_FOUND);
+
+  EXPECT_EQ(client().textOf(other), "other");
+  EXPECT_EQ(client().textOf(copy), "victima");
+  EXPECT_TRUE(client().step(copy, {"reverse"}).ok());
+  EXPECT_EQ(client().textOf(copy), "amitciv");
+  EXPECT_EQ(client().textOf(client().startOn("victim")), "victim");
+  expectServes();
+  expectExit(stop(), 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FaultTest,
+    ::testing::Values(
+        Fault{"crash", StatusCode::ABORTED, {"was ended by signal 11 (Segmentation fault)"}},
+        Fault{"abort",
+              StatusCode::ABORTED,
+              {"was ended by signal 6 (Aborted)", "It printed last:", "\n  toy: giving up"}},
+        Fault{"exit", StatusCode::ABORTED, {"exited with code 3"}},
+        Fault{"loop", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 2"}},
+        Fault{"hang", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 2"}},
+        Fault{"allocate", StatusCode::RESOURCE_EXHAUSTED, {"The memory limit of 200 MiB"}}),
+    [](const auto& info) { return std::string(info.param.action); });
+
+TEST_F(IsolatedServiceTest, CorruptHeapHurtsNobodyElse) {
+  start();
+  const int64_t other = client().startOn("other");
+  const int64_t victim = client().startOn("victim");
+  // The allocator may notice at once or later; the session itself is lost either way.
+  const auto died = client().step(victim, {"corrupt-heap"}, {toy::kHistogram, toy::kRatios});
+  EXPECT_EQ(died.code(), StatusCode::ABORTED) << died.message();
+  EXPECT_THAT(died.message(), HasSubstr("was ended by signal"));
+  EXPECT_TRUE(client().end(victim).ok());
+  EXPECT_EQ(client().textOf(other), "other");
+  expectServes();
+}
+
+TEST_F(IsolatedServiceTest, ChatterIsSurvived) {
+  start();
+  const int64_t session = client().startOn("abc");
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(client().step(session, {"chatter"}).ok());
+  EXPECT_EQ(client().textOf(session), "abc");
+  // What is printed later is still told.
+  EXPECT_THAT(client().step(session, {"abort"}).message(), HasSubstr("\n  toy: giving up"));
+}
+
+TEST_F(IsolatedServiceTest, ProgramThatDoesNotStartCostsNobodyAnything) {
+  start();
+  const int64_t other = client().startOn("other");
+  for (int i = 0; i < 3; ++i) {
+    const auto thrown = client().start(makeBenchmark("uri", "explosive"));
+    EXPECT_EQ(thrown.code(), StatusCode::INTERNAL);
+    EXPECT_THAT(thrown.message(), HasSubstr("the program exploded"));
+    const auto aborted = client().start(makeBenchmark("uri", "deadly"));
+    EXPECT_EQ(aborted.code(), StatusCode::ABORTED);
+    EXPECT_THAT(aborted.message(),
+                AllOf(HasSubstr("signal 6"), HasSubstr("the start of the session")));
+  }
+  EXPECT_EQ(client().textOf(other), "other");
+  EXPECT_EQ(client().end(other).reply.remaining_sessions(), 0);
+  expectServes();
+  expectExit(stop(), 0);
+}
+
+// ---------------------------------------------------------------------------
+// Deadlines and limits.
+
+TEST_F(IsolatedServiceTest, DeadlineOfTheClientEndsTheSession) {
+  start({"--request_timeout_seconds=50", "--spare_sessions=0", "--max_reproducers=0"});
+  for (const char* action : {"loop", "hang"}) {
+    const ToyClient hurried(port_, milliseconds(1000));
+    const int64_t session = client().startOn("abc");
+    const std::vector<pid_t> before = sessionProcesses();
+    const auto begin = std::chrono::steady_clock::now();
+    const auto answer = hurried.step(session, {action});
+    const auto end = std::chrono::steady_clock::now();
+    EXPECT_EQ(answer.code(), StatusCode::DEADLINE_EXCEEDED);
+    // Ours, not that of the client's library.
+    EXPECT_THAT(answer.message(), HasSubstr("The time limit of "));
+    EXPECT_THAT(answer.message(), HasSubstr("in action '" + std::string(action) + "'"));
+    EXPECT_LT(end - begin, milliseconds(1000 + 100 + 1000));
+    EXPECT_TRUE(eventually([&] { return sessionProcesses().size() < before.size(); }));
+    EXPECT_EQ(client().step(session, {}).code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_TRUE(client().end(session).ok());
+  }
+  expectServes();
+}
+
+TEST_F(IsolatedServiceTest, LimitOfSessions) {
+  start({"--max_sessions=2"});
+  const int64_t first = client().startOn("abc");
+  ASSERT_TRUE(client().fork(first).ok());
+  for (const grpc::Status& status :
+       {client().start(makeBenchmark("uri", "x")).status, client().fork(first).status}) {
+    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(), HasSubstr("The limit of 2 sessions is reached"));
+  }
+  EXPECT_TRUE(client().end(first).ok());
+  EXPECT_EQ(client().textOf(client().startOn("def")), "def");
+}
+
+TEST_F(IsolatedServiceTest, HundredSessionsStep) {
+  start();
+  std::vector<int64_t> sessions;
+  for (int i = 0; i < 100; ++i) {
+    const std::string text = "program " + std::to_string(i % 10);
+    sessions.push_back(i < 50 ? client().startOn(text)
+                              : client().fork(sessions[i - 50]).reply.session_id());
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 100; ++i) {
+      // Each makes another number of steps.
+      for (int step = 0; step < i % 3; ++step) client().step(sessions[i], {"append-a"});
+    }
+  }
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(client().textOf(sessions[i]),
+              "program " + std::to_string(i % 10) + std::string(2 * (i % 3), 'a'));
+    EXPECT_TRUE(client().end(sessions[i]).ok());
+  }
+  expectExit(stop(), 0);
+}
+
+// ---------------------------------------------------------------------------
+// Copies.
+
+TEST_F(IsolatedServiceTest, ForkIsEqualAndIndependent) {
+  start();
+  const int64_t session = client().startOn("abc");
+  ASSERT_TRUE(client().send(session, {{"toy.set_sleep_milliseconds", "7"}}).ok());
+  ASSERT_TRUE(client().step(session, {"append-a"}, {toy::kCounter}).ok());
+  const int64_t copy = client().fork(session).reply.session_id();
+  const int64_t copyOfCopy = client().fork(copy).reply.session_id();
+  ASSERT_TRUE(client().step(session, {"reverse"}).ok());
+  ASSERT_TRUE(client().step(copy, {"rotate"}).ok());
+  EXPECT_EQ(client().textOf(session), "acba");
+  EXPECT_EQ(client().textOf(copy), "bcaa");
+  EXPECT_EQ(client().textOf(copyOfCopy), "abca");
+  ASSERT_TRUE(client().end(session).ok());
+  ASSERT_TRUE(client().end(copy).ok());
+  const auto parameter = client().send(copyOfCopy, {{"toy.get_sleep_milliseconds", ""}});
+  EXPECT_EQ(parameter.reply.reply(0), "7");
+  EXPECT_EQ(client().step(copyOfCopy, {}, {toy::kCounter}).reply.observation(0).int64_value(), 2);
+  // The history is the copy's, too.
+  EXPECT_THAT(client().step(copyOfCopy, {"crash"}).message(), HasSubstr("step 4"));
+}
+
+TEST_F(IsolatedServiceTest, ForkOfAnEndedEpisodeHasEndedToo) {
+  start();
+  const int64_t session = client().startOn("abc");
+  ASSERT_TRUE(client().step(session, {"end"}).ok());
+  const int64_t copy = client().fork(session).reply.session_id();
+  EXPECT_EQ(client().step(copy, {"reverse"}).code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(client().step(copy, {}).reply.end_of_session());
+}
+
+TEST_F(IsolatedServiceTest, SameUriWithOtherContents) {
+  start();
+  const auto startOn = [this](const std::string& text) {
+    return client().start(makeBenchmark("uri", text)).reply.session_id();
+  };
+  const int64_t first = startOn("first");
+  const int64_t second = startOn("second");
+  const int64_t third = startOn("first");
+  EXPECT_EQ(client().textOf(first), "first");
+  EXPECT_EQ(client().textOf(second), "second");
+  EXPECT_EQ(client().textOf(third), "first");
+}
+
+TEST_F(IsolatedServiceTest, PristineSessionsAreEvicted) {
+  start({"--pristine_sessions_mib=64", "--spare_sessions=0"});
+  const int64_t session = client().startOn("abc");
+  const auto ask = [&](const std::string& key, const std::string& value) {
+    const auto answer = client().send(session, {{"service.pristine_sessions." + key, value}});
+    EXPECT_TRUE(answer.ok()) << answer.message();
+    return answer.ok() ? answer.reply.reply(0) : "";
+  };
+  EXPECT_EQ(ask("get_max_size_in_bytes", ""), std::to_string(64 << 20));
+  EXPECT_GT(std::stoll(ask("get_size_in_bytes", "")), 0);
+  EXPECT_EQ(sessionProcesses().size(), 2u);
+  EXPECT_EQ(ask("set_max_size_in_bytes", "0"), "0");
+  EXPECT_EQ(ask("get_size_in_bytes", ""), "0");
+  EXPECT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
+  EXPECT_EQ(client().textOf(session), "abc");
+  expectServes();
+  EXPECT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
+  EXPECT_EQ(ask("get_size_in_bytes", ""), "0");
+}
+
+// ---------------------------------------------------------------------------
+// Reproducers.
+
+fs::path reproducerIn(const std::string& text) {
+  const std::string key = "\nReproducer: ";
+  const size_t begin = text.find(key);
+  if (begin == std::string::npos) return {};
+  return text.substr(begin + key.size(), text.find('\n', begin + 1) - begin - key.size());
+}
+
+TEST_F(IsolatedServiceTest, ReproducerIsTheStateBeforeTheAction) {
+  start();
+  const int64_t session = client().startOn("abc");
+  ASSERT_TRUE(client().step(session, {"append-a", "fail"}).code() == StatusCode::DATA_LOSS);
+  ASSERT_TRUE(client().step(session, {"reverse"}).ok());
+  const fs::path directory = reproducerIn(client().step(session, {"rotate", "crash"}).message());
+  EXPECT_EQ(directory.parent_path(), working() / "reproducers");
+  EXPECT_EQ(contentsOf(directory / "text"), "cbaa");
+  EXPECT_EQ(contentsOf(directory / "action"), "14");
+  EXPECT_EQ(fs::status(working() / "reproducers").permissions() & fs::perms_mask, fs::owner_all);
+  // One for each action.
+  const auto again = client().step(client().startOn("abc"), {"crash"});
+  EXPECT_EQ(again.code(), StatusCode::ABORTED);
+  EXPECT_TRUE(reproducerIn(again.message()).empty());
+  EXPECT_FALSE(reproducerIn(client().step(client().startOn("abc"), {"exit"}).message()).empty());
+}
+
+TEST_F(IsolatedServiceTest, NoReproducers) {
+  start({"--max_reproducers=0"});
+  EXPECT_THAT(client().step(client().startOn("abc"), {"crash"}).message(),
+              Not(HasSubstr("Reproducer")));
+  EXPECT_FALSE(fs::exists(working() / "reproducers"));
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

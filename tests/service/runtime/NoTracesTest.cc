@@ -1,0 +1,222 @@
+// Ends that nobody has prepared for: what remains of a service and its sessions.
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "tests/service/runtime/IsolatedServiceFixture.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+namespace fs = boost::filesystem;
+using grpc::StatusCode;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using util::ProcessResult;
+
+class NoTracesTest : public IsolatedServiceTest {
+ protected:
+  // Starts a step in another thread.
+  std::future<grpc::Status> stepLater(int64_t session, const std::string& action) {
+    return std::async(std::launch::async,
+                      [this, session, action] { return client().step(session, {action}).status; });
+  }
+
+  // Starts the service in its default working directory, which is returned.
+  fs::path startInDefaultDirectory() {
+    ended_ = std::async(std::launch::async, [this] { return run({}); });
+    fs::path made;
+    EXPECT_TRUE(eventually(
+        [&] {
+          for (const auto& entry : fs::directory_iterator(temporary())) {
+            if (fs::exists(entry.path() / "port.txt")) made = entry.path();
+          }
+          return !made.empty() && fs::exists(made / "pid.txt");
+        },
+        std::chrono::seconds(20)));
+    pid_ = waitForNumber(made / "pid.txt");
+    client_.emplace(port_ = waitForNumber(made / "port.txt"));
+    return made;
+  }
+};
+
+TEST_F(NoTracesTest, ServiceIsKilledWhileSessionsAreBusy) {
+  const fs::path made = startInDefaultDirectory();
+  const int64_t idle = client().startOn("idle");
+  EXPECT_GE(idle, 0);
+  auto looping = stepLater(client().startOn("abc"), "loop");
+  auto running = stepLater(client().startOn("def"), "run");
+  EXPECT_TRUE(eventually([&] { return fs::exists(made / "asleep"); }));
+  const int command = waitForNumber(made / "command.pid");
+  std::vector<pid_t> all = descendantsOf(pid_);
+  EXPECT_THAT(all, ::testing::Contains(command));
+  // The fork server, a pristine and an own process for each of three sessions, and the command.
+  EXPECT_GE(all.size(), 8u);
+  all.push_back(pid_);
+
+  const ProcessResult result = stop(SIGKILL);
+  EXPECT_EQ(result.end, ProcessResult::End::kSignalled);
+  expectAllGone(all);
+  EXPECT_TRUE(eventually([this] { return fs::is_empty(temporary()); }));
+  EXPECT_FALSE(looping.get().ok());
+  EXPECT_FALSE(running.get().ok());
+}
+
+TEST_F(NoTracesTest, DirectoryOfADeadOwnerIsRemoved) {
+  const pid_t owner = fork();
+  if (owner == 0) _exit(0);
+  ASSERT_EQ(waitpid(owner, nullptr, 0), owner);
+  environment_["COMPILER_GYM_WORKING_DIR_OWNER"] = std::to_string(owner);
+  start();
+  auto looping = stepLater(client().startOn("abc"), "loop");
+  awaitAsleep();
+  const std::vector<pid_t> all = descendantsOf(pid_);
+  stop(SIGKILL);
+  expectAllGone(all);
+  EXPECT_TRUE(eventually([this] { return !fs::exists(working()); }));
+  EXPECT_FALSE(looping.get().ok());
+}
+
+TEST_F(NoTracesTest, DirectoryOfALivingOwnerStays) {
+  environment_["COMPILER_GYM_WORKING_DIR_OWNER"] = std::to_string(getpid());
+  start();
+  const std::vector<pid_t> all = descendantsOf(pid_);
+  stop(SIGKILL);
+  expectAllGone(all);
+  EXPECT_TRUE(fs::is_directory(working() / "logs"));
+  EXPECT_FALSE(fs::exists(working() / "pid.txt"));
+}
+
+TEST_F(NoTracesTest, SigtermWhileSessionsAreBusy) {
+  start();
+  auto looping = stepLater(client().startOn("abc"), "loop");
+  auto running = stepLater(client().startOn("def"), "run");
+  awaitAsleep();
+  waitForNumber(working() / "command.pid");
+  const std::vector<pid_t> all = descendantsOf(pid_);
+  expectExit(stop(), 6);
+  expectAllGone(all);
+  EXPECT_FALSE(looping.get().ok());
+  EXPECT_FALSE(running.get().ok());
+}
+
+TEST_F(NoTracesTest, ServiceEndsWithItsForkServer) {
+  start();
+  EXPECT_GE(client().startOn("abc"), 0);
+  const std::vector<pid_t> all = descendantsOf(pid_);
+  ASSERT_EQ(kill(forkServer(), SIGKILL), 0);
+  EXPECT_TRUE(eventually([this] { return isGone(pid_); }, std::chrono::seconds(20)));
+  const ProcessResult result = ended_.get();
+  expectExit(result, 6);
+  EXPECT_THAT(contentsOf(working() / "logs" / "toy_service.ERROR"),
+              HasSubstr("has ended unexpectedly"));
+  expectAllGone(all);
+}
+
+TEST_F(NoTracesTest, KilledSessionProcessIsOneLostSession) {
+  start({"--pristine_sessions_mib=0"});
+  const int64_t other = client().startOn("other");
+  const std::vector<pid_t> before = sessionProcesses();
+  const int64_t victim = client().startOn("victim");
+  pid_t process = 0;
+  EXPECT_TRUE(eventually([&] {
+    for (const pid_t pid : sessionProcesses()) {
+      if (std::find(before.begin(), before.end(), pid) == before.end()) process = pid;
+    }
+    return process != 0 && sessionProcesses().size() == 2;
+  }));
+  // The last that is new: the pristine one has ended.
+  process = sessionProcesses().back();
+  ASSERT_EQ(kill(process, SIGKILL), 0);
+  const auto answer = client().step(victim, {"reverse"});
+  EXPECT_EQ(answer.code(), StatusCode::ABORTED);
+  EXPECT_THAT(answer.message(), AllOf(HasSubstr("signal 9"), HasSubstr("no request")));
+  EXPECT_EQ(client().textOf(other), "other");
+  EXPECT_TRUE(client().end(victim).ok());
+  expectServes();
+}
+
+TEST_F(NoTracesTest, EndingABusySessionKillsItsProcess) {
+  start({"--request_timeout_seconds=50", "--pristine_sessions_mib=0"});
+  const int64_t session = client().startOn("abc");
+  ASSERT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
+  const std::vector<pid_t> processes = sessionProcesses();
+  auto step = stepLater(session, "loop");
+  awaitAsleep();
+  EXPECT_TRUE(client().end(session).ok());
+  EXPECT_EQ(client().step(session, {}).code(), StatusCode::NOT_FOUND);
+  expectAllGone(processes);
+  EXPECT_EQ(step.get().error_code(), StatusCode::NOT_FOUND);
+  EXPECT_FALSE(fs::exists(working() / "reproducers"));
+  expectServes();
+}
+
+TEST_F(NoTracesTest, EndedSessionsLeaveNoProcess) {
+  start({"--pristine_sessions_mib=0", "--spare_sessions=0"});
+  for (int i = 0; i < 20; ++i) {
+    const int64_t session = client().startOn("abc");
+    const int64_t copy = client().fork(session).reply.session_id();
+    if (i % 2 == 0) client().step(copy, {i % 4 == 0 ? "crash" : "exit"});
+    EXPECT_TRUE(client().end(session).ok());
+    EXPECT_TRUE(client().end(copy).ok());
+  }
+  EXPECT_TRUE(eventually([this] { return sessionProcesses().empty(); }));
+  expectExit(stop(), 0);
+}
+
+TEST_F(NoTracesTest, DirectoriesAreForTheOwnerOnly) {
+  const fs::path made = startInDefaultDirectory();
+  ASSERT_FALSE(made.empty());
+  for (const fs::path& path : {made, made / "logs"}) {
+    EXPECT_EQ(fs::status(path).permissions() & fs::perms_mask, fs::owner_all) << path;
+  }
+  expectExit(stop(), 0);
+}
+
+// ---------------------------------------------------------------------------
+// gRPC's standard services.
+
+// Sends one message, and returns the reply.
+std::string callMethod(int port, const std::string& method, const std::string& request) {
+  grpc::GenericStub stub(
+      grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  const grpc::Slice slice(request);
+  const grpc::ByteBuffer buffer(&slice, 1);
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareUnaryCall(&context, method, buffer, &queue);
+  call->StartCall();
+  grpc::ByteBuffer reply;
+  grpc::Status status;
+  call->Finish(&reply, &status, nullptr);
+  void* tag = nullptr;
+  bool isDone = false;
+  queue.Next(&tag, &isDone);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  grpc::Slice bytes;
+  if (!status.ok() || !reply.DumpToSingleSlice(&bytes).ok()) return "";
+  return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
+}
+
+TEST_F(IsolatedServiceTest, HealthAndReflectionAnswer) {
+  start();
+  // HealthCheckResponse{status: SERVING}
+  EXPECT_EQ(callMethod(port_, "/grpc.health.v1.Health/Check", ""), "\x08\x01");
+  // ServerReflectionRequest{list_services: ""}
+  EXPECT_THAT(callMethod(port_, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                         std::string("\x3a\x00", 2)),
+              AllOf(HasSubstr("CompilerGymService"), HasSubstr("grpc.health.v1.Health")));
+  expectExit(stop(), 0);
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,227 @@
+// What is remembered of a session process. Each test writes in a process that does not survive.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/SessionRecord.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::SizeIs;
+using util::FileDescriptor;
+
+Event action(int64_t number) {
+  Event event;
+  event.set_int64_value(number);
+  return event;
+}
+
+class SessionRecordTest : public ::testing::Test {
+ protected:
+  SessionRecordTest() {
+    const grpc::Status status = SessionRecord::create(&record_);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+
+  // Lets another process write the record, and be killed. Returns its pid.
+  int writeAndDie(const std::function<void(SessionRecord&)>& write) const {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      std::unique_ptr<SessionRecord> theirs;
+      if (!SessionRecord::open(FileDescriptor(dup(record_->memory())), &theirs).ok()) _exit(1);
+      theirs->adopt();
+      write(*theirs);
+      kill(getpid(), SIGKILL);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    return pid;
+  }
+
+  std::vector<HistoryEntry> history() const {
+    std::vector<HistoryEntry> entries;
+    EXPECT_TRUE(record_->history(&entries));
+    return entries;
+  }
+
+  std::unique_ptr<SessionRecord> record_;
+};
+
+TEST_F(SessionRecordTest, NewOneIsEmpty) {
+  EXPECT_EQ(record_->pid(), 0);
+  EXPECT_FALSE(record_->isBusy());
+  EXPECT_EQ(record_->endReason(), EndReason::kNone);
+  EXPECT_EQ(record_->describeActivity(), "no request");
+  EXPECT_EQ(record_->outputTail(), "");
+  EXPECT_THAT(history(), SizeIs(0));
+}
+
+TEST_F(SessionRecordTest, ActivityOutlivesTheProcess) {
+  const int pid = writeAndDie([](SessionRecord& record) {
+    record.beginStep();
+    record.beginStep();
+    record.begin(Activity::kActing, "gvn", 70);
+    record.setEndReason(EndReason::kMemory, 123);
+  });
+  EXPECT_EQ(record_->pid(), pid);
+  EXPECT_TRUE(record_->isBusy());
+  EXPECT_TRUE(record_->isActing());
+  EXPECT_EQ(record_->subject(), "gvn");
+  EXPECT_EQ(record_->describeActivity(), "action 'gvn' (number 70, step 2)");
+  EXPECT_EQ(record_->endReason(), EndReason::kMemory);
+  EXPECT_EQ(record_->limit(), 123u);
+}
+
+TEST_F(SessionRecordTest, OtherActivities) {
+  record_->begin(Activity::kActing, "append", -1);
+  EXPECT_EQ(record_->describeActivity(), "action 'append' (step 0)");
+  record_->begin(Activity::kObserving, "Ir");
+  EXPECT_EQ(record_->describeActivity(), "observation 'Ir'");
+  EXPECT_FALSE(record_->isActing());
+  record_->begin(Activity::kStarting);
+  EXPECT_EQ(record_->describeActivity(), "the start of the session");
+  record_->begin(Activity::kActing, std::string(10'000, 'n'));
+  EXPECT_EQ(record_->subject(), std::string(255, 'n'));
+  record_->end();
+  EXPECT_FALSE(record_->isBusy());
+  EXPECT_EQ(record_->describeActivity(), "no request");
+}
+
+TEST_F(SessionRecordTest, LastLinesOfTheOutput) {
+  writeAndDie([](SessionRecord&) {
+    std::cerr << "first\n\nsecond" << std::endl;
+    std::cout << "third" << std::endl;
+  });
+  EXPECT_EQ(record_->outputTail(), "\n  first\n  second\n  third");
+}
+
+TEST_F(SessionRecordTest, OutputIsBounded) {
+  writeAndDie([](SessionRecord& record) {
+    for (int i = 0; i < 100'000; ++i) {
+      record.rewindOutput();
+      std::cerr << "line " << i << '\n';
+    }
+    std::cerr << "the last" << std::endl;
+  });
+  EXPECT_THAT(record_->outputTail(), EndsWith("\n  line 99999\n  the last"));
+  EXPECT_LE(record_->outputTail().size(), 8192u);
+}
+
+TEST_F(SessionRecordTest, MoreOutputInOneRequestThanThereIsRoomFor) {
+  writeAndDie([](SessionRecord& record) {
+    for (int i = 0; i < 100'000; ++i) std::cerr << "line " << i << '\n';
+    record.begin(Activity::kActing, "gvn", 70);
+  });
+  EXPECT_NE(record_->outputTail(), "");
+  EXPECT_EQ(record_->subject(), "gvn");
+}
+
+TEST_F(SessionRecordTest, History) {
+  writeAndDie([](SessionRecord& record) {
+    SessionParameter parameter;
+    parameter.set_key("key");
+    record.addToHistory(true, action(1));
+    record.addToHistory(false, parameter);
+    record.addToHistory(true, action(2));
+    record.dropFromHistory();
+    record.addToHistory(true, action(3));
+  });
+  const std::vector<HistoryEntry> entries = history();
+  ASSERT_THAT(entries, SizeIs(3));
+  EXPECT_TRUE(entries[0].isAction);
+  EXPECT_EQ(entries[0].message, action(1).SerializeAsString());
+  EXPECT_FALSE(entries[1].isAction);
+  EXPECT_EQ(entries[2].message, action(3).SerializeAsString());
+}
+
+TEST_F(SessionRecordTest, HistoryIsCopied) {
+  record_->beginStep();
+  record_->addToHistory(true, action(1));
+  std::unique_ptr<SessionRecord> copy;
+  ASSERT_TRUE(SessionRecord::create(&copy).ok());
+  copy->copyHistory(*record_);
+  record_->addToHistory(true, action(2));
+  copy->addToHistory(true, action(3));
+  copy->begin(Activity::kActing, "x", 3);
+  std::vector<HistoryEntry> entries;
+  EXPECT_TRUE(copy->history(&entries));
+  ASSERT_THAT(entries, SizeIs(2));
+  EXPECT_EQ(entries[1].message, action(3).SerializeAsString());
+  EXPECT_EQ(copy->describeActivity(), "action 'x' (number 3, step 1)");
+  EXPECT_THAT(history(), SizeIs(2));
+}
+
+TEST_F(SessionRecordTest, TooLongHistoryIsIncomplete) {
+  Event large;
+  large.set_string_value(std::string(300'000, 'x'));
+  for (int i = 0; i < 3; ++i) record_->addToHistory(true, large);
+  EXPECT_THAT(history(), SizeIs(3));
+  record_->addToHistory(true, large);
+  std::vector<HistoryEntry> entries;
+  EXPECT_FALSE(record_->history(&entries));
+  // It stays so in a copy.
+  std::unique_ptr<SessionRecord> copy;
+  ASSERT_TRUE(SessionRecord::create(&copy).ok());
+  copy->copyHistory(*record_);
+  EXPECT_FALSE(copy->history(&entries));
+}
+
+TEST_F(SessionRecordTest, AFailedActionThatDidNotFitDropsNoOther) {
+  Event large;
+  large.set_string_value(std::string(2 << 20, 'x'));
+  record_->addToHistory(true, action(1));
+  record_->addToHistory(true, action(2));
+  record_->addToHistory(true, large);
+  record_->dropFromHistory();
+  std::vector<HistoryEntry> entries;
+  record_->history(&entries);
+  EXPECT_THAT(entries, SizeIs(2));
+}
+
+TEST_F(SessionRecordTest, GarbageIsSurvived) {
+  struct stat file = {};
+  ASSERT_EQ(fstat(record_->memory(), &file), 0);
+  auto* const bytes = static_cast<unsigned char*>(
+      mmap(nullptr, file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, record_->memory(), 0));
+  ASSERT_NE(bytes, MAP_FAILED);
+  uint32_t random = 1;
+  for (int round = 0; round < 20; ++round) {
+    for (off_t i = 0; i < file.st_size; ++i) {
+      random = random * 1664525 + 1013904223;
+      bytes[i] = round == 0 ? 0xff : static_cast<unsigned char>(random >> 24);
+    }
+    lseek(record_->memory(), round * (off_t{1} << 40), SEEK_SET);
+    std::vector<HistoryEntry> entries;
+    record_->history(&entries);
+    record_->outputTail();
+    EXPECT_LT(record_->subject().size(), 257u);
+    EXPECT_LT(record_->describeActivity().size(), 400u);
+    std::unique_ptr<SessionRecord> copy;
+    ASSERT_TRUE(SessionRecord::create(&copy).ok());
+    copy->copyHistory(*record_);
+  }
+  munmap(bytes, file.st_size);
+}
+
+TEST_F(SessionRecordTest, MemoryCannotBeTakenAway) {
+  EXPECT_NE(ftruncate(record_->memory(), 0), 0);
+  EXPECT_NE(ftruncate(record_->memory(), 1 << 30), 0);
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

@@ -137,9 +137,15 @@ class RunningGroups {
     return groups;
   }
 
-  void add(pid_t leader) {
+  // Starts a leader with a function that sets its number and returns an error number. It runs under
+  // the lock: killAll() must not miss a child that lives already but is not known yet.
+  template <typename Spawn>
+  int add(const Spawn& spawn) {
     const std::lock_guard lock(mutex_);
-    leaders_.insert(leader);
+    pid_t leader = 0;
+    const int error = spawn(&leader);
+    if (error == 0) leaders_.insert(leader);
+    return error;
   }
 
   // Must be called before the leader is reaped: afterwards its number may be that of another.
@@ -176,16 +182,16 @@ class Child {
     plan.isolate();
     std::vector<std::string> arguments = options.arguments;
     std::vector<std::string> environment = environmentWith(options.environment);
-    // Taken afterwards it would be later than the start of the program by as long as this thread
-    // has to wait for a processor.
-    startTime_ = Clock::now();
-    const int error =
-        plan.spawn(&pid_, pointersTo(arguments).data(), pointersTo(environment).data());
-    if (error != 0) {
-      pid_ = 0;
-      return systemError("start " + arguments[0], error);
-    }
-    RunningGroups::instance().add(pid_);
+    const int error = RunningGroups::instance().add([&](pid_t* leader) {
+      // Taken afterwards it would be later than the start of the program by as long as this thread
+      // has to wait for a processor.
+      startTime_ = Clock::now();
+      const int failure =
+          plan.spawn(leader, pointersTo(arguments).data(), pointersTo(environment).data());
+      if (failure == 0) pid_ = *leader;
+      return failure;
+    });
+    if (error != 0) return systemError("start " + arguments[0], error);
     pidfd_ = FileDescriptor(openPidfd(pid_));
     if (pidfd_.get() < 0) return systemError("watch " + arguments[0], errno);
     return Status::OK;

@@ -1,6 +1,7 @@
 // Sequences of actions do exactly what one run of `opt` does, and no action breaks a program.
 //
-// The environment variable COMPILER_GYM_EXACTNESS_RUNS sets the number of sequences (default 60).
+// The environment variable COMPILER_GYM_EXACTNESS_RUNS sets the number of sequences (default 60),
+// COMPILER_GYM_EXACTNESS_SEED which ones they are (default 0).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,10 +29,14 @@ const ActionSpaces& spaces() {
   return result;
 }
 
-int numberOfRuns() {
-  const char* text = std::getenv("COMPILER_GYM_EXACTNESS_RUNS");
-  return text == nullptr ? kDefaultRuns : std::atoi(text);
+int numberFromEnvironment(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atoi(text);
 }
+
+int numberOfRuns() { return numberFromEnvironment("COMPILER_GYM_EXACTNESS_RUNS", kDefaultRuns); }
+
+int seed() { return numberFromEnvironment("COMPILER_GYM_EXACTNESS_SEED", 0); }
 
 std::vector<std::string> kernelNames() {
   std::vector<std::string> names;
@@ -41,11 +46,13 @@ std::vector<std::string> kernelNames() {
   return names;
 }
 
-// The sequence of a run: the same for every machine, and for any number of runs. Even runs draw
-// from the first action space, odd ones from the second.
+// The sequence of a run: the same for every machine, and for any number of runs. The action spaces
+// take turns, also among the runs of one kernel.
 std::vector<std::string> sequenceOfRun(int run) {
-  const std::vector<Action>& actions = spaces().lists[run % 2].actions;
-  std::mt19937 random(run);
+  const int round = run / static_cast<int>(kernels().size());
+  const std::vector<Action>& actions = spaces().lists[(run + round) % 2].actions;
+  std::seed_seq seeds{seed(), run};
+  std::mt19937 random(seeds);
   std::vector<std::string> sequence(1 + random() % kMaxLength);
   for (std::string& pipeline : sequence) {
     pipeline = actions[random() % actions.size()].pipeline;

@@ -1,0 +1,38 @@
+"""The code in the documents of the repository, to be run as a reader would run it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from compiler_gym.util.runfiles_path import runfiles_path
+
+_GYM_NOTICE = re.compile(r"^Gym has been unmaintained .*?/migration_guide/[^\n]*", re.S)
+
+
+def code_blocks(document: str, language: str) -> list[str]:
+    """Returns the fenced code blocks of a language in a document at the root of the repository."""
+    text = runfiles_path(document).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+def block_with(text: str, blocks: list[str]) -> str:
+    """Returns the one of the blocks that holds a text."""
+    (block,) = (block for block in blocks if text in block)
+    return block
+
+
+def run_python(code: str, folder: Path) -> str:
+    """Runs code in a new interpreter in a folder, and returns what it prints.
+
+    Anything written to the standard error stream fails the test, so that readers do not meet
+    warnings either; except for what gym 0.26 says there about itself.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert _GYM_NOTICE.sub("", done.stderr).strip() == ""
+    return done.stdout

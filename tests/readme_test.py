@@ -1,0 +1,89 @@
+"""The Python of the README, and what the documents of CompilerGym 0.2 show, run as they stand."""
+
+import importlib.util
+import re
+
+import pytest
+
+from tests.document_code import block_with, code_blocks, run_python
+
+BLOCKS = code_blocks("README.md", "python")
+
+needs_gym = pytest.mark.skipif(
+    importlib.util.find_spec("gym") is None, reason="gym is not installed"
+)
+
+# As documented for CompilerGym 0.2; %s is the loop's way to take a step.
+RANDOM_ACTIONS = """
+episode_reward = 0
+for i in range(1, 101):
+    %s
+    if done:
+        break
+    episode_reward += reward
+    print(f"Step {i}, quality={episode_reward:.2%%}")
+"""
+
+
+def test_every_block_is_tested():
+    assert len(BLOCKS) == 3
+
+
+def test_ten_lines(tmp_path):
+    output = run_python(block_with("for _ in range(100)", BLOCKS), tmp_path)
+    assert re.match(r"-?[\d.]+% of what -Oz saves: opt .*-passes='module\(", output), output
+
+
+@needs_gym
+def test_classic_interface(tmp_path):
+    bitcode = tmp_path / "program.bc"
+    block = block_with("gym.make(", [block for block in BLOCKS if "import gym\n" in block])
+    assert '"/tmp/program.bc"' in block
+    output = run_python(block.replace("/tmp/program.bc", str(bitcode)), tmp_path)
+    assert output.startswith("; ModuleID = ")
+    assert re.search(r"^\d+ -?[\d.]+$", output.splitlines()[-1])
+    assert bitcode.read_bytes()[:2] == b"BC"
+
+
+def test_your_own_programs(tmp_path):
+    (tmp_path / "program.c").write_text("int main() { return 7; }\n")
+    before = "import compiler_gym\nenv = compiler_gym.make('llvm-v0')\n"
+    after = "print(env.observation['IrInstructionCountOz'])\nenv.close()\n"
+    output = run_python(before + block_with('"program.c"', BLOCKS) + after, tmp_path)
+    assert output == "1\n"
+
+
+def steps(output: str) -> list[str]:
+    return re.findall(r"^Step \d+, quality=-?[\d.]+%$", output, re.M)
+
+
+@needs_gym
+def test_documented_gym(tmp_path):
+    begin = (
+        "import gym; import compiler_gym; "
+        'env = gym.make("llvm-autophase-ic-v0"); '
+        "env.reset(); env.render(); env.step(env.action_space.sample())\n"
+    )
+    step = "observation, reward, done, info = env.step(env.action_space.sample())"
+    end = 'env.write_bitcode("program.bc")\nenv.close()\n'
+    output = run_python(begin + RANDOM_ACTIONS % step + end, tmp_path)
+    assert output.startswith("; ModuleID = ")
+    assert len(steps(output)) == 100
+    assert (tmp_path / "program.bc").read_bytes()[:2] == b"BC"
+
+
+def test_documented_gymnasium(tmp_path):
+    begin = (
+        "import gymnasium; import compiler_gym; "
+        'env = gymnasium.make("llvm-autophase-ic-v0", render_mode="human"); '
+        "env.reset(); env.render(); env.step(env.action_space.sample())\n"
+    )
+    step = (
+        "observation, reward, terminated, truncated, info = env.step(env.action_space.sample()); "
+        "done = terminated or truncated"
+    )
+    end = 'env.write_bitcode("program.bc")\nenv.close()\n'
+    output = run_python(begin + RANDOM_ACTIONS % step + end, tmp_path)
+    assert output.startswith("; ModuleID = ")
+    assert len(steps(output)) == 100
+    assert (tmp_path / "program.bc").read_bytes()[:2] == b"BC"

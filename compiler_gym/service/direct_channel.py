@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import threading
+import time
 import weakref
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -29,6 +30,9 @@ SWITCH_VARIABLE = "COMPILER_GYM_DIRECT_CHANNEL"
 
 # As many threads can use a connection without opening sockets again and again.
 _MAX_IDLE_SOCKETS = 8
+
+# The time for the service to tell how a session has ended, when that took all the time there was.
+_EPITAPH_SECONDS = 0.1
 
 # A Unix socket is connected to at once, unless many others are waiting.
 _CONNECT_SECONDS = 3
@@ -159,6 +163,7 @@ class DirectStub:
         sock = self._sockets_of_sessions.get(request.session_id)
         if sock is None:
             return self._ask_service(_STEP, request, timeout)
+        begin = time.monotonic()
         try:
             return _exchange(sock, _STEP, request, timeout)
         except ChannelBroken as broken:
@@ -167,6 +172,8 @@ class DirectStub:
             if sock.closed:
                 self._sockets_of_sessions.pop(request.session_id, None)
         # The process of the session has ended, so nothing is done twice. The service knows how.
+        if timeout is not None:
+            timeout = max(timeout - (time.monotonic() - begin), _EPITAPH_SECONDS)
         return self._ask_service(_STEP, request, timeout, is_repeatable=True)
 
     def AddBenchmark(

@@ -32,8 +32,8 @@ class ManagedService:
     """A running service executable with its working directory.
 
     Starts it and waits until it listens. Whatever happens afterwards (:meth:`close`, the object
-    becomes garbage, the interpreter exits, or is killed) the service process ends; its working
-    directory is removed in all but the last case, in which the next process does it.
+    becomes garbage, the interpreter exits, or is killed) the service process ends and its working
+    directory is removed.
 
     Args:
         binary: The executable.
@@ -215,6 +215,8 @@ def _environment(level: int) -> dict[str, str]:
     env = dict(os.environ)
     env["COMPILER_GYM_RUNFILES"] = str(runfiles_path("."))
     env["COMPILER_GYM_SITE_DATA"] = str(site_data_path("."))
+    # A service that ends because this process was killed removes the directory in its place.
+    env["COMPILER_GYM_WORKING_DIR_OWNER"] = str(os.getpid())
     # For services that are Python programs and import this package.
     package_root = str(Path(__file__).parent.parent.parent)
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [package_root, env.get("PYTHONPATH")]))

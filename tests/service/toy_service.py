@@ -68,17 +68,17 @@ def is_running(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """The processes that a process has started, those that they have started, and so on."""
     children = Path(f"/proc/{pid}/task").glob("*/children")
     found = [int(child) for path in children for child in path.read_text().split()]
-    return found + [grandchild for child in found for grandchild in _descendants(child)]
+    return found + [grandchild for child in found for grandchild in descendants(child)]
 
 
 def kill_service(env: ClientServiceCompilerEnv) -> int:
     """Kills the service of an environment, waits until all of it is gone, and returns its pid."""
     pid = env.service.service.pid
-    processes = [pid, *_descendants(pid)]
+    processes = [pid, *descendants(pid)]
     os.kill(pid, signal.SIGKILL)
     end = time.monotonic() + 10
     while any(is_running(process) for process in processes):

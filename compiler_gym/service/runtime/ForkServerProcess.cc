@@ -56,6 +56,10 @@ class ForkServerProcess {
         service_(std::move(service)) {
     // Signals of a terminal are for the service, which tells this process when to end.
     setsid();
+    // What compilers leave in the current directory and in that of temporary files goes when the
+    // service does.
+    if (chdir(workingDirectory_.c_str()) != 0) std::_Exit(EXIT_FAILURE);
+    setenv("TMPDIR", workingDirectory_.c_str(), /*overwrite=*/1);
     // What a session process leaves running becomes a child of this one.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t childEnded;

@@ -18,6 +18,14 @@ Status closedWhileWaiting() {
                 "Session not found: it was ended while this request waited for it");
 }
 
+google::protobuf::RepeatedPtrField<std::string> actionNames(const ActionSpace& actionSpace) {
+  const Space& space = actionSpace.space();
+  if (space.has_named_discrete()) return space.named_discrete().name();
+  CommandlineSpace commandline;
+  if (space.has_any_value()) space.any_value().UnpackTo(&commandline);
+  return commandline.name();
+}
+
 }  // namespace
 
 class HostedSession::Note {
@@ -45,18 +53,15 @@ void HostedSession::setRecord(SessionRecord* record) {
 }
 
 std::string_view HostedSession::nameOf(const Event& action) const {
-  const ActionSpace* const space = changedActionSpace_ ? &*changedActionSpace_ : actionSpace_;
-  if (!space || !space->space().has_named_discrete() || !action.has_int64_value()) return {};
-  const auto& names = space->space().named_discrete().name();
-  const int64_t index = action.int64_value();
-  return index >= 0 && index < names.size() ? std::string_view(names[static_cast<int>(index)])
-                                            : std::string_view();
+  const int64_t index = action.has_int64_value() ? action.int64_value() : -1;
+  return index >= 0 && index < actionNames_.size() ? actionNames_[static_cast<int>(index)]
+                                                   : std::string_view();
 }
 
 Status HostedSession::start(const ActionSpace& actionSpace, const Benchmark& benchmark,
                             const RequestedSpaces& spaces, Events* observations) {
   const std::lock_guard lock(mutex_);
-  actionSpace_ = &actionSpace;
+  if (record_) actionNames_ = actionNames(actionSpace);
   {
     const Note note(record_, Activity::kStarting);
     RETURN_IF_ERROR(
@@ -83,8 +88,7 @@ Status HostedSession::fork(HostedSession* copy) {
   RETURN_IF_ERROR(
       callWithoutExceptions("init", [&] { return copy->session_->init(session_.get()); }));
   copy->endOfEpisode_ = endOfEpisode_;
-  copy->actionSpace_ = actionSpace_;
-  copy->changedActionSpace_ = changedActionSpace_;
+  copy->actionNames_ = actionNames_;
   return Status::OK;
 }
 
@@ -107,7 +111,7 @@ Status HostedSession::step(const Events& actions, const RequestedSpaces& spaces,
   reply->set_end_of_session(endOfEpisode_);
   reply->set_action_had_no_effect(hadNoEffect);
   if (newActionSpace) {
-    changedActionSpace_ = *newActionSpace;
+    if (record_) actionNames_ = actionNames(*newActionSpace);
     *reply->mutable_new_action_space() = *std::move(newActionSpace);
   }
   return Status::OK;

@@ -38,8 +38,7 @@ class HostedSession {
   explicit HostedSession(std::unique_ptr<CompilationSession> session,
                          SessionRecord* record = nullptr);
 
-  // Starts the session on a benchmark and computes the first observations. `actionSpace` must live
-  // as long as this object.
+  // Starts the session on a benchmark and computes the first observations.
   grpc::Status start(const ActionSpace& actionSpace, const Benchmark& benchmark,
                      const RequestedSpaces& spaces, Events* observations);
 
@@ -86,9 +85,8 @@ class HostedSession {
   std::mutex mutex_;
   const std::unique_ptr<CompilationSession> session_;
   SessionRecord* record_;
-  const ActionSpace* actionSpace_ = nullptr;
-  // What an action has replaced actionSpace_ by.
-  std::optional<ActionSpace> changedActionSpace_;
+  // Of the action space, for the record; empty if actions have none.
+  google::protobuf::RepeatedPtrField<std::string> actionNames_;
   bool endOfEpisode_ = false;
   std::atomic<bool> closed_ = false;
 };

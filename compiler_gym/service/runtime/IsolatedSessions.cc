@@ -76,7 +76,7 @@ Status IsolatedSessions::forkSession(const ForkSessionRequest& request, ForkSess
   RETURN_IF_ERROR(sessions_.find(request.session_id(), &original));
   std::shared_ptr<SessionProcess> process;
   const Status forked = original->process->fork(deadline, &process);
-  if (!forked.ok()) return explain(*original, forked);
+  if (!forked.ok()) return explain(original, forked, deadline);
   const auto copy = std::make_shared<IsolatedSession>(std::move(process), original->benchmark,
                                                       original->actionSpace);
   uint64_t id = 0;
@@ -96,24 +96,25 @@ Status IsolatedSessions::endSession(const EndSessionRequest& request, EndSession
   return Status::OK;
 }
 
-Status IsolatedSessions::call(IsolatedSession& session, Method method,
+Status IsolatedSessions::call(const std::shared_ptr<IsolatedSession>& session, Method method,
                               const google::protobuf::MessageLite& request,
                               google::protobuf::MessageLite* reply, Deadline deadline) {
-  const Status status = session.process->call(method, request, reply, deadline);
-  return status.ok() ? status : explain(session, status);
+  const Status status = session->process->call(method, request, reply, deadline);
+  return status.ok() ? status : explain(session, status, deadline);
 }
 
-Status IsolatedSessions::explain(IsolatedSession& session, const Status& status) {
-  if (!session.process->isDead()) return status;
-  std::call_once(session.reproducerOnce, [&] {
-    if (!session.process->hasDiedInAction()) return;
-    const boost::filesystem::path directory = reproducers_.save(session);
-    if (!directory.empty()) {
-      session.process->appendToEpitaph("\nReproducer: " + directory.string());
-    }
-    LOG(WARNING) << session.process->epitaph().error_message();
+Status IsolatedSessions::explain(const std::shared_ptr<IsolatedSession>& session,
+                                 const Status& status, Deadline deadline) {
+  SessionProcess& process = *session->process;
+  if (!process.isDead()) return status;
+  std::call_once(session->reproducerOnce, [&] {
+    if (!process.hasDiedInAction()) return;
+    // If there was a time limit, it is over.
+    const bool isLate = process.record().endReason() == EndReason::kDeadline;
+    process.appendToEpitaph(reproducers_.save(session, isLate ? Clock::now() : deadline));
+    LOG(WARNING) << process.epitaph().error_message();
   });
-  return session.process->epitaph();
+  return process.epitaph();
 }
 
 Status IsolatedSessions::step(const StepRequest& request, StepReply* reply, Deadline deadline) {
@@ -121,7 +122,7 @@ Status IsolatedSessions::step(const StepRequest& request, StepReply* reply, Dead
           << request.observation_space_size() << " observations";
   std::shared_ptr<IsolatedSession> session;
   RETURN_IF_ERROR(sessions_.find(request.session_id(), &session));
-  return call(*session, Method::kStep, request, reply, deadline);
+  return call(session, Method::kStep, request, reply, deadline);
 }
 
 Status IsolatedSessions::addBenchmark(const AddBenchmarkRequest& request) {
@@ -136,12 +137,13 @@ Status IsolatedSessions::sendSessionParameter(const SendSessionParameterRequest&
   std::shared_ptr<IsolatedSession> session;
   RETURN_IF_ERROR(sessions_.find(request.session_id(), &session));
   for (const SessionParameter& parameter : request.parameter()) {
-    RETURN_IF_ERROR(setParameter(*session, parameter, reply, deadline));
+    RETURN_IF_ERROR(setParameter(session, parameter, reply, deadline));
   }
   return Status::OK;
 }
 
-Status IsolatedSessions::setParameter(IsolatedSession& session, const SessionParameter& parameter,
+Status IsolatedSessions::setParameter(const std::shared_ptr<IsolatedSession>& session,
+                                      const SessionParameter& parameter,
                                       SendSessionParameterReply* reply, Deadline deadline) {
   std::optional<std::string> builtinReply;
   RETURN_IF_ERROR(handleSizeParameters(kBenchmarkCacheParameters, parameter.key(),

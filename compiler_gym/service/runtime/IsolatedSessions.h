@@ -55,12 +55,15 @@ class IsolatedSessions {
   grpc::Status add(const std::shared_ptr<IsolatedSession>& session, util::FileDescriptor* client,
                    uint64_t* id);
   // Makes a request of the session; the first to find it dead saves a reproducer.
-  grpc::Status call(IsolatedSession& session, Method method,
+  grpc::Status call(const std::shared_ptr<IsolatedSession>& session, Method method,
                     const google::protobuf::MessageLite& request,
                     google::protobuf::MessageLite* reply, Deadline deadline);
-  grpc::Status explain(IsolatedSession& session, const grpc::Status& status);
-  grpc::Status setParameter(IsolatedSession& session, const SessionParameter& parameter,
-                            SendSessionParameterReply* reply, Deadline deadline);
+  grpc::Status explain(const std::shared_ptr<IsolatedSession>& session, const grpc::Status& status,
+                       Deadline deadline);
+  grpc::Status setParameter(const std::shared_ptr<IsolatedSession>& session,
+                            const SessionParameter& parameter, SendSessionParameterReply* reply,
+                            Deadline deadline);
+
   ForkServer& forkServer_;
   const IsolationLimits limits_;
   BenchmarkCache benchmarks_;

@@ -19,7 +19,6 @@ using grpc::StatusCode;
 
 namespace {
 
-// A client waits for it.
 constexpr std::chrono::seconds kTimeout(10);
 constexpr size_t kMaxNameLength = 80;
 
@@ -66,34 +65,68 @@ Reproducers::Reproducers(PristinePool& pristine, fs::path workingDirectory, int 
       directory_(std::move(workingDirectory) / "reproducers"),
       maxCount_(static_cast<size_t>(std::max(maxCount, 0))) {}
 
+Reproducers::~Reproducers() {
+  const std::lock_guard lock(mutex_);
+  isStopping_ = true;
+  for (const auto& weak : processes_) {
+    if (const auto process = weak.lock()) process->close();
+  }
+}
+
 bool Reproducers::claim(const std::string& action) {
   const std::lock_guard lock(mutex_);
   return actions_.size() < maxCount_ && actions_.insert(action).second;
 }
 
-fs::path Reproducers::save(const IsolatedSession& session) {
-  const std::string action = session.process->record().subject();
+std::string Reproducers::save(const std::shared_ptr<const IsolatedSession>& session,
+                              Deadline deadline) {
+  const std::string action = session->process->record().subject();
   std::vector<HistoryEntry> history;
-  if (!session.process->record().history(&history) || history.empty()) return {};
-  if (!claim(action)) return {};
-  fs::path directory = directory_ / fs::unique_path(directoryName(action) + "-%%%%");
+  if (!session->process->record().history(&history) || history.empty()) return "";
+  if (!claim(action)) return "";
+  const fs::path directory = directory_ / fs::unique_path(directoryName(action) + "-%%%%");
+  std::shared_future<bool> saved =
+      std::async(std::launch::async, [this, session, history = std::move(history), directory] {
+        return fill(*session, history, directory);
+      });
+  {
+    const std::lock_guard lock(mutex_);
+    savings_.push_back(saved);
+  }
+  if (saved.wait_until(deadline) == std::future_status::timeout) {
+    return "\nReproducer (still being saved): " + directory.string();
+  }
+  return saved.get() ? "\nReproducer: " + directory.string() : "";
+}
+
+bool Reproducers::fill(const IsolatedSession& session, const std::vector<HistoryEntry>& history,
+                       const fs::path& directory) {
   const Status status = util::callWithoutExceptions("saving a reproducer", [&] {
     fs::create_directories(directory);
     fs::permissions(directory_, fs::owner_all);
     return repeat(session, history, directory);
   });
-  if (status.ok()) return directory;
-  VLOG(1) << "There is no reproducer for " << action << ": " << status.error_message();
+  if (status.ok()) return true;
+  LOG(INFO) << "There is no reproducer " << directory << ": " << status.error_message();
   boost::system::error_code ignored;
   fs::remove_all(directory, ignored);
-  return {};
+  return false;
+}
+
+Status Reproducers::start(const IsolatedSession& session, Deadline deadline,
+                          std::shared_ptr<SessionProcess>* process) {
+  RETURN_IF_ERROR(pristine_.start(session.benchmark, session.actionSpace, deadline, process));
+  const std::lock_guard lock(mutex_);
+  if (isStopping_) return Status(StatusCode::CANCELLED, "The service ends");
+  processes_.push_back(*process);
+  return Status::OK;
 }
 
 Status Reproducers::repeat(const IsolatedSession& session, const std::vector<HistoryEntry>& history,
                            const fs::path& directory) {
   const Deadline deadline = Clock::now() + kTimeout;
   std::shared_ptr<SessionProcess> process;
-  RETURN_IF_ERROR(pristine_.start(session.benchmark, session.actionSpace, deadline, &process));
+  RETURN_IF_ERROR(start(session, deadline, &process));
   Repetition repetition(*process, deadline);
   for (size_t i = 0; i + 1 < history.size(); ++i) RETURN_IF_ERROR(repetition.add(history[i]));
   RETURN_IF_ERROR(repetition.flush());

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <boost/filesystem.hpp>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "compiler_gym/service/runtime/PristinePool.h"
@@ -33,22 +35,34 @@ struct IsolatedSession {
 class Reproducers {
  public:
   Reproducers(PristinePool& pristine, boost::filesystem::path workingDirectory, int maxCount);
+  // Gives up what is not saved yet.
+  ~Reproducers();
 
   // For a session that has died in an action: repeats what it did before in another process, and
-  // has that save the program. Returns the directory, empty if there is no reproducer.
-  boost::filesystem::path save(const IsolatedSession& session);
+  // has that save the program. Waits for it until the deadline; it goes on after that. Returns a
+  // line for the epitaph that names the directory, empty if there is no reproducer.
+  std::string save(const std::shared_ptr<const IsolatedSession>& session, Deadline deadline);
 
  private:
   // Whether there is no reproducer for this action yet.
   bool claim(const std::string& action);
+  // Fills the directory, or removes it and returns false.
+  bool fill(const IsolatedSession& session, const std::vector<HistoryEntry>& history,
+            const boost::filesystem::path& directory);
   grpc::Status repeat(const IsolatedSession& session, const std::vector<HistoryEntry>& history,
                       const boost::filesystem::path& directory);
+  grpc::Status start(const IsolatedSession& session, Deadline deadline,
+                     std::shared_ptr<SessionProcess>* process);
 
   PristinePool& pristine_;
   const boost::filesystem::path directory_;
   const size_t maxCount_;
   std::mutex mutex_;
+  bool isStopping_ = false;
   std::set<std::string> actions_;
+  // One of each reproducer.
+  std::vector<std::weak_ptr<SessionProcess>> processes_;
+  std::vector<std::shared_future<bool>> savings_;
 };
 
 }  // namespace compiler_gym::runtime

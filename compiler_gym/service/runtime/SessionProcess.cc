@@ -73,6 +73,10 @@ Status SessionProcess::lock(Deadline deadline, std::unique_lock<std::timed_mutex
                   "The time limit was over while an earlier request for the session was at work");
   }
   if (isClosed_) return closedWhileWaiting();
+  if (!epitaph_ && Clock::now() >= deadline) {
+    return Status(StatusCode::DEADLINE_EXCEEDED,
+                  "The time limit was over before the request began");
+  }
   return epitaph_.value_or(Status::OK);
 }
 

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <system_error>
@@ -67,11 +66,21 @@ Status writeFile(const fs::path& path, const std::string& contents) {
   return renaming ? error("Cannot write", path, renaming.value()) : Status::OK;
 }
 
+// Whether a process runs. One that has ended exists until its parent takes notice of it.
+bool isRunning(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  // The name of the program before the state may contain anything.
+  const size_t state = stat.rfind(") ");
+  return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
+}
+
 // Whether the directory was made for a process that has ended meanwhile.
 bool isOrphaned() {
   const char* const owner = std::getenv("COMPILER_GYM_WORKING_DIR_OWNER");
   const int pid = owner ? std::atoi(owner) : 0;
-  return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+  return pid > 0 && !isRunning(pid);
 }
 
 // Files that cannot be removed are found stale by the next service.

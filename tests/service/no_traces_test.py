@@ -1,0 +1,59 @@
+"""What is left of a service when its client ends in the middle of a step: nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.service.toy_service import descendants, is_running, toy_service
+
+# What the issue allows, and something for a loaded machine.
+MAX_SECONDS = 3
+
+CLIENT = """
+import sys
+from tests.service.toy_service import HELLO, make_toy_env
+
+env = make_toy_env(benchmark=HELLO)
+env.reset()
+action = env.action_space.names.index(sys.argv[1])
+print("stepping", flush=True)
+env.step(action, timeout=100)
+"""
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path) -> Path:
+    monkeypatch.setenv("COMPILER_GYM_TRANSIENT_CACHE", str(tmp_path))
+    monkeypatch.setenv("TOY_SERVICE", str(toy_service()))
+    return tmp_path / "s"
+
+
+@pytest.mark.parametrize("action", ["loop", "run"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_client_ends_in_a_step(folder, action, number):
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT, action], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert client.stdout is not None
+    assert client.stdout.readline() == b"stepping\n"
+    # The toy says when it loops or has started the command.
+    wait_until(lambda: any(folder.rglob("asleep")) or any(folder.rglob("command.pid")), 20)
+    processes = descendants(client.pid)
+    assert len(processes) >= 4  # The service, the fork server, a pristine session and a session.
+    os.kill(client.pid, number)
+    client.communicate(timeout=20)
+    wait_until(lambda: not any(map(is_running, processes)), MAX_SECONDS)
+    wait_until(lambda: list(folder.iterdir()) == [], MAX_SECONDS)
+
+
+def wait_until(condition, seconds: float) -> None:
+    """Fails if the condition does not come true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "It takes too long"
+        time.sleep(0.005)

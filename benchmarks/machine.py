@@ -30,6 +30,18 @@ def load_average() -> float:
     return os.getloadavg()[0]
 
 
+def private_mebibytes(pid: int) -> float:
+    """Memory that belongs to single processes among those that a process has started, in MiB."""
+    paths = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [int(child) for path in paths for child in path.read_text().split()]
+    return sum(_own_mebibytes(child) + private_mebibytes(child) for child in children)
+
+
+def _own_mebibytes(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+
+
 def _processor() -> str:
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         name, _, value = line.partition(":")

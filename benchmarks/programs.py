@@ -63,6 +63,11 @@ PROGRAMS = {
 }
 """The programs by their size."""
 
+LARGE = SizedProgram(
+    30_000, ("huffman", "lzss", "json", "regex", "fft", "containers", "sha256", "graphs")
+)
+"""Where copying a session has to show that it does not depend on the size of the program."""
+
 
 def _compile(kernel: str, folder: Path) -> Path:
     """Compiles a built-in program as its dataset does, but for the name of ``main``."""

@@ -1,0 +1,225 @@
+"""What it costs that every session is a process: steps, resets, forks and many sessions."""
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks.env_player import EnvPlayer
+from benchmarks.machine import private_mebibytes
+from benchmarks.measurements import Measurements, Summary
+from benchmarks.player import timed
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.service import ConnectionOpts
+from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.proto import Event, StartSessionRequest
+from compiler_gym.service.session import Session
+
+DIRECT = "processes"
+PROCESSES_GRPC = "processes, gRPC"
+NO_PROCESSES = "no processes, gRPC"
+COLUMNS = (DIRECT, PROCESSES_GRPC, NO_PROCESSES)
+"""Session processes by the direct channel and without it, and ``--isolation=none``."""
+
+_OPTIONS = {
+    DIRECT: ConnectionOpts(),
+    PROCESSES_GRPC: ConnectionOpts(direct_channel=False),
+    NO_PROCESSES: ConnectionOpts(direct_channel=False, script_args=["--isolation=none"]),
+}
+
+# Finds nothing to do once it has run; and one that takes long all the same.
+_IDLE_PASS = "function(dce)"
+_SLOW_PASS = "function(gvn)"
+_WALK = ("function(sroa)", "function(early-cse)", "function(simplifycfg)", "function(gvn)")
+_WARM_UP_STEPS = 300
+# In which a session is made ahead of time for the next reset.
+_PAUSE_SECONDS = 0.02
+_TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class ManySessions:
+    """What many sessions of one service cost.
+
+    Attributes:
+        count: How many were open at the same time.
+        start_ms: Median of the time to start one.
+        memory_mib: What belongs to the process of one alone, on average.
+        step_us: Median of a step with the observation Autophase.
+        wrong: How many observations were not what the same steps lead to in a single session.
+    """
+
+    count: int
+    start_ms: float
+    memory_mib: float
+    step_us: float
+    wrong: int
+
+
+class IsolationBenchmark:
+    """Measures on one program.
+
+    Args:
+        program: A bitcode file.
+        service: The service's executable.
+    """
+
+    def __init__(self, program: Path, service: Path):
+        self._program = Benchmark.from_file("benchmark://user-v0/measured", program)
+        self._service = service
+
+    def compare(self, samples: int) -> dict[str, dict[str, Summary]]:
+        """Steps, cached resets and forks by each of :data:`COLUMNS`, in microseconds."""
+        measurements = Measurements()
+        self._compare_steps(measurements, "idle step", samples, None, None)
+        self._compare_steps(
+            measurements, "... observed", samples, "Autophase", "IrInstructionCountOz"
+        )
+        self._compare_starts(measurements, max(samples // 10, 5))
+        return measurements.summaries()
+
+    def _compare_steps(
+        self,
+        measurements: Measurements,
+        row: str,
+        samples: int,
+        observation: str | None,
+        reward: str | None,
+    ) -> None:
+        with self._players(observation, reward) as players:
+            idle = [self._action(_IDLE_PASS)]
+            for player in players.values():
+                for _ in range(_WARM_UP_STEPS):
+                    player.play(idle)
+            jobs = {(row, column): partial(player.play, idle) for column, player in players.items()}
+            for _ in range(samples):
+                measurements.take_turns(jobs)
+
+    def _compare_starts(self, measurements: Measurements, samples: int) -> None:
+        with self._players(None, None) as players:
+            jobs = {}
+            for column, player in players.items():
+                jobs["reset, program known", column] = player.reset
+                jobs["fork", column] = player.fork
+            for _ in range(samples):
+                measurements.take_turns(jobs)
+                time.sleep(_PAUSE_SECONDS)
+
+    def empty_steps(self, samples: int) -> Summary:
+        """Steps of a :class:`Session` without actions and observations, in microseconds."""
+        measurements = Measurements()
+        with CompilerGymServiceConnection(self._service) as connection:
+            session = self._start(connection)
+            step = partial(session.step, (), (), _TIMEOUT_SECONDS)
+            for _ in range(_WARM_UP_STEPS):
+                step()
+            for _ in range(samples):
+                measurements.take_turns({("step", DIRECT): lambda: timed(step)[0]})
+            session.end(_TIMEOUT_SECONDS)
+        return measurements.summaries()["step"][DIRECT]
+
+    def slow_steps(self, seconds: float) -> tuple[float, float]:
+        """Makes slow steps. Returns their median in ms, and the client's share of a processor."""
+        durations = []
+        with LlvmEnv(service=self._service, benchmark=self._program) as env:
+            env.reset()
+            action = env.action_space.names.index(_SLOW_PASS)
+            begin, used = time.monotonic(), time.process_time()
+            while time.monotonic() - begin < seconds:
+                durations.append(timed(partial(env.step, action))[0])
+            share = (time.process_time() - used) / (time.monotonic() - begin)
+        return statistics.median(durations) / 1e3, share
+
+    def scaling(self, seconds: float, rounds: int) -> float:
+        """How many times the steps of one environment two make together in the same time."""
+        alone = both = 0
+        with (
+            LlvmEnv(service=self._service, benchmark=self._program) as first,
+            LlvmEnv(service=self._service, benchmark=self._program) as second,
+        ):
+            for _ in range(rounds):
+                alone += _count_steps([first], seconds)
+                both += _count_steps([first, second], seconds)
+        return both / alone
+
+    def many_sessions(self, count: int) -> ManySessions:
+        """Opens sessions, and lets all of them make the same steps."""
+        starts, steps, wrong = [], [], 0
+        with CompilerGymServiceConnection(self._service) as connection:
+            spaces = [space.name for space in connection.observation_spaces]
+            indices = [spaces.index("Autophase")]
+            single = self._start(connection)
+            sessions = []
+            for _ in range(count):
+                duration, session = timed(partial(self._start, connection))
+                starts.append(duration)
+                sessions.append(session)
+            for name in _WALK:
+                events = [Event(int64_value=self._action(name))]
+                expected = single.step(events, indices, _TIMEOUT_SECONDS)
+                for session in sessions:
+                    step = partial(session.step, events, indices, _TIMEOUT_SECONDS)
+                    duration, reply = timed(step)
+                    steps.append(duration)
+                    wrong += reply != expected
+            memory = private_mebibytes(connection.service.pid)
+            for session in [single, *sessions]:
+                session.end(_TIMEOUT_SECONDS)
+        return ManySessions(
+            count=count,
+            start_ms=statistics.median(starts) / 1e3,
+            memory_mib=memory / (count + 1),
+            step_us=statistics.median(steps),
+            wrong=wrong,
+        )
+
+    def _action(self, name: str) -> int:
+        with LlvmEnv(service=self._service) as env:
+            return env.action_space.names.index(name)
+
+    def _start(self, connection: CompilerGymServiceConnection) -> Session:
+        request = StartSessionRequest(benchmark=self._program.proto)
+        return Session.start(connection, request, _TIMEOUT_SECONDS)[0]
+
+    @contextmanager
+    def _players(
+        self, observation: str | None, reward: str | None
+    ) -> Iterator[dict[str, EnvPlayer]]:
+        """A player of each column, each with a service of its own, at the start of an episode."""
+        with ExitStack() as stack:
+            players = {}
+            for column in COLUMNS:
+                connection = CompilerGymServiceConnection(self._service, _OPTIONS[column])
+                player = EnvPlayer(connection, observation, reward)
+                stack.callback(player.close)
+                player.reset_to(self._program)
+                players[column] = player
+            yield players
+
+
+def _count_steps(envs: Sequence[LlvmEnv], seconds: float) -> int:
+    """Lets environments play in threads; returns how many steps they make together."""
+    counts: list[int] = []
+    end = time.monotonic() + seconds
+
+    def play(env: LlvmEnv) -> None:
+        count = 0
+        walk = [env.action_space.names.index(name) for name in _WALK]
+        while time.monotonic() < end:
+            env.reset()
+            for action in walk:
+                env.step(action)
+            count += len(walk)
+        counts.append(count)
+
+    threads = [threading.Thread(target=play, args=(env,)) for env in envs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts)

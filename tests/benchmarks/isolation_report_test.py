@@ -1,0 +1,19 @@
+import re
+
+from typer import Typer
+from typer.testing import CliRunner
+
+from benchmarks import isolation_report
+
+
+def test_everything_is_measured():
+    app = Typer()
+    app.command()(isolation_report.main)
+    result = CliRunner().invoke(app, ["--sessions", "3", "--samples", "10", "--seconds", "0.2"])
+    assert result.exit_code == 0, result.output
+    for row in ["idle step", "... observed", "reset, program known", "fork"]:
+        assert len(re.findall(re.escape(f"│ {row} "), result.output)) == 4
+    assert re.search(r"an empty step of a Session: \d+\.\d µs", result.output)
+    assert re.search(r"the client uses \d+\.\d% of a processor", result.output)
+    assert re.search(r"two environments make \d\.\d+ times", result.output)
+    assert re.search(r"count=3, start_ms=\d.*wrong=0", result.output, re.DOTALL)

@@ -6,7 +6,8 @@ from typer.testing import CliRunner
 from benchmarks import isolation_report
 
 
-def test_everything_is_measured():
+def test_everything_is_measured(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
     app = Typer()
     app.command()(isolation_report.main)
     result = CliRunner().invoke(app, ["--sessions", "3", "--samples", "10", "--seconds", "0.2"])

@@ -1,0 +1,107 @@
+"""A pass that crashes: what the player is told, what is saved, and how to go on."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.llvm.tools import tool_path
+from compiler_gym.service import ConnectionOpts
+
+BEFORE = ["function(mem2reg)", "function(dce)"]
+FATAL = "trigger-crash-module"
+
+
+@pytest.fixture
+def env(tmp_path, monkeypatch):
+    """An environment with all passes that LLVM has, also those that crash."""
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "site_data"))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("exclude: []\n")
+    settings = ConnectionOpts(script_args=[f"--action_policy={policy}"])
+    with LlvmEnv(connection_settings=settings) as env:
+        yield env
+
+
+def crash(env: LlvmEnv, recover: bool = False) -> tuple[bool, dict]:
+    """Plays the actions up to the fatal one, and returns how that one ended."""
+    env.recover = recover
+    env.reset()
+    names = env.action_space.names
+    for name in BEFORE:
+        assert not env.step(names.index(name))[2]
+    _, _, done, info = env.step(names.index(FATAL))
+    return done, info
+
+
+def reproducer_of(details: str) -> Path:
+    (line,) = (line for line in details.splitlines() if line.startswith("Reproducer: "))
+    return Path(line.removeprefix("Reproducer: "))
+
+
+def test_the_player_is_told(env):
+    done, info = crash(env)
+    assert done
+    assert info["error_type"] == "SessionDied"
+    index = env.action_space.names.index(FATAL)
+    assert "was ended by signal 6 (Aborted)" in info["error_details"]
+    assert f"in action '{FATAL}' (number {index}, step 3)" in info["error_details"]
+
+
+def test_the_reproducer_crashes_opt(env, tmp_path):
+    env.reset()
+    for name in BEFORE:
+        env.step(env.action_space.names.index(name))
+    program = env.observation["Bitcode"].tobytes()
+    folder = reproducer_of(crash(env)[1]["error_details"])
+    assert sorted(path.name for path in folder.iterdir()) == ["before.bc", "run.sh", "start.bc"]
+    assert (folder / "before.bc").read_bytes() == program
+
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "opt").symlink_to(tool_path("opt"))
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    commands = [
+        line for line in (folder / "run.sh").read_text().splitlines() if line.startswith("opt")
+    ]
+    assert len(commands) == 2
+    for command in commands:
+        result = subprocess.run(
+            command, shell=True, cwd=folder, capture_output=True, env={"PATH": path}
+        )
+        assert result.returncode != 0
+        assert b"PLEASE submit a bug report" in result.stderr
+    # Without the last pass it does not.
+    harmless = commands[1].replace(f",{FATAL}", "")
+    assert harmless != commands[1]
+    subprocess.run(harmless, shell=True, cwd=folder, check=True, env={"PATH": path})
+
+
+def test_the_next_episode_needs_no_new_service(env):
+    pid = env.service.service.pid
+    assert crash(env)[0]
+    env.reset()
+    assert env.observation["IrInstructionCount"] > 0
+    assert env.service.service.pid == pid
+
+
+def test_forks_live_on(env):
+    env.reset()
+    with env.fork() as copy:
+        assert crash(env)[0]
+        assert not copy.step(copy.action_space.names.index(BEFORE[0]))[2]
+
+
+def test_recover(env):
+    done, info = crash(env, recover=True)
+    assert not done
+    assert info["recovered"]
+    assert info["error_type"] == "SessionDied"
+    names = env.action_space.names
+    assert env.actions == [names.index(name) for name in BEFORE]
+    digest = env.observation["IrSha1"]
+    env.reset()
+    for name in BEFORE:
+        env.step(names.index(name))
+    assert env.observation["IrSha1"] == digest

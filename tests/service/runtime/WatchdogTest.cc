@@ -1,0 +1,141 @@
+// How a session process is ended from within. Each test lets a child be ended.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/Channel.h"
+#include "compiler_gym/service/runtime/Watchdog.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint64_t kNoLimit = 0;
+constexpr milliseconds kForever(3'600'000);
+constexpr int kDone = 17;
+
+[[noreturn]] void loop() {
+  for (volatile bool isTrue = true; isTrue;) {
+  }
+  std::_Exit(EXIT_FAILURE);
+}
+
+class WatchdogTest : public ::testing::Test {
+ protected:
+  WatchdogTest() {
+    EXPECT_TRUE(SessionRecord::create(&record_).ok());
+    EXPECT_TRUE(Channel::pair(&ours_, &theirs_).ok());
+  }
+
+  // Starts a child that does something under a watchdog.
+  void start(uint64_t memoryBytes, const std::function<void(Watchdog&)>& work) {
+    child_ = fork();
+    if (child_ != 0) {
+      theirs_.close();
+      return;
+    }
+    ours_.close();
+    std::unique_ptr<SessionRecord> record;
+    if (!SessionRecord::open(util::FileDescriptor(dup(record_->memory())), &record).ok()) {
+      std::_Exit(EXIT_FAILURE);
+    }
+    Watchdog watchdog(memoryBytes);
+    watchdog.watch(record.get(), theirs_.get(), -1);
+    work(watchdog);
+    std::_Exit(kDone);
+  }
+
+  int waitForEnd() const {
+    int status = 0;
+    EXPECT_EQ(waitpid(child_, &status, 0), child_);
+    return status;
+  }
+
+  void expectKilled(EndReason reason, uint64_t limit) const {
+    const int status = waitForEnd();
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+    EXPECT_EQ(record_->endReason(), reason);
+    EXPECT_EQ(record_->limit(), limit);
+  }
+
+  void expectDone() const {
+    const int status = waitForEnd();
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kDone) << status;
+    EXPECT_EQ(record_->endReason(), EndReason::kNone);
+  }
+
+  std::unique_ptr<SessionRecord> record_;
+  util::FileDescriptor ours_;
+  util::FileDescriptor theirs_;
+  pid_t child_ = 0;
+};
+
+TEST_F(WatchdogTest, EndlessLoopEndsAtTheDeadline) {
+  start(kNoLimit, [](Watchdog& watchdog) {
+    watchdog.arm(milliseconds(30));
+    loop();
+  });
+  expectKilled(EndReason::kDeadline, 30'000);
+}
+
+// Longer than it takes until the watchdog looks after the peer for the first time.
+TEST_F(WatchdogTest, DeadlineAfterOtherLooks) {
+  start(kNoLimit, [](Watchdog& watchdog) {
+    watchdog.arm(milliseconds(600));
+    loop();
+  });
+  expectKilled(EndReason::kDeadline, 600'000);
+}
+
+TEST_F(WatchdogTest, RequestInTime) {
+  start(kNoLimit, [](Watchdog& watchdog) {
+    for (int i = 0; i < 3; ++i) {
+      watchdog.arm(milliseconds(100));
+      watchdog.disarm();
+      std::this_thread::sleep_for(milliseconds(110));
+    }
+  });
+  expectDone();
+}
+
+TEST_F(WatchdogTest, NobodyWaitsAnyMore) {
+  start(kNoLimit, [](Watchdog& watchdog) {
+    watchdog.arm(kForever);
+    loop();
+  });
+  ours_.close();
+  expectKilled(EndReason::kClientGone, 0);
+}
+
+// Sanitizers need more address space than there is; the flag's default then is no limit.
+#ifndef COMPILER_GYM_SANITIZER
+TEST_F(WatchdogTest, MemoryLimit) {
+  constexpr uint64_t kLimit = uint64_t{256} << 20;
+  start(kLimit, [](Watchdog& watchdog) {
+    watchdog.arm(kForever);
+    std::vector<std::unique_ptr<std::vector<char>>> blocks;
+    while (true) blocks.push_back(std::make_unique<std::vector<char>>(1 << 20, 'x'));
+  });
+  expectKilled(EndReason::kMemory, kLimit);
+}
+
+TEST_F(WatchdogTest, MemoryBelowTheLimit) {
+  start(uint64_t{256} << 20, [](Watchdog& watchdog) {
+    watchdog.arm(kForever);
+    if (std::vector<char>(16 << 20, 'x').back() != 'x') std::_Exit(EXIT_FAILURE);
+  });
+  expectDone();
+}
+#endif
+
+}  // namespace
+}  // namespace compiler_gym::runtime

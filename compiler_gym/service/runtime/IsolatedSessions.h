@@ -47,6 +47,8 @@ class IsolatedSessions {
   // Number of sessions that were started or forked and not ended.
   int sessionCount() const { return static_cast<int>(sessions_.size()); }
 
+  const BenchmarkCache& benchmarks() const { return benchmarks_; }
+
   // The end of a request whose client sets none.
   Deadline defaultDeadline() const { return Clock::now() + limits_.requestTimeout; }
 

@@ -18,8 +18,21 @@ using ::testing::HasSubstr;
 using toy::makeBenchmark;
 using toy::ToySession;
 
-INSTANTIATE_TEST_SUITE_P(Transport, CompilerGymServiceTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Grpc" : "Direct"; });
+std::string nameOf(Setting setting) {
+  switch (setting) {
+    case Setting::kCalls:
+      return "Calls";
+    case Setting::kGrpc:
+      return "Grpc";
+    case Setting::kProcesses:
+      return "Processes";
+  }
+  return "";
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, CompilerGymServiceTest,
+                         ::testing::Values(Setting::kCalls, Setting::kGrpc, Setting::kProcesses),
+                         [](const auto& info) { return nameOf(info.param); });
 
 TEST_P(CompilerGymServiceTest, GetVersion) {
   const auto answer = client().getVersion();
@@ -67,7 +80,7 @@ TEST_P(CompilerGymServiceTest, StartComputesObservationsInRequestOrder) {
 TEST_P(CompilerGymServiceTest, SessionsAreNumberedFromZero) {
   EXPECT_EQ(client().startOn("a"), 0);
   EXPECT_EQ(client().startOn("b"), 1);
-  EXPECT_EQ(service_.sessionCount(), 2);
+  EXPECT_EQ(sessionCount(), 2);
   EXPECT_TRUE(client().end(1).ok());
   EXPECT_EQ(client().startOn("c"), 2) << "a number was used again";
 }
@@ -98,7 +111,7 @@ TEST_P(CompilerGymServiceTest, StartOnAnAddedBenchmark) {
 
 TEST_P(CompilerGymServiceTest, InlineBenchmarkIsAdded) {
   ASSERT_TRUE(client().start(makeBenchmark(kUri, "abc")).ok());
-  EXPECT_NE(service_.benchmarks().find(kUri), nullptr);
+  EXPECT_NE(benchmarks().find(kUri), nullptr);
   EXPECT_TRUE(client().start(makeBenchmark(kUri)).ok());
 }
 
@@ -136,7 +149,7 @@ TEST_P(CompilerGymServiceTest, BadBenchmarkMeansNoneIsAdded) {
   for (const Benchmark& bad : {makeBenchmark("", "abc"), makeBenchmark("b"), emptyProgramUri}) {
     const auto answer = client().add({makeBenchmark(kUri, "abc"), bad});
     EXPECT_EQ(answer.code(), StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(service_.benchmarks().size(), 0);
+    EXPECT_EQ(benchmarks().size(), 0);
   }
 }
 
@@ -154,7 +167,7 @@ TEST_P(CompilerGymServiceTest, StartWithIndicesOutOfRange) {
     EXPECT_EQ(answer.message(),
               "observation_space(" + std::to_string(index) + ") is not in range [0, 9)");
   }
-  EXPECT_EQ(service_.sessionCount(), 0);
+  EXPECT_EQ(sessionCount(), 0);
 }
 
 TEST_P(CompilerGymServiceTest, FailedStartLeavesNoSession) {
@@ -165,9 +178,31 @@ TEST_P(CompilerGymServiceTest, FailedStartLeavesNoSession) {
   EXPECT_EQ(thrown.message(), "Exception in init: the program exploded");
   EXPECT_EQ(client().start(makeBenchmark(kUri, "abc"), {toy::kFailing}).code(),
             StatusCode::INTERNAL);
-  EXPECT_EQ(service_.sessionCount(), 0);
+  EXPECT_EQ(sessionCount(), 0);
   EXPECT_EQ(client().startOn("abc"), 0);
 }
 
 }  // namespace
+
+ForkServer& forkServer() {
+  static const std::unique_ptr<ForkServer> server = [] {
+    const auto makeSession = [](const fs::path& directory) {
+      return std::make_unique<toy::ToySession>(directory);
+    };
+    std::unique_ptr<ForkServer> started;
+    const grpc::Status status = ForkServer::start(
+        makeSession, fs::temp_directory_path(), IsolationLimits(), [] {}, &started);
+    CHECK(status.ok()) << status.error_message();
+    return started;
+  }();
+  return *server;
+}
+
 }  // namespace compiler_gym::runtime
+
+int main(int argc, char** argv) {
+  // Before gRPC has threads.
+  compiler_gym::runtime::forkServer();
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -31,7 +31,7 @@ TEST_P(CompilerGymServiceTest, ForkIsEqualAndIndependent) {
   ASSERT_TRUE(forked.ok()) << forked.message();
   const int64_t copy = forked.reply.session_id();
   EXPECT_NE(copy, session);
-  EXPECT_EQ(service_.sessionCount(), 2);
+  EXPECT_EQ(sessionCount(), 2);
   EXPECT_EQ(client().textOf(copy), "abca");
 
   ASSERT_TRUE(client().step(copy, {"reverse"}).ok());
@@ -55,7 +55,7 @@ TEST_P(CompilerGymServiceTest, EndReportsTheRemainingSessions) {
   ASSERT_TRUE(answer.ok()) << answer.message();
   EXPECT_EQ(answer.reply.remaining_sessions(), 1);
   EXPECT_EQ(client().end(second).reply.remaining_sessions(), 0);
-  EXPECT_EQ(service_.sessionCount(), 0);
+  EXPECT_EQ(sessionCount(), 0);
 }
 
 TEST_P(CompilerGymServiceTest, UnknownSessionsAreNotFound) {
@@ -89,7 +89,7 @@ TEST_P(CompilerGymServiceTest, ParametersOfTheSessionAndOfTheService) {
 
 TEST_P(CompilerGymServiceTest, CacheSizeParameters) {
   const int64_t session = client().startOn("abc");
-  const size_t size = service_.benchmarks().sizeInBytes();
+  const size_t size = benchmarks().sizeInBytes();
   ASSERT_GT(size, 0);
   EXPECT_THAT(client().send(session, {{kGetSize, ""}}).reply.reply(),
               ElementsAre(std::to_string(size)));
@@ -97,10 +97,10 @@ TEST_P(CompilerGymServiceTest, CacheSizeParameters) {
   EXPECT_THAT(
       client().send(session, {{kSetMaxSize, "5000000000"}, {kGetMaxSize, ""}}).reply.reply(),
       ElementsAre("5000000000", "5000000000"));
-  EXPECT_EQ(service_.benchmarks().size(), 1);
+  EXPECT_EQ(benchmarks().size(), 1);
   EXPECT_THAT(client().send(session, {{kSetMaxSize, "1"}, {kGetSize, ""}}).reply.reply(),
               ElementsAre("1", "0"));
-  EXPECT_EQ(service_.benchmarks().size(), 0);
+  EXPECT_EQ(benchmarks().size(), 0);
   EXPECT_EQ(client().textOf(session), "abc");
 }
 
@@ -111,7 +111,7 @@ TEST_P(CompilerGymServiceTest, MalformedCacheSizes) {
     EXPECT_EQ(answer.code(), StatusCode::INVALID_ARGUMENT) << value;
     EXPECT_THAT(answer.message(), HasSubstr(std::string("not \"") + value + "\""));
   }
-  EXPECT_EQ(service_.benchmarks().maxSizeInBytes(), kEvictionSizeInBytes);
+  EXPECT_EQ(benchmarks().maxSizeInBytes(), kEvictionSizeInBytes);
 }
 
 TEST_P(CompilerGymServiceTest, UnknownParameterKeepsThoseBeforeIt) {
@@ -122,7 +122,7 @@ TEST_P(CompilerGymServiceTest, UnknownParameterKeepsThoseBeforeIt) {
   EXPECT_THAT(answer.message(), StartsWith("Unknown session parameter \"unknown.key\""));
   EXPECT_THAT(client().send(session, {{"toy.get_sleep_milliseconds", ""}}).reply.reply(),
               ElementsAre("3"));
-  EXPECT_EQ(service_.benchmarks().maxSizeInBytes(), kEvictionSizeInBytes);
+  EXPECT_EQ(benchmarks().maxSizeInBytes(), kEvictionSizeInBytes);
   EXPECT_EQ(client().send(session, {{"toy.set_sleep_milliseconds", "x"}}).code(),
             StatusCode::INVALID_ARGUMENT);
 }

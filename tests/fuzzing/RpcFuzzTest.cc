@@ -21,6 +21,7 @@ using grpc::ClientContext;
 using grpc::Status;
 using grpc::StatusCode;
 using runtime::expectExit;
+using runtime::memoryLimit;
 using Stub = compiler_gym::CompilerGymService::Stub;
 
 constexpr int kClientCount = 4;
@@ -142,7 +143,7 @@ class RpcFuzzer {
 class RpcFuzzTest : public runtime::IsolatedServiceTest {};
 
 TEST_F(RpcFuzzTest, IsolatedService) {
-  start({"--request_timeout_seconds=1", "--session_memory_mib=300", "--max_sessions=40"});
+  start({"--request_timeout_seconds=1", memoryLimit(300), "--max_sessions=40"});
   RpcFuzzer fuzzer(port_, /*isHarmless=*/false);
   const int64_t calls =
       runInThreads(kClientCount, [&](Random& random) { fuzzer.callAnything(random); });

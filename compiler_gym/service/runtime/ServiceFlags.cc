@@ -9,14 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler_gym/service/runtime/Isolation.h"
 #include "compiler_gym/util/Version.h"
-
-// Sanitizers reserve more memory than a limit could leave them.
-#ifdef COMPILER_GYM_SANITIZER
-constexpr int kDefaultSessionMemoryMib = 0;
-#else
-constexpr int kDefaultSessionMemoryMib = 4096;
-#endif
 
 DEFINE_string(working_dir, "",
               "Directory for the service's files; made if it does not exist. By default a new "
@@ -32,7 +26,7 @@ DEFINE_int32(max_message_bytes, 1 << 30, "Largest request and reply in bytes; -1
 
 // With --isolation=process only.
 DEFINE_int32(max_sessions, 1000, "Number of sessions that may be open at a time");
-DEFINE_int32(session_memory_mib, kDefaultSessionMemoryMib,
+DEFINE_int32(session_memory_mib, compiler_gym::runtime::kDefaultSessionMemoryMib,
              "Memory that the process of a session may write to; a session that needs more is "
              "ended. 0 means no limit");
 DEFINE_int32(request_timeout_seconds, 300,

@@ -25,6 +25,10 @@ void keepLibraryRunning() {
 // report an error.
 constexpr std::chrono::milliseconds kGoodbye(100);
 
+// How long handlers have to return once their requests were cancelled. They need next to nothing
+// unless they hang, but a machine can be busy.
+constexpr std::chrono::milliseconds kReturn(2000);
+
 // Clients put no more than some command lines into the metadata.
 constexpr int kMaxMetadataBytes = 512 * 1024;
 
@@ -81,7 +85,7 @@ bool ServiceServer::shutdown(std::chrono::milliseconds grace,
     server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
     server_->Wait();
   });
-  return stopped_.wait_for(grace) == std::future_status::ready;
+  return stopped_.wait_for(kGoodbye + kReturn) == std::future_status::ready;
 }
 
 }  // namespace compiler_gym::runtime

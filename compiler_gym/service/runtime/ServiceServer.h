@@ -26,8 +26,8 @@ class ServiceServer {
   int port() const { return port_; }
 
   // Waits up to `grace` for the requests at work, then stops listening, cancels those that are
-  // left, calls `interrupt`, which should make their handlers return, and waits for that as long
-  // again. False if one did not return; destroying the server waits for it.
+  // left, calls `interrupt`, which should make their handlers return, and waits some seconds for
+  // that. False if one did not return; destroying the server waits for it.
   [[nodiscard]] bool shutdown(
       std::chrono::milliseconds grace, const std::function<void()>& interrupt = [] {});
 

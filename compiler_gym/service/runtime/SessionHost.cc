@@ -208,6 +208,8 @@ void SessionHost::fork(Frame& frame) {
     const pid_t pid = forkSibling();
     if (pid == 0) return becomeCopy(frame, std::move(record));
     if (pid < 0) status = cannotCopy(errno);
+    // The copy may be killed before it has done anything.
+    if (pid > 0) record->expect(pid);
   }
   // The copy alone may hold these, so that their end of file tells of its end.
   frame.descriptors.clear();

@@ -83,7 +83,7 @@ const char* nameOf(Activity activity) {
     case Activity::kNothing:
       break;
   }
-  return "no request";
+  return "no action or observation";
 }
 
 }  // namespace
@@ -120,6 +120,8 @@ void SessionRecord::adopt() const {
   dup2(memory_.get(), STDERR_FILENO);
   page_->pid = getpid();
 }
+
+void SessionRecord::expect(int pid) const { page_->pid = pid; }
 
 void SessionRecord::copyHistory(const SessionRecord& original) {
   const uint64_t bytes = std::min<uint64_t>(original.page_->historyBytes, kHistoryBytes);

@@ -58,6 +58,8 @@ class SessionRecord {
 
   // Makes this process the one that the record is of, and sends what it prints to the record.
   void adopt() const;
+  // Tells of which process the record is before that adopts it.
+  void expect(int pid) const;
   // Continues a record: a copied session has the history of its original.
   void copyHistory(const SessionRecord& original);
 
@@ -77,7 +79,7 @@ class SessionRecord {
 
   // --- For the service.
 
-  // 0 until adopt() was called.
+  // 0 until adopt() or expect() was called.
   int pid() const;
   bool isBusy() const;
   bool isActing() const;

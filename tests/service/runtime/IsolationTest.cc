@@ -50,7 +50,7 @@ class FaultTest : public IsolatedServiceTest, public ::testing::WithParamInterfa
 };
 
 TEST_P(FaultTest, IsContained) {
-  start({"--session_memory_mib=200", "--request_timeout_seconds=2"});
+  start({memoryLimit(200), "--request_timeout_seconds=2"});
   const int64_t other = client().startOn("other");
   const int64_t victim = client().startOn("victim");
   ASSERT_TRUE(client().step(victim, {"append-a"}).ok());
@@ -90,10 +90,14 @@ INSTANTIATE_TEST_SUITE_P(
               {"was ended by signal 6 (Aborted)", "It printed last:", "\n  toy: giving up"}},
         Fault{"exit", StatusCode::ABORTED, {"exited with code 3"}},
         Fault{"loop", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 2"}},
-        Fault{"hang", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 2"}},
-        Fault{"allocate", StatusCode::RESOURCE_EXHAUSTED, {"The memory limit of 200 MiB"}}),
+#ifndef COMPILER_GYM_SANITIZER
+        Fault{"allocate", StatusCode::RESOURCE_EXHAUSTED, {"The memory limit of 200 MiB"}},
+#endif
+        Fault{"hang", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 2"}}),
     [](const auto& info) { return std::string(info.param.action); });
 
+// Allocators of sanitizers do not notice, or exit.
+#ifndef COMPILER_GYM_SANITIZER
 TEST_F(IsolatedServiceTest, CorruptHeapHurtsNobodyElse) {
   start();
   const int64_t other = client().startOn("other");
@@ -106,6 +110,7 @@ TEST_F(IsolatedServiceTest, CorruptHeapHurtsNobodyElse) {
   EXPECT_EQ(client().textOf(other), "other");
   expectServes();
 }
+#endif
 
 TEST_F(IsolatedServiceTest, ChatterIsSurvived) {
   start();
@@ -147,12 +152,13 @@ TEST_F(IsolatedServiceTest, DeadlineOfTheClientEndsTheSession) {
     const auto answer = hurried.step(session, {action});
     const auto end = std::chrono::steady_clock::now();
     EXPECT_EQ(answer.code(), StatusCode::DEADLINE_EXCEEDED);
-    // Ours, not that of the client's library.
-    EXPECT_THAT(answer.message(), HasSubstr("The time limit of "));
-    EXPECT_THAT(answer.message(), HasSubstr("in action '" + std::string(action) + "'"));
     EXPECT_LT(end - begin, milliseconds(1000 + 100 + 1000));
     EXPECT_TRUE(eventually([&] { return sessionProcesses().size() < before.size(); }));
-    EXPECT_EQ(client().step(session, {}).code(), StatusCode::DEADLINE_EXCEEDED);
+    // On a busy machine the client's library may have been faster with a reason of its own.
+    const auto later = client().step(session, {});
+    EXPECT_EQ(later.code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_THAT(later.message(), HasSubstr("The time limit of "));
+    EXPECT_THAT(later.message(), HasSubstr("in action '" + std::string(action) + "'"));
     EXPECT_TRUE(client().end(session).ok());
   }
   expectServes();

@@ -138,7 +138,8 @@ TEST_F(NoTracesTest, KilledSessionProcessIsOneLostSession) {
   ASSERT_EQ(kill(process, SIGKILL), 0);
   const auto answer = client().step(victim, {"reverse"});
   EXPECT_EQ(answer.code(), StatusCode::ABORTED);
-  EXPECT_THAT(answer.message(), AllOf(HasSubstr("signal 9"), HasSubstr("no request")));
+  EXPECT_THAT(answer.message(),
+              AllOf(HasSubstr("signal 9"), HasSubstr("no action or observation")));
   EXPECT_EQ(client().textOf(other), "other");
   EXPECT_TRUE(client().end(victim).ok());
   expectServes();

@@ -66,7 +66,7 @@ TEST_F(SessionRecordTest, NewOneIsEmpty) {
   EXPECT_EQ(record_->pid(), 0);
   EXPECT_FALSE(record_->isBusy());
   EXPECT_EQ(record_->endReason(), EndReason::kNone);
-  EXPECT_EQ(record_->describeActivity(), "no request");
+  EXPECT_EQ(record_->describeActivity(), "no action or observation");
   EXPECT_EQ(record_->outputTail(), "");
   EXPECT_THAT(history(), SizeIs(0));
 }
@@ -99,7 +99,7 @@ TEST_F(SessionRecordTest, OtherActivities) {
   EXPECT_EQ(record_->subject(), std::string(255, 'n'));
   record_->end();
   EXPECT_FALSE(record_->isBusy());
-  EXPECT_EQ(record_->describeActivity(), "no request");
+  EXPECT_EQ(record_->describeActivity(), "no action or observation");
 }
 
 TEST_F(SessionRecordTest, LastLinesOfTheOutput) {

@@ -1,5 +1,7 @@
 #include "tests/service/runtime/ToySession.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -138,13 +140,23 @@ void announceSleep(const boost::filesystem::path& directory) {
 
 [[noreturn]] void loop() {
   volatile uint64_t count = 0;
-  while (true) count = count + 1;
+  while (true) {
+    count = count + 1;
+#ifdef COMPILER_GYM_SANITIZER
+    // ThreadSanitizer holds signals back until the program calls the system.
+    usleep(0);
+#endif
+  }
 }
 
 [[noreturn]] void allocateWithoutEnd() {
   constexpr size_t kPieceBytes = 16 << 20;
   std::vector<std::unique_ptr<std::vector<char>>> pieces;
-  while (true) pieces.push_back(std::make_unique<std::vector<char>>(kPieceBytes, 'x'));
+  while (true) {
+    pieces.push_back(std::make_unique<std::vector<char>>(kPieceBytes, 'x'));
+    // If nothing but a time limit ends it, the machine must have enough memory until then.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 void corruptHeap() {

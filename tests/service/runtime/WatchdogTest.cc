@@ -25,6 +25,10 @@ constexpr int kDone = 17;
 
 [[noreturn]] void loop() {
   for (volatile bool isTrue = true; isTrue;) {
+#ifdef COMPILER_GYM_SANITIZER
+    // ThreadSanitizer holds signals back until the program calls the system.
+    usleep(0);
+#endif
   }
   std::_Exit(EXIT_FAILURE);
 }

@@ -97,6 +97,8 @@ class DirectStub:
         self._fallback = fallback
         self._idle: list[FrameSocket] = []
         self._sockets_of_sessions: dict[int, FrameSocket] = {}
+        # That of the session which was ended last.
+        self._retired: FrameSocket | None = None
         self._lock = threading.RLock()
         _stubs.add(self)
 
@@ -154,9 +156,12 @@ class DirectStub:
         try:
             return self._ask_service(_END_SESSION, request, timeout)
         finally:
-            # Later than the request, for which the service would else find the session gone.
             if sock := self._sockets_of_sessions.pop(request.session_id, None):
-                sock.close()
+                # To close it ends the process of the session at once, which needs a processor that
+                # the start of the next session can use better. The service ends it soon.
+                retired, self._retired = self._retired, sock
+                if retired is not None:
+                    retired.close()
 
     def Step(self, request: proto.StepRequest, timeout: float | None = None) -> proto.StepReply:
         """Makes a step, on the session's own socket if it has one."""
@@ -194,6 +199,8 @@ class DirectStub:
         while self._sockets_of_sessions:
             with contextlib.suppress(KeyError):
                 self._sockets_of_sessions.popitem()[1].close()
+        if self._retired is not None:
+            self._retired.close()
 
     # ------------------------------------------------------------------------------------------
 
@@ -285,9 +292,10 @@ class DirectStub:
     def _close_in_child(self) -> None:
         """Lets the sessions of the parent process end when that wants it, not when we end."""
         self._name = None
-        for sock in [*self._idle, *self._sockets_of_sessions.values()]:
+        retired = [self._retired] if self._retired is not None else []
+        for sock in [*self._idle, *self._sockets_of_sessions.values(), *retired]:
             sock.close_in_child()
-        self._idle, self._sockets_of_sessions = [], {}
+        self._idle, self._sockets_of_sessions, self._retired = [], {}, None
 
 
 def _exchange(

@@ -81,8 +81,9 @@ grpc::Status CompilerGymService<T>::EndSession(grpc::ServerContext* /*context*/,
                                                EndSessionReply* reply) {
   VLOG(2) << "EndSession(" << request->session_id() << ")";
   return util::callWithoutExceptions("EndSession", [&]() -> grpc::Status {
+    std::shared_ptr<HostedSession> removed;
     size_t remaining = 0;
-    RETURN_IF_ERROR(sessions_.remove(request->session_id(), &remaining));
+    RETURN_IF_ERROR(sessions_.remove(request->session_id(), &removed, &remaining));
     reply->set_remaining_sessions(static_cast<int32_t>(remaining));
     VLOG(1) << "Session " << request->session_id() << " ended; " << remaining << " open";
     return grpc::Status::OK;

@@ -89,8 +89,10 @@ Status IsolatedSessions::forkSession(const ForkSessionRequest& request, ForkSess
 
 Status IsolatedSessions::endSession(const EndSessionRequest& request, EndSessionReply* reply) {
   VLOG(2) << "EndSession(" << request.session_id() << ")";
+  std::shared_ptr<IsolatedSession> ended;
   size_t remaining = 0;
-  RETURN_IF_ERROR(sessions_.remove(request.session_id(), &remaining));
+  RETURN_IF_ERROR(sessions_.remove(request.session_id(), &ended, &remaining));
+  disposal_.add([ended = std::move(ended)]() mutable { ended.reset(); });
   reply->set_remaining_sessions(static_cast<int32_t>(remaining));
   VLOG(1) << "Session " << request.session_id() << " ended; " << remaining << " open";
   return Status::OK;

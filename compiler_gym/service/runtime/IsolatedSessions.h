@@ -11,6 +11,7 @@
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "compiler_gym/service/runtime/BenchmarkCache.h"
 #include "compiler_gym/service/runtime/Channel.h"
+#include "compiler_gym/service/runtime/Chores.h"
 #include "compiler_gym/service/runtime/ForkServer.h"
 #include "compiler_gym/service/runtime/Isolation.h"
 #include "compiler_gym/service/runtime/PristinePool.h"
@@ -72,6 +73,8 @@ class IsolatedSessions {
   PristinePool pristine_;
   Reproducers reproducers_;
   SessionMap<IsolatedSession> sessions_;
+  // Ends the processes of sessions that were ended.
+  Chores disposal_;
 };
 
 }  // namespace compiler_gym::runtime

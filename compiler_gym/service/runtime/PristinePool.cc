@@ -40,19 +40,7 @@ struct PristinePool::Entry {
 };
 
 PristinePool::PristinePool(ForkServer& forkServer, const IsolationLimits& limits)
-    : forkServer_(forkServer),
-      limits_(limits),
-      maxSizeInBytes_(limits.pristineBytes),
-      spareMaker_([this] { makeSpares(); }) {}
-
-PristinePool::~PristinePool() {
-  {
-    const std::lock_guard lock(mutex_);
-    isStopping_ = true;
-  }
-  spareWanted_.notify_all();
-  spareMaker_.join();
-}
+    : forkServer_(forkServer), limits_(limits), maxSizeInBytes_(limits.pristineBytes) {}
 
 Status PristinePool::startFresh(const Benchmark& benchmark, int actionSpace, Deadline deadline,
                                 std::shared_ptr<SessionProcess>* process) {
@@ -103,7 +91,11 @@ Status PristinePool::start(const std::shared_ptr<const Benchmark>& benchmark, in
     forget(key, *entry);
     return status;
   }
-  if (++entry->starts > 1) requestSpare(entry);
+  if (++entry->starts > 1 && limits_.maxSpares > 0) {
+    chores_.add([this, weak = std::weak_ptr(entry)] {
+      if (const EntryPtr wanted = weak.lock()) makeSpare(wanted);
+    });
+  }
   return status;
 }
 
@@ -172,45 +164,25 @@ void PristinePool::setMaxSizeInBytes(size_t maxSizeInBytes) {
   evicted = evict();
 }
 
-void PristinePool::requestSpare(const EntryPtr& entry) {
-  if (limits_.maxSpares == 0) return;
+void PristinePool::makeSpare(const EntryPtr& entry) {
+  EntryPtr oldest;
   {
     const std::lock_guard lock(mutex_);
-    wantedSpares_.push_back(entry);
-  }
-  spareWanted_.notify_one();
-}
-
-void PristinePool::makeSpares() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    spareWanted_.wait(lock, [this] { return isStopping_ || !wantedSpares_.empty(); });
-    if (isStopping_) return;
-    const EntryPtr entry = wantedSpares_.front().lock();
-    wantedSpares_.pop_front();
-    if (!entry) continue;
-    std::vector<EntryPtr> tooMany;
     spares_.push_back(entry);
     if (spares_.size() > static_cast<size_t>(limits_.maxSpares)) {
-      if (const EntryPtr oldest = spares_.front().lock(); oldest && oldest != entry) {
-        tooMany.push_back(oldest);
-      }
+      oldest = spares_.front().lock();
       spares_.pop_front();
     }
-    lock.unlock();
-    {
-      const std::lock_guard entryLock(entry->mutex);
-      std::shared_ptr<SessionProcess> spare;
-      if (entry->pristine && !entry->spare &&
-          entry->pristine->fork(Clock::now() + kSpareTimeout, &spare).ok()) {
-        entry->spare = std::move(spare);
-      }
-    }
-    for (const EntryPtr& other : tooMany) {
-      const std::lock_guard otherLock(other->mutex);
-      other->spare.reset();
-    }
-    lock.lock();
+  }
+  if (oldest && oldest != entry) {
+    const std::lock_guard lock(oldest->mutex);
+    oldest->spare.reset();
+  }
+  const std::lock_guard lock(entry->mutex);
+  std::shared_ptr<SessionProcess> spare;
+  if (entry->pristine && !entry->spare &&
+      entry->pristine->fork(Clock::now() + kSpareTimeout, &spare).ok()) {
+    entry->spare = std::move(spare);
   }
 }
 

@@ -3,18 +3,16 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/service/runtime/Chores.h"
 #include "compiler_gym/service/runtime/Isolation.h"
 #include "compiler_gym/service/runtime/SessionProcess.h"
 
@@ -31,7 +29,6 @@ class PristinePool {
  public:
   // `forkServer` must outlive the pool.
   PristinePool(ForkServer& forkServer, const IsolationLimits& limits);
-  ~PristinePool();
 
   // A session process that has started on the program. Fails as StartSession does.
   grpc::Status start(const std::shared_ptr<const Benchmark>& benchmark, int actionSpace,
@@ -56,8 +53,7 @@ class PristinePool {
                        Deadline deadline);
   void measure(const std::string& key, size_t bytes);
   void forget(const std::string& key, const Entry& entry);
-  void requestSpare(const EntryPtr& entry);
-  void makeSpares();
+  void makeSpare(const EntryPtr& entry);
   // Expects the caller to hold mutex_. What it removes is destroyed by the caller.
   std::vector<EntryPtr> evict();
 
@@ -70,12 +66,10 @@ class PristinePool {
   size_t sizeInBytes_ = 0;
   uint64_t uses_ = 0;
 
-  std::condition_variable spareWanted_;
-  std::deque<std::weak_ptr<Entry>> wantedSpares_;
-  // Those that have one, oldest first.
+  // Those that have a spare, oldest first.
   std::deque<std::weak_ptr<Entry>> spares_;
-  bool isStopping_ = false;
-  std::thread spareMaker_;
+  // Makes spares.
+  Chores chores_;
 };
 
 }  // namespace compiler_gym::runtime

@@ -37,18 +37,16 @@ class SessionMap {
     return id;
   }
 
-  // Removes and closes a session; it is destroyed when its last user is done with it. Sets
-  // `remaining` to the number of sessions left. NOT_FOUND if there is no such session.
-  grpc::Status remove(uint64_t id, size_t* remaining) {
-    // Declared before the lock: the session is destroyed, which may take long, after it is
-    // released.
-    std::shared_ptr<SessionType> removed;
+  // Removes and closes a session; it is destroyed, which may take long, when its last user is done
+  // with it. Sets `remaining` to the number of sessions left. NOT_FOUND if there is no such
+  // session.
+  grpc::Status remove(uint64_t id, std::shared_ptr<SessionType>* removed, size_t* remaining) {
     const std::unique_lock lock(mutex_);
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return notFound(id);
-    removed = std::move(found->second);
+    *removed = std::move(found->second);
     sessions_.erase(found);
-    removed->close();
+    (*removed)->close();
     *remaining = sessions_.size();
     return grpc::Status::OK;
   }

@@ -57,7 +57,7 @@ Status Compilation::verify() {
 }
 
 Status Compilation::build(double& seconds) {
-  if (!build_ || build_->version != version_) {
+  if (!build_ || build_->version != version_ || !executable_.isBuilt()) {
     build_.reset();
     Build built{version_, 0};
     RETURN_IF_ERROR(executable_.build(bitcode(), built.seconds));

@@ -173,4 +173,8 @@ Status LlvmSession::saveReproducer(const Event& action, const boost::filesystem:
   return writeReproducer(*compilation_, history_, actions_->actions[index].pipeline, directory);
 }
 
+bool LlvmSession::holdsOnlyMemory() const {
+  return !compilation_ || !compilation_->executable().isBuilt();
+}
+
 }  // namespace compiler_gym::llvm_service

@@ -45,6 +45,8 @@ class LlvmSession final : public CompilationSession {
   [[nodiscard]] grpc::Status saveReproducer(const Event& action,
                                             const boost::filesystem::path& directory) final;
 
+  bool holdsOnlyMemory() const final;
+
  private:
   /// A value of a deterministic observation and the version of the module that it belongs to.
   struct CachedObservation {

@@ -32,4 +32,6 @@ Status CompilationSession::saveReproducer(const Event& /*action*/,
   return Status(StatusCode::UNIMPLEMENTED, "This compiler has no form for reproducers");
 }
 
+bool CompilationSession::holdsOnlyMemory() const { return false; }
+
 }  // namespace compiler_gym

@@ -98,6 +98,10 @@ class CompilationSession {
   [[nodiscard]] virtual grpc::Status saveReproducer(const Event& action,
                                                     const boost::filesystem::path& directory);
 
+  // Whether this object holds nothing but memory, so that the process which it has to itself can
+  // end without destroying it, which may take long. False by default.
+  virtual bool holdsOnlyMemory() const;
+
  protected:
   const boost::filesystem::path& workingDirectory() const { return workingDirectory_; }
 

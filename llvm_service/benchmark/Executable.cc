@@ -1,5 +1,7 @@
 #include "llvm_service/benchmark/Executable.h"
 
+#include <unistd.h>
+
 #include <chrono>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
@@ -46,11 +48,13 @@ Executable::Executable(BenchmarkDynamicConfig config, fs::path parent)
     : config_(std::move(config)), parent_(std::move(parent)) {}
 
 Executable::~Executable() {
-  if (!scratch_.empty()) {
+  if (isBuilt()) {
     boost::system::error_code ignored;  // A destructor has nobody to tell.
     fs::remove_all(scratch_, ignored);
   }
 }
+
+bool Executable::isBuilt() const { return !scratch_.empty() && owner_ == getpid(); }
 
 bool Executable::isBuildable() const { return config_.build_cmd().argument_size() > 0; }
 
@@ -59,7 +63,7 @@ bool Executable::isRunnable() const {
 }
 
 Status Executable::makeScratchDirectory() {
-  if (!scratch_.empty()) {
+  if (isBuilt()) {
     return Status::OK;
   }
   const fs::path directory = uniquePath(parent_, "build-%%%%%%%%");
@@ -73,6 +77,7 @@ Status Executable::makeScratchDirectory() {
             "Cannot make the directory " + directory.string() + ": " + error.message()};
   }
   scratch_ = directory;
+  owner_ = getpid();
   return Status::OK;
 }
 
@@ -113,7 +118,7 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
     return {StatusCode::INVALID_ARGUMENT,
             "The benchmark is not runnable: it has no run command (dynamic_config.run_cmd)"};
   }
-  if (scratch_.empty()) {  // Commands would run in the directory of the service.
+  if (!isBuilt()) {  // Commands would run in the directory of somebody else.
     return {StatusCode::INTERNAL, "The program has not been built"};
   }
   RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_));

@@ -35,6 +35,10 @@ class Executable {
   /// Whether the benchmark says how to build and how to run it.
   bool isRunnable() const;
 
+  /// Whether there is a build of this process. That of a process which this one is a copy of does
+  /// not count: it is changed and removed as that process likes.
+  bool isBuilt() const;
+
   /// Writes the bitcode and runs the build command.
   ///
   /// @param seconds how long the build command took.
@@ -59,6 +63,7 @@ class Executable {
   BenchmarkDynamicConfig config_;
   const boost::filesystem::path parent_;
   boost::filesystem::path scratch_;  // Empty until the first build.
+  int owner_ = 0;                    // The process that has made it.
 };
 
 }  // namespace compiler_gym::llvm_service

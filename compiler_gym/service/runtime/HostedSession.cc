@@ -75,6 +75,11 @@ Status HostedSession::observe(const RequestedSpaces& spaces, Events* observation
   return computeObservations(spaces, observations);
 }
 
+bool HostedSession::holdsOnlyMemory() {
+  const std::lock_guard lock(mutex_);
+  return session_->holdsOnlyMemory();
+}
+
 Status HostedSession::saveReproducer(const Event& action,
                                      const boost::filesystem::path& directory) {
   const std::lock_guard lock(mutex_);

@@ -64,6 +64,9 @@ class HostedSession {
   grpc::Status setParameters(const SendSessionParameterRequest& request,
                              const ParameterHandler& fallback, SendSessionParameterReply* reply);
 
+  // As of CompilationSession.
+  bool holdsOnlyMemory();
+
   // Makes every later request fail. Does not wait for the one at work.
   void close() { closed_ = true; }
 

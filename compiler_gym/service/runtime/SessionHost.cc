@@ -230,7 +230,7 @@ void SessionHost::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record
 void SessionHost::end() {
   // The session may have files to remove. Nothing else of this process needs an orderly end.
   watchdog_.arm(std::chrono::seconds(1));
-  session_.reset();
+  if (!session_->holdsOnlyMemory()) session_.reset();
   std::_Exit(EXIT_SUCCESS);
 }
 

@@ -150,3 +150,23 @@ def test_command_messages(env, small, tmp_path):
     env.reset(benchmark=with_dynamic_config(small, run=run))
     assert np.all(env.observation["Runtime"] > 0)
     assert (tmp_path / "pwd").exists()
+
+
+def test_forks_have_builds_of_their_own(env, counting, tmp_path):
+    env.reset(benchmark=counting)
+    assert env.observation["Runtime"].shape == (1,)
+    with env.fork() as fork:
+        assert fork.observation["Runtime"].shape == (1,)
+        # Not the second line in the file of the original.
+        assert (tmp_path / "runs").read_text() == "x"
+    # What the fork has removed was not that of the original, which may run again.
+    assert env.observation["Runtime"].shape == (1,)
+    assert (tmp_path / "runs").read_text() == "xx"
+
+
+def test_originals_leave_their_builds_alone(env, counting):
+    env.reset(benchmark=counting)
+    assert env.observation["Buildtime"].shape == (1,)
+    with env.fork() as fork:
+        env.reset()
+        assert fork.observation["Runtime"].shape == (1,)

@@ -1,6 +1,5 @@
 """What a step asks the service for, and what it makes of the reply."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -77,7 +76,7 @@ class StepPlan:
         Args:
             episode_reward: The sum of rewards before it, which rewards may take back.
         """
-        observations = [copy.deepcopy(spec.default_value) for spec in self.observation_spaces]
+        observations = [spec.default_value for spec in self.observation_spaces]
         rewards = [float(reward.reward_on_error(episode_reward)) for reward in self.reward_spaces]
         return observations, rewards
 

@@ -1,5 +1,6 @@
 """Descriptions of observation spaces."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -25,8 +26,8 @@ class ObservationSpaceSpec:
         to_string: Describes a value by a text.
         deterministic: Whether the same program gives the same value every time.
         platform_dependent: Whether the value depends on the machine that the service runs on.
-        default_value: What ``env.step()`` returns if the value cannot be computed because the
-            service failed.
+        make_default: Makes :attr:`default_value`. Called for each use: making one may take long,
+            or import what is otherwise not needed, and callers may change what they get.
     """
 
     id: str
@@ -36,7 +37,12 @@ class ObservationSpaceSpec:
     to_string: Callable[[Any], str]
     deterministic: bool
     platform_dependent: bool
-    default_value: Any
+    make_default: Callable[[], Any]
+
+    @property
+    def default_value(self) -> Any:
+        """What ``env.step()`` returns if the value cannot be computed as the service failed."""
+        return self.make_default()
 
     @classmethod
     def from_proto(cls, index: int, proto: ObservationSpace) -> "ObservationSpaceSpec":
@@ -58,7 +64,7 @@ class ObservationSpaceSpec:
             to_string=str,
             deterministic=proto.deterministic,
             platform_dependent=proto.platform_dependent,
-            default_value=py_converters.event_to_value(proto.default_observation),
+            make_default=partial(py_converters.event_to_value, proto.default_observation),
         )
 
     def make_derived_space(
@@ -70,6 +76,7 @@ class ObservationSpaceSpec:
         default_value: Any = None,
         platform_dependent: bool | None = None,
         to_string: Callable[[Any], str] | None = None,
+        make_default: Callable[[], Any] | None = None,
     ) -> "ObservationSpaceSpec":
         """Makes the description of a space whose values are computed from those of this one.
 
@@ -81,9 +88,13 @@ class ObservationSpaceSpec:
             default_value: Computed from that of this space, unless that is None too, if None.
             platform_dependent: As that of this space if None.
             to_string: As that of this space if None.
+            make_default: Makes the default value whenever it is needed, instead of
+                ``default_value``.
         """
-        if default_value is None and self.default_value is not None:
-            default_value = translate(self.default_value)
+        if make_default is None and default_value is not None:
+            make_default = partial(copy.deepcopy, default_value)
+        elif make_default is None:
+            make_default = partial(_translate_default, self.make_default, translate)
         return ObservationSpaceSpec(
             id=id,
             index=self.index,
@@ -94,7 +105,7 @@ class ObservationSpaceSpec:
             platform_dependent=(
                 self.platform_dependent if platform_dependent is None else platform_dependent
             ),
-            default_value=default_value,
+            make_default=make_default,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -114,3 +125,9 @@ def _translate_twice(
 ) -> Any:
     """Returns the value of a derived space; unlike a closure, this can be pickled."""
     return second(first(event))
+
+
+def _translate_default(make_default: Callable[[], Any], translate: Callable[[Any], Any]) -> Any:
+    """Returns the default of a derived space: none if its base has none."""
+    default = make_default()
+    return None if default is None else translate(default)

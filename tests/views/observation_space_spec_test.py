@@ -157,3 +157,25 @@ def test_copies(box):
     for spec in (copy.deepcopy(derived), pickle.loads(pickle.dumps(derived))):
         assert spec == derived
         assert spec.translate(event) == 15
+
+
+def test_defaults_are_made_when_they_are_used(box):
+    made = []
+
+    def make_default():
+        made.append(1)
+        return [len(made)]
+
+    derived = box.make_derived_space(id="D", translate=total, make_default=make_default)
+    further = derived.make_derived_space(id="E", translate=total)
+    assert not made
+    assert derived.default_value == [1]
+    assert further.default_value == 2
+
+
+def test_defaults_can_be_changed_by_who_gets_them(box):
+    derived = box.make_derived_space(id="D", translate=total, default_value=[1])
+    derived.default_value.append(2)
+    assert derived.default_value == [1]
+    box.default_value[0] = 100
+    assert box.default_value[0] == 1

@@ -12,6 +12,7 @@ from compiler_gym.envs.llvm.command_line_benchmark import (
     make_benchmark_from_command_line,
 )
 from compiler_gym.envs.llvm.datasets import SOURCE_COMPILERS, KernelsDataset, LlvmDatasets
+from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
 from compiler_gym.envs.llvm.llvm_benchmark import (
     BenchmarkInput,
     make_benchmark,
@@ -93,6 +94,11 @@ class LlvmEnv(ClientServiceCompilerEnv):
     def ir_sha1(self) -> str:
         """A hash of the program, 40 hexadecimal digits: the SHA-1 of its bitcode."""
         return self.observation["IrSha1"]
+
+    @property
+    def inst2vec(self) -> Inst2vecEncoder:
+        """What makes the ``Inst2vec`` observations; to embed programs without an environment."""
+        return default_encoder()
 
     def write_ir(self, path: str | Path) -> Path:
         """Writes the program to a file as textual IR.

@@ -5,8 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from compiler_gym.envs.llvm.inst2vec import EMBEDDING_SIZE, default_encoder
+from compiler_gym.envs.llvm.lexed_ir import LexedToken, lexed_ir_tuple
+from compiler_gym.envs.llvm.program_graph import program_graph, program_graph_json
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES, INST_COUNT_FEATURE_NAMES
-from compiler_gym.spaces import Box, Dict, Scalar
+from compiler_gym.spaces import Box, Dict, Scalar, SpaceSequence
+from compiler_gym.spaces import Sequence as SequenceSpace
 
 _COUNT_NAMES = tuple(f"{name}Count" for name in INST_COUNT_FEATURE_NAMES)
 # The total of instructions, which the others are divided by, is left out.
@@ -43,8 +47,27 @@ def autophase_dict(features: np.ndarray) -> dict[str, int]:
     return dict(zip(AUTOPHASE_FEATURE_NAMES, features.tolist(), strict=True))
 
 
+def inst2vec_statements(ir: str) -> list[str]:
+    """Returns the statements of textual IR as inst2vec sees them, one for each instruction."""
+    return default_encoder().preprocess(ir)
+
+
+def inst2vec_indices(statements: Sequence[str]) -> np.ndarray:
+    """Returns the index of each statement in the vocabulary of inst2vec: int32[n]."""
+    return default_encoder().encode(statements)
+
+
+def inst2vec_embeddings(indices: np.ndarray) -> np.ndarray:
+    """Returns the embedding of each index in the vocabulary of inst2vec: float32[n, 200]."""
+    return default_encoder().embed(indices)
+
+
 def derived_observation_spaces() -> list[dict[str, Any]]:
     """Returns the arguments of ``ObservationView.add_derived_space`` for each observation."""
+    return [*_derived_counts(), *_derived_graphs(), *_derived_texts()]
+
+
+def _derived_counts() -> list[dict[str, Any]]:
     return [
         {
             "id": "InstCountDict",
@@ -73,6 +96,64 @@ def derived_observation_spaces() -> list[dict[str, Any]]:
             "space": _dict_space("AutophaseDict", AUTOPHASE_FEATURE_NAMES, dtype=np.int64),
         },
     ]
+
+
+def _derived_graphs() -> list[dict[str, Any]]:
+    # The service computes these too, as JSON, for clients of other kinds. That takes much longer
+    # to send and to read.
+    return [
+        {
+            "id": name,
+            "base_id": "ProgramlArrays",
+            "translate": translate,
+            "space": SequenceSpace(name=name, opaque_data_format=opaque_data_format),
+        }
+        for name, translate, opaque_data_format in (
+            ("Programl", program_graph, "json://networkx/MultiDiGraph"),
+            ("ProgramlJson", program_graph_json, "json://"),
+        )
+    ]
+
+
+def _derived_texts() -> list[dict[str, Any]]:
+    embedding = Box(low=-np.inf, high=np.inf, shape=(EMBEDDING_SIZE,), dtype=np.float32)
+    return [
+        {
+            "id": "Inst2vecPreprocessedText",
+            "base_id": "Ir",
+            "translate": inst2vec_statements,
+            "space": SpaceSequence("Inst2vecPreprocessedText", SequenceSpace(dtype=str)),
+            "default_value": [],
+        },
+        {
+            "id": "Inst2vecEmbeddingIndices",
+            "base_id": "Inst2vecPreprocessedText",
+            "translate": inst2vec_indices,
+            "space": SequenceSpace(
+                name="Inst2vecEmbeddingIndices",
+                dtype=np.int32,
+                scalar_range=Scalar(min=0, dtype=np.int32),
+            ),
+            "make_default": _unknown_index,
+        },
+        {
+            "id": "Inst2vec",
+            "base_id": "Inst2vecEmbeddingIndices",
+            "translate": inst2vec_embeddings,
+            "space": SequenceSpace(name="Inst2vec", dtype=embedding),
+        },
+        {
+            "id": "LexedIrTuple",
+            "base_id": "LexedIr",
+            "translate": lexed_ir_tuple,
+            "space": SequenceSpace(name="LexedIrTuple", dtype=LexedToken),
+            "default_value": [],
+        },
+    ]
+
+
+def _unknown_index() -> np.ndarray:
+    return np.array([default_encoder().vocabulary.unknown], dtype=np.int32)
 
 
 def _dict_space(

@@ -12,6 +12,8 @@ from compiler_gym.envs.llvm.specs import (
     CPU_INFO_CACHE_LEVELS,
     INST_COUNT_FEATURE_NAMES,
 )
+from compiler_gym.service.proto import GetSpacesRequest
+from tests.envs.llvm.kernel_programs import kernel_uri
 
 DERIVED = ("InstCountDict", "InstCountNorm", "InstCountNormDict", "AutophaseDict")
 
@@ -58,18 +60,30 @@ def test_autophase_dict():
     assert named["testUnary"] == 55
 
 
-def test_all_observations_are_in_their_spaces(env):
+@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
+@pytest.mark.parametrize("kernel", ["sha256", "json", "fft"])
+def test_all_observations_are_in_their_spaces(env, kernel):
     """Also when nothing has been optimised and when much has."""
-    env.reset()
+    env.reset(benchmark=kernel_uri(kernel))
     for actions in ([], ["sroa", "instcombine", "simplifycfg", "inline", "gvn"]):
         env.multistep([env.action_space[name] for name in actions])
         for name, spec in env.observation.spaces.items():
             value = env.observation[name]
             assert spec.space.contains(value), name
-            if name == "BitcodeFile":
-                continue
-            if spec.deterministic:
+            if spec.deterministic and name != "Programl":
                 np.testing.assert_equal(env.observation[name], value)
+
+
+@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
+def test_defaults_are_in_their_spaces(env):
+    without_default = set()
+    for name, spec in env.observation.spaces.items():
+        if spec.default_value is None:
+            without_default.add(name)
+        else:
+            assert spec.space.contains(spec.default_value), name
+    documented = {"Ir", "IrSha1", "Bitcode", "BitcodeFile", "CpuInfo", "Runtime", "Buildtime"}
+    assert without_default == {*documented, "LexedIr"}
 
 
 @pytest.mark.parametrize("name", DERIVED)
@@ -90,16 +104,24 @@ def test_default_values(env, name):
     assert not any(values)
 
 
-def test_native_observations_come_in_their_documented_order(env):
-    native = [spec.id for spec in env.observation.spaces.values() if spec.id not in DERIVED]
+def test_documented_observations_have_their_indices(env):
     documented = [
-        *("Ir", "IrSha1", "Bitcode", "BitcodeFile", "InstCount", "Autophase", "CpuInfo"),
+        *("Ir", "IrSha1", "Bitcode", "BitcodeFile", "InstCount", "Autophase"),
+        *("Programl", "ProgramlJson", "CpuInfo"),
         *(f"IrInstructionCount{level}" for level in ("", "O0", "O3", "Oz")),
         *("ObjectTextSizeBytes", "ObjectTextSizeO0", "ObjectTextSizeO3", "ObjectTextSizeOz"),
         *("TextSizeBytes", "TextSizeO0", "TextSizeO3", "TextSizeOz"),
-        *("IsBuildable", "IsRunnable", "Runtime", "Buildtime"),
+        *("IsBuildable", "IsRunnable", "Runtime", "Buildtime", "LexedIr"),
     ]
-    assert [name for name in native if name in documented] == documented
+    assert len(documented) == 26
+    service = env.service
+    offered = service(service.stub.GetSpaces, GetSpacesRequest()).observation_space_list
+    assert [space.name for space in offered][:26] == documented
+    assert list(env.observation.spaces)[:26] == documented
+    # These two are derived from what is faster to send.
+    derived = {"Programl", "ProgramlJson"}
+    for index, name in enumerate(documented):
+        assert env.observation.spaces[name].index == index or name in derived
 
 
 def test_vectors_agree_with_each_other(env):

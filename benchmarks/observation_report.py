@@ -1,0 +1,222 @@
+"""Measures what every observation costs, and prints it as one table. See docs/observations.md."""
+
+import os
+import random
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from gymnasium import spaces as gym_spaces
+from rich.console import Console
+
+from benchmarks.machine import describe_machine, describe_service, load_average
+from benchmarks.player import timed
+from benchmarks.programs import PROGRAMS
+from compiler_gym import spaces
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.util.service_binary import find_service_binary
+
+# Median milliseconds of a step with the observation in CompilerGym 0.2.5, on programs of 226, 2,852
+# and 22,393 instructions; measured on a machine of the same class.
+ORIGINAL = {
+    "Programl": (9.4, 248, 8122),
+    "Inst2vec": (7.3, 118, 1281),
+    "ObjectTextSizeBytes": (39, 62, 220),
+    "Ir": (0.34, 1.7, 13.7),
+    "Autophase + reward": (0.36, 0.81, 5.6),
+}
+
+WITH_REWARD = ("Autophase + reward", "Autophase", "IrInstructionCountOz")
+
+EPISODE_STEPS = 40
+
+
+def describe_space(space: gym_spaces.Space) -> str:
+    """What the values of a space are, in a few words."""
+    match space:
+        case spaces.Box():
+            return f"{space.dtype} {list(space.shape)}, {_bounds(space.low, space.high)}"
+        case spaces.Scalar():
+            if space.dtype.kind == "b":
+                return "bool"
+            return f"{space.dtype}, {_bounds(space.min, space.max)}"
+        case spaces.Dict():
+            kinds = sorted({describe_space(each) for each in space.spaces.values()})
+            return f"dict of {len(space.spaces)}: {'; '.join(kinds)}"
+        case spaces.SpaceSequence():
+            return f"list of ({describe_space(space.space)})"
+        case spaces.Sequence(opaque_data_format="json://networkx/MultiDiGraph"):
+            return "networkx.MultiDiGraph"
+        case spaces.Sequence(opaque_data_format="json://"):
+            return "dict"
+        case spaces.Sequence():
+            return _describe_sequence(space)
+    raise TypeError(f"There are no words for {space}")
+
+
+def _describe_sequence(space: spaces.Sequence) -> str:
+    least, greatest = space.size_range
+    if space.dtype is str:
+        if greatest is None:
+            return "str"
+        return f"str of length {greatest if least == greatest else f'at most {greatest}'}"
+    if isinstance(space.dtype, gym_spaces.Space):
+        return f"sequence of ({describe_space(space.dtype)})"
+    if isinstance(space.dtype, np.dtype):
+        bounds = space.scalar_range
+        return f"{space.dtype} [n]" + (f", {_bounds(bounds.min, bounds.max)}" if bounds else "")
+    return f"list of {space.dtype.__name__}"
+
+
+def _bounds(low: object, high: object) -> str:
+    """An interval; what is beyond all use counts as infinite."""
+    least, greatest = np.min(low), np.max(high)
+    is_open = np.isinf(greatest) or greatest >= np.iinfo(np.int32).max
+    left = "(-∞" if np.isinf(least) else f"[{least:g}"
+    return f"{left}, ∞)" if is_open else f"{left}, {greatest:g}]"
+
+
+class ObservationBenchmark:
+    """Measures steps with observations on one program.
+
+    Args:
+        program: A bitcode file.
+        service: The service's executable.
+        seconds: How long to measure each observation, at least.
+        samples: How many steps to measure of each observation, at most.
+
+    Attributes:
+        instructions: The number of IR instructions of the program.
+    """
+
+    def __init__(self, program: Path, service: Path, seconds: float, samples: int):
+        self._benchmark = Benchmark.from_file("benchmark://observations-v0/program", program)
+        self._env = LlvmEnv(service=service, benchmark=self._benchmark)
+        self._seconds = seconds
+        self._samples = samples
+        self._env.reset()
+        self.instructions = self._env.observation["IrInstructionCount"]
+
+    def spaces(self) -> dict[str, str]:
+        """What each observation is, in words."""
+        return {
+            name: describe_space(spec.space) for name, spec in self._env.observation.spaces.items()
+        }
+
+    def run(self) -> Iterator[tuple[str, float]]:
+        """Returns the median milliseconds of a step that changes the program, by observation."""
+        for name in self._env.observation.spaces:
+            yield name, self._measure(name, None)
+        yield WITH_REWARD[0], self._measure(*WITH_REWARD[1:])
+
+    def close(self) -> None:
+        """Ends the service."""
+        self._env.close()
+
+    def _measure(self, observation: str, reward: str | None) -> float:
+        durations: list[float] = []
+        begin = time.monotonic()
+        # The same walks for all observations. The first step pays for what is made only once.
+        rng = random.Random(0)
+        while len(durations) <= self._samples:
+            self._env.reset()
+            for _ in range(EPISODE_STEPS):
+                duration = self._step(rng, observation, reward)
+                if duration is not None:
+                    durations.append(duration / 1e3)
+            if len(durations) > 1 and time.monotonic() - begin > self._seconds:
+                break
+        return float(np.median(durations[1:]))
+
+    def _step(self, rng: random.Random, observation: str, reward: str | None) -> float | None:
+        action = rng.randrange(self._env.action_space.n)
+        rewards = [reward] if reward else []
+        duration, (observations, _, done, info) = timed(
+            lambda: self._env.step(action, observation_spaces=[observation], reward_spaces=rewards)
+        )
+        if done:
+            raise RuntimeError(f"{info['error_type']}: {info['error_details']}")
+        if observation == "BitcodeFile":
+            Path(observations[0]).unlink()
+        return None if info["action_had_no_effect"] else duration
+
+
+def to_markdown(
+    descriptions: dict[str, str], results: dict[str, list[float]], instructions: Sequence[int]
+) -> str:
+    """The table as Markdown."""
+    sizes = [f"{size:,}" for size in instructions]
+    header = ["observation", "space", *sizes, "CompilerGym 0.2.5"]
+    rows = [header, ["---", "---", *["---:"] * (len(sizes) + 1)]]
+    for name, medians in results.items():
+        original = " / ".join(f"{value:,}" for value in ORIGINAL.get(name, ()))
+        rows.append([name, descriptions.get(name, ""), *map(_milliseconds, medians), original])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def report(sizes: Sequence[int], service: Path, quick: bool) -> str:
+    """Measures on programs of several sizes. Returns the circumstances and a table, as Markdown."""
+    progress = Console(stderr=True)
+    before = load_average()
+    results: dict[str, list[float]] = {}
+    descriptions: dict[str, str] = {}
+    instructions: list[int] = []
+    effort = {"seconds": 0, "samples": 5} if quick else {"seconds": 2, "samples": 200}
+    for size in sizes:
+        with (
+            tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder,
+            closing(
+                ObservationBenchmark(PROGRAMS[size].make(Path(folder)), service, **effort)
+            ) as benchmark,
+            progress.status(f"Measuring on {size:,} instructions") as status,
+        ):
+            instructions.append(benchmark.instructions)
+            descriptions = benchmark.spaces()
+            for name, median in benchmark.run():
+                results.setdefault(name, []).append(median)
+                status.update(f"{name} on {size:,} instructions: {median:.3g} ms")
+    return (
+        f"{describe_machine()}; {describe_service(service)}; load average {before:.2f} before, "
+        f"{load_average():.2f} after the measurements\n\n"
+        f"{to_markdown(descriptions, results, instructions)}"
+    )
+
+
+def main(
+    quick: Annotated[bool, typer.Option(help="Take few samples, to see whether it works.")] = False,
+    size: Annotated[
+        list[int] | None, typer.Option(help="About how many IR instructions. May be repeated.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="A file to write the table to, as Markdown.")
+    ] = None,
+    service: Annotated[Path | None, typer.Option(help="The service's executable.")] = None,
+) -> None:
+    """Measure what a step with each observation costs, in milliseconds."""
+    for unknown in set(size or ()) - set(PROGRAMS):
+        known = ", ".join(map(str, PROGRAMS))
+        raise typer.BadParameter(f"There is no program of size {unknown}. There are: {known}")
+    # The embeddings of the vocabulary for tests take as long as any others.
+    warnings.filterwarnings("ignore", message="There is no inst2vec vocabulary")
+    service = service or find_service_binary("compiler_gym-llvm-service")
+    text = report(size or list(PROGRAMS), service, quick)
+    if output:
+        # Bazel runs programs in a folder of its own.
+        folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
+        (folder / output).write_text(text, encoding="utf-8")
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    typer.run(main)

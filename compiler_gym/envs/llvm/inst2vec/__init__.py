@@ -1,0 +1,28 @@
+"""inst2vec: embeddings of the statements of a program.
+
+After Ben-Nun et al., "Neural Code Comprehension: A Learnable Representation of Code Semantics",
+NeurIPS 2018. ``docs/observations.md`` says where the published vocabulary goes.
+"""
+
+from compiler_gym.envs.llvm.inst2vec.encoder import Inst2vecEncoder, default_encoder
+from compiler_gym.envs.llvm.inst2vec.statements import StatementReader
+from compiler_gym.envs.llvm.inst2vec.vocabulary import (
+    EMBEDDING_SIZE,
+    UNKNOWN,
+    Vocabulary,
+    find_vocabulary,
+    load_vocabulary,
+    make_test_vocabulary,
+)
+
+__all__ = [
+    "EMBEDDING_SIZE",
+    "UNKNOWN",
+    "Inst2vecEncoder",
+    "StatementReader",
+    "Vocabulary",
+    "default_encoder",
+    "find_vocabulary",
+    "load_vocabulary",
+    "make_test_vocabulary",
+]

@@ -1,0 +1,72 @@
+"""From programs to embeddings, in three steps."""
+
+import warnings
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from compiler_gym.envs.llvm.inst2vec.statements import StatementReader
+from compiler_gym.envs.llvm.inst2vec.vocabulary import (
+    ENVIRONMENT_VARIABLE,
+    Vocabulary,
+    find_vocabulary,
+    load_vocabulary,
+    make_test_vocabulary,
+)
+
+
+class Inst2vecEncoder:
+    """Turns programs into statements, statements into indices, and indices into embeddings.
+
+    Args:
+        vocabulary: The vocabulary to use. By default that of the user, see
+            :func:`find_vocabulary`, or a small one for tests; loaded when it is first needed.
+    """
+
+    def __init__(self, vocabulary: Vocabulary | None = None):
+        self._vocabulary = vocabulary
+        self._reader = StatementReader()
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary. Loading that of the user raises errors as :func:`load_vocabulary`."""
+        if self._vocabulary is None:
+            self._vocabulary = _default_vocabulary()
+        return self._vocabulary
+
+    def preprocess(self, ir: str) -> list[str]:
+        """Returns the statements of textual IR, one for each instruction."""
+        return self._reader.read(ir)
+
+    def encode(self, statements: Sequence[str]) -> np.ndarray:
+        """Returns the index of each statement in the vocabulary: int32[n]."""
+        indices, unknown = self.vocabulary.indices, self.vocabulary.unknown
+        return np.array([indices.get(each, unknown) for each in statements], dtype=np.int32)
+
+    def embed(self, indices: np.ndarray | Sequence[int]) -> np.ndarray:
+        """Returns the embedding of each index: float32[n, 200].
+
+        Raises:
+            IndexError: An index is not in the vocabulary.
+        """
+        return self.vocabulary.embeddings[np.asarray(indices, dtype=np.intp)]
+
+
+@cache
+def default_encoder() -> Inst2vecEncoder:
+    """Returns the encoder of the user's vocabulary, which all environments of a process share."""
+    return Inst2vecEncoder()
+
+
+def _default_vocabulary() -> Vocabulary:
+    folder = find_vocabulary()
+    if folder is not None:
+        return load_vocabulary(folder)
+    warnings.warn(
+        "There is no inst2vec vocabulary: using a small one for tests, whose embeddings mean "
+        f"nothing. Set {ENVIRONMENT_VARIABLE} to the folder of the published one, see "
+        "docs/observations.md",
+        stacklevel=4,
+    )
+    return make_test_vocabulary()

@@ -1,0 +1,140 @@
+"""The statements of textual IR, without what is particular to one program.
+
+Names of values become ``<%ID>`` and ``<@ID>``, immediate values ``<INT>``, ``<FLOAT>`` and
+``<STRING>``, and names of structures their elements, as in section 4 of the paper.
+
+The paper's vocabulary was made with an LLVM whose pointers had types. What today's IR tells is put
+back: loads, stores and address computations say what their pointer points to, and all other
+pointers are shown as ``i8*``, which those programs had for pointers to anything. Flags and
+attributes that LLVM did not have then (``nneg``, ``noundef``, ...) are left out.
+"""
+
+import re
+from collections import OrderedDict
+
+_NAME = r'(?:"[^"]*"|[-\w.$]+)'
+
+# Values have numbers for names, as the service discards the others.
+_NUMBERED_VALUE = re.compile(r"%\d+\b")
+_NUMBERED_TYPE = re.compile(r"^%\d+ = type ", re.MULTILINE)
+_TYPE_DEFINITION = re.compile(rf"^%({_NAME}) = type (.*)$", re.MULTILINE)
+_NAMED = re.compile(rf"%({_NAME})")
+
+# What is done to a statement, in this order.
+_SUBSTITUTIONS = [
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (rf",? !{_NAME} !(?:\d+|\{{[^}}]*\}}|\w+\([^)]*\))", ""),  # Attached metadata.
+        (r"(?<=[\s(])metadata !?\S+?(?=[,)])", "metadata"),
+        (r"\s#\d+", ""),  # Attributes that are listed elsewhere.
+        (r'c?"[^"]*"', "<STRING>"),
+        (rf"@{_NAME}", "<@ID>"),
+        (
+            r"\b(?:noundef|nneg|nusw|samesign|disjoint|noalias|nocapture|nonnull|mustprogress|"
+            r"dead_on_return|dead_on_unwind|writable|immarg|signext|zeroext|returned|inreg|"
+            r"captures\([^)]*\)|align \d+ dereferenceable\S*|dereferenceable\S*|"
+            r"initializes\(.*?\)\)|range\([^)]*\)|nofpclass\([^)]*\)|inrange\([^)]*\)) ",
+            "",
+        ),
+        (r"\b(getelementptr(?: inbounds)?)(?: nuw)?", r"\1"),
+        (r"\b(trunc)(?: nuw)?(?: nsw)?", r"\1"),
+        (r"\b(load (?:volatile |atomic )*)(.+?), ptr (?=[<\w])", r"\1\2, \2* "),
+        (r"\b(store (?:volatile |atomic )*)(.+) (\S+), ptr (?=[<\w])", r"\1\2 \3, \2* "),
+        (r"\b(getelementptr (?:inbounds )?\(?)(.+?), ptr (?=[<\w])", r"\1\2, \2* "),
+        (r"\bptr\b", "i8*"),
+        # Hexadecimal numbers are floats: integers are printed in decimal.
+        (r"(?<![\w.<%@])-?(?:0x[0-9A-FHKLMR][0-9A-F]*|\d+\.\d+(?:e[-+]\d+)?)\b", "<FLOAT>"),
+        # Not the sizes of arrays and vectors, widths in names of types, and alignments.
+        (r"(?<![\w.<\[%@#-])(?<!align )(?<!addrspace\()-?\d+\b(?! x )", "<INT>"),
+        (r"\s+", " "),
+    )
+]
+
+# How many different statements are remembered, and for how many sets of structures.
+_MAX_STATEMENTS = 200_000
+_MAX_STRUCTURES = 8
+
+
+class StatementReader:
+    """Finds the statements of programs, and remembers those that it has seen.
+
+    The statements of a program change little from one step to the next, and many are the same but
+    for the numbers of values: what is left to do for those is to look them up.
+    """
+
+    def __init__(self):
+        # The statements by what they are made of, by the structures of the program.
+        self._known: OrderedDict[str, dict[str, str]] = OrderedDict()
+
+    def read(self, ir: str) -> list[str]:
+        """Returns one statement for each instruction, in the order of the program.
+
+        Args:
+            ir: Textual IR, as the observation ``Ir``.
+        """
+        # Structures and global variables come first.
+        functions = ir.find("\ndefine ") + 1
+        if not functions and not ir.startswith("define "):
+            return []
+        header, structures = _structures(ir[:functions])
+        if _NUMBERED_TYPE.search(header):
+            text = _inline(ir[functions:], structures)
+        else:
+            text = _NUMBERED_VALUE.sub("<%ID>", ir[functions:])
+        # Instructions of several lines: clauses and cases are indented further.
+        text = text.replace("\n    ", " ").replace("\n  ]", " ]")
+        lines = [line for line in text.split("\n") if line.startswith("  ")]
+        known = self._known_of(header)
+        statements = list(map(known.get, lines))
+        if None in statements:
+            statements = [
+                _learn(line, known, structures) if statement is None else statement
+                for line, statement in zip(lines, statements, strict=True)
+            ]
+        return statements
+
+    def _known_of(self, header: str) -> dict[str, str]:
+        known = self._known.setdefault(header, {})
+        self._known.move_to_end(header)
+        if len(known) > _MAX_STATEMENTS:
+            known.clear()
+        if len(self._known) > _MAX_STRUCTURES:
+            self._known.popitem(last=False)
+        return known
+
+
+def _learn(line: str, known: dict[str, str], structures: dict[str, str]) -> str:
+    # Lines can be repeated.
+    statement = known.get(line)
+    if statement is None:
+        known[line] = statement = _normalise(line, structures)
+    return statement
+
+
+def _structures(ir: str) -> tuple[str, dict[str, str]]:
+    """Returns the lines that define structures, and what each structure consists of."""
+    definitions = _TYPE_DEFINITION.findall(ir)
+    header = "\n".join(f"%{name} = type {body}" for name, body in definitions)
+    return header, dict(definitions)
+
+
+def _inline(text: str, structures: dict[str, str]) -> str:
+    """Replaces names of structures by their elements, and all other names by ``<%ID>``."""
+
+    def replace(match: re.Match) -> str:
+        body = structures.get(match[1])
+        if body is None:
+            return "<%ID>"
+        # What has pointers is not recursive: pointers do not say what they point to.
+        return _inline(body, structures)
+
+    return _NAMED.sub(replace, text)
+
+
+def _normalise(line: str, structures: dict[str, str]) -> str:
+    placeholder = "\0"  # As "<%ID>" looks like a name.
+    statement = line.replace("<%ID>", placeholder)
+    statement = _inline(statement, structures).replace(placeholder, "<%ID>")
+    for pattern, replacement in _SUBSTITUTIONS:
+        statement = pattern.sub(replacement, statement)
+    return statement.strip()

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from benchmarks import observation_report
+from benchmarks.observation_report import describe_space, to_markdown
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.llvm.lexed_ir import LexedToken
+from compiler_gym.spaces import Box, Dict, Discrete, Scalar, Sequence, SpaceSequence
+
+
+@pytest.mark.parametrize(
+    ("space", "description"),
+    [
+        (Box(0, 1, shape=(3,), dtype=np.float32), "float32 [3], [0, 1]"),
+        (Box(0, np.iinfo(np.int64).max, shape=(3,), dtype=np.int64), "int64 [3], [0, ∞)"),
+        (Box(-np.inf, np.inf, shape=(2,)), "float32 [2], (-∞, ∞)"),
+        (Scalar(min=0, dtype=np.int64), "int64, [0, ∞)"),
+        (Scalar(dtype=np.bool_), "bool"),
+        (Sequence(dtype=str), "str"),
+        (Sequence(dtype=str, size_range=(40, 40)), "str of length 40"),
+        (Sequence(dtype=str, size_range=(0, 9)), "str of length at most 9"),
+        (Sequence(dtype=np.float64, scalar_range=Scalar(min=0)), "float64 [n], [0, ∞)"),
+        (Sequence(dtype=LexedToken), "list of LexedToken"),
+        (Sequence(dtype=Sequence(dtype=str)), "sequence of (str)"),
+        (SpaceSequence("x", Sequence(dtype=str)), "list of (str)"),
+        (Sequence(opaque_data_format="json://"), "dict"),
+        (Dict({"a": Scalar(dtype=np.bool_), "b": Scalar(dtype=np.bool_)}), "dict of 2: bool"),
+    ],
+)
+def test_describe_space(space, description):
+    assert describe_space(space) == description
+
+
+def test_describe_unknown_space():
+    with pytest.raises(TypeError, match="Discrete"):
+        describe_space(Discrete(3, name="x"))
+
+
+def test_markdown():
+    table = to_markdown({"Ir": "str"}, {"Ir": [0.123, 1234.5]}, [226, 22_393])
+    assert table.splitlines() == [
+        "| observation | space | 226 | 22,393 | CompilerGym 0.2.5 |",
+        "| --- | --- | ---: | ---: | ---: |",
+        "| Ir | str | 0.12 | 1,234 | 0.34 / 1.7 / 13.7 |",
+    ]
+
+
+def test_every_observation_is_measured(tmp_path, service_binary):
+    app = Typer()
+    app.command()(observation_report.main)
+    path = tmp_path / "table.md"
+    result = CliRunner().invoke(app, ["--quick", "--size", "200", "--output", str(path)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith(path.read_text())
+    rows = [line.strip("| \n").split(" | ") for line in path.read_text().splitlines()[4:]]
+    with LlvmEnv(service=service_binary) as env:
+        names = [*env.observation.spaces, "Autophase + reward"]
+    assert [row[0] for row in rows] == names
+    assert all(float(row[2].replace(",", "").rstrip(" |")) > 0 for row in rows)
+
+
+def test_unknown_size():
+    app = Typer()
+    app.command()(observation_report.main)
+    result = CliRunner().invoke(app, ["--size", "3"])
+    assert result.exit_code == 2
+    assert "no program of size 3" in result.output

@@ -1,0 +1,274 @@
+import hashlib
+import json
+import os
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from compiler_gym.envs.llvm.inst2vec import (
+    Inst2vecEncoder,
+    StatementReader,
+    Vocabulary,
+    default_encoder,
+    find_vocabulary,
+    load_vocabulary,
+    make_test_vocabulary,
+)
+from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+
+
+def function(*lines, header=""):
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"; ModuleID = '-'\n{header}\ndefine void @f() #0 {{\n{body}}}\n\n!0 = !{{i32 1}}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "statement"),
+    [
+        ("ret void", "ret void"),
+        ("%3 = add nsw i32 %1, -7", "<%ID> = add nsw i32 <%ID>, <INT>"),
+        ("%3 = fadd double %1, 1.500000e+00", "<%ID> = fadd double <%ID>, <FLOAT>"),
+        ("%3 = fmul float %1, 0x3FB99999A0000000", "<%ID> = fmul float <%ID>, <FLOAT>"),
+        ("%3 = load i32, ptr %1, align 4", "<%ID> = load i32, i32* <%ID>, align 4"),
+        ("%3 = load ptr, ptr @g, align 8, !tbaa !5", "<%ID> = load i8*, i8** <@ID>, align 8"),
+        ("%3 = load volatile i8, ptr %1, align 1", "<%ID> = load volatile i8, i8* <%ID>, align 1"),
+        ("store i32 0, ptr %1, align 4", "store i32 <INT>, i32* <%ID>, align 4"),
+        (
+            "store { i32, ptr } %2, ptr %1, align 8",
+            "store { i32, i8* } <%ID>, { i32, i8* }* <%ID>, align 8",
+        ),
+        (
+            "%3 = getelementptr inbounds nuw [4 x i32], ptr %1, i64 0, i64 %2",
+            "<%ID> = getelementptr inbounds [4 x i32], [4 x i32]* <%ID>, i64 <INT>, i64 <%ID>",
+        ),
+        ("%3 = alloca [16 x i8], align 16", "<%ID> = alloca [16 x i8], align 16"),
+        ("br i1 %3, label %4, label %5", "br i1 <%ID>, label <%ID>, label <%ID>"),
+        ("br label %4, !llvm.loop !7", "br label <%ID>"),
+        (
+            "%3 = phi i32 [ 1, %0 ], [ %2, %4 ]",
+            "<%ID> = phi i32 [ <INT>, <%ID> ], [ <%ID>, <%ID> ]",
+        ),
+        (
+            "%3 = tail call i32 @g(ptr noundef %1, i32 noundef 5) #4",
+            "<%ID> = tail call i32 <@ID>(i8* <%ID>, i32 <INT>)",
+        ),
+        ("%3 = zext nneg i32 %1 to i64", "<%ID> = zext i32 <%ID> to i64"),
+        ("%3 = or disjoint i8 %1, 4", "<%ID> = or i8 <%ID>, <INT>"),
+        ("%3 = icmp samesign ult i32 %1, 9", "<%ID> = icmp ult i32 <%ID>, <INT>"),
+        ("%3 = icmp eq ptr %1, null", "<%ID> = icmp eq i8* <%ID>, null"),
+        ("%3 = select i1 %1, <4 x i8> %2, <4 x i8> zeroinitializer", None),
+        ('%3 = call i32 asm "nop", "=r"()', "<%ID> = call i32 asm <STRING>, <STRING>()"),
+    ],
+)
+def test_statements(line, statement):
+    if statement is None:
+        statement = "<%ID> = select i1 <%ID>, <4 x i8> <%ID>, <4 x i8> zeroinitializer"
+    assert StatementReader().read(function(line)) == [statement]
+
+
+def test_structures_are_inlined():
+    header = "%struct.a = type { i32, %0 }\n%0 = type { ptr, i8 }\n"
+    statements = StatementReader().read(
+        function("%3 = alloca %struct.a", "%4 = alloca %0", header=header)
+    )
+    assert statements == [
+        "<%ID> = alloca { i32, { i8*, i8 } }",
+        "<%ID> = alloca { i8*, i8 }",
+    ]
+
+
+def test_structures_of_one_program_are_not_those_of_another():
+    reader = StatementReader()
+    for body in ("{ i8 }", "{ i16 }", "{ i8 }"):
+        ir = function("%3 = alloca %struct.a", header=f"%struct.a = type {body}\n")
+        assert reader.read(ir) == [f"<%ID> = alloca {body}"]
+
+
+def test_statements_of_several_lines():
+    ir = function("switch i32 %1, label %2 [", "  i32 5, label %3", "  i32 6, label %4", "]")
+    assert StatementReader().read(ir) == [
+        "switch i32 <%ID>, label <%ID> [ i32 <INT>, label <%ID> i32 <INT>, label <%ID> ]"
+    ]
+
+
+def test_only_instructions_are_statements():
+    assert (
+        StatementReader().read("; ModuleID = '-'\n\n@g = global i32 3\n\ndeclare void @h()\n") == []
+    )
+    assert StatementReader().read("") == []
+
+
+def test_memory_does_not_change_the_result():
+    reader, ir = StatementReader(), function("%3 = add i32 %1, 5", "%4 = add i32 %3, 6", "ret void")
+    assert reader.read(ir) == reader.read(ir) == StatementReader().read(ir)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels(env, kernel):
+    """Every instruction is a statement, without names, and before and after optimisation."""
+    env.reset(benchmark=kernel_uri(kernel))
+    for actions in ([], ["sroa", "instcombine", "inline", "gvn", "loop-vectorize"]):
+        env.multistep([env.action_space[name] for name in actions])
+        statements = env.observation["Inst2vecPreprocessedText"]
+        assert len(statements) == env.observation["IrInstructionCount"]
+        rest = "\n".join(statements).replace("<%ID>", "x").replace("<@ID>", "x")
+        assert re.search(r"[%@!#]|  |\bptr\b", rest) is None
+
+
+# --------------------------------------------------------------------------------------------------
+# Vocabularies.
+
+
+@pytest.fixture
+def vocabulary():
+    embeddings = np.arange(600, dtype=np.float32).reshape(3, 200)
+    return Vocabulary({"ret void": 0, "!UNK": 1, "unreachable": 2}, embeddings)
+
+
+def write(folder, dictionary, embeddings, form):
+    if form == "pickle":
+        (folder / "dictionary.pickle").write_bytes(pickle.dumps(dictionary, protocol=2))
+        (folder / "embeddings.pickle").write_bytes(pickle.dumps(embeddings, protocol=2))
+    else:
+        (folder / "dictionary.json").write_text(json.dumps(dictionary))
+        np.save(folder / "embeddings.npy", embeddings)
+
+
+def test_encoder(vocabulary):
+    encoder = Inst2vecEncoder(vocabulary)
+    statements = encoder.preprocess(function("%1 = freeze i8 undef", "unreachable"))
+    indices = encoder.encode(statements)
+    assert indices.dtype == np.int32
+    assert indices.tolist() == [1, 2]
+    embeddings = encoder.embed(indices)
+    assert embeddings.dtype == np.float32
+    np.testing.assert_array_equal(embeddings, vocabulary.embeddings[1:])
+    assert encoder.embed(encoder.encode([])).shape == (0, 200)
+    with pytest.raises(IndexError):
+        encoder.embed([3])
+
+
+@pytest.mark.parametrize("form", ["pickle", "json and npy"])
+def test_load(tmp_path, vocabulary, form):
+    write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings, form)
+    loaded = load_vocabulary(tmp_path)
+    assert loaded.indices == vocabulary.indices
+    assert loaded.is_published
+    assert loaded.unknown == 1
+    np.testing.assert_array_equal(loaded.embeddings, vocabulary.embeddings)
+
+
+def test_load_lists(tmp_path, vocabulary):
+    write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings.tolist(), "pickle")
+    assert load_vocabulary(tmp_path).embeddings.dtype == np.float32
+
+
+def test_checksums(tmp_path, vocabulary):
+    write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings, "pickle")
+    digest = hashlib.sha256((tmp_path / "embeddings.pickle").read_bytes()).hexdigest()
+    (tmp_path / "SHA256SUMS").write_text(f"{digest}  embeddings.pickle\n")
+    load_vocabulary(tmp_path)
+    (tmp_path / "SHA256SUMS").write_text(f"{digest[::-1]} *embeddings.pickle\n")
+    with pytest.raises(ValueError, match=f"checksum {digest}; expected {digest[::-1]}"):
+        load_vocabulary(tmp_path)
+    (tmp_path / "SHA256SUMS").write_text("nonsense\n")
+    with pytest.raises(ValueError, match="sha256sum"):
+        load_vocabulary(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("dictionary", "rows", "reason"),
+    [
+        ({"ret void": 0}, 1, "no entry '!UNK'"),
+        ({"!UNK": 1}, 1, "outside of the 1 embeddings"),
+        ({"!UNK": -1}, 1, "outside of the 1 embeddings"),
+        (["!UNK"], 1, "malformed"),
+        ({"!UNK": None}, 1, "malformed"),
+    ],
+)
+def test_malformed(tmp_path, dictionary, rows, reason):
+    write(tmp_path, dictionary, np.zeros((rows, 200)), "pickle")
+    with pytest.raises(ValueError, match=reason):
+        load_vocabulary(tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(2, 100), (200,), ()])
+def test_malformed_embeddings(tmp_path, shape):
+    write(tmp_path, {"!UNK": 0}, np.zeros(shape), "json and npy")
+    with pytest.raises(ValueError, match="malformed"):
+        load_vocabulary(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"\x80\x04K\x01", pickle.dumps(os.system)])
+def test_unreadable_pickles(tmp_path, data):
+    """Nothing in them is executed."""
+    (tmp_path / "dictionary.pickle").write_bytes(data)
+    np.save(tmp_path / "embeddings.npy", np.zeros((1, 200)))
+    with pytest.raises(ValueError, match="Cannot read"):
+        load_vocabulary(tmp_path)
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"dictionary\.pickle or dictionary\.json"):
+        load_vocabulary(tmp_path)
+
+
+def test_test_vocabulary():
+    vocabulary = make_test_vocabulary()
+    assert not vocabulary.is_published
+    assert len(vocabulary.indices) == len(vocabulary.embeddings)
+    assert vocabulary.unknown == len(vocabulary.indices) - 1
+    np.testing.assert_array_equal(vocabulary.embeddings, make_test_vocabulary().embeddings)
+
+
+@pytest.fixture
+def fresh_encoder():
+    default_encoder.cache_clear()
+    yield
+    default_encoder.cache_clear()
+
+
+def test_users_vocabulary(tmp_path, monkeypatch, vocabulary, fresh_encoder, env):
+    monkeypatch.setenv("COMPILER_GYM_INST2VEC_VOCABULARY", str(tmp_path))
+    write(tmp_path, dict(vocabulary.indices), vocabulary.embeddings, "pickle")
+    assert find_vocabulary() == tmp_path
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert env.inst2vec.vocabulary.indices == vocabulary.indices
+    assert env.observation.spaces["Inst2vecEmbeddingIndices"].default_value.tolist() == [1]
+    np.testing.assert_array_equal(
+        env.observation.spaces["Inst2vec"].default_value, vocabulary.embeddings[1:2]
+    )
+
+
+def test_vocabulary_in_the_folder_of_datasets(monkeypatch, tmp_path):
+    monkeypatch.delenv("COMPILER_GYM_INST2VEC_VOCABULARY", raising=False)
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path))
+    assert find_vocabulary() is None
+    (tmp_path / "inst2vec").mkdir()
+    (tmp_path / "inst2vec" / "dictionary.json").write_text("{}")
+    assert find_vocabulary() == tmp_path / "inst2vec"
+
+
+def test_warns_once_of_the_test_vocabulary(monkeypatch, fresh_encoder):
+    monkeypatch.delenv("COMPILER_GYM_INST2VEC_VOCABULARY", raising=False)
+    with pytest.warns(UserWarning, match="COMPILER_GYM_INST2VEC_VOCABULARY") as caught:
+        for _ in range(3):
+            default_encoder().encode(["ret void"])
+    assert len(caught) == 1
+
+
+@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
+def test_observations_agree(env):
+    env.reset()
+    statements, indices, embeddings = (
+        env.observation[name]
+        for name in ("Inst2vecPreprocessedText", "Inst2vecEmbeddingIndices", "Inst2vec")
+    )
+    np.testing.assert_array_equal(env.inst2vec.encode(statements), indices)
+    np.testing.assert_array_equal(env.inst2vec.embed(indices), embeddings)
+    assert embeddings.shape == (env.observation["IrInstructionCount"], 200)
+    assert (indices != env.inst2vec.vocabulary.unknown).mean() > 0.8

@@ -1,0 +1,135 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "llvm_service/Ir.h"
+#include "llvm_service/observations/IrTokens.h"
+#include "tests/llvm_service/Observing.h"
+#include "tests/llvm_service/Programs.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Each token as "kind/category/value".
+std::vector<std::string> lex(const std::string& text) {
+  std::vector<std::string> result;
+  for (const IrToken& token : lexIr(text)) {
+    result.push_back(std::string(token.kind) + "/" + token.category + "/" + token.value);
+  }
+  return result;
+}
+
+TEST(LexIrTest, Categories) {
+  EXPECT_THAT(lex("define i32 @f(...) #0 { ; comment\n"),
+              ElementsAre("kw_define/keyword/define", "Type/type/i32", "GlobalVar/strval/@f",
+                          "lparen/keyword/(", "dotdotdot/keyword/...", "rparen/keyword/)",
+                          "AttrGrpID/uintval/#0", "lbrace/keyword/{"));
+  EXPECT_THAT(lex("%1 = fadd double %x, 1.5 ; 2\n"),
+              ElementsAre("LocalVarID/uintval/%1", "equal/keyword/=", "kw_fadd/keyword/fadd",
+                          "Type/type/double", "LocalVar/strval/%x", "comma/keyword/,",
+                          "APFloat/apfloat/1.5"));
+  EXPECT_THAT(lex("42: foo: -7 !0 !name 0x4000000000000000"),
+              ElementsAre("LabelID/uintval/42:", "LabelStr/strval/foo:", "APSInt/apsint/-7",
+                          "exclaim/keyword/!", "APSInt/apsint/0", "MetadataVar/strval/!name",
+                          "APFloat/apfloat/0x4000000000000000"));
+  EXPECT_THAT(lex("noalias nounwind memory"),
+              ElementsAre("kw_noalias/keyword/noalias", "kw_nounwind/keyword/nounwind",
+                          "kw_memory/keyword/memory"))
+      << "Attributes are listed in another header";
+}
+
+TEST(LexIrTest, QuotesHideEverything) {
+  EXPECT_THAT(lex("@\"a b;c/*d\" = c\"x ; \\22 y\";z\n"),
+              ElementsAre("GlobalVar/strval/@\"a b;c/*d\"", "equal/keyword/=", "kw_c/keyword/c",
+                          "StringConstant/strval/\"x ; \\22 y\""));
+}
+
+TEST(LexIrTest, MarkersHaveTheFirstNumbers) {
+  const std::vector<IrToken> tokens = lexIr("ret ? void");
+  ASSERT_EQ(tokens.size(), 3U);
+  EXPECT_EQ(tokens[1].id, 1);
+  EXPECT_STREQ(tokens[1].kind, "Error");
+  EXPECT_STREQ(tokens[1].category, "marker");
+  EXPECT_TRUE(lexIr("").empty());
+  EXPECT_TRUE(lexIr(" ; nothing").empty());
+}
+
+// What is left of a text without comments and white space outside of quotes.
+std::string withoutComments(const std::string& text) {
+  std::string result;
+  bool quoted = false;
+  bool comment = false;
+  for (const char c : text) {
+    if (c == '\n') {
+      comment = false;
+    }
+    if (c == '"' && !comment) {
+      quoted = !quoted;
+    }
+    comment |= c == ';' && !quoted;
+    if (!comment && (quoted || (c != ' ' && c != '\n'))) {
+      result += c;
+    }
+  }
+  return result;
+}
+
+TEST(LexIrTest, NothingOfTheKernelsIsLost) {
+  for (const auto& [name, bitcode] : kernels()) {
+    for (const char* pipeline : {"", "default<O3>"}) {
+      const auto compilation = startCompilation(makeBenchmark(bitcode));
+      ASSERT_NE(compilation, nullptr);
+      if (*pipeline != '\0') {
+        applyPass(*compilation, pipeline);
+      }
+      const std::string ir = printIr(compilation->module());
+      std::string joined;
+      for (const IrToken& token : lexIr(ir)) {
+        EXPECT_NE(token.id, 1) << name << ": " << token.value;
+        EXPECT_GE(token.id, 0);
+        EXPECT_LT(token.id, countTokenKinds());
+        EXPECT_STRNE(token.category, "unknown") << token.kind;
+        if (llvm::StringRef(token.kind).starts_with("kw_")) {
+          EXPECT_STREQ(token.category, "keyword") << token.kind;
+        }
+        joined += token.value;
+      }
+      EXPECT_EQ(withoutComments(joined), withoutComments(ir)) << name << " " << pipeline;
+    }
+  }
+}
+
+TEST(LexIrTest, JoinedWithSpacesItIsTheSameProgram) {
+  const auto compilation = startCompilation(makeBenchmark(kernel("json")));
+  ASSERT_NE(compilation, nullptr);
+  const std::string ir = printIr(compilation->module());
+  std::string joined;
+  for (const IrToken& token : lexIr(ir)) {
+    // "!" and the number after it are two tokens, but there must be no space between them.
+    joined += token.value + (token.value == "!" ? "" : " ");
+  }
+  OwnedModule again;
+  ASSERT_TRUE(parseIr(joined, again).ok());
+  // A comment lists predecessors in an order that text does not keep.
+  EXPECT_EQ(withoutComments(printIr(*again.module)), withoutComments(ir));
+}
+
+TEST(LexedIrObservationTest, HasFourVectors) {
+  const auto compilation = startCompilation(makeBenchmark("declare void @f()\n"));
+  ASSERT_NE(compilation, nullptr);
+  const Event event = observe(*compilation, "LexedIr");
+  const auto& fields = event.event_dict().event();
+  ASSERT_EQ(fields.size(), 4U);
+  EXPECT_THAT(fields.at("token_value").string_tensor().value(),
+              ElementsAre("declare", "void", "@f", "(", ")"));
+  EXPECT_THAT(fields.at("token_kind").string_tensor().value(),
+              ElementsAre("kw_declare", "Type", "GlobalVar", "lparen", "rparen"));
+  EXPECT_THAT(fields.at("token_category").string_tensor().value(),
+              ElementsAre("keyword", "type", "strval", "keyword", "keyword"));
+  EXPECT_EQ(fields.at("token_id").int64_tensor().value_size(), 5);
+  EXPECT_THAT(fields.at("token_id").int64_tensor().shape(), ElementsAre(5));
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

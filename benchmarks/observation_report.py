@@ -1,5 +1,6 @@
 """Measures what every observation costs, and prints it as one table. See docs/observations.md."""
 
+import math
 import os
 import random
 import tempfile
@@ -36,6 +37,7 @@ ORIGINAL = {
 WITH_REWARD = ("Autophase + reward", "Autophase", "IrInstructionCountOz")
 
 EPISODE_STEPS = 40
+MIN_SAMPLES = 5
 
 
 def describe_space(space: gym_spaces.Space) -> str:
@@ -89,7 +91,7 @@ class ObservationBenchmark:
     Args:
         program: A bitcode file.
         service: The service's executable.
-        seconds: How long to measure each observation, at least.
+        seconds: How long to measure each observation, about.
         samples: How many steps to measure of each observation, at most.
 
     Attributes:
@@ -111,9 +113,15 @@ class ObservationBenchmark:
         }
 
     def run(self) -> Iterator[tuple[str, float]]:
-        """Returns the median milliseconds of a step that changes the program, by observation."""
+        """Returns the median milliseconds of a step that changes the program, by observation.
+
+        That of an observation that the program does not have, as it cannot be built, is NaN.
+        """
         for name in self._env.observation.spaces:
-            yield name, self._measure(name, None)
+            try:
+                yield name, self._measure(name, None)
+            except ValueError:
+                yield name, math.nan
         yield WITH_REWARD[0], self._measure(*WITH_REWARD[1:])
 
     def close(self) -> None:
@@ -123,17 +131,23 @@ class ObservationBenchmark:
     def _measure(self, observation: str, reward: str | None) -> float:
         durations: list[float] = []
         begin = time.monotonic()
-        # The same walks for all observations. The first step pays for what is made only once.
+        # The first step pays for what is made only once.
+        for duration in self._walk(observation, reward):
+            durations.append(duration / 1e3)
+            is_late = time.monotonic() - begin > self._seconds
+            if len(durations) > self._samples or (is_late and len(durations) > MIN_SAMPLES):
+                break
+        return float(np.median(durations[1:]))
+
+    def _walk(self, observation: str, reward: str | None) -> Iterator[float]:
+        """Takes random steps, the same for all observations; returns how long each took."""
         rng = random.Random(0)
-        while len(durations) <= self._samples:
+        while True:
             self._env.reset()
             for _ in range(EPISODE_STEPS):
                 duration = self._step(rng, observation, reward)
                 if duration is not None:
-                    durations.append(duration / 1e3)
-            if len(durations) > 1 and time.monotonic() - begin > self._seconds:
-                break
-        return float(np.median(durations[1:]))
+                    yield duration
 
     def _step(self, rng: random.Random, observation: str, reward: str | None) -> float | None:
         action = rng.randrange(self._env.action_space.n)
@@ -162,6 +176,8 @@ def to_markdown(
 
 
 def _milliseconds(value: float) -> str:
+    if math.isnan(value):
+        return "-"
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
@@ -172,7 +188,7 @@ def report(sizes: Sequence[int], service: Path, quick: bool) -> str:
     results: dict[str, list[float]] = {}
     descriptions: dict[str, str] = {}
     instructions: list[int] = []
-    effort = {"seconds": 0, "samples": 5} if quick else {"seconds": 2, "samples": 200}
+    effort = {"seconds": 0, "samples": MIN_SAMPLES} if quick else {"seconds": 2, "samples": 200}
     for size in sizes:
         with (
             tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder,

@@ -76,8 +76,8 @@ class StatementReader:
         functions = ir.find("\ndefine ") + 1
         if not functions and not ir.startswith("define "):
             return []
-        header, structures = _structures(ir[:functions])
-        if _NUMBERED_TYPE.search(header):
+        header, structures = _structures(ir, functions)
+        if header and _NUMBERED_TYPE.search(header):
             text = _inline(ir[functions:], structures)
         else:
             text = _NUMBERED_VALUE.sub("<%ID>", ir[functions:])
@@ -111,9 +111,12 @@ def _learn(line: str, known: dict[str, str], structures: dict[str, str]) -> str:
     return statement
 
 
-def _structures(ir: str) -> tuple[str, dict[str, str]]:
-    """Returns the lines that define structures, and what each structure consists of."""
-    definitions = _TYPE_DEFINITION.findall(ir)
+def _structures(ir: str, end: int) -> tuple[str, dict[str, str]]:
+    """Returns the lines before an end that define structures, and what structures consist of."""
+    last = ir.rfind(" = type ", 0, end)
+    if last < 0:
+        return "", {}
+    definitions = _TYPE_DEFINITION.findall(ir[: ir.find("\n", last)])
     header = "\n".join(f"%{name} = type {body}" for name, body in definitions)
     return header, dict(definitions)
 

@@ -1,6 +1,10 @@
+import os
+import signal
+
 import numpy as np
 import pytest
 
+from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.llvm_observations import (
     autophase_dict,
     inst_count_dict,
@@ -144,3 +148,27 @@ def test_cpu_info(env):
     assert set(info) == {"name", "cores_count", *caches}
     assert info["cores_count"] >= 1
     assert env.observation.spaces["CpuInfo"].platform_dependent
+
+
+@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
+def test_a_step_that_fails_returns_the_defaults():
+    with LlvmEnv() as env:
+        env.reset()
+        names = ["Programl", "ProgramlJson", "LexedIr", "LexedIrTuple", "Autophase"]
+        names += ["Inst2vecPreprocessedText", "Inst2vecEmbeddingIndices", "Inst2vec"]
+        unknown = env.inst2vec.vocabulary.unknown
+        os.kill(env.service.service.pid, signal.SIGKILL)
+        values, _, done, info = env.step(0, observation_spaces=names)
+        assert done
+        assert info["error_type"]
+        graph, document, lexed, tokens, autophase, statements, indices, embeddings = values
+        assert (len(graph), len(document["nodes"]), lexed, tokens, statements) == (
+            0,
+            0,
+            None,
+            [],
+            [],
+        )
+        assert not autophase.any()
+        assert indices.tolist() == [unknown]
+        np.testing.assert_array_equal(embeddings, env.inst2vec.embed([unknown]))

@@ -6,7 +6,7 @@ import random
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -112,17 +112,21 @@ class ObservationBenchmark:
             name: describe_space(spec.space) for name, spec in self._env.observation.spaces.items()
         }
 
-    def run(self) -> Iterator[tuple[str, float]]:
+    def run(self, names: Collection[str] = ()) -> Iterator[tuple[str, float]]:
         """Returns the median milliseconds of a step that changes the program, by observation.
 
         That of an observation that the program does not have, as it cannot be built, is NaN.
+
+        Args:
+            names: The observations to measure; all if empty.
         """
-        for name in self._env.observation.spaces:
+        candidates = {name: (name, None) for name in self._env.observation.spaces}
+        candidates[WITH_REWARD[0]] = WITH_REWARD[1:]
+        for name in [name for name in candidates if not names or name in names]:
             try:
-                yield name, self._measure(name, None)
+                yield name, self._measure(*candidates[name])
             except ValueError:
                 yield name, math.nan
-        yield WITH_REWARD[0], self._measure(*WITH_REWARD[1:])
 
     def close(self) -> None:
         """Ends the service."""
@@ -181,7 +185,7 @@ def _milliseconds(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
-def report(sizes: Sequence[int], service: Path, quick: bool) -> str:
+def report(sizes: Sequence[int], service: Path, quick: bool, names: Collection[str] = ()) -> str:
     """Measures on programs of several sizes. Returns the circumstances and a table, as Markdown."""
     progress = Console(stderr=True)
     before = load_average()
@@ -199,7 +203,7 @@ def report(sizes: Sequence[int], service: Path, quick: bool) -> str:
         ):
             instructions.append(benchmark.instructions)
             descriptions = benchmark.spaces()
-            for name, median in benchmark.run():
+            for name, median in benchmark.run(names):
                 results.setdefault(name, []).append(median)
                 status.update(f"{name} on {size:,} instructions: {median:.3g} ms")
     return (
@@ -214,6 +218,9 @@ def main(
     size: Annotated[
         list[int] | None, typer.Option(help="About how many IR instructions. May be repeated.")
     ] = None,
+    observation: Annotated[
+        list[str] | None, typer.Option(help="What to measure; all by default. May be repeated.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="A file to write the table to, as Markdown.")
     ] = None,
@@ -226,7 +233,7 @@ def main(
     # The embeddings of the vocabulary for tests take as long as any others.
     warnings.filterwarnings("ignore", message="There is no inst2vec vocabulary")
     service = service or find_service_binary("compiler_gym-llvm-service")
-    text = report(size or list(PROGRAMS), service, quick)
+    text = report(size or list(PROGRAMS), service, quick, observation or ())
     if output:
         # Bazel runs programs in a folder of its own.
         folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))

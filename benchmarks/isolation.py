@@ -1,13 +1,14 @@
 """What it costs that every session is a process: steps, resets, forks and many sessions."""
 
+import multiprocessing
 import statistics
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.env_player import EnvPlayer
 from benchmarks.machine import private_mebibytes
@@ -37,6 +38,7 @@ _IDLE_PASS = "function(dce)"
 _SLOW_PASS = "function(gvn)"
 _WALK = ("function(sroa)", "function(early-cse)", "function(simplifycfg)", "function(gvn)")
 _WARM_UP_STEPS = 300
+_BURST_STEPS = 50
 # In which a session is made ahead of time for the next reset.
 _PAUSE_SECONDS = 0.02
 _TIMEOUT_SECONDS = 60
@@ -70,6 +72,7 @@ class IsolationBenchmark:
     """
 
     def __init__(self, program: Path, service: Path):
+        self._program_path = program
         self._program = Benchmark.from_file("benchmark://user-v0/measured", program)
         self._service = service
 
@@ -97,8 +100,12 @@ class IsolationBenchmark:
                 for _ in range(_WARM_UP_STEPS):
                     player.play(idle)
             jobs = {(row, column): partial(player.play, idle) for column, player in players.items()}
-            for _ in range(samples):
-                measurements.take_turns(jobs)
+            # Players of one environment make one step after the other, and so both sides wait for
+            # the next by looking rather than sleeping.
+            for _ in range(samples // _BURST_STEPS):
+                for player in players.values():
+                    player.play(idle)
+                measurements.take_turns(jobs, times=_BURST_STEPS)
 
     def _compare_starts(self, measurements: Measurements, samples: int) -> None:
         with self._players(None, None) as players:
@@ -136,15 +143,26 @@ class IsolationBenchmark:
         return statistics.median(durations) / 1e3, share
 
     def scaling(self, seconds: float, rounds: int) -> float:
-        """How many times the steps of one environment two make together in the same time."""
+        """How many times the steps of one environment two make together in the same time.
+
+        Each is in a process of its own, with a service of its own.
+        """
+        context = multiprocessing.get_context("spawn")
+        barriers = {count: context.Barrier(count) for count in (1, 2)}
         alone = both = 0
-        with (
-            LlvmEnv(service=self._service, benchmark=self._program) as first,
-            LlvmEnv(service=self._service, benchmark=self._program) as second,
-        ):
-            for _ in range(rounds):
-                alone += _count_steps([first], seconds)
-                both += _count_steps([first, second], seconds)
+        for _ in range(rounds):
+            for count, barrier in barriers.items():
+                counts = context.SimpleQueue()
+                arguments = (self._program_path, self._service, seconds, barrier, counts)
+                players = [
+                    context.Process(target=_count_steps, args=arguments) for _ in range(count)
+                ]
+                for player in players:
+                    player.start()
+                total = sum(counts.get() for _ in players)
+                for player in players:
+                    player.join()
+                alone, both = (alone + total, both) if count == 1 else (alone, both + total)
         return both / alone
 
     def many_sessions(self, count: int) -> ManySessions:
@@ -202,24 +220,19 @@ class IsolationBenchmark:
             yield players
 
 
-def _count_steps(envs: Sequence[LlvmEnv], seconds: float) -> int:
-    """Lets environments play in threads; returns how many steps they make together."""
-    counts: list[int] = []
-    end = time.monotonic() + seconds
-
-    def play(env: LlvmEnv) -> None:
-        count = 0
+def _count_steps(program: Path, service: Path, seconds: float, barrier: Any, counts: Any) -> None:
+    """Plays for some time together with others; puts the number of steps into a queue."""
+    benchmark = Benchmark.from_file("benchmark://user-v0/measured", program)
+    with LlvmEnv(service=service, benchmark=benchmark) as env:
         walk = [env.action_space.names.index(name) for name in _WALK]
+        env.reset()
+        for action in walk:
+            env.step(action)
+        barrier.wait()
+        count, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
             env.reset()
             for action in walk:
                 env.step(action)
             count += len(walk)
-        counts.append(count)
-
-    threads = [threading.Thread(target=play, args=(env,)) for env in envs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(counts)
+        counts.put(count)

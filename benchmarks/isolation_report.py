@@ -44,17 +44,20 @@ def main(
         results = {}
         for size, benchmark in on.items():
             with progress.status(f"Measuring on {size:,} instructions"):
-                results[size] = benchmark.compare(max(samples * 200 // size, 50))
+                results[size] = benchmark.compare(max(samples * 200 // size, 100))
         console.print(comparison(results))
         with progress.status("Empty, slow and parallel steps"):
             empty = on[200].empty_steps(samples)
             median, share = on[LARGE.size].slow_steps(seconds)
-            factor = on[2_000].scaling(seconds / 10, rounds=5)
+            factors = {
+                size: benchmark.scaling(seconds / 5, rounds=2) for size, benchmark in on.items()
+            }
         console.print(f"an empty step of a Session: {empty.p50:.1f} µs, p90 {empty.p90:.1f} µs")
         console.print(
             f"while a step takes {median:.1f} ms the client uses {share:.1%} of a processor"
         )
-        console.print(f"two environments make {factor:.2f} times the steps of one")
+        for size, factor in factors.items():
+            console.print(f"{size:,} instructions: two environments, {factor:.2f} times the steps")
         with progress.status(f"{sessions} sessions"):
             many = on[2_000].many_sessions(sessions)
         console.print(many)

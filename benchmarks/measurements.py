@@ -28,13 +28,16 @@ class Measurements:
         self._durations: dict[str, dict[str, list[float]]] = {}
         self._turn = 0
 
-    def take_turns(self, jobs: Mapping[tuple[str, str], Callable[[], float]]) -> None:
-        """Lets everybody do something once, one after the other, each time beginning with another.
+    def take_turns(
+        self, jobs: Mapping[tuple[str, str], Callable[[], float]], times: int = 1
+    ) -> None:
+        """Lets everybody do something, one after the other, each time beginning with another.
 
         What slows the machine down for a while then slows down all of them alike.
 
         Args:
             jobs: What to do, for each row and column. Returns the duration in microseconds.
+            times: How often in a row, where doing something again at once is part of the matter.
         """
         # Rows appear in the order of their first use, whoever begins.
         for row, column in jobs:
@@ -43,7 +46,7 @@ class Measurements:
         first = self._turn % len(order)
         self._turn += 1
         for (row, column), job in order[first:] + order[:first]:
-            self._durations[row][column].append(job())
+            self._durations[row][column].extend(job() for _ in range(times))
 
     def summaries(self) -> dict[str, dict[str, Summary]]:
         """Returns the summary of each cell, by row and column."""

@@ -16,5 +16,5 @@ def test_everything_is_measured(monkeypatch):
         assert len(re.findall(re.escape(f"│ {row} "), result.output)) == 4
     assert re.search(r"an empty step of a Session: \d+\.\d µs", result.output)
     assert re.search(r"the client uses \d+\.\d% of a processor", result.output)
-    assert re.search(r"two environments make \d\.\d+ times", result.output)
+    assert len(re.findall(r"two environments, \d\.\d+ times the steps", result.output)) == 4
     assert re.search(r"count=3, start_ms=\d.*wrong=0", result.output, re.DOTALL)

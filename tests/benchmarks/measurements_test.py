@@ -29,6 +29,16 @@ def test_everybody_begins_as_often():
     assert all(s.samples == 3 for s in measurements.summaries()["step"].values())
 
 
+def test_several_times_in_a_row():
+    measurements = Measurements()
+    order = []
+    jobs = {("step", name): lambda name=name: order.append(name) or 1.0 for name in "ab"}
+    for _ in range(2):
+        measurements.take_turns(jobs, times=3)
+    assert "".join(order) == "aaabbbbbbaaa"
+    assert measurements.summaries()["step"]["a"].samples == 6
+
+
 @pytest.mark.parametrize(
     "durations, summary",
     [

@@ -1,7 +1,6 @@
 #include "llvm_service/Compilation.h"
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "llvm_service/Fingerprint.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -15,7 +14,7 @@ Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule own
       owned_(std::move(owned)),
       optimizer_(*owned_.module),
       executable_(program_->dynamicConfig(), workingDirectory),
-      fingerprint_(fingerprint(*owned_.module)) {}
+      tracker_(*owned_.module) {}
 
 Status Compilation::start(std::shared_ptr<const Program> program,
                           const boost::filesystem::path& workingDirectory,
@@ -27,11 +26,10 @@ Status Compilation::start(std::shared_ptr<const Program> program,
 }
 
 Status Compilation::apply(llvm::StringRef pipeline, bool& changed) {
+  history_.push_back(pipeline.str());
   RETURN_IF_ERROR(optimizer_.run(pipeline));
-  const uint64_t after = fingerprint(*owned_.module);
-  changed = after != fingerprint_;
+  changed = tracker_.update(*owned_.module).changed;
   if (changed) {
-    fingerprint_ = after;
     ++version_;
   }
   const std::string errors = owned_.context->takeErrors();

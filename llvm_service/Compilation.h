@@ -6,10 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "llvm_service/ChangeTracker.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/Optimizer.h"
 #include "llvm_service/Program.h"
+#include "llvm_service/RemarkReplay.h"
 #include "llvm_service/benchmark/Executable.h"
 
 namespace compiler_gym::llvm_service {
@@ -34,7 +37,7 @@ class Compilation {
 
   /// Runs one action.
   ///
-  /// @param changed whether the module is different now. Exact, whatever the pass claims.
+  /// @param changed whether the module's bitcode is different now, whatever the pass claims.
   [[nodiscard]] grpc::Status apply(llvm::StringRef pipeline, bool& changed);
 
   /// The program that the compilation started from.
@@ -47,6 +50,17 @@ class Compilation {
 
   /// Counts the changes of the module; observations of the same version are the same.
   uint64_t version() const { return version_; }
+
+  /// The pipelines that have been run, failed ones included.
+  const std::vector<std::string>& history() const { return history_; }
+
+  /// What the last pipeline changed.
+  const ModuleChange& lastChange() const { return tracker_.lastChange(); }
+
+  /// What the last pipeline reported. See RemarkReplay.
+  [[nodiscard]] grpc::Status lastRemarks(const std::vector<Remark>** remarks) {
+    return remarkReplay_.remarksOfLast(program_->bitcode(), history_, remarks);
+  }
 
   /// The module's bitcode. Valid until the next action.
   const std::string& bitcode();
@@ -78,7 +92,9 @@ class Compilation {
   OwnedModule owned_;
   Optimizer optimizer_;
   Executable executable_;
-  uint64_t fingerprint_;
+  ChangeTracker tracker_;
+  RemarkReplay remarkReplay_;
+  std::vector<std::string> history_;
   uint64_t version_ = 0;
   uint64_t verifiedVersion_ = 0;  // The program was verified when it was loaded.
   std::optional<std::pair<uint64_t, std::string>> bitcode_;

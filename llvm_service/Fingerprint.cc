@@ -1,283 +1,56 @@
 #include "llvm_service/Fingerprint.h"
 
-#include <array>
-
-#include "llvm/ADT/Hashing.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/bit.h"
-#include "llvm/IR/Constants.h"
-#include "llvm/IR/InstrTypes.h"
-#include "llvm/IR/Instructions.h"
-#include "llvm/IR/LLVMContext.h"
+#include "llvm_service/IrHash.h"
 
 namespace compiler_gym::llvm_service {
 
 namespace {
 
-// Hashes the address of the set, which LLVM keeps unique.
-using AttributeSetInfo = llvm::DenseMapInfo<llvm::AttributeSet>;
-
-class Hasher {
+// Identifies values, types, attributes and metadata by their addresses.
+class AddressHasher : public ir_hash::WordHasher {
  public:
-  uint64_t result() const { return llvm::hash_combine(lanes_[0], lanes_[1], lanes_[2], lanes_[3]); }
+  void addOwner(const llvm::Value& value) { add(&value); }
 
-  // Each step is a bijection of the lane, so one differing word always shows. Four lanes, because
-  // the multiplications of one would wait for each other. The factor is that of Fibonacci hashing.
-  void add(uint64_t word) {
-    uint64_t& lane = lanes_[next_++ % lanes_.size()];
-    lane = llvm::rotl(lane ^ word, 29) * 0x9E3779B97F4A7C15u;
-  }
-
-  void add(const void* pointer) { add(reinterpret_cast<uintptr_t>(pointer)); }
-
-  void add(llvm::MaybeAlign alignment) { add(alignment ? alignment->value() : uint64_t{0}); }
-
-  void add(llvm::StringRef text) { add(static_cast<uint64_t>(llvm::hash_value(text))); }
-
-  void add(const llvm::AttributeList& attributes) { add(attributes.getRawPointer()); }
-
-  void addOperands(const llvm::User& user) {
-    for (const llvm::Use& use : user.operands()) {
-      const llvm::Value* value = use.get();
-      add(value);
-      // Other values are visited on their own, and constant data has no uses.
-      if (llvm::isa<llvm::ConstantExpr, llvm::ConstantAggregate>(value)) {
-        addUses(*value);
-        addOperands(*llvm::cast<llvm::User>(value));
-      }
+  void addIdentity(const llvm::Value& value) {
+    add(&value);
+    // Other values are visited on their own, and constant data has no uses.
+    if (llvm::isa<llvm::ConstantExpr, llvm::ConstantAggregate>(value)) {
+      addUses(value);
+      ir_hash::addOperands(llvm::cast<llvm::User>(value), *this);
     }
   }
 
   void addUses(const llvm::Value& value) {
-    if (value.hasNUsesOrMore(2)) {
+    if (ir_hash::isUsedTwice(value)) {
       for (const llvm::Use& use : value.uses()) {
         add(&use);
       }
     }
   }
-
- private:
-  std::array<uint64_t, 4> lanes_ = {};
-  unsigned next_ = 0;
 };
-
-// What distinguishes memory accesses with equal operands.
-template <typename Access>
-void addAccess(const Access& access, Hasher& hasher) {
-  hasher.add(llvm::MaybeAlign(access.getAlign()));
-  hasher.add(static_cast<uint64_t>(access.isVolatile()) << 8 | access.getSyncScopeID());
-}
-
-void addOrdering(llvm::AtomicOrdering ordering, Hasher& hasher) {
-  hasher.add(static_cast<uint64_t>(ordering));
-}
-
-void addCall(const llvm::CallBase& call, Hasher& hasher) {
-  hasher.add(call.getAttributes());
-  hasher.add(call.getFunctionType());
-  hasher.add(uint64_t{call.getCallingConv()});
-  if (const auto* plain = llvm::dyn_cast<llvm::CallInst>(&call)) {
-    hasher.add(uint64_t{plain->getTailCallKind()});
-  }
-  for (unsigned i = 0; i < call.getNumOperandBundles(); ++i) {
-    const llvm::OperandBundleUse bundle = call.getOperandBundleAt(i);
-    hasher.add(uint64_t{bundle.getTagID()} << 32 | bundle.Inputs.size());
-  }
-}
-
-void addAllocation(const llvm::AllocaInst& allocation, Hasher& hasher) {
-  hasher.add(allocation.getAllocatedType());
-  hasher.add(llvm::MaybeAlign(allocation.getAlign()));
-  hasher.add(uint64_t{allocation.isUsedWithInAlloca()} << 1 | uint64_t{allocation.isSwiftError()});
-}
-
-void addAtomicUpdate(const llvm::AtomicRMWInst& update, Hasher& hasher) {
-  addAccess(update, hasher);
-  addOrdering(update.getOrdering(), hasher);
-  hasher.add(uint64_t{update.getOperation()});
-}
-
-void addExchange(const llvm::AtomicCmpXchgInst& exchange, Hasher& hasher) {
-  addAccess(exchange, hasher);
-  addOrdering(exchange.getSuccessOrdering(), hasher);
-  addOrdering(exchange.getFailureOrdering(), hasher);
-  hasher.add(uint64_t{exchange.isWeak()});
-}
-
-void addIndices(llvm::ArrayRef<unsigned> indices, Hasher& hasher) {
-  for (const unsigned index : indices) {
-    hasher.add(uint64_t{index});
-  }
-}
-
-// The state of an instruction that its opcode, type, operands and flags do not hold.
-void addSpecialState(const llvm::Instruction& instruction, Hasher& hasher) {
-  using llvm::cast;
-  switch (instruction.getOpcode()) {
-    case llvm::Instruction::Load:
-      addAccess(cast<llvm::LoadInst>(instruction), hasher);
-      return addOrdering(cast<llvm::LoadInst>(instruction).getOrdering(), hasher);
-    case llvm::Instruction::Store:
-      addAccess(cast<llvm::StoreInst>(instruction), hasher);
-      return addOrdering(cast<llvm::StoreInst>(instruction).getOrdering(), hasher);
-    case llvm::Instruction::Call:
-    case llvm::Instruction::Invoke:
-    case llvm::Instruction::CallBr:
-      return addCall(cast<llvm::CallBase>(instruction), hasher);
-    case llvm::Instruction::ICmp:
-    case llvm::Instruction::FCmp:
-      return hasher.add(uint64_t{cast<llvm::CmpInst>(instruction).getPredicate()});
-    case llvm::Instruction::PHI:
-      for (const llvm::BasicBlock* block : cast<llvm::PHINode>(instruction).blocks()) {
-        hasher.add(block);
-      }
-      return;
-    case llvm::Instruction::Switch:
-      for (const auto& branch : cast<llvm::SwitchInst>(instruction).cases()) {
-        hasher.add(branch.getCaseValue());
-      }
-      return;
-    case llvm::Instruction::GetElementPtr:
-      return hasher.add(cast<llvm::GetElementPtrInst>(instruction).getSourceElementType());
-    case llvm::Instruction::Alloca:
-      return addAllocation(cast<llvm::AllocaInst>(instruction), hasher);
-    case llvm::Instruction::ShuffleVector:
-      for (const int element : cast<llvm::ShuffleVectorInst>(instruction).getShuffleMask()) {
-        hasher.add(static_cast<uint64_t>(element));
-      }
-      return;
-    case llvm::Instruction::ExtractValue:
-      return addIndices(cast<llvm::ExtractValueInst>(instruction).getIndices(), hasher);
-    case llvm::Instruction::InsertValue:
-      return addIndices(cast<llvm::InsertValueInst>(instruction).getIndices(), hasher);
-    case llvm::Instruction::AtomicRMW:
-      return addAtomicUpdate(cast<llvm::AtomicRMWInst>(instruction), hasher);
-    case llvm::Instruction::AtomicCmpXchg:
-      return addExchange(cast<llvm::AtomicCmpXchgInst>(instruction), hasher);
-    case llvm::Instruction::Fence:
-      addOrdering(cast<llvm::FenceInst>(instruction).getOrdering(), hasher);
-      return hasher.add(uint64_t{cast<llvm::FenceInst>(instruction).getSyncScopeID()});
-    case llvm::Instruction::LandingPad:
-      return hasher.add(uint64_t{cast<llvm::LandingPadInst>(instruction).isCleanup()});
-    default:
-      return;
-  }
-}
-
-template <typename Holder>
-void addMetadata(const Holder& holder, Hasher& hasher) {
-  if (!holder.hasMetadata()) {
-    return;
-  }
-  llvm::SmallVector<std::pair<unsigned, llvm::MDNode*>, 4> attachments;
-  holder.getAllMetadata(attachments);
-  for (const auto& [kind, node] : attachments) {
-    hasher.add(uint64_t{kind});
-    hasher.add(node);
-    if (node->isDistinct()) {  // Its operands can change; those of other nodes cannot.
-      for (const llvm::MDOperand& operand : node->operands()) {
-        hasher.add(operand.get());
-      }
-    }
-  }
-}
-
-void addInstruction(const llvm::Instruction& instruction, Hasher& hasher) {
-  hasher.add(&instruction);
-  hasher.add(uint64_t{instruction.getOpcode()} << 32 | instruction.getRawSubclassOptionalData());
-  hasher.add(instruction.getType());
-  hasher.addOperands(instruction);
-  hasher.addUses(instruction);
-  addSpecialState(instruction, hasher);
-  addMetadata(instruction, hasher);
-}
-
-void addGlobal(const llvm::GlobalValue& global, Hasher& hasher) {
-  hasher.add(&global);
-  hasher.add(global.getName());
-  hasher.add(global.getValueType());
-  hasher.add(uint64_t{global.getLinkage()} << 32 | uint64_t{global.getVisibility()} << 24 |
-             uint64_t{global.getDLLStorageClass()} << 16 |
-             static_cast<uint64_t>(global.getUnnamedAddr()) << 8 |
-             static_cast<uint64_t>(global.getThreadLocalMode()) << 4 |
-             uint64_t{global.isDSOLocal()} << 1 | uint64_t{global.hasPartition()});
-  if (const auto* object = llvm::dyn_cast<llvm::GlobalObject>(&global)) {
-    hasher.add(object->getSection());
-    if (const llvm::Comdat* group = object->getComdat()) {
-      hasher.add(group);
-      hasher.add(uint64_t{group->getSelectionKind()});
-    }
-    addMetadata(*object, hasher);
-  }
-  hasher.addOperands(global);
-  hasher.addUses(global);
-}
-
-void addFunction(const llvm::Function& function, Hasher& hasher) {
-  addGlobal(function, hasher);
-  hasher.add(function.getAlign());
-  hasher.add(function.getAttributes());
-  hasher.add(uint64_t{function.getCallingConv()});
-  if (function.hasGC()) {
-    hasher.add(llvm::StringRef(function.getGC()));
-  }
-  for (const llvm::Argument& argument : function.args()) {
-    hasher.addUses(argument);
-  }
-  for (const llvm::BasicBlock& block : function) {
-    hasher.add(&block);
-    hasher.addUses(block);
-    for (const llvm::Instruction& instruction : block) {
-      addInstruction(instruction, hasher);
-    }
-  }
-}
-
-void addVariable(const llvm::GlobalVariable& variable, Hasher& hasher) {
-  addGlobal(variable, hasher);
-  hasher.add(variable.getAlign());
-  hasher.add(uint64_t{AttributeSetInfo::getHashValue(variable.getAttributes())});
-  hasher.add(uint64_t{variable.isConstant()} << 1 | uint64_t{variable.isExternallyInitialized()});
-  hasher.add(uint64_t{variable.getCodeModelRaw()});
-  if (variable.hasSanitizerMetadata()) {
-    const llvm::GlobalValue::SanitizerMetadata sanitizer = variable.getSanitizerMetadata();
-    hasher.add(uint64_t{sanitizer.NoAddress} << 3 | uint64_t{sanitizer.NoHWAddress} << 2 |
-               uint64_t{sanitizer.Memtag} << 1 | uint64_t{sanitizer.IsDynInit});
-  }
-}
-
-void addModule(const llvm::Module& module, Hasher& hasher) {
-  hasher.add(llvm::StringRef(module.getModuleInlineAsm()));
-  hasher.add(llvm::StringRef(module.getTargetTriple().str()));
-  hasher.add(llvm::StringRef(module.getDataLayoutStr()));
-  // Bitcode lists the kinds of metadata that its context knows, and some passes add a kind.
-  llvm::SmallVector<llvm::StringRef, 64> metadataKinds;
-  module.getContext().getMDKindNames(metadataKinds);
-  hasher.add(uint64_t{metadataKinds.size()});
-  for (const llvm::NamedMDNode& named : module.named_metadata()) {
-    hasher.add(named.getName());
-    for (const llvm::MDNode* node : named.operands()) {
-      hasher.add(node);
-    }
-  }
-}
 
 }  // namespace
 
+uint64_t fingerprint(const llvm::Function& function) {
+  AddressHasher hasher;
+  ir_hash::addFunction(function, hasher);
+  return hasher.result();
+}
+
+uint64_t fingerprintOfRest(const llvm::Module& module) {
+  AddressHasher hasher;
+  ir_hash::addFrame(module, hasher);
+  for (const llvm::GlobalValue& global : module.global_values()) {
+    hasher.addUses(global);
+  }
+  return hasher.result();
+}
+
 uint64_t fingerprint(const llvm::Module& module) {
-  Hasher hasher;
-  addModule(module, hasher);
-  for (const llvm::GlobalVariable& variable : module.globals()) {
-    addVariable(variable, hasher);
-  }
-  for (const llvm::GlobalAlias& alias : module.aliases()) {
-    addGlobal(alias, hasher);
-  }
-  for (const llvm::GlobalIFunc& ifunc : module.ifuncs()) {
-    addGlobal(ifunc, hasher);
-  }
+  ir_hash::WordHasher hasher;
+  hasher.add(fingerprintOfRest(module));
   for (const llvm::Function& function : module) {
-    addFunction(function, hasher);
+    hasher.add(fingerprint(function));
   }
   return hasher.result();
 }

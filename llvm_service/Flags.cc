@@ -4,6 +4,7 @@
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm_service/SessionSettings.h"
+#include "llvm_service/Target.h"
 #include "llvm_service/actions/Policy.h"
 
 DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in bytes.");
@@ -15,6 +16,15 @@ DEFINE_string(action_policy, "",
 DEFINE_string(verify, "export",
               "When to verify the module: 'always' (after each action that changed it), 'export' "
               "(before it is printed, written or compiled) or 'never'.");
+
+DEFINE_string(ir2vec_vocabulary, "",
+              "A file of seed vectors for the Ir2vec observations, in LLVM's JSON format. Sessions "
+              "can choose another by the parameter llvm.set_ir2vec_vocabulary.");
+
+DEFINE_string(target_triple, "",
+              "Compile all programs for this target, e.g. riscv64-linux-gnu, rather than for that "
+              "which they name. Sessions can choose another by the parameter "
+              "llvm.set_target_triple.");
 
 namespace {
 
@@ -35,7 +45,23 @@ bool validateVerification(const char* flag, const std::string& text) {
   return reportIfInvalid(flag, known ? "" : "expected always, export or never, not '" + text + "'");
 }
 
+bool validateVocabulary(const char* flag, const std::string& path) {
+  std::shared_ptr<const compiler_gym::llvm_service::Ir2vecVocabulary> vocabulary;
+  const grpc::Status status =
+      path.empty() ? grpc::Status::OK
+                   : compiler_gym::llvm_service::Ir2vecVocabulary::load(path, vocabulary);
+  return reportIfInvalid(flag, status.error_message());
+}
+
+bool validateTargetTriple(const char* flag, const std::string& text) {
+  const grpc::Status status =
+      text.empty() ? grpc::Status::OK : compiler_gym::llvm_service::checkTargetTriple(text);
+  return reportIfInvalid(flag, status.error_message());
+}
+
 }  // namespace
 
+DEFINE_validator(ir2vec_vocabulary, &validateVocabulary);
+DEFINE_validator(target_triple, &validateTargetTriple);
 DEFINE_validator(action_policy, &validatePolicy);
 DEFINE_validator(verify, &validateVerification);

@@ -5,3 +5,5 @@
 DECLARE_uint64(max_program_bytes);
 DECLARE_string(action_policy);
 DECLARE_string(verify);
+DECLARE_string(ir2vec_vocabulary);
+DECLARE_string(target_triple);

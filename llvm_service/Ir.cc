@@ -17,11 +17,12 @@ namespace {
 // Longer reports of the verifier repeat themselves function by function.
 constexpr size_t kMaxReportLength = 2000;
 
-// Derives from the default handler so that remarks are as disabled as they are in `opt`: some
-// passes compute more when they are not.
-class ErrorCollector : public llvm::DiagnosticHandler {
+// Derives from the default handler so that remarks, unless asked for, are as disabled as they are
+// in `opt`: some passes compute more when they are not.
+class DiagnosticCollector : public llvm::DiagnosticHandler {
  public:
-  explicit ErrorCollector(std::string& errors) : errors_(errors) {}
+  DiagnosticCollector(std::string& errors, const Context::RemarkHandler& remarkHandler)
+      : errors_(errors), remarkHandler_(remarkHandler) {}
 
   bool handleDiagnostics(const llvm::DiagnosticInfo& diagnostic) override {
     if (diagnostic.getSeverity() == llvm::DS_Error) {
@@ -30,11 +31,32 @@ class ErrorCollector : public llvm::DiagnosticHandler {
       diagnostic.print(printer);
       stream << '\n';
     }
+    const auto* remark = llvm::dyn_cast<llvm::DiagnosticInfoOptimizationBase>(&diagnostic);
+    if (remark != nullptr && remarkHandler_) {
+      remarkHandler_(*remark);
+    }
     return true;
+  }
+
+  bool isAnalysisRemarkEnabled(llvm::StringRef pass) const override {
+    return remarkHandler_ || DiagnosticHandler::isAnalysisRemarkEnabled(pass);
+  }
+
+  bool isMissedOptRemarkEnabled(llvm::StringRef pass) const override {
+    return remarkHandler_ || DiagnosticHandler::isMissedOptRemarkEnabled(pass);
+  }
+
+  bool isPassedOptRemarkEnabled(llvm::StringRef pass) const override {
+    return remarkHandler_ || DiagnosticHandler::isPassedOptRemarkEnabled(pass);
+  }
+
+  bool isAnyRemarkEnabled() const override {
+    return remarkHandler_ || DiagnosticHandler::isAnyRemarkEnabled();
   }
 
  private:
   std::string& errors_;
+  const Context::RemarkHandler& remarkHandler_;
 };
 
 }  // namespace
@@ -42,7 +64,7 @@ class ErrorCollector : public llvm::DiagnosticHandler {
 Context::Context() {
   context_.setDiscardValueNames(true);
   context_.enableDebugTypeODRUniquing();
-  context_.setDiagnosticHandler(std::make_unique<ErrorCollector>(errors_));
+  context_.setDiagnosticHandler(std::make_unique<DiagnosticCollector>(errors_, remarkHandler_));
 }
 
 std::string Context::takeErrors() { return std::exchange(errors_, {}); }

@@ -2,10 +2,12 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -21,9 +23,16 @@ class Context {
   /// Errors reported since the last call, one a line; empty if there were none.
   std::string takeErrors();
 
+  using RemarkHandler = std::function<void(const llvm::DiagnosticInfoOptimizationBase&)>;
+
+  /// Makes passes report what they do, and calls the handler for each report; an empty handler, as
+  /// at first, makes them silent, as they are in `opt`. Some compute more when they report.
+  void setRemarkHandler(RemarkHandler handler) { remarkHandler_ = std::move(handler); }
+
  private:
   llvm::LLVMContext context_;
   std::string errors_;
+  RemarkHandler remarkHandler_;
 };
 
 /// A module with the context that owns its types and constants.

@@ -21,12 +21,17 @@ struct Shared {
   Observations observations;
   std::unordered_map<std::string, size_t> observationIndices;
   ProgramCache programs;
+  std::shared_ptr<const Ir2vecVocabulary> ir2vecVocabulary;
 
   Shared()
       : actionSpaces(ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)))),
         observations(listObservations()) {
     for (size_t i = 0; i < observations.size(); ++i) {
       observationIndices.emplace(observations[i].space.name(), i);
+    }
+    if (!FLAGS_ir2vec_vocabulary.empty()) {
+      // The flag has been validated; a file that has gone since leaves sessions without.
+      static_cast<void>(Ir2vecVocabulary::load(FLAGS_ir2vec_vocabulary, ir2vecVocabulary));
     }
   }
 };
@@ -58,6 +63,9 @@ Status readAction(const Event& event, const ActionList& list, size_t& index) {
 LlvmSession::LlvmSession(const boost::filesystem::path& workingDirectory)
     : CompilationSession(workingDirectory), cache_(shared().observations.size()) {
   settings_.verification = parseVerification(FLAGS_verify).value();
+  settings_.ir2vecVocabulary = shared().ir2vecVocabulary;
+  settings_.ir2vecVocabularyPath = FLAGS_ir2vec_vocabulary;
+  targetTriple_ = FLAGS_target_triple;
 }
 
 std::string LlvmSession::getCompilerVersion() const {
@@ -87,16 +95,44 @@ Status LlvmSession::init(const ActionSpace& actionSpace, const Benchmark& benchm
   }
   std::shared_ptr<const Program> program;
   RETURN_IF_ERROR(shared().programs.get(benchmark, FLAGS_max_program_bytes, program));
+  program_ = program;
+  return start(std::move(program));
+}
+
+Status LlvmSession::start(std::shared_ptr<const Program> program) {
+  if (!targetTriple_.empty()) {
+    std::shared_ptr<const Program> retargeted;
+    RETURN_IF_ERROR(program->forTarget(targetTriple_, retargeted));
+    program = std::move(retargeted);
+  }
   return Compilation::start(std::move(program), workingDirectory(), compilation_);
+}
+
+Status LlvmSession::setTargetTriple(const std::string& triple) {
+  if (triple == targetTriple_) {
+    return Status::OK;
+  }
+  if (!compilation_->history().empty()) {
+    return {StatusCode::FAILED_PRECONDITION,
+            "The target can be set before the first action of a session only"};
+  }
+  const std::string previous = std::exchange(targetTriple_, triple);
+  const Status status = start(program_);
+  if (!status.ok()) {
+    targetTriple_ = previous;
+  }
+  return status;
 }
 
 Status LlvmSession::init(CompilationSession* other) {
   const auto& parent = *static_cast<LlvmSession*>(other);
   actions_ = parent.actions_;
   settings_ = parent.settings_;
+  program_ = parent.program_;
+  targetTriple_ = parent.targetTriple_;
   RETURN_IF_ERROR(
       Compilation::start(parent.compilation_->sharedProgram(), workingDirectory(), compilation_));
-  for (const std::string& pipeline : parent.history_) {
+  for (const std::string& pipeline : parent.compilation_->history()) {
     bool changed = false;
     RETURN_IF_ERROR(runPipeline(pipeline, changed));
   }
@@ -104,7 +140,6 @@ Status LlvmSession::init(CompilationSession* other) {
 }
 
 Status LlvmSession::runPipeline(const std::string& pipeline, bool& changed) {
-  history_.push_back(pipeline);
   RETURN_IF_ERROR(compilation_->apply(pipeline, changed));
   if (settings_.verification == Verification::kAlways) {
     RETURN_IF_ERROR(compilation_->verify());
@@ -134,16 +169,19 @@ Status LlvmSession::computeObservation(const ObservationSpace& observationSpace,
   }
   const Observation& kind = shared().observations[found->second];
   std::optional<CachedObservation>& cached = cache_[found->second];
-  if (cached && cached->version == compilation_->version()) {
+  const uint64_t version =
+      kind.ofLastAction ? compilation_->history().size() : compilation_->version();
+  if (cached && cached->version == version) {
     observation = cached->value;
     return Status::OK;
   }
   if (kind.exports && settings_.verification != Verification::kNever) {
     RETURN_IF_ERROR(compilation_->verify());
   }
-  RETURN_IF_ERROR(kind.compute({*compilation_, settings_.runCounts}, observation));
+  RETURN_IF_ERROR(kind.compute(
+      {*compilation_, settings_.runCounts, settings_.ir2vecVocabulary.get()}, observation));
   if (kind.space.deterministic()) {
-    cached = CachedObservation{compilation_->version(), observation};
+    cached = CachedObservation{version, observation};
   }
   return Status::OK;
 }
@@ -164,13 +202,25 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
   if (key == "llvm.apply_baseline_optimizations") {
     return applyBaseline(value, reply);
   }
-  return settings_.handle(key, value, reply);
+  if (key == "llvm.set_target_triple") {
+    RETURN_IF_ERROR(setTargetTriple(value));
+  }
+  if (key == "llvm.set_target_triple" || key == "llvm.get_target_triple") {
+    reply = compilation_->module().getTargetTriple().str();
+  } else {
+    RETURN_IF_ERROR(settings_.handle(key, value, reply));
+  }
+  if (reply) {  // What was observed may depend on what was set.
+    cache_.assign(cache_.size(), std::nullopt);
+  }
+  return Status::OK;
 }
 
 Status LlvmSession::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
   size_t index = 0;
   RETURN_IF_ERROR(readAction(action, *actions_, index));
-  return writeReproducer(*compilation_, history_, actions_->actions[index].pipeline, directory);
+  return writeReproducer(*compilation_, compilation_->history(), actions_->actions[index].pipeline,
+                         directory);
 }
 
 bool LlvmSession::holdsOnlyMemory() const {

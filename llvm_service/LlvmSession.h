@@ -48,7 +48,8 @@ class LlvmSession final : public CompilationSession {
   bool holdsOnlyMemory() const final;
 
  private:
-  /// A value of a deterministic observation and the version of the module that it belongs to.
+  /// A value of a deterministic observation, and the version of the module or the number of the
+  /// action that it belongs to.
   struct CachedObservation {
     uint64_t version;
     Event value;
@@ -58,11 +59,17 @@ class LlvmSession final : public CompilationSession {
   [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
                                            std::optional<std::string>& reply);
 
+  /// Starts on the program, retargeted if the session has a target.
+  [[nodiscard]] grpc::Status start(std::shared_ptr<const Program> program);
+  [[nodiscard]] grpc::Status setTargetTriple(const std::string& triple);
+
   const ActionList* actions_ = nullptr;
   std::unique_ptr<Compilation> compilation_;
   SessionSettings settings_;
-  // Everything that was run, for forks.
-  std::vector<std::string> history_;
+  // The program as the benchmark has it, whatever the target.
+  std::shared_ptr<const Program> program_;
+  // Empty for the target that the program names.
+  std::string targetTriple_;
   // By index of the observation.
   std::vector<std::optional<CachedObservation>> cache_;
 };

@@ -11,6 +11,7 @@
 #include "llvm_service/Ir.h"
 #include "llvm_service/Optimizer.h"
 #include "llvm_service/Target.h"
+#include "llvm_service/costs/ClangPipeline.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -143,35 +144,69 @@ Status Program::load(const Benchmark& benchmark, size_t maxBytes,
   return Status::OK;
 }
 
-Status Program::optimised(Baseline baseline, const std::string** bitcode) const {
+Status Program::forTarget(const std::string& triple,
+                          std::shared_ptr<const Program>& program) const {
+  OwnedModule owned;
+  RETURN_IF_ERROR(parseIr(bitcode_, owned));
+  RETURN_IF_ERROR(retarget(*owned.module, triple));
+  RETURN_IF_ERROR(verify(*owned.module));
+  program.reset(new Program(writeBitcode(*owned.module), BenchmarkDynamicConfig(), costs_));
+  return Status::OK;
+}
+
+Status Program::optimised(Baseline baseline, bool ofMachineCode,
+                          const std::string** bitcode) const {
   const char* pipeline = pipelineOf(baseline);
   if (pipeline == nullptr) {
     *bitcode = &bitcode_;
     return Status::OK;
   }
-  const auto found = optimised_.find(baseline);
+  const std::pair key(baseline, ofMachineCode && baseline == Baseline::kOz);
+  const auto found = optimised_.find(key);
   if (found != optimised_.end()) {
     *bitcode = &found->second;
     return Status::OK;
   }
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(bitcode_, owned));
-  RETURN_IF_ERROR(Optimizer(*owned.module).run(pipeline));
-  *bitcode = &optimised_.emplace(baseline, writeBitcode(*owned.module)).first->second;
+  if (key.second) {
+    optimizeAsClangForSize(*owned.module);
+  } else {
+    RETURN_IF_ERROR(Optimizer(*owned.module).run(pipeline));
+  }
+  *bitcode = &optimised_.emplace(key, writeBitcode(*owned.module)).first->second;
+  return Status::OK;
+}
+
+// Sizes of what is built depend on the commands, too.
+SharedCosts::Key Program::keyOf(const std::string& bitcode, const std::string& name) const {
+  return {bitcode, name + " " + dynamicConfig_.SerializeAsString()};
+}
+
+Status Program::costOf(const std::string& bitcode, const std::string& name, const Cost& cost,
+                       int64_t& value) const {
+  const SharedCosts::Key key = keyOf(bitcode, name);
+  if (const auto known = costs_->find(key)) {
+    value = *known;
+    return Status::OK;
+  }
+  RETURN_IF_ERROR(cost(bitcode, value));
+  costs_->insert(key, value);
   return Status::OK;
 }
 
 Status Program::baselineCost(Baseline baseline, const std::string& name, const Cost& cost,
-                             int64_t& value) const {
-  const SharedCosts::Key key(bitcode_, name + " " + nameOf(baseline));
+                             int64_t& value, bool ofMachineCode) const {
+  const SharedCosts::Key key = keyOf(bitcode_, name + " " + nameOf(baseline));
   const std::lock_guard lock(mutex_);
   if (const auto known = costs_->find(key)) {
     value = *known;
     return Status::OK;
   }
   const std::string* bitcode = nullptr;
-  RETURN_IF_ERROR(optimised(baseline, &bitcode));
-  RETURN_IF_ERROR(cost(*bitcode, value));
+  RETURN_IF_ERROR(optimised(baseline, ofMachineCode, &bitcode));
+  // A module that is the same has the same cost.
+  RETURN_IF_ERROR(costOf(*bitcode, name, cost, value));
   costs_->insert(key, value);
   return Status::OK;
 }

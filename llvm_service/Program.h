@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "llvm_service/costs/SharedCosts.h"
@@ -39,30 +40,50 @@ class Program {
       const Benchmark& benchmark, size_t maxBytes, std::shared_ptr<const Program>& program,
       std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>());
 
+  /// The same program for another target; see retarget() in Target.h. It cannot be built or run
+  /// any more: the commands are those of this machine.
+  ///
+  /// @return INVALID_ARGUMENT if this LLVM does not know the target.
+  [[nodiscard]] grpc::Status forTarget(const std::string& triple,
+                                       std::shared_ptr<const Program>& program) const;
+
   /// The bitcode that every session on this program starts from.
   const std::string& bitcode() const { return bitcode_; }
 
   /// How to build and run it.
   const BenchmarkDynamicConfig& dynamicConfig() const { return dynamicConfig_; }
 
+  /// The cost of any module of this program. Computed once for each content, by whichever session
+  /// comes first, and kept.
+  ///
+  /// @param name tells costs apart.
+  [[nodiscard]] grpc::Status costOf(const std::string& bitcode, const std::string& name,
+                                    const Cost& cost, int64_t& value) const;
+
   /// The cost of the program optimised by a baseline. Computed on first use and kept.
   ///
   /// @param name tells costs apart.
+  /// @param ofMachineCode whether it is the cost of what a user of clang gets. At -Oz clang tells
+  ///     every pass to prefer small code, by attributes of functions, which the same passes without
+  ///     clang are not told; the machine code is larger then by some ten percent.
   [[nodiscard]] grpc::Status baselineCost(Baseline baseline, const std::string& name,
-                                          const Cost& cost, int64_t& value) const;
+                                          const Cost& cost, int64_t& value,
+                                          bool ofMachineCode = false) const;
 
  private:
   Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig,
           std::shared_ptr<SharedCosts> costs);
 
-  [[nodiscard]] grpc::Status optimised(Baseline baseline, const std::string** bitcode) const;
+  SharedCosts::Key keyOf(const std::string& bitcode, const std::string& name) const;
+  [[nodiscard]] grpc::Status optimised(Baseline baseline, bool ofMachineCode,
+                                       const std::string** bitcode) const;
 
   const std::string bitcode_;
   const BenchmarkDynamicConfig dynamicConfig_;
   const std::shared_ptr<SharedCosts> costs_;
   // What has been computed so far, guarded by the mutex.
   mutable std::mutex mutex_;
-  mutable std::map<Baseline, std::string> optimised_;
+  mutable std::map<std::pair<Baseline, bool>, std::string> optimised_;
 };
 
 /// The programs used last, by content, so that sessions share them and their baselines.

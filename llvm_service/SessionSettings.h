@@ -2,10 +2,12 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "llvm_service/Compilation.h"
+#include "llvm_service/Ir2vecVocabulary.h"
 #include "llvm_service/actions/Policy.h"
 #include "llvm_service/benchmark/Executable.h"
 
@@ -24,12 +26,20 @@ struct SessionSettings {
   /// the same module again measures the file system.
   int64_t buildtimesPerObservation = 1;
   Verification verification = Verification::kOnExport;
+  /// Null if there is none.
+  std::shared_ptr<const Ir2vecVocabulary> ir2vecVocabulary;
+  /// The file that it is from; empty if there is none.
+  std::string ir2vecVocabularyPath;
 
   /// Sets or gets one of the parameters llvm.{set,get}_...; the reply is unset for any other key.
   ///
-  /// @return INVALID_ARGUMENT if the value is not a number in the parameter's range.
+  /// @return INVALID_ARGUMENT if the value is not a number in the parameter's range; the error of
+  ///     Ir2vecVocabulary::load.
   [[nodiscard]] grpc::Status handle(const std::string& key, const std::string& value,
                                     std::optional<std::string>& reply);
+
+  /// @param path of a file; empty for no vocabulary.
+  [[nodiscard]] grpc::Status setIr2vecVocabulary(const std::string& path);
 };
 
 }  // namespace compiler_gym::llvm_service

@@ -6,6 +6,26 @@
 
 namespace compiler_gym::llvm_service {
 
+namespace {
+
+// What clang adds to a target's minimum unless told otherwise, where that is not nothing. For
+// riscv64 on Linux it is -march=rv64gc, and code that the linker may relax.
+const char* defaultFeatures(const llvm::Triple& triple) {
+  return triple.getArch() == llvm::Triple::riscv64
+             ? "+64bit,+a,+c,+d,+f,+m,+relax,+zaamo,+zalrsc,+zca,+zcd,+zicsr,+zifencei,+zmmul"
+             : "";
+}
+
+std::string namesOfTargets() {
+  std::string names;
+  for (const llvm::Target& target : llvm::TargetRegistry::targets()) {
+    names += (names.empty() ? "" : ", ") + std::string(target.getName());
+  }
+  return names;
+}
+
+}  // namespace
+
 void initializeTargets() {
   static const bool initialized = [] {
     llvm::InitializeAllTargets();
@@ -32,6 +52,41 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(
   options.UseInitArray = true;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, /*CPU=*/"", /*Features=*/"", options, relocation, std::nullopt, level));
+}
+
+grpc::Status checkTargetTriple(const std::string& triple) {
+  initializeTargets();
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(llvm::Triple(triple), error);
+  if (target != nullptr && target->hasTargetMachine() && target->hasMCAsmBackend()) {
+    return grpc::Status::OK;
+  }
+  return {grpc::StatusCode::INVALID_ARGUMENT,
+          "This LLVM cannot compile for the target \"" + triple +
+              "\". Expected architecture-vendor-system or architecture-system, e.g. "
+              "riscv64-linux-gnu; its architectures are " +
+              namesOfTargets()};
+}
+
+grpc::Status retarget(llvm::Module& module, const std::string& triple) {
+  const grpc::Status status = checkTargetTriple(triple);
+  if (!status.ok()) {
+    return status;
+  }
+  const llvm::Triple target(triple);
+  module.setTargetTriple(target);
+  module.setDataLayout(
+      createTargetMachine(module, llvm::CodeGenOptLevel::None)->createDataLayout());
+  const llvm::StringRef features = defaultFeatures(target);
+  for (llvm::Function& function : module) {
+    for (const char* attribute : {"target-cpu", "target-features", "tune-cpu"}) {
+      function.removeFnAttr(attribute);
+    }
+    if (!function.isDeclaration() && !features.empty()) {
+      function.addFnAttr("target-features", features);
+    }
+  }
+  return grpc::Status::OK;
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <grpcpp/grpcpp.h>
+
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
@@ -17,5 +21,18 @@ void initializeTargets();
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(
     const llvm::Module& module, llvm::CodeGenOptLevel level,
     std::optional<llvm::Reloc::Model> relocation = std::nullopt);
+
+/// @return INVALID_ARGUMENT, with the targets that there are, if this LLVM cannot make object files
+///     for the target.
+[[nodiscard]] grpc::Status checkTargetTriple(const std::string& triple);
+
+/// Makes the module one for another target: its triple, its data layout, and the processor and
+/// features that its functions name, which become those that `clang --target=TRIPLE` starts from.
+///
+/// The code stays that of the source as it was compiled before: sizes of types, and what headers
+/// chose by target, do not change.
+///
+/// @return as checkTargetTriple().
+[[nodiscard]] grpc::Status retarget(llvm::Module& module, const std::string& triple);
 
 }  // namespace compiler_gym::llvm_service

@@ -9,9 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-# The service is a data file of the package: nothing in the wheel depends on the Python version.
-SERVICE = "llvm_service/compiler_gym-llvm-service"
-SERVICE_PLACE = "compiler_gym/_service/compiler_gym-llvm-service"
+# Programs are data files of the package: nothing in the wheel depends on the Python version.
+PROGRAMS = {
+    "llvm_service/compiler_gym-llvm-service": "compiler_gym/_service/compiler_gym-llvm-service",
+    "llvm_service/tools/compute_observation": "compiler_gym/_service/compute_observation",
+}
 TAG_OPTIONS = ["--python-tag", "py3", "--plat-name", "linux_x86_64"]
 SETUP = """
 import setuptools
@@ -27,7 +29,8 @@ def read_list(argument: str) -> dict[str, Path]:
     """The files of the wheel, by their place in it."""
     lines = Path(argument.removeprefix("@")).read_text().splitlines()
     files = dict(line.split("=", 1) for line in lines)
-    files[SERVICE_PLACE] = files.pop(SERVICE)
+    for source, place in PROGRAMS.items():
+        files[place] = files.pop(source)
     return {
         place: Path(source)
         for place, source in files.items()
@@ -40,7 +43,8 @@ def stage(files: dict[str, Path], folder: Path) -> None:
     for place, source in files.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / place)
-    (folder / SERVICE_PLACE).chmod(0o755)
+    for place in PROGRAMS.values():
+        (folder / place).chmod(0o755)
     (folder / "setup.py").write_text(SETUP)
 
 

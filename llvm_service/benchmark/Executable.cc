@@ -7,6 +7,7 @@
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/Subprocess.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm_service/benchmark/CpuPin.h"
 #include "llvm_service/benchmark/Files.h"
 #include "llvm_service/costs/CodeSize.h"
 
@@ -122,6 +123,7 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
     return {StatusCode::INTERNAL, "The program has not been built"};
   }
   RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_));
+  const CpuPin pin(counts.pinned != 0);
   const LocalShellCommand command(config_.run_cmd());
   for (int64_t i = 0; i < counts.warmup + counts.measured; ++i) {
     double runSeconds = 0;

@@ -15,6 +15,8 @@ namespace compiler_gym::llvm_service {
 struct RunCounts {
   int64_t warmup = 0;
   int64_t measured = 1;
+  /// Whether to keep the runs on one processor, where that is allowed; not 0 means yes.
+  int64_t pinned = 0;
 };
 
 /// A program as a file that can be built and run, in a scratch directory of its own.

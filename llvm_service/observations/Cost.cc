@@ -6,11 +6,21 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
+grpc::Status computeCurrent(const Cost& cost, Compilation& compilation, int64_t& value) {
+  if (cost.ofCurrent) {
+    return cost.ofCurrent(compilation, value);
+  }
+  const auto measure = [&](const std::string& bitcode, int64_t& measured) {
+    return cost.ofBitcode(compilation, bitcode, measured);
+  };
+  return compilation.program().costOf(compilation.bitcode(), cost.name, measure, value);
+}
+
 Observation currentCost(const Cost& cost) {
   const Properties properties{/*deterministic=*/true, cost.platformDependent};
   const auto compute = [cost](const ObservationInput& input, Event& event) {
     int64_t value = 0;
-    RETURN_IF_ERROR(cost.ofCurrent(input.compilation, value));
+    RETURN_IF_ERROR(computeCurrent(cost, input.compilation, value));
     event.set_int64_value(value);
     return grpc::Status::OK;
   };
@@ -25,7 +35,8 @@ Observation baselineCost(const Cost& cost, Baseline baseline) {
       return cost.ofBitcode(compilation, bitcode, value);
     };
     int64_t value = 0;
-    RETURN_IF_ERROR(compilation.program().baselineCost(baseline, cost.name, measure, value));
+    RETURN_IF_ERROR(
+        compilation.program().baselineCost(baseline, cost.name, measure, value, cost.exports));
     event.set_int64_value(value);
     return grpc::Status::OK;
   };

@@ -15,9 +15,11 @@ struct Cost {
   /// Names of the baselines without their suffix, e.g. "ObjectTextSize".
   std::string baselineName;
   bool platformDependent;
-  /// Computing it compiles the module.
+  /// Computing it compiles the module to machine code, so its baselines are what clang makes; see
+  /// Program::baselineCost.
   bool exports;
-  /// The cost of the module under compilation.
+  /// The cost of the module under compilation. If it is none, the cost is that of the bitcode, and
+  /// kept by content: for costs that take longer than writing the bitcode.
   std::function<grpc::Status(Compilation&, int64_t& value)> ofCurrent;
   /// The cost of a program given as bitcode. The compilation tells where and how to build.
   std::function<grpc::Status(const Compilation&, const std::string& bitcode, int64_t& value)>

@@ -7,6 +7,7 @@
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "llvm_service/Compilation.h"
+#include "llvm_service/Ir2vecVocabulary.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -15,6 +16,8 @@ struct ObservationInput {
   Compilation& compilation;
   /// How often Runtime runs the program.
   const RunCounts& runCounts;
+  /// Null if there is none.
+  const Ir2vecVocabulary* ir2vecVocabulary = nullptr;
 };
 
 /// An observation space and the computation of its values.
@@ -25,6 +28,8 @@ struct Observation {
   Compute compute;
   /// The value is the program itself, or is made by compiling it, so the module has to be valid.
   bool exports = false;
+  /// The value is about the last action, so it may change when the module does not.
+  bool ofLastAction = false;
 };
 
 /// A family of observations, in the order in which they are listed.

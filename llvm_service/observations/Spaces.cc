@@ -21,6 +21,26 @@ Int64Tensor filledTensor(int64_t size, int64_t value) {
   return tensor;
 }
 
+Space columnSpace(Column column) {
+  Space space;
+  switch (column) {
+    case Column::kIntegers:
+      space.mutable_int64_sequence()->mutable_length_range()->set_min(0);
+      break;
+    case Column::kTexts:
+      space.mutable_string_sequence()->mutable_length_range()->set_min(0);
+      break;
+    case Column::kFlags:
+      space.mutable_boolean_sequence()->mutable_length_range()->set_min(0);
+      break;
+  }
+  return space;
+}
+
+Event& columnOf(Event& table, const std::string& column) {
+  return (*table.mutable_event_dict()->mutable_event())[column];
+}
+
 }  // namespace
 
 ObservationSpace textSpace(const std::string& name, Properties properties,
@@ -78,6 +98,57 @@ ObservationSpace secondsSpace(const std::string& name) {
   sequence->mutable_length_range()->set_min(0);
   sequence->mutable_scalar_range()->set_min(0);
   return space;
+}
+
+ObservationSpace vectorSpace(const std::string& name) {
+  ObservationSpace space = makeSpace(name, {});
+  space.mutable_space()->mutable_double_sequence()->mutable_length_range()->set_min(0);
+  return space;
+}
+
+ObservationSpace vectorsSpace(const std::string& name) {
+  ObservationSpace space = makeSpace(name, {});
+  SpaceSequenceSpace* rows = space.mutable_space()->mutable_space_sequence();
+  rows->mutable_length_range()->set_min(0);
+  *rows->mutable_space() = vectorSpace(name).space();
+  return space;
+}
+
+ObservationSpace tableSpace(const std::string& name,
+                            const std::vector<std::pair<std::string, Column>>& columns) {
+  ObservationSpace space = makeSpace(name, {});
+  for (const auto& [key, column] : columns) {
+    (*space.mutable_space()->mutable_space_dict()->mutable_space())[key] = columnSpace(column);
+    Event& empty = *space.mutable_default_observation();
+    switch (column) {
+      case Column::kIntegers:
+        addIntegers(empty, key, {});
+        break;
+      case Column::kTexts:
+        addTexts(empty, key, {});
+        break;
+      case Column::kFlags:
+        addFlags(empty, key, {});
+        break;
+    }
+  }
+  return space;
+}
+
+void addIntegers(Event& table, const std::string& column, const std::vector<int64_t>& values) {
+  setCounts(values, columnOf(table, column));
+}
+
+void addTexts(Event& table, const std::string& column, const std::vector<std::string>& values) {
+  StringTensor* tensor = columnOf(table, column).mutable_string_tensor();
+  tensor->add_shape(values.size());
+  tensor->mutable_value()->Add(values.begin(), values.end());
+}
+
+void addFlags(Event& table, const std::string& column, const std::vector<bool>& values) {
+  BooleanTensor* tensor = columnOf(table, column).mutable_boolean_tensor();
+  tensor->add_shape(values.size());
+  tensor->mutable_value()->Add(values.begin(), values.end());
 }
 
 void setCounts(const std::vector<int64_t>& counts, Event& event) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
@@ -36,6 +37,25 @@ ObservationSpace flagSpace(const std::string& name);
 
 /// Seconds, any number of measurements of them. Not deterministic.
 ObservationSpace secondsSpace(const std::string& name);
+
+/// A vector of floating point numbers of any length.
+ObservationSpace vectorSpace(const std::string& name);
+
+/// A sequence of such vectors.
+ObservationSpace vectorsSpace(const std::string& name);
+
+/// What the columns of a table hold.
+enum class Column { kIntegers, kTexts, kFlags };
+
+/// A table with any number of rows: a dictionary of columns, each a sequence of integers (of any
+/// sign), of texts or of truth values. Default: no rows.
+ObservationSpace tableSpace(const std::string& name,
+                            const std::vector<std::pair<std::string, Column>>& columns);
+
+/// Adds a column to an event that is a table, or becomes one.
+void addIntegers(Event& table, const std::string& column, const std::vector<int64_t>& values);
+void addTexts(Event& table, const std::string& column, const std::vector<std::string>& values);
+void addFlags(Event& table, const std::string& column, const std::vector<bool>& values);
 
 /// Makes the event hold a vector of integers.
 void setCounts(const std::vector<int64_t>& counts, Event& event);

@@ -24,11 +24,8 @@ grpc::Status builtTextSize(const Compilation& compilation, const std::string& bi
 /// TextSizeBytes, TextSizeO0, ...O3, ...Oz: bytes of code and read-only data of the program that
 /// the benchmark's build command makes. INVALID_ARGUMENT if it has none.
 Observations textSize() {
-  const auto ofCurrent = [](Compilation& compilation, int64_t& value) {
-    return builtTextSize(compilation, compilation.bitcode(), value);
-  };
   return costFamily({"TextSizeBytes", "TextSize", /*platformDependent=*/true, /*exports=*/true,
-                     ofCurrent, builtTextSize});
+                     /*ofCurrent=*/nullptr, builtTextSize});
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -3,7 +3,6 @@
 #include <functional>
 #include <map>
 #include <ostream>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "llvm/IR/MDBuilder.h"
 #include "llvm_service/Fingerprint.h"
 #include "llvm_service/Ir.h"
-#include "llvm_service/actions/ActionSpaces.h"
 #include "llvm_service/observations/Observation.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
@@ -462,33 +460,6 @@ TEST(FingerprintStabilityTest, LookingDoesNotChangeIt) {
           << observation.space.name() << " of " << name;
     }
   }
-}
-
-// What the fingerprint is for: telling whether a pass did something. Bitcode is the judge.
-TEST(FingerprintWalkTest, PassesThatLeaveItChangeNothing) {
-  constexpr int kStepsPerKernel = 150;
-  const std::vector<Action> actions =
-      ActionSpaces::discover(Policy::builtin()).find("PassesWithParameters")->actions;
-  std::mt19937 random(7);
-  int changes = 0;
-  int steps = 0;
-  for (const auto& [name, program] : kernels()) {
-    const auto compilation = startCompilation(makeBenchmark(program));
-    ASSERT_NE(compilation, nullptr);
-    std::string before = writeBitcode(compilation->module());
-    for (int step = 0; step < kStepsPerKernel; ++step) {
-      const std::string& pipeline = actions[random() % actions.size()].pipeline;
-      const bool changed = applyPass(*compilation, pipeline);
-      // Not that of the compilation, which writes it only when the fingerprint has changed.
-      std::string after = writeBitcode(compilation->module());
-      EXPECT_TRUE(changed || after == before) << pipeline << " at step " << step << " on " << name;
-      changes += changed;
-      ++steps;
-      before = std::move(after);
-    }
-  }
-  EXPECT_GT(changes, steps / 10);
-  EXPECT_LT(changes, steps * 9 / 10);
 }
 
 TEST(FingerprintStabilityTest, DifferentModulesDiffer) {

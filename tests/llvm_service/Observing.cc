@@ -11,6 +11,12 @@ namespace {
 
 constexpr size_t kMaxProgramBytes = 64 << 20;
 
+constexpr char kVocabulary[] = R"({
+  "Opcodes": {"Add": [1, 0], "ICmp": [2, 0], "Br": [4, 0], "Ret": [8, 0]},
+  "Types": {"IntegerTy": [0, 1], "VoidTy": [0, 2]},
+  "Arguments": {"Variable": [0.5, 0], "Constant": [0, 10], "ICMP_slt": [100, 0]}
+})";
+
 }  // namespace
 
 std::unique_ptr<Compilation> startCompilation(const Benchmark& benchmark,
@@ -25,12 +31,21 @@ std::unique_ptr<Compilation> startCompilation(const Benchmark& benchmark,
   return compilation;
 }
 
+const Ir2vecVocabulary& testVocabulary() {
+  static const auto vocabulary = [] {
+    std::shared_ptr<const Ir2vecVocabulary> result;
+    EXPECT_THAT(Ir2vecVocabulary::parse(kVocabulary, "for tests", result), IsOk());
+    return result;
+  }();
+  return *vocabulary;
+}
+
 grpc::Status tryObserve(Compilation& compilation, const std::string& observation, Event& event,
                         const RunCounts& runCounts) {
   static const Observations all = listObservations();
   for (const Observation& candidate : all) {
     if (candidate.space.name() == observation) {
-      return candidate.compute({compilation, runCounts}, event);
+      return candidate.compute({compilation, runCounts, &testVocabulary()}, event);
     }
   }
   return {grpc::StatusCode::NOT_FOUND, "There is no observation " + observation};

@@ -6,6 +6,7 @@
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "llvm_service/Compilation.h"
+#include "llvm_service/Ir2vecVocabulary.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -13,6 +14,9 @@ namespace compiler_gym::llvm_service {
 std::unique_ptr<Compilation> startCompilation(
     const Benchmark& benchmark,
     const boost::filesystem::path& workingDirectory = boost::filesystem::temp_directory_path());
+
+/// The vocabulary that observations use below: vectors of two numbers, of a few names.
+const Ir2vecVocabulary& testVocabulary();
 
 /// The value of one observation. An error of its computation fails the test.
 Event observe(Compilation& compilation, const std::string& observation,

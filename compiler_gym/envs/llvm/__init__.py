@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark, make_benchmark_from_source
     from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+    from compiler_gym.envs.llvm.observation_tool import compute_observation
     from compiler_gym.envs.llvm.system_libraries import get_system_library_flags
     from compiler_gym.envs.llvm.validation import validate_against_opt
 
@@ -21,6 +22,7 @@ __all__ = [
     "ClangInvocation",
     "LlvmCommandline",
     "LlvmEnv",
+    "compute_observation",
     "get_system_library_flags",
     "make_benchmark",
     "make_benchmark_from_command_line",
@@ -35,6 +37,7 @@ _MODULES = {
     "ClangInvocation": "clang_invocation",
     "LlvmCommandline": "llvm_command_line",
     "LlvmEnv": "llvm_env",
+    "compute_observation": "observation_tool",
     "get_system_library_flags": "system_libraries",
     "make_benchmark": "llvm_benchmark",
     "make_benchmark_from_command_line": "command_line_benchmark",

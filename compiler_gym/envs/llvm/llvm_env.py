@@ -33,6 +33,9 @@ DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
 
 _RUNTIMES_KEY = "llvm.set_runtimes_per_observation_count"
 _WARMUP_RUNS_KEY = "llvm.set_warmup_runs_count_per_runtime_observation"
+_PINNING_KEY = "llvm.set_runtime_pinning"
+_TARGET_KEY = "llvm.set_target_triple"
+_VOCABULARY_KEY = "llvm.set_ir2vec_vocabulary"
 
 
 class LlvmEnv(ClientServiceCompilerEnv):
@@ -50,6 +53,12 @@ class LlvmEnv(ClientServiceCompilerEnv):
         datasets_site_path: The folder where the default datasets keep their files; by default
             that of ``site_data_path()``.
         rewards: The rewards to choose from; by default those of :func:`make_llvm_rewards`.
+        target_triple: Compile for this target, e.g. ``"riscv64-linux-gnu"``, rather than for that
+            which a program names. Sizes and estimates are then those of the target; programs can
+            not be built and run. The first ``reset()`` raises ``ValueError`` if LLVM has no such
+            target.
+        ir2vec_vocabulary: The file, on the machine of the service, of seed vectors for the
+            ``Ir2vec`` observations.
         **kwargs: As of :class:`ClientServiceCompilerEnv`.
 
     Raises:
@@ -64,12 +73,15 @@ class LlvmEnv(ClientServiceCompilerEnv):
         datasets: Datasets | Iterable[Dataset] | None = None,
         datasets_site_path: str | Path | None = None,
         rewards: Iterable[Reward] | None = None,
+        target_triple: str | None = None,
+        ir2vec_vocabulary: str | Path | None = None,
         **kwargs: Any,
     ):
         if datasets is None:
             datasets = make_llvm_datasets(datasets_site_path)
         self._runtime_observation_count = 1
         self._runtime_warmup_runs_count = 0
+        self._runtime_pinning = False
         super().__init__(
             service=service or find_service_binary("compiler_gym-llvm-service"),
             benchmark=benchmark,
@@ -81,6 +93,10 @@ class LlvmEnv(ClientServiceCompilerEnv):
             ),
             **kwargs,
         )
+        if target_triple is not None:
+            self._set_param(_TARGET_KEY, target_triple)
+        if ir2vec_vocabulary is not None:
+            self._set_param(_VOCABULARY_KEY, str(Path(ir2vec_vocabulary).expanduser().absolute()))
 
     # ----------------------------------------------------------------------------------------------
     # The program.
@@ -220,8 +236,25 @@ class LlvmEnv(ClientServiceCompilerEnv):
     def _set_count(self, key: str, count: int, minimum: int) -> None:
         if count < minimum:
             raise ValueError(f"The number of runs must be at least {minimum}, not {count}")
+        self._set_param(key, str(count))
+
+    @property
+    def runtime_pinning(self) -> bool:
+        """Whether the runs for a ``Runtime`` observation are kept on one processor; not at first.
+
+        It makes measurements of programs with a single thread steadier. Where the service may not
+        do it, it does nothing. Can be set at any time, and is inherited by forks.
+        """
+        return self._runtime_pinning
+
+    @runtime_pinning.setter
+    def runtime_pinning(self, pinning: bool) -> None:
+        self._set_param(_PINNING_KEY, str(int(pinning)))
+        self._runtime_pinning = bool(pinning)
+
+    def _set_param(self, key: str, value: str) -> None:
         with suppress(SessionNotFound):  # It is sent when an episode begins.
-            self.send_param(key, str(count), resend_on_reset=True)
+            self.send_param(key, value, resend_on_reset=True)
 
     # ----------------------------------------------------------------------------------------------
     # Benchmarks.

@@ -114,16 +114,18 @@ class BaselineImprovementNormalizedReward(NormalizedReward):
 
 
 def make_llvm_rewards() -> list[Reward]:
-    """Makes the twelve reward spaces: four of each of three costs.
+    """Makes the sixteen reward spaces: four of each of four costs.
 
     The costs are the number of IR instructions, the size of the code section of the object file,
-    and that of the linked executable. For each there is the plain reduction, the reduction
-    normalised by the unoptimised program (``Norm``), and by what ``-O3`` and ``-Oz`` reduce.
+    that of the linked executable, and a static estimate of the cycles of a run. For each there is
+    the plain reduction, the reduction normalised by the unoptimised program (``Norm``), and by
+    what ``-O3`` and ``-Oz`` reduce.
     """
     return [
         *_rewards_of_cost("IrInstructionCount", "IrInstructionCount", "IrInstructionCount", False),
         *_rewards_of_cost("ObjectTextSizeBytes", "ObjectTextSizeBytes", "ObjectTextSize", True),
         *_rewards_of_cost("TextSizeBytes", "TextSizeBytes", "TextSize", True),
+        *_rewards_of_cost("CyclesEstimate", "CyclesEstimate", "CyclesEstimate", False),
     ]
 
 

@@ -133,6 +133,7 @@ def test_all_rewards():
         *("IrInstructionCountO3", "IrInstructionCountOz"),
         *("ObjectTextSizeBytes", "ObjectTextSizeNorm", "ObjectTextSizeO3", "ObjectTextSizeOz"),
         *("TextSizeBytes", "TextSizeNorm", "TextSizeO3", "TextSizeOz"),
+        *("CyclesEstimate", "CyclesEstimateNorm", "CyclesEstimateO3", "CyclesEstimateOz"),
     }
     for name, reward in rewards.items():
         is_relative = name.endswith(("O3", "Oz"))
@@ -150,6 +151,7 @@ def test_all_rewards():
         ("IrInstructionCount", "IrInstructionCount", "Oz"),
         ("ObjectTextSizeBytes", "ObjectTextSize", "O3"),
         ("TextSizeBytes", "TextSize", "Oz"),
+        ("CyclesEstimate", "CyclesEstimate", "O3"),
     ],
 )
 def test_observations_of_rewards(cost, prefix, baseline):

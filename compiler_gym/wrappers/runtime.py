@@ -1,0 +1,58 @@
+"""The run time of the program as the reward."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.spaces.runtime_reward import RuntimeReward
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+
+class RuntimePointEstimateReward(CompilerEnvWrapper):
+    """Rewards each step by the seconds that it saves in a run of the program.
+
+    It adds the reward ``runtime`` and selects it. The protocol of a measurement is:
+
+    1. the program is built, unless the actions since the last measurement left it as it was;
+    2. it is run ``warmup_count`` times, which is not measured;
+    3. it is run ``runtime_count`` times, one run after the other, and the wall time of each, from
+       the start of the shell that runs the command to its end, is measured with a monotonic clock;
+    4. the estimator makes one number of these. The median is not moved by a few runs that something
+       else on the machine disturbed.
+
+    The program before the first step is measured once, when the episode begins, and not again
+    until the benchmark changes. To know whether a difference between two programs is more than
+    noise, observe ``Runtime`` of both and use :func:`compiler_gym.util.runtimes.compare_runtimes`.
+
+    Only benchmarks with build and run commands have a run time; ``reset()`` raises
+    ``BenchmarkInitError`` for others.
+
+    Args:
+        env: An environment whose compiler can measure run time.
+        runtime_count: How many runs are measured.
+        warmup_count: How many runs go unmeasured before them.
+        estimator: Makes one number of the measurements.
+        pinning: Whether to keep the runs on one processor where that is allowed: steadier for
+            programs with a single thread, wrong for others.
+    """
+
+    def __init__(
+        self,
+        env: CompilerEnv,
+        runtime_count: int = 30,
+        warmup_count: int = 0,
+        estimator: Callable[[Sequence[float]], float] = np.median,
+        pinning: bool = False,
+    ):
+        super().__init__(env)
+        env.reward.add_space(
+            RuntimeReward(
+                runtime_count=runtime_count, warmup_count=warmup_count, estimator=estimator
+            )
+        )
+        env.runtime_observation_count = runtime_count
+        env.runtime_warmup_runs_count = warmup_count
+        if pinning:
+            env.runtime_pinning = True
+        env.reward_space = "runtime"

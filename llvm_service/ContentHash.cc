@@ -1,0 +1,189 @@
+#include "llvm_service/ContentHash.h"
+
+#include <vector>
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/Operator.h"
+#include "llvm_service/IrHash.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+// Tells apart the ways in which values are identified.
+enum class Kind : uint64_t { kLocal = 1, kGlobal = 2, kConstant = 3, kOther = 4 };
+
+// Identifies values by where they are or what they are made of.
+class ContentHasher : public ir_hash::WordHasher {
+ public:
+  using WordHasher::add;
+
+  // Of no function: of constants and globals.
+  ContentHasher() = default;
+
+  ContentHasher(const llvm::Function& function, uint64_t instructions) {
+    numbers_.reserve(static_cast<unsigned>(instructions + function.size() + function.arg_size()));
+    for (const llvm::Argument& argument : function.args()) {
+      number(argument);
+    }
+    for (const llvm::BasicBlock& block : function) {
+      number(block);
+      for (const llvm::Instruction& instruction : block) {
+        number(instruction);
+      }
+    }
+  }
+
+  // The walk visits values in the order of their numbers, so there is nothing to add.
+  void addOwner(const llvm::Value& /*value*/) {}
+
+  void addIdentity(const llvm::Value& value) {
+    if (llvm::isa<llvm::ConstantData>(value)) {
+      return add(Kind::kOther, reinterpret_cast<uintptr_t>(&value));
+    }
+    if (llvm::isa<llvm::GlobalValue>(value)) {
+      return addGlobalIdentity(value);
+    }
+    if (llvm::isa<llvm::ConstantExpr, llvm::ConstantAggregate>(value)) {
+      return addConstant(llvm::cast<llvm::Constant>(value));
+    }
+    const auto local = numbers_.find(&value);
+    if (local != numbers_.end()) {
+      return add(Kind::kLocal, local->second);
+    }
+    add(Kind::kOther, reinterpret_cast<uintptr_t>(&value));
+  }
+
+  void addUses(const llvm::Value& value) {
+    if (!ir_hash::isUsedTwice(value)) {
+      return;
+    }
+    for (const llvm::Use& use : value.uses()) {
+      // A block may be used by the constant of its address, which has no number.
+      add(uint64_t{use.getOperandNo()} << 32 | numbers_.lookup(use.getUser()));
+    }
+  }
+
+ private:
+  void add(Kind kind, uint64_t identity) {
+    add(static_cast<uint64_t>(kind));
+    add(identity);
+  }
+
+  void number(const llvm::Value& value) {
+    const auto next = static_cast<unsigned>(numbers_.size() + 1);
+    numbers_.try_emplace(&value, next);
+  }
+
+  void addGlobalIdentity(const llvm::Value& global) {
+    if (global.hasName()) {
+      return add(Kind::kGlobal, static_cast<uint64_t>(llvm::hash_value(global.getName())));
+    }
+    add(Kind::kOther, reinterpret_cast<uintptr_t>(&global));
+  }
+
+  // Compound constants are freed when nothing uses them, so their addresses say nothing.
+  void addConstant(const llvm::Constant& constant) {
+    add(Kind::kConstant, uint64_t{constant.getValueID()} << 32 | constant.getNumOperands());
+    add(constant.getType());
+    if (const auto* expression = llvm::dyn_cast<llvm::ConstantExpr>(&constant)) {
+      add(uint64_t{expression->getOpcode()} << 32 | expression->getRawSubclassOptionalData());
+      if (const auto* address = llvm::dyn_cast<llvm::GEPOperator>(&constant)) {
+        addAddress(*address);
+      }
+    }
+    ir_hash::addOperands(constant, *this);
+  }
+
+  void addAddress(const llvm::GEPOperator& address) {
+    add(address.getSourceElementType());
+    if (const std::optional<llvm::ConstantRange> range = address.getInRange()) {
+      add(static_cast<uint64_t>(llvm::hash_value(range->getLower())));
+      add(static_cast<uint64_t>(llvm::hash_value(range->getUpper())));
+    }
+  }
+
+  // From 1; none of values of other functions.
+  llvm::DenseMap<const llvm::Value*, unsigned> numbers_;
+};
+
+// Finds the uses of globals and compound constants by what is part of the module, and gives each
+// the number that it has among those of the same value, in the order of the module.
+class UseOrders {
+ public:
+  void visit(const llvm::User& user) {
+    for (const llvm::Use& use : user.operands()) {
+      const llvm::Value& value = *use.get();
+      if (!llvm::isa<llvm::Constant>(value) || llvm::isa<llvm::ConstantData>(value) ||
+          (!ir_hash::isUsedTwice(value) && !ir_hash::isCompound(value))) {
+        continue;
+      }
+      const auto [entry, isNew] = counts_.try_emplace(&value, 0);
+      if (isNew) {
+        values_.push_back(&value);
+      }
+      numbers_.try_emplace(&use, entry->second++);
+      if (isNew && ir_hash::isCompound(value)) {
+        visit(llvm::cast<llvm::User>(value));
+      }
+    }
+  }
+
+  void addTo(ir_hash::WordHasher& hasher) const {
+    for (const llvm::Value* value : values_) {
+      if (counts_.lookup(value) < 2) {  // Not the number of all uses, which counts dead ones.
+        continue;
+      }
+      for (const llvm::Use& use : value->uses()) {
+        const auto found = numbers_.find(&use);
+        if (found != numbers_.end()) {
+          hasher.add(uint64_t{found->second});
+        }
+      }
+    }
+  }
+
+ private:
+  llvm::DenseMap<const llvm::Use*, unsigned> numbers_;
+  llvm::DenseMap<const llvm::Value*, unsigned> counts_;
+  std::vector<const llvm::Value*> values_;
+};
+
+UseOrders findUseOrders(const llvm::Module& module) {
+  UseOrders orders;
+  for (const llvm::GlobalValue& global : module.global_values()) {
+    orders.visit(global);
+  }
+  for (const llvm::Function& function : module) {
+    for (const llvm::BasicBlock& block : function) {
+      for (const llvm::Instruction& instruction : block) {
+        orders.visit(instruction);
+      }
+    }
+  }
+  return orders;
+}
+
+}  // namespace
+
+uint64_t contentHash(const llvm::Function& function, uint64_t& instructions) {
+  instructions = 0;
+  for (const llvm::BasicBlock& block : function) {
+    instructions += block.size();
+  }
+  ContentHasher hasher(function, instructions);
+  ir_hash::addFunction(function, hasher);
+  return hasher.result();
+}
+
+uint64_t contentHashOfRest(const llvm::Module& module) {
+  ContentHasher hasher;
+  ir_hash::addFrame(module, hasher);
+  for (const llvm::Function& function : module) {
+    hasher.addIdentity(function);  // Their order.
+  }
+  findUseOrders(module).addTo(hasher);
+  return hasher.result();
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/Function.h"
+
+namespace compiler_gym::llvm_service {
+
+/// The seed vectors from which LLVM's IR2Vec analysis makes vectors of code.
+///
+/// LLVM packages contain none. A file is JSON in LLVM's format: an object with the members
+/// "Opcodes", "Types" and "Arguments", each an object from names, as `llvm-ir2vec entities` prints
+/// them, to arrays of numbers, all of the same length. What is not in it is a zero vector. LLVM's
+/// source tree has trained ones in llvm/lib/Analysis/models.
+class Ir2vecVocabulary {
+ public:
+  using Vector = std::vector<double>;
+
+  virtual ~Ir2vecVocabulary() = default;
+
+  /// @param name what error messages call it.
+  /// @return INVALID_ARGUMENT if the text is not a vocabulary; UNIMPLEMENTED before LLVM 22.
+  [[nodiscard]] static grpc::Status parse(llvm::StringRef json, const std::string& name,
+                                          std::shared_ptr<const Ir2vecVocabulary>& vocabulary);
+
+  /// @return as parse(), or NOT_FOUND if the file cannot be read.
+  [[nodiscard]] static grpc::Status load(const std::string& path,
+                                         std::shared_ptr<const Ir2vecVocabulary>& vocabulary);
+
+  /// The length of each vector.
+  virtual size_t dimension() const = 0;
+
+  /// Symbolic embeddings, LLVM's default kind, with its default weights: of the function, of each
+  /// block, and of each instruction, in the order of the function. Blocks that cannot be reached
+  /// are not part of the function's.
+  virtual Vector ofFunction(const llvm::Function& function) const = 0;
+  virtual std::vector<Vector> ofBlocks(const llvm::Function& function) const = 0;
+  virtual std::vector<Vector> ofInstructions(const llvm::Function& function) const = 0;
+};
+
+}  // namespace compiler_gym::llvm_service

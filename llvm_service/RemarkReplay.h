@@ -1,0 +1,54 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "llvm_service/Ir.h"
+#include "llvm_service/Optimizer.h"
+
+namespace compiler_gym::llvm_service {
+
+/// What a pass reported about one place in the program.
+struct Remark {
+  /// "passed" for what was done, "missed" for what was not, "analysis" for why, "failure" for a
+  /// transformation that was asked for and did not happen.
+  std::string kind;
+  /// The pass as LLVM's remarks name it, e.g. "inline", and the name of the remark, e.g. "Inlined".
+  std::string pass;
+  std::string name;
+  std::string function;
+  std::string message;
+};
+
+/// Finds out what the last action reported by repeating all actions on a copy of the program.
+///
+/// The program itself is compiled silently, as `opt` does it: some passes compute more when they
+/// report, and later passes may do more when an analysis happens to be there already. The copy
+/// reports only in the last action. It is kept, so that asking after every action costs one more
+/// run of each action, and never asking costs nothing.
+class RemarkReplay {
+ public:
+  /// @param history the pipelines run so far; begins with that of the last call.
+  /// @param remarks those of the last pipeline in the order of reporting; valid until the next
+  ///     call, and empty if nothing has been run.
+  /// @return the error of a pipeline or of parsing the program.
+  [[nodiscard]] grpc::Status remarksOfLast(const std::string& program,
+                                           const std::vector<std::string>& history,
+                                           const std::vector<Remark>** remarks);
+
+  /// The copy after the last call.
+  const llvm::Module& module() const { return *owned_.module; }
+
+ private:
+  [[nodiscard]] grpc::Status run(const std::string& pipeline, bool isLast);
+
+  OwnedModule owned_;
+  std::unique_ptr<Optimizer> optimizer_;
+  size_t done_ = 0;
+  std::vector<Remark> remarks_;
+};
+
+}  // namespace compiler_gym::llvm_service

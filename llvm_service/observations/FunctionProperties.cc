@@ -1,0 +1,137 @@
+#include "llvm/Analysis/FunctionPropertiesAnalysis.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm_service/observations/Observation.h"
+#include "llvm_service/observations/Spaces.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using Info = llvm::FunctionPropertiesInfo;
+
+struct Property {
+  const char* name;
+  int64_t Info::* value;
+};
+
+// The integers of LLVM's structure by the names that it gives them, in its order.
+constexpr Property kProperties[] = {
+    {"BasicBlockCount", &Info::BasicBlockCount},
+    {"BlocksReachedFromConditionalInstruction", &Info::BlocksReachedFromConditionalInstruction},
+    {"Uses", &Info::Uses},
+    {"DirectCallsToDefinedFunctions", &Info::DirectCallsToDefinedFunctions},
+    {"LoadInstCount", &Info::LoadInstCount},
+    {"StoreInstCount", &Info::StoreInstCount},
+    {"MaxLoopDepth", &Info::MaxLoopDepth},
+    {"TopLevelLoopCount", &Info::TopLevelLoopCount},
+    {"TotalInstructionCount", &Info::TotalInstructionCount},
+    {"BasicBlocksWithSingleSuccessor", &Info::BasicBlocksWithSingleSuccessor},
+    {"BasicBlocksWithTwoSuccessors", &Info::BasicBlocksWithTwoSuccessors},
+    {"BasicBlocksWithMoreThanTwoSuccessors", &Info::BasicBlocksWithMoreThanTwoSuccessors},
+    {"BasicBlocksWithSinglePredecessor", &Info::BasicBlocksWithSinglePredecessor},
+    {"BasicBlocksWithTwoPredecessors", &Info::BasicBlocksWithTwoPredecessors},
+    {"BasicBlocksWithMoreThanTwoPredecessors", &Info::BasicBlocksWithMoreThanTwoPredecessors},
+    {"BigBasicBlocks", &Info::BigBasicBlocks},
+    {"MediumBasicBlocks", &Info::MediumBasicBlocks},
+    {"SmallBasicBlocks", &Info::SmallBasicBlocks},
+    {"CastInstructionCount", &Info::CastInstructionCount},
+    {"FloatingPointInstructionCount", &Info::FloatingPointInstructionCount},
+    {"IntegerInstructionCount", &Info::IntegerInstructionCount},
+    {"ConstantIntOperandCount", &Info::ConstantIntOperandCount},
+    {"ConstantFPOperandCount", &Info::ConstantFPOperandCount},
+    {"ConstantOperandCount", &Info::ConstantOperandCount},
+    {"InstructionOperandCount", &Info::InstructionOperandCount},
+    {"BasicBlockOperandCount", &Info::BasicBlockOperandCount},
+    {"GlobalValueOperandCount", &Info::GlobalValueOperandCount},
+    {"InlineAsmOperandCount", &Info::InlineAsmOperandCount},
+    {"ArgumentOperandCount", &Info::ArgumentOperandCount},
+    {"UnknownOperandCount", &Info::UnknownOperandCount},
+    {"CriticalEdgeCount", &Info::CriticalEdgeCount},
+    {"ControlFlowEdgeCount", &Info::ControlFlowEdgeCount},
+    {"UnconditionalBranchCount", &Info::UnconditionalBranchCount},
+    {"ConditionalBranchCount", &Info::ConditionalBranchCount},
+    {"BranchInstructionCount", &Info::BranchInstructionCount},
+    {"BranchSuccessorCount", &Info::BranchSuccessorCount},
+    {"SwitchInstructionCount", &Info::SwitchInstructionCount},
+    {"SwitchSuccessorCount", &Info::SwitchSuccessorCount},
+    {"IntrinsicCount", &Info::IntrinsicCount},
+    {"DirectCallCount", &Info::DirectCallCount},
+    {"IndirectCallCount", &Info::IndirectCallCount},
+    {"CallReturnsIntegerCount", &Info::CallReturnsIntegerCount},
+    {"CallReturnsFloatCount", &Info::CallReturnsFloatCount},
+    {"CallReturnsPointerCount", &Info::CallReturnsPointerCount},
+    {"CallReturnsVectorIntCount", &Info::CallReturnsVectorIntCount},
+    {"CallReturnsVectorFloatCount", &Info::CallReturnsVectorFloatCount},
+    {"CallReturnsVectorPointerCount", &Info::CallReturnsVectorPointerCount},
+    {"CallWithManyArgumentsCount", &Info::CallWithManyArgumentsCount},
+    {"CallWithPointerArgumentCount", &Info::CallWithPointerArgumentCount},
+};
+
+constexpr char kFunctionColumn[] = "Function";
+
+// LLVM computes three quarters of the properties only if this option is set. It has no interface
+// but the option itself, which nothing else reads but printers.
+void enableDetails() {
+  static const bool enabled = [] {
+    auto& options = llvm::cl::getRegisteredOptions();
+    const auto found = options.find("enable-detailed-function-properties");
+    if (found != options.end()) {
+      static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(true);
+    }
+    return true;
+  }();
+  static_cast<void>(enabled);
+}
+
+Info propertiesOf(const llvm::Function& function) {
+  // LLVM's constructor takes functions that may be changed, and does not change them. Analyses of
+  // the session are not used: passes may do more when one happens to be there.
+  const llvm::DominatorTree tree(const_cast<llvm::Function&>(function));
+  const llvm::LoopInfo loops(tree);
+#if LLVM_VERSION_MAJOR >= 22
+  return Info::getFunctionPropertiesInfo(function, tree, loops, /*Vocabulary=*/nullptr);
+#else
+  return Info::getFunctionPropertiesInfo(function, tree, loops);
+#endif
+}
+
+grpc::Status computeFunctionProperties(const ObservationInput& input, Event& event) {
+  enableDetails();
+  std::vector<std::string> names;
+  std::vector<Info> functions;
+  for (const llvm::Function& function : input.compilation.module()) {
+    if (!function.isDeclaration()) {
+      names.push_back(function.getName().str());
+      functions.push_back(propertiesOf(function));
+    }
+  }
+  addTexts(event, kFunctionColumn, names);
+  std::vector<int64_t> column(functions.size());
+  for (const Property& property : kProperties) {
+    for (size_t i = 0; i < functions.size(); ++i) {
+      column[i] = functions[i].*property.value;
+    }
+    addIntegers(event, property.name, column);
+  }
+  return grpc::Status::OK;
+}
+
+}  // namespace
+
+/// FunctionProperties: what LLVM's FunctionPropertiesAnalysis counts, its detailed properties
+/// included, as a dictionary of columns with one element for each function that has a body, in the
+/// order of the module: "Function", the name, and an integer column for each property, e.g.
+/// "BasicBlockCount", by LLVM's name. llvm/Analysis/FunctionPropertiesAnalysis.h says what they
+/// mean.
+Observations functionProperties() {
+  std::vector<std::pair<std::string, Column>> columns = {{kFunctionColumn, Column::kTexts}};
+  for (const Property& property : kProperties) {
+    columns.emplace_back(property.name, Column::kIntegers);
+  }
+  return {{tableSpace("FunctionProperties", columns), computeFunctionProperties}};
+}
+
+}  // namespace compiler_gym::llvm_service

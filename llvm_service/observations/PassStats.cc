@@ -1,0 +1,51 @@
+#include "llvm_service/observations/Observation.h"
+#include "llvm_service/observations/Spaces.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+grpc::Status computePassStats(const ObservationInput& input, Event& event) {
+  const ModuleChange& change = input.compilation.lastChange();
+  addTexts(event, "functions_changed", change.functionsChanged);
+  addTexts(event, "functions_added", change.functionsAdded);
+  addTexts(event, "functions_removed", change.functionsRemoved);
+  auto& fields = *event.mutable_event_dict()->mutable_event();
+  fields["changed"].set_boolean_value(change.changed);
+  fields["instructions_before"].set_int64_value(static_cast<int64_t>(change.instructionsBefore));
+  fields["instructions_after"].set_int64_value(static_cast<int64_t>(change.instructionsAfter));
+  return grpc::Status::OK;
+}
+
+ObservationSpace makeSpace() {
+  ObservationSpace space = tableSpace("PassStats", {{"functions_changed", Column::kTexts},
+                                                    {"functions_added", Column::kTexts},
+                                                    {"functions_removed", Column::kTexts}});
+  auto& fields = *space.mutable_space()->mutable_space_dict()->mutable_space();
+  auto& defaults = *space.mutable_default_observation()->mutable_event_dict()->mutable_event();
+  fields["changed"].mutable_boolean_value();
+  defaults["changed"].set_boolean_value(false);
+  for (const char* name : {"instructions_before", "instructions_after"}) {
+    fields[name].mutable_int64_value()->set_min(0);
+    defaults[name].set_int64_value(0);
+  }
+  return space;
+}
+
+}  // namespace
+
+/// PassStats: what the last action changed, as a dictionary. "changed" says whether the bitcode of
+/// the module is different; it is the opposite of the step's action_had_no_effect. The sequences
+/// "functions_changed", "functions_added" and "functions_removed" name functions; one has changed
+/// if its body, its attributes or its linkage have, by content: a function that was made anew as it
+/// was has not. All may be empty although the module has changed: a global variable has then, or
+/// the order in which the uses of a value are listed. "instructions_before" and
+/// "instructions_after" count the instructions of the module. Before the first action nothing has
+/// changed.
+///
+/// When a step has several actions, it is about the last.
+Observations passStats() {
+  return {{makeSpace(), computePassStats, /*exports=*/false, /*ofLastAction=*/true}};
+}
+
+}  // namespace compiler_gym::llvm_service

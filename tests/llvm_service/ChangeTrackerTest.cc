@@ -1,0 +1,193 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm_service/ChangeTracker.h"
+#include "llvm_service/Ir.h"
+#include "tests/llvm_service/RandomWalk.h"
+#include "tests/llvm_service/Statuses.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using namespace llvm;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kModule[] = R"(
+@array = internal global [4 x i32] zeroinitializer
+declare i32 @callee(i32)
+define i32 @f(i32 %a) {
+  %sum = add i32 %a, 1
+  %product = mul i32 %sum, %sum
+  %result = call i32 @callee(i32 %product)
+  ret i32 %result
+}
+define i32 @g() {
+  %value = load i32, ptr getelementptr (i8, ptr @array, i64 4)
+  %other = call i32 @callee(i32 %value)
+  ret i32 %other
+}
+)";
+
+class ChangeTrackerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_THAT(parseIr(kModule, owned_), IsOk());
+    tracker_.emplace(module());
+    bitcode_ = writeBitcode(module());
+  }
+
+  Module& module() { return *owned_.module; }
+  Function& f() { return *module().getFunction("f"); }
+  Instruction& instruction(Function& function, int number) {
+    return *std::next(function.front().begin(), number);
+  }
+
+  // What the tracker says about a change, which the bitcode has to confirm.
+  const ModuleChange& look() {
+    const ModuleChange& change = tracker_->update(module());
+    std::string bitcode = writeBitcode(module());
+    EXPECT_EQ(change.changed, bitcode != bitcode_);
+    bitcode_ = std::move(bitcode);
+    return change;
+  }
+
+  OwnedModule owned_;
+  std::optional<ChangeTracker> tracker_;
+  std::string bitcode_;
+};
+
+TEST_F(ChangeTrackerTest, NothingAtFirst) {
+  const ModuleChange& change = tracker_->lastChange();
+  EXPECT_FALSE(change.changed);
+  EXPECT_EQ(change.instructionsBefore, 7u);
+  EXPECT_EQ(change.instructionsAfter, 7u);
+}
+
+TEST_F(ChangeTrackerTest, NothingIsNoChange) { EXPECT_FALSE(look().changed); }
+
+TEST_F(ChangeTrackerTest, ChangedBody) {
+  instruction(f(), 0).setHasNoUnsignedWrap(true);
+  const ModuleChange& change = look();
+  EXPECT_TRUE(change.changed);
+  EXPECT_THAT(change.functionsChanged, ElementsAre("f"));
+  EXPECT_THAT(change.functionsAdded, IsEmpty());
+  EXPECT_THAT(change.functionsRemoved, IsEmpty());
+  EXPECT_FALSE(look().changed);
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, IsEmpty());
+}
+
+TEST_F(ChangeTrackerTest, ChangedAttributeOfADeclaration) {
+  module().getFunction("callee")->setDoesNotThrow();
+  EXPECT_TRUE(look().changed);
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("callee"));
+}
+
+TEST_F(ChangeTrackerTest, AddedAndRemovedFunctions) {
+  module().getFunction("g")->eraseFromParent();
+  Function::Create(f().getFunctionType(), GlobalValue::ExternalLinkage, "h", module());
+  const ModuleChange& change = look();
+  EXPECT_TRUE(change.changed);
+  EXPECT_THAT(change.functionsChanged, IsEmpty());
+  EXPECT_THAT(change.functionsAdded, ElementsAre("h"));
+  EXPECT_THAT(change.functionsRemoved, ElementsAre("g"));
+  EXPECT_EQ(change.instructionsBefore, 7u);
+  EXPECT_EQ(change.instructionsAfter, 4u);
+}
+
+TEST_F(ChangeTrackerTest, OrderOfFunctions) {
+  Function& moved = f();
+  moved.removeFromParent();
+  module().getFunctionList().push_back(&moved);
+  EXPECT_TRUE(look().changed);
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, IsEmpty());
+}
+
+// A pass that makes an instruction anew as it was has not changed anything.
+TEST_F(ChangeTrackerTest, InstructionMadeAnew) {
+  Instruction& old = instruction(f(), 0);
+  Instruction* copy = old.clone();
+  copy->insertBefore(old.getIterator());
+  // One after the other, so that the uses are listed in the same order.
+  old.replaceAllUsesWith(copy);
+  copy->reverseUseList();
+  old.eraseFromParent();
+  if (writeBitcode(module()) != bitcode_) {
+    copy->reverseUseList();
+  }
+  ASSERT_EQ(writeBitcode(module()), bitcode_) << "It is not as it was";
+  EXPECT_FALSE(look().changed);
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, IsEmpty());
+}
+
+// As globaldce does: constants that nothing refers to any more are not part of the module.
+TEST_F(ChangeTrackerTest, UnusedConstantDropped) {
+  GlobalVariable& array = *module().getGlobalVariable("array", /*AllowInternal=*/true);
+  LLVMContext& context = module().getContext();
+  Constant* unused = ConstantExpr::getGetElementPtr(Type::getInt8Ty(context), &array,
+                                                    ConstantInt::get(Type::getInt64Ty(context), 8));
+  ASSERT_TRUE(unused->use_empty());
+  EXPECT_FALSE(look().changed);
+  array.removeDeadConstantUsers();
+  EXPECT_FALSE(look().changed);
+}
+
+TEST_F(ChangeTrackerTest, OrderOfUsesOfAFunction) {
+  module().getFunction("callee")->reverseUseList();
+  const ModuleChange& change = look();
+  EXPECT_TRUE(change.changed);
+  EXPECT_THAT(change.functionsChanged, IsEmpty());
+}
+
+TEST_F(ChangeTrackerTest, OrderOfUsesInAFunction) {
+  instruction(f(), 0).reverseUseList();
+  EXPECT_TRUE(look().changed);
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f"));
+}
+
+TEST_F(ChangeTrackerTest, InitializerOfAVariable) {
+  GlobalVariable& array = *module().getGlobalVariable("array", /*AllowInternal=*/true);
+  array.setInitializer(UndefValue::get(array.getValueType()));
+  EXPECT_TRUE(look().changed);
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, IsEmpty());
+}
+
+TEST_F(ChangeTrackerTest, FunctionsWithoutName) {
+  f().setName("");
+  module().getFunction("g")->setName("");
+  const ModuleChange& change = look();
+  EXPECT_TRUE(change.changed);
+  EXPECT_THAT(change.functionsAdded, ElementsAre("<unnamed 0>", "<unnamed 1>"));
+  EXPECT_THAT(change.functionsRemoved, ElementsAre("f", "g"));
+  EXPECT_FALSE(look().changed);
+}
+
+// What the tracker is for, with the bitcode as the judge.
+TEST(ChangeTrackerWalkTest, VerdictIsThatOfTheBitcode) {
+  std::string before;
+  const Compilation* current = nullptr;
+  int changes = 0;
+  const int steps =
+      randomWalk(30, [&](Compilation& compilation, bool changed, const std::string& step) {
+        if (&compilation != current || compilation.history().size() == 1) {
+          current = &compilation;
+          before = compilation.program().bitcode();
+        }
+        std::string after = writeBitcode(compilation.module());
+        EXPECT_EQ(changed, after != before) << step;
+        const ModuleChange& change = compilation.lastChange();
+        EXPECT_EQ(change.changed, changed) << step;
+        EXPECT_EQ(change.instructionsAfter, compilation.module().getInstructionCount()) << step;
+        changes += changed;
+        before = std::move(after);
+      });
+  EXPECT_GT(changes, steps / 10);
+  EXPECT_LT(changes, steps * 9 / 10);
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,80 @@
+// What is kept by content equals what is computed anew.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "llvm_service/costs/CodeSize.h"
+#include "tests/llvm_service/RandomWalk.h"
+#include "tests/llvm_service/Statuses.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+TEST(ContentReuseTest, ObjectTextSizeEqualsThatOfFullRecomputation) {
+  randomWalk(8, [](Compilation& compilation, bool, const std::string& step) {
+    int64_t expected = 0;
+    ASSERT_THAT(objectTextSize(writeBitcode(compilation.module()), expected), IsOk()) << step;
+    EXPECT_EQ(observe(compilation, "ObjectTextSizeBytes").int64_value(), expected) << step;
+    // Another time it is found.
+    EXPECT_EQ(observe(compilation, "ObjectTextSizeBytes").int64_value(), expected) << step;
+  });
+}
+
+TEST(ContentReuseTest, IsComputedOnceForEachContent) {
+  const auto compilation = startCompilation(makeBenchmark(kernel("sha256")));
+  const Program& program = compilation->program();
+  int computed = 0;
+  const auto measure = [&](const std::string& bitcode, int64_t& value) {
+    ++computed;
+    value = static_cast<int64_t>(bitcode.size());
+    return grpc::Status::OK;
+  };
+  const auto cost = [&](const std::string& bitcode, const std::string& name) {
+    int64_t value = 0;
+    EXPECT_THAT(program.costOf(bitcode, name, measure, value), IsOk());
+    return value;
+  };
+  EXPECT_EQ(cost("abc", "first"), 3);
+  EXPECT_EQ(cost("abc", "first"), 3);
+  EXPECT_EQ(computed, 1);
+  EXPECT_EQ(cost("abcd", "first"), 4);
+  EXPECT_EQ(cost("abc", "second"), 3);
+  EXPECT_EQ(computed, 3);
+}
+
+TEST(ContentReuseTest, ErrorsAreNotKept) {
+  const auto compilation = startCompilation(makeBenchmark(kernel("sha256")));
+  bool failing = true;
+  const auto measure = [&](const std::string&, int64_t& value) {
+    value = 1;
+    return failing ? grpc::Status(grpc::StatusCode::INTERNAL, "not now") : grpc::Status::OK;
+  };
+  int64_t value = 0;
+  EXPECT_THAT(compilation->program().costOf("abc", "cost", measure, value),
+              IsError(grpc::StatusCode::INTERNAL, "not now"));
+  failing = false;
+  EXPECT_THAT(compilation->program().costOf("abc", "cost", measure, value), IsOk());
+  EXPECT_EQ(value, 1);
+}
+
+// Two benchmarks of one program that are built in different ways have different sizes.
+TEST(ContentReuseTest, SizesDependOnTheBuildCommand) {
+  ProgramCache programs;
+  std::set<int64_t> sizes;
+  for (const char* options : {"-O1", "-O1 -static"}) {
+    Benchmark benchmark = makeBenchmark(kernel("sha256"));
+    benchmark.mutable_dynamic_config()->mutable_build_cmd()->add_argument(
+        std::string("$CC -Xclang -disable-llvm-passes $IN ") + options);
+    std::shared_ptr<const Program> program;
+    ASSERT_THAT(programs.get(benchmark, 1 << 20, program), IsOk());
+    std::unique_ptr<Compilation> compilation;
+    ASSERT_THAT(Compilation::start(program, boost::filesystem::temp_directory_path(), compilation),
+                IsOk());
+    sizes.insert(observe(*compilation, "TextSizeO0").int64_value());
+    sizes.insert(observe(*compilation, "TextSizeBytes").int64_value());
+  }
+  EXPECT_EQ(sizes.size(), 2u);
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include "llvm_service/Ir.h"
+#include "llvm_service/Target.h"
+#include "tests/llvm_service/Programs.h"
+#include "tests/llvm_service/Statuses.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using grpc::StatusCode;
+
+TEST(TargetTest, KnownTargets) {
+  for (const char* triple : {"x86_64-pc-linux-gnu", "riscv64-linux-gnu", "aarch64-linux-gnu",
+                             "riscv64-unknown-linux-gnu"}) {
+    EXPECT_THAT(checkTargetTriple(triple), IsOk()) << triple;
+  }
+}
+
+TEST(TargetTest, UnknownTargets) {
+  for (const char* triple : {"nosuch-linux-gnu", "", "-", "x86", "\n"}) {
+    EXPECT_THAT(checkTargetTriple(triple), IsError(StatusCode::INVALID_ARGUMENT, "riscv64-linux"))
+        << triple;
+  }
+}
+
+TEST(TargetTest, RetargetedModule) {
+  constexpr char kText[] = R"(
+target triple = "x86_64-pc-linux-gnu"
+define i32 @f() "target-cpu"="skylake" "target-features"="+avx2" "tune-cpu"="generic" {
+  ret i32 1
+}
+declare void @g() "target-cpu"="skylake"
+)";
+  OwnedModule owned;
+  ASSERT_THAT(parseIr(kText, owned), IsOk());
+  ASSERT_THAT(retarget(*owned.module, "aarch64-linux-gnu"), IsOk());
+  EXPECT_EQ(owned.module->getTargetTriple().str(), "aarch64-linux-gnu");
+  EXPECT_TRUE(owned.module->getDataLayout().isLittleEndian());
+  EXPECT_EQ(printIr(*owned.module).find("skylake"), std::string::npos);
+  EXPECT_EQ(printIr(*owned.module).find("avx2"), std::string::npos);
+  EXPECT_THAT(verify(*owned.module), IsOk());
+  // As clang does, which has multiplication and floating point on riscv64 unless told otherwise.
+  ASSERT_THAT(retarget(*owned.module, "riscv64-linux-gnu"), IsOk());
+  EXPECT_NE(printIr(*owned.module).find("+m,"), std::string::npos);
+}
+
+TEST(TargetTest, UnknownTargetLeavesTheModule) {
+  OwnedModule owned;
+  ASSERT_THAT(parseIr("target triple = \"x86_64-pc-linux-gnu\"\n", owned), IsOk());
+  const std::string before = printIr(*owned.module);
+  EXPECT_THAT(retarget(*owned.module, "nosuch"), IsError(StatusCode::INVALID_ARGUMENT, "nosuch"));
+  EXPECT_EQ(printIr(*owned.module), before);
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+
+from compiler_gym.envs import CompilerEnv
+from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source, with_dynamic_config
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.wrappers import CompilerEnvWrapper, RuntimePointEstimateReward
+
+PROGRAM = "int main(void) { return 0; }"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
+        patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
+        with LlvmEnv() as env:
+            yield env.service
+
+
+@pytest.fixture
+def env(service):
+    with LlvmEnv(service_connection=service) as env:
+        yield env
+
+
+@pytest.fixture
+def counting(tmp_path):
+    """A program whose runs leave a trace, and tell on which processors they may be."""
+    return with_dynamic_config(
+        make_benchmark_from_source(PROGRAM, lang="c"),
+        run="echo x >> runs; grep Cpus_allowed_list /proc/self/status > cpus",
+        outfiles=["runs"],
+        post_run=[f"cp runs cpus {tmp_path}"],
+    )
+
+
+def test_wrapper_is_the_environment_but_for_what_it_defines(env):
+    wrapped = CompilerEnvWrapper(env)
+    assert isinstance(wrapped, CompilerEnv)
+    assert wrapped.unwrapped is env
+    wrapped.reset()
+    _, _, done, info = wrapped.step(wrapped.action_space["mem2reg"])
+    assert not done
+    assert not info["action_had_no_effect"]
+    assert wrapped.actions == env.actions
+    wrapped.observation_space = "Autophase"
+    assert env.observation_space_spec == "Autophase"
+    wrapped.note = "mine"
+    assert not hasattr(env, "note")
+    with wrapped.fork() as fork:
+        assert isinstance(fork, CompilerEnvWrapper)
+        assert fork.actions == wrapped.actions
+        assert fork.env is not env
+
+
+def test_step_goes_by_way_of_multistep(env):
+    class Twice(CompilerEnvWrapper):
+        def multistep(self, actions, *args, **kwargs):
+            return super().multistep([*actions, *actions], *args, **kwargs)
+
+    wrapped = Twice(env)
+    wrapped.reset()
+    wrapped.step(3)
+    assert wrapped.actions == [3, 3]
+
+
+def test_protocol(env, counting, tmp_path):
+    wrapped = RuntimePointEstimateReward(env, runtime_count=3, warmup_count=2)
+    wrapped.reset(benchmark=counting)
+    assert (tmp_path / "runs").read_text() == "x\n" * 5
+    _, reward, _, _ = wrapped.step(wrapped.action_space["mem2reg"])
+    assert isinstance(reward, float)
+    assert (tmp_path / "runs").read_text() == "x\n" * 10
+    assert wrapped.episode_reward == reward
+
+
+def test_reward_is_the_time_saved(env, tmp_path):
+    seconds = tmp_path / "seconds"
+    seconds.write_text("0.3")
+    benchmark = with_dynamic_config(
+        make_benchmark_from_source(PROGRAM, lang="c"), run=f"sleep $(cat {seconds})"
+    )
+    wrapped = RuntimePointEstimateReward(env, runtime_count=2, estimator=np.min)
+    wrapped.reset(benchmark=benchmark)
+    seconds.write_text("0.1")
+    _, reward, _, _ = wrapped.step(wrapped.action_space["mem2reg"])
+    assert reward == pytest.approx(0.2, abs=0.09)
+    with wrapped.fork() as fork:
+        seconds.write_text("0.3")
+        _, reward, _, _ = fork.step(fork.action_space["simplifycfg"])
+        assert reward == pytest.approx(-0.2, abs=0.09)
+
+
+def test_properties_of_the_reward(env):
+    reward = RuntimePointEstimateReward(env).reward.spaces["runtime"]
+    assert reward.range == (-np.inf, np.inf)
+    assert reward.success_threshold is None
+    assert reward.platform_dependent
+    assert not reward.deterministic
+    assert reward.runtime_count == 30
+    assert reward.warmup_count == 0
+    assert reward.estimator is np.median
+    assert reward.reward_on_error(1.5) == -1.5
+
+
+def test_pinning(env, counting, tmp_path):
+    RuntimePointEstimateReward(env, runtime_count=1, pinning=True).reset(benchmark=counting)
+    _, allowed = (tmp_path / "cpus").read_text().split(":")
+    assert allowed.strip().isdecimal()  # One, not a range or list.
+
+
+def test_program_without_commands(env):
+    wrapped = RuntimePointEstimateReward(env, runtime_count=1)
+    with pytest.raises(BenchmarkInitError, match="not runnable"):
+        wrapped.reset(benchmark=make_benchmark_from_source(PROGRAM, lang="c"))

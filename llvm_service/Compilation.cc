@@ -9,20 +9,23 @@ using grpc::Status;
 using grpc::StatusCode;
 
 Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule owned,
-                         const boost::filesystem::path& workingDirectory)
+                         const boost::filesystem::path& workingDirectory,
+                         llvm::ArrayRef<LoadedPlugin> plugins)
     : program_(std::move(program)),
       workingDirectory_(workingDirectory),
       owned_(std::move(owned)),
-      optimizer_(*owned_.module),
+      optimizer_(*owned_.module, plugins),
       executable_(program_->dynamicConfig(), workingDirectory),
       fingerprint_(fingerprint(*owned_.module)) {}
 
 Status Compilation::start(std::shared_ptr<const Program> program,
                           const boost::filesystem::path& workingDirectory,
-                          std::unique_ptr<Compilation>& compilation) {
+                          std::unique_ptr<Compilation>& compilation,
+                          llvm::ArrayRef<LoadedPlugin> plugins) {
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(program->bitcode(), owned));
-  compilation.reset(new Compilation(std::move(program), std::move(owned), workingDirectory));
+  compilation.reset(
+      new Compilation(std::move(program), std::move(owned), workingDirectory, plugins));
   return Status::OK;
 }
 

@@ -28,9 +28,11 @@ enum class Verification {
 class Compilation {
  public:
   /// @param workingDirectory where scratch directories are made.
+  /// @param plugins whose passes can be applied.
   [[nodiscard]] static grpc::Status start(std::shared_ptr<const Program> program,
                                           const boost::filesystem::path& workingDirectory,
-                                          std::unique_ptr<Compilation>& compilation);
+                                          std::unique_ptr<Compilation>& compilation,
+                                          llvm::ArrayRef<LoadedPlugin> plugins = {});
 
   /// Runs one action.
   ///
@@ -71,7 +73,8 @@ class Compilation {
   };
 
   Compilation(std::shared_ptr<const Program> program, OwnedModule owned,
-              const boost::filesystem::path& workingDirectory);
+              const boost::filesystem::path& workingDirectory,
+              llvm::ArrayRef<LoadedPlugin> plugins);
 
   const std::shared_ptr<const Program> program_;
   const boost::filesystem::path workingDirectory_;

@@ -9,6 +9,7 @@
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm_service/LlvmCompatibility.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -248,7 +249,7 @@ void addVariable(const llvm::GlobalVariable& variable, Hasher& hasher) {
 
 void addModule(const llvm::Module& module, Hasher& hasher) {
   hasher.add(llvm::StringRef(module.getModuleInlineAsm()));
-  hasher.add(llvm::StringRef(module.getTargetTriple().str()));
+  hasher.add(llvm::StringRef(targetName(module)));
   hasher.add(llvm::StringRef(module.getDataLayoutStr()));
   // Bitcode lists the kinds of metadata that its context knows, and some passes add a kind.
   llvm::SmallVector<llvm::StringRef, 64> metadataKinds;

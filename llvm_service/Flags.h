@@ -4,4 +4,5 @@
 
 DECLARE_uint64(max_program_bytes);
 DECLARE_string(action_policy);
+DECLARE_string(load_pass_plugin);
 DECLARE_string(verify);

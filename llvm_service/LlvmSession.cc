@@ -17,13 +17,16 @@ using grpc::StatusCode;
 
 /// What all sessions of a process share. Immutable but for the cache, which locks itself.
 struct Shared {
+  std::vector<LoadedPlugin> plugins;
   ActionSpaces actionSpaces;
   Observations observations;
   std::unordered_map<std::string, size_t> observationIndices;
   ProgramCache programs;
 
   Shared()
-      : actionSpaces(ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)))),
+      : plugins(llvm::cantFail(loadPlugins(FLAGS_load_pass_plugin))),
+        actionSpaces(
+            ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)), plugins)),
         observations(listObservations()) {
     for (size_t i = 0; i < observations.size(); ++i) {
       observationIndices.emplace(observations[i].space.name(), i);
@@ -87,25 +90,29 @@ Status LlvmSession::init(const ActionSpace& actionSpace, const Benchmark& benchm
   }
   std::shared_ptr<const Program> program;
   RETURN_IF_ERROR(shared().programs.get(benchmark, FLAGS_max_program_bytes, program));
-  return Compilation::start(std::move(program), workingDirectory(), compilation_);
+  return Compilation::start(std::move(program), workingDirectory(), compilation_, shared().plugins);
 }
 
 Status LlvmSession::init(CompilationSession* other) {
   const auto& parent = *static_cast<LlvmSession*>(other);
   actions_ = parent.actions_;
   settings_ = parent.settings_;
-  RETURN_IF_ERROR(
-      Compilation::start(parent.compilation_->sharedProgram(), workingDirectory(), compilation_));
-  for (const std::string& pipeline : parent.history_) {
+  RETURN_IF_ERROR(Compilation::start(parent.compilation_->sharedProgram(), workingDirectory(),
+                                     compilation_, shared().plugins));
+  for (const Action& action : parent.history_) {
     bool changed = false;
-    RETURN_IF_ERROR(runPipeline(pipeline, changed));
+    RETURN_IF_ERROR(run(action, changed));
   }
   return Status::OK;
 }
 
-Status LlvmSession::runPipeline(const std::string& pipeline, bool& changed) {
-  history_.push_back(pipeline);
-  RETURN_IF_ERROR(compilation_->apply(pipeline, changed));
+Status LlvmSession::run(const Action& action, bool& changed) {
+  if (action.pipeline.empty()) {
+    changed = false;
+    return Status::OK;
+  }
+  history_.push_back(action);
+  RETURN_IF_ERROR(compilation_->apply(action.pipeline, changed));
   if (settings_.verification == Verification::kAlways) {
     RETURN_IF_ERROR(compilation_->verify());
   }
@@ -118,7 +125,7 @@ Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,
   size_t index = 0;
   RETURN_IF_ERROR(readAction(action, *actions_, index));
   bool changed = false;
-  RETURN_IF_ERROR(runPipeline(actions_->actions[index].pipeline, changed));
+  RETURN_IF_ERROR(run(actions_->actions[index], changed));
   actionHadNoEffect = !changed;
   endOfEpisode = false;  // A program can always be optimised further.
   newActionSpace.reset();
@@ -154,7 +161,14 @@ Status LlvmSession::applyBaseline(const std::string& value, std::optional<std::s
             "llvm.apply_baseline_optimizations expects -Oz or -O3, not \"" + value + "\""};
   }
   bool changed = false;
-  RETURN_IF_ERROR(runPipeline("default<" + value.substr(1) + ">", changed));
+  const std::string pipeline = "default<" + value.substr(1) + ">";
+  const auto& pipelines = shared().actionSpaces.find("Pipelines")->actions;
+  const auto action =
+      llvm::find_if(pipelines, [&](const Action& each) { return each.pipeline == pipeline; });
+  if (action == pipelines.end()) {
+    return {StatusCode::UNIMPLEMENTED, "This LLVM does not list the pipeline " + pipeline};
+  }
+  RETURN_IF_ERROR(run(*action, changed));
   reply = changed ? "1" : "0";
   return Status::OK;
 }
@@ -170,7 +184,7 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
 Status LlvmSession::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
   size_t index = 0;
   RETURN_IF_ERROR(readAction(action, *actions_, index));
-  return writeReproducer(*compilation_, history_, actions_->actions[index].pipeline, directory);
+  return writeReproducer(*compilation_, history_, actions_->actions[index], directory);
 }
 
 }  // namespace compiler_gym::llvm_service

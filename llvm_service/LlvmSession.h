@@ -52,7 +52,7 @@ class LlvmSession final : public CompilationSession {
     Event value;
   };
 
-  [[nodiscard]] grpc::Status runPipeline(const std::string& pipeline, bool& changed);
+  [[nodiscard]] grpc::Status run(const Action& action, bool& changed);
   [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
                                            std::optional<std::string>& reply);
 
@@ -60,7 +60,7 @@ class LlvmSession final : public CompilationSession {
   std::unique_ptr<Compilation> compilation_;
   SessionSettings settings_;
   // Everything that was run, for forks.
-  std::vector<std::string> history_;
+  std::vector<Action> history_;
   // By index of the observation.
   std::vector<std::optional<CachedObservation>> cache_;
 };

@@ -16,6 +16,8 @@
 
 namespace compiler_gym::llvm_service {
 
+struct LoadedPlugin;
+
 /// Runs passes on one module as one run of the `opt` program would.
 ///
 /// The analysis managers live as long as the optimizer, so run("a") followed by run("b") does what
@@ -24,7 +26,8 @@ namespace compiler_gym::llvm_service {
 class Optimizer {
  public:
   /// @param module must outlive the optimizer.
-  explicit Optimizer(llvm::Module& module);
+  /// @param plugins whose passes are known too, besides LLVM's and the project's own.
+  explicit Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins = {});
 
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;

@@ -1,8 +1,9 @@
 #include "llvm_service/Target.h"
 
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm_service/LlvmCompatibility.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -17,13 +18,13 @@ void initializeTargets() {
   static_cast<void>(initialized);
 }
 
-std::unique_ptr<llvm::TargetMachine> createTargetMachine(
-    const llvm::Module& module, llvm::CodeGenOptLevel level,
+namespace {
+
+std::unique_ptr<llvm::TargetMachine> createTargetMachineFor(
+    const llvm::Triple& triple, llvm::CodeGenOptLevel level,
     std::optional<llvm::Reloc::Model> relocation) {
   initializeTargets();
-  const llvm::Triple triple(module.getTargetTriple());
-  std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target* target = lookUpTarget(triple);
   if (target == nullptr) {
     return nullptr;
   }
@@ -31,7 +32,20 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(
   // Without it constructors go to .ctors, which linkers skip without a word.
   options.UseInitArray = true;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, /*CPU=*/"", /*Features=*/"", options, relocation, std::nullopt, level));
+      asTarget(triple), /*CPU=*/"", /*Features=*/"", options, relocation, std::nullopt, level));
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::TargetMachine> createTargetMachine(
+    const llvm::Module& module, llvm::CodeGenOptLevel level,
+    std::optional<llvm::Reloc::Model> relocation) {
+  return createTargetMachineFor(llvm::Triple(module.getTargetTriple()), level, relocation);
+}
+
+std::unique_ptr<llvm::TargetMachine> createHostTargetMachine() {
+  return createTargetMachineFor(llvm::Triple(llvm::sys::getDefaultTargetTriple()),
+                                llvm::CodeGenOptLevel::None, std::nullopt);
 }
 
 }  // namespace compiler_gym::llvm_service

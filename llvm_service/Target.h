@@ -18,4 +18,7 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(
     const llvm::Module& module, llvm::CodeGenOptLevel level,
     std::optional<llvm::Reloc::Model> relocation = std::nullopt);
 
+/// The target machine that `opt` would make for a module for this machine.
+std::unique_ptr<llvm::TargetMachine> createHostTargetMachine();
+
 }  // namespace compiler_gym::llvm_service

@@ -3,15 +3,18 @@
 Usage: build_wheel OUTPUT.whl @FILE_LIST, where each line of the list is PLACE=SOURCE.
 """
 
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-# The service is a data file of the package: nothing in the wheel depends on the Python version.
-SERVICE = "llvm_service/compiler_gym-llvm-service"
-SERVICE_PLACE = "compiler_gym/_service/compiler_gym-llvm-service"
+# The service and what belongs beside it are data files of the package: nothing in the wheel depends
+# on the Python version.
+SERVICE_FOLDER = "llvm_service/"
+SERVICE_PLACE = "compiler_gym/_service/"
+SERVICE = SERVICE_PLACE + "compiler_gym-llvm-service"
 TAG_OPTIONS = ["--python-tag", "py3", "--plat-name", "linux_x86_64"]
 SETUP = """
 import setuptools
@@ -27,7 +30,10 @@ def read_list(argument: str) -> dict[str, Path]:
     """The files of the wheel, by their place in it."""
     lines = Path(argument.removeprefix("@")).read_text().splitlines()
     files = dict(line.split("=", 1) for line in lines)
-    files[SERVICE_PLACE] = files.pop(SERVICE)
+    files = {
+        re.sub(f"^{SERVICE_FOLDER}", SERVICE_PLACE, place): source
+        for place, source in files.items()
+    }
     return {
         place: Path(source)
         for place, source in files.items()
@@ -40,7 +46,7 @@ def stage(files: dict[str, Path], folder: Path) -> None:
     for place, source in files.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / place)
-    (folder / SERVICE_PLACE).chmod(0o755)
+    (folder / SERVICE).chmod(0o755)
     (folder / "setup.py").write_text(SETUP)
 
 

@@ -125,7 +125,10 @@ def measure(
                 "max_prefix": max_prefix,
             }
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            screen = Console(stderr=True)
+            # In a file, a bar is but an empty line.
+            silent = not screen.is_terminal
+            with Progress(*columns, console=screen, transient=True, disable=silent) as progress:
                 _measure_all(env, programs, trials, progress, seed, prefixes, **settings)
     except KeyboardInterrupt:
         status = INTERRUPTED

@@ -8,33 +8,37 @@ using grpc::Status;
 using grpc::StatusCode;
 
 Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule owned,
-                         const boost::filesystem::path& workingDirectory)
+                         const boost::filesystem::path& workingDirectory,
+                         llvm::ArrayRef<LoadedPlugin> plugins)
     : program_(std::move(program)),
       workingDirectory_(workingDirectory),
       owned_(std::move(owned)),
-      optimizer_(*owned_.module),
+      optimizer_(*owned_.module, plugins),
       executable_(program_->dynamicConfig(), workingDirectory),
-      tracker_(*owned_.module) {}
+      tracker_(*owned_.module),
+      remarkReplay_(plugins) {}
 
 Status Compilation::start(std::shared_ptr<const Program> program,
                           const boost::filesystem::path& workingDirectory,
-                          std::unique_ptr<Compilation>& compilation) {
+                          std::unique_ptr<Compilation>& compilation,
+                          llvm::ArrayRef<LoadedPlugin> plugins) {
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(program->bitcode(), owned));
-  compilation.reset(new Compilation(std::move(program), std::move(owned), workingDirectory));
+  compilation.reset(
+      new Compilation(std::move(program), std::move(owned), workingDirectory, plugins));
   return Status::OK;
 }
 
-Status Compilation::apply(llvm::StringRef pipeline, bool& changed) {
-  history_.push_back(pipeline.str());
-  RETURN_IF_ERROR(optimizer_.run(pipeline));
+Status Compilation::apply(const Action& action, bool& changed) {
+  history_.push_back(action);
+  RETURN_IF_ERROR(optimizer_.run(action.pipeline));
   changed = tracker_.update(*owned_.module).changed;
   if (changed) {
     ++version_;
   }
   const std::string errors = owned_.context->takeErrors();
   if (!errors.empty()) {
-    return {StatusCode::INTERNAL, "LLVM reports errors in " + pipeline.str() + ": " + errors};
+    return {StatusCode::INTERNAL, "LLVM reports errors in " + action.pipeline + ": " + errors};
   }
   return Status::OK;
 }

@@ -13,6 +13,7 @@
 #include "llvm_service/Optimizer.h"
 #include "llvm_service/Program.h"
 #include "llvm_service/RemarkReplay.h"
+#include "llvm_service/actions/Action.h"
 #include "llvm_service/benchmark/Executable.h"
 
 namespace compiler_gym::llvm_service {
@@ -31,14 +32,16 @@ enum class Verification {
 class Compilation {
  public:
   /// @param workingDirectory where scratch directories are made.
+  /// @param plugins whose passes can be applied; must outlive the compilation.
   [[nodiscard]] static grpc::Status start(std::shared_ptr<const Program> program,
                                           const boost::filesystem::path& workingDirectory,
-                                          std::unique_ptr<Compilation>& compilation);
+                                          std::unique_ptr<Compilation>& compilation,
+                                          llvm::ArrayRef<LoadedPlugin> plugins = {});
 
   /// Runs one action.
   ///
   /// @param changed whether the module's bitcode is different now, whatever the pass claims.
-  [[nodiscard]] grpc::Status apply(llvm::StringRef pipeline, bool& changed);
+  [[nodiscard]] grpc::Status apply(const Action& action, bool& changed);
 
   /// The program that the compilation started from.
   const Program& program() const { return *program_; }
@@ -51,13 +54,13 @@ class Compilation {
   /// Counts the changes of the module; observations of the same version are the same.
   uint64_t version() const { return version_; }
 
-  /// The pipelines that have been run, failed ones included.
-  const std::vector<std::string>& history() const { return history_; }
+  /// The actions that have been run, with those that failed and those that do nothing.
+  const std::vector<Action>& history() const { return history_; }
 
-  /// What the last pipeline changed.
+  /// What the last action changed.
   const ModuleChange& lastChange() const { return tracker_.lastChange(); }
 
-  /// What the last pipeline reported. See RemarkReplay.
+  /// What the last action reported. See RemarkReplay.
   [[nodiscard]] grpc::Status lastRemarks(const std::vector<Remark>** remarks) {
     return remarkReplay_.remarksOfLast(program_->bitcode(), history_, remarks);
   }
@@ -85,7 +88,8 @@ class Compilation {
   };
 
   Compilation(std::shared_ptr<const Program> program, OwnedModule owned,
-              const boost::filesystem::path& workingDirectory);
+              const boost::filesystem::path& workingDirectory,
+              llvm::ArrayRef<LoadedPlugin> plugins);
 
   const std::shared_ptr<const Program> program_;
   const boost::filesystem::path workingDirectory_;
@@ -94,7 +98,7 @@ class Compilation {
   Executable executable_;
   ChangeTracker tracker_;
   RemarkReplay remarkReplay_;
-  std::vector<std::string> history_;
+  std::vector<Action> history_;
   uint64_t version_ = 0;
   uint64_t verifiedVersion_ = 0;  // The program was verified when it was loaded.
   std::optional<std::pair<uint64_t, std::string>> bitcode_;

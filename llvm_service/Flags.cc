@@ -5,6 +5,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm_service/SessionSettings.h"
 #include "llvm_service/Target.h"
+#include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/actions/Policy.h"
 
 DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in bytes.");
@@ -12,6 +13,10 @@ DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in by
 DEFINE_string(action_policy, "",
               "A file to use in place of the built-in policy, which says what passes of LLVM are "
               "actions. See llvm_service/actions/policy.yaml for the format.");
+
+DEFINE_string(load_pass_plugin, "",
+              "A plugin of `opt` whose passes are actions, as FILE.so or FILE.so:pass,pass. May be "
+              "repeated. See llvm_service/actions/PassPlugins.h for how passes are named.");
 
 DEFINE_string(verify, "export",
               "When to verify the module: 'always' (after each action that changed it), 'export' "
@@ -40,6 +45,11 @@ bool validatePolicy(const char* flag, const std::string& path) {
   return reportIfInvalid(flag, policy ? "" : llvm::toString(policy.takeError()));
 }
 
+bool validatePlugins(const char* flag, const std::string& specifications) {
+  auto plugins = compiler_gym::llvm_service::loadPlugins(specifications);
+  return reportIfInvalid(flag, plugins ? "" : llvm::toString(plugins.takeError()));
+}
+
 bool validateVerification(const char* flag, const std::string& text) {
   const bool known = compiler_gym::llvm_service::parseVerification(text).has_value();
   return reportIfInvalid(flag, known ? "" : "expected always, export or never, not '" + text + "'");
@@ -64,4 +74,5 @@ bool validateTargetTriple(const char* flag, const std::string& text) {
 DEFINE_validator(ir2vec_vocabulary, &validateVocabulary);
 DEFINE_validator(target_triple, &validateTargetTriple);
 DEFINE_validator(action_policy, &validatePolicy);
+DEFINE_validator(load_pass_plugin, &validatePlugins);
 DEFINE_validator(verify, &validateVerification);

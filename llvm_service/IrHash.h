@@ -10,6 +10,7 @@
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm_service/LlvmCompatibility.h"
 
 /// What the hashes of a module have in common: a walk over all that its bitcode is made from. The
 /// hasher, a template parameter, decides how a value is identified: by its address or by its
@@ -266,7 +267,7 @@ void addVariable(const llvm::GlobalVariable& variable, Hasher& hasher) {
 template <typename Hasher>
 void addFrame(const llvm::Module& module, Hasher& hasher) {
   hasher.add(llvm::StringRef(module.getModuleInlineAsm()));
-  hasher.add(llvm::StringRef(module.getTargetTriple().str()));
+  hasher.add(llvm::StringRef(targetName(module)));
   hasher.add(llvm::StringRef(module.getDataLayoutStr()));
   // Bitcode lists the kinds of metadata that its context knows, and some passes add a kind.
   llvm::SmallVector<llvm::StringRef, 64> names;

@@ -6,6 +6,7 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/Flags.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Reproducer.h"
 
 namespace compiler_gym::llvm_service {
@@ -17,6 +18,7 @@ using grpc::StatusCode;
 
 /// What all sessions of a process share. Immutable but for the cache, which locks itself.
 struct Shared {
+  std::vector<LoadedPlugin> plugins;
   ActionSpaces actionSpaces;
   Observations observations;
   std::unordered_map<std::string, size_t> observationIndices;
@@ -24,7 +26,9 @@ struct Shared {
   std::shared_ptr<const Ir2vecVocabulary> ir2vecVocabulary;
 
   Shared()
-      : actionSpaces(ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)))),
+      : plugins(llvm::cantFail(loadPlugins(FLAGS_load_pass_plugin))),
+        actionSpaces(
+            ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)), plugins)),
         observations(listObservations()) {
     for (size_t i = 0; i < observations.size(); ++i) {
       observationIndices.emplace(observations[i].space.name(), i);
@@ -105,7 +109,7 @@ Status LlvmSession::start(std::shared_ptr<const Program> program) {
     RETURN_IF_ERROR(program->forTarget(targetTriple_, retargeted));
     program = std::move(retargeted);
   }
-  return Compilation::start(std::move(program), workingDirectory(), compilation_);
+  return Compilation::start(std::move(program), workingDirectory(), compilation_, shared().plugins);
 }
 
 Status LlvmSession::setTargetTriple(const std::string& triple) {
@@ -130,17 +134,17 @@ Status LlvmSession::init(CompilationSession* other) {
   settings_ = parent.settings_;
   program_ = parent.program_;
   targetTriple_ = parent.targetTriple_;
-  RETURN_IF_ERROR(
-      Compilation::start(parent.compilation_->sharedProgram(), workingDirectory(), compilation_));
-  for (const std::string& pipeline : parent.compilation_->history()) {
+  RETURN_IF_ERROR(Compilation::start(parent.compilation_->sharedProgram(), workingDirectory(),
+                                     compilation_, shared().plugins));
+  for (const Action& action : parent.compilation_->history()) {
     bool changed = false;
-    RETURN_IF_ERROR(runPipeline(pipeline, changed));
+    RETURN_IF_ERROR(run(action, changed));
   }
   return Status::OK;
 }
 
-Status LlvmSession::runPipeline(const std::string& pipeline, bool& changed) {
-  RETURN_IF_ERROR(compilation_->apply(pipeline, changed));
+Status LlvmSession::run(const Action& action, bool& changed) {
+  RETURN_IF_ERROR(compilation_->apply(action, changed));
   if (settings_.verification == Verification::kAlways) {
     RETURN_IF_ERROR(compilation_->verify());
   }
@@ -153,7 +157,7 @@ Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,
   size_t index = 0;
   RETURN_IF_ERROR(readAction(action, *actions_, index));
   bool changed = false;
-  RETURN_IF_ERROR(runPipeline(actions_->actions[index].pipeline, changed));
+  RETURN_IF_ERROR(run(actions_->actions[index], changed));
   actionHadNoEffect = !changed;
   endOfEpisode = false;  // A program can always be optimised further.
   newActionSpace.reset();
@@ -192,7 +196,14 @@ Status LlvmSession::applyBaseline(const std::string& value, std::optional<std::s
             "llvm.apply_baseline_optimizations expects -Oz or -O3, not \"" + value + "\""};
   }
   bool changed = false;
-  RETURN_IF_ERROR(runPipeline("default<" + value.substr(1) + ">", changed));
+  const std::string pipeline = "default<" + value.substr(1) + ">";
+  const auto& pipelines = shared().actionSpaces.find("Pipelines")->actions;
+  const auto action =
+      llvm::find_if(pipelines, [&](const Action& each) { return each.pipeline == pipeline; });
+  if (action == pipelines.end()) {
+    return {StatusCode::UNIMPLEMENTED, "This LLVM does not list the pipeline " + pipeline};
+  }
+  RETURN_IF_ERROR(run(*action, changed));
   reply = changed ? "1" : "0";
   return Status::OK;
 }
@@ -206,7 +217,7 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
     RETURN_IF_ERROR(setTargetTriple(value));
   }
   if (key == "llvm.set_target_triple" || key == "llvm.get_target_triple") {
-    reply = compilation_->module().getTargetTriple().str();
+    reply = targetName(compilation_->module());
   } else {
     RETURN_IF_ERROR(settings_.handle(key, value, reply));
   }
@@ -219,8 +230,7 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
 Status LlvmSession::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
   size_t index = 0;
   RETURN_IF_ERROR(readAction(action, *actions_, index));
-  return writeReproducer(*compilation_, compilation_->history(), actions_->actions[index].pipeline,
-                         directory);
+  return writeReproducer(*compilation_, actions_->actions[index], directory);
 }
 
 bool LlvmSession::holdsOnlyMemory() const {

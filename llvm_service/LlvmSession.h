@@ -55,7 +55,7 @@ class LlvmSession final : public CompilationSession {
     Event value;
   };
 
-  [[nodiscard]] grpc::Status runPipeline(const std::string& pipeline, bool& changed);
+  [[nodiscard]] grpc::Status run(const Action& action, bool& changed);
   [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
                                            std::optional<std::string>& reply);
 

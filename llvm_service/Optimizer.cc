@@ -3,11 +3,13 @@
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Support/Error.h"
 #include "llvm_service/Target.h"
+#include "llvm_service/actions/PassPlugins.h"
+#include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
 
 // `opt` makes its target machine at the code generation level None unless told otherwise.
-Optimizer::Optimizer(llvm::Module& module)
+Optimizer::Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins)
     : module_(module),
       targetMachine_(createTargetMachine(module, llvm::CodeGenOptLevel::None)),
       targetLibraryInfo_(llvm::Triple(module.getTargetTriple())),
@@ -17,6 +19,10 @@ Optimizer::Optimizer(llvm::Module& module)
   // The first registration of an analysis wins: this one has to precede the general ones.
   functionAnalyses_.registerPass(
       [this] { return llvm::TargetLibraryAnalysis(targetLibraryInfo_); });
+  for (const LoadedPlugin& plugin : plugins) {
+    plugin.plugin.registerPassBuilderCallbacks(passBuilder_);
+  }
+  registerOwnPasses(passBuilder_);
   passBuilder_.registerModuleAnalyses(moduleAnalyses_);
   passBuilder_.registerCGSCCAnalyses(cgsccAnalyses_);
   passBuilder_.registerFunctionAnalyses(functionAnalyses_);
@@ -26,6 +32,9 @@ Optimizer::Optimizer(llvm::Module& module)
 }
 
 grpc::Status Optimizer::run(llvm::StringRef pipeline) {
+  if (pipeline.empty()) {  // Which LLVM does not parse.
+    return grpc::Status::OK;
+  }
   llvm::ModulePassManager passManager;
   if (llvm::Error error = passBuilder_.parsePassPipeline(passManager, pipeline)) {
     return {grpc::StatusCode::INVALID_ARGUMENT, "LLVM cannot parse the pipeline \"" +

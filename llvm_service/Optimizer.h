@@ -16,6 +16,8 @@
 
 namespace compiler_gym::llvm_service {
 
+struct LoadedPlugin;
+
 /// Runs passes on one module as one run of the `opt` program would.
 ///
 /// The analysis managers live as long as the optimizer, so run("a") followed by run("b") does what
@@ -24,12 +26,13 @@ namespace compiler_gym::llvm_service {
 class Optimizer {
  public:
   /// @param module must outlive the optimizer.
-  explicit Optimizer(llvm::Module& module);
+  /// @param plugins whose passes are known too, besides LLVM's and the project's own.
+  explicit Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins = {});
 
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Runs a pipeline, e.g. "function(sroa)" or "default<Oz>".
+  /// Runs a pipeline, e.g. "function(sroa)" or "default<Oz>". An empty one does nothing.
   ///
   /// What its passes claim to have preserved is not told: several claim too much.
   ///

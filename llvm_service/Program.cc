@@ -9,6 +9,7 @@
 #include "llvm/Support/xxhash.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/Ir.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Optimizer.h"
 #include "llvm_service/Target.h"
 #include "llvm_service/costs/ClangPipeline.h"
@@ -95,7 +96,7 @@ const char* pipelineOf(Baseline baseline) {
 // Hand-written IR may leave out the target, without which some passes fail.
 void completeTarget(llvm::Module& module) {
   if (module.getTargetTriple().empty()) {
-    module.setTargetTriple(llvm::Triple(llvm::sys::getDefaultTargetTriple()));
+    module.setTargetTriple(asTarget(llvm::Triple(llvm::sys::getDefaultTargetTriple())));
   }
   if (module.getDataLayout().isDefault()) {
     if (const auto machine = createTargetMachine(module, llvm::CodeGenOptLevel::None)) {

@@ -2,6 +2,7 @@
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/IR/DiagnosticInfo.h"
+#include "llvm_service/actions/PassPlugins.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -44,15 +45,14 @@ Status RemarkReplay::run(const std::string& pipeline, bool isLast) {
   return status;
 }
 
-Status RemarkReplay::remarksOfLast(const std::string& program,
-                                   const std::vector<std::string>& history,
+Status RemarkReplay::remarksOfLast(const std::string& program, const std::vector<Action>& history,
                                    const std::vector<Remark>** remarks) {
   if (!optimizer_) {
     RETURN_IF_ERROR(parseIr(program, owned_));
-    optimizer_ = std::make_unique<Optimizer>(*owned_.module);
+    optimizer_ = std::make_unique<Optimizer>(*owned_.module, plugins_);
   }
   for (; done_ < history.size(); ++done_) {
-    RETURN_IF_ERROR(run(history[done_], /*isLast=*/done_ + 1 == history.size()));
+    RETURN_IF_ERROR(run(history[done_].pipeline, /*isLast=*/done_ + 1 == history.size()));
   }
   *remarks = &remarks_;
   return Status::OK;

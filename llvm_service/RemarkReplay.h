@@ -8,6 +8,7 @@
 
 #include "llvm_service/Ir.h"
 #include "llvm_service/Optimizer.h"
+#include "llvm_service/actions/Action.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -31,12 +32,15 @@ struct Remark {
 /// run of each action, and never asking costs nothing.
 class RemarkReplay {
  public:
-  /// @param history the pipelines run so far; begins with that of the last call.
-  /// @param remarks those of the last pipeline in the order of reporting; valid until the next
+  /// @param plugins whose passes can be run; must outlive the replay.
+  explicit RemarkReplay(llvm::ArrayRef<LoadedPlugin> plugins = {}) : plugins_(plugins) {}
+
+  /// @param history the actions run so far; begins with that of the last call.
+  /// @param remarks those of the last action in the order of reporting; valid until the next
   ///     call, and empty if nothing has been run.
   /// @return the error of a pipeline or of parsing the program.
   [[nodiscard]] grpc::Status remarksOfLast(const std::string& program,
-                                           const std::vector<std::string>& history,
+                                           const std::vector<Action>& history,
                                            const std::vector<Remark>** remarks);
 
   /// The copy after the last call.
@@ -45,6 +49,7 @@ class RemarkReplay {
  private:
   [[nodiscard]] grpc::Status run(const std::string& pipeline, bool isLast);
 
+  const llvm::ArrayRef<LoadedPlugin> plugins_;
   OwnedModule owned_;
   std::unique_ptr<Optimizer> optimizer_;
   size_t done_ = 0;

@@ -1,27 +1,53 @@
 #include "llvm_service/Reproducer.h"
 
+#include <string>
+#include <vector>
+
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm_service/benchmark/Files.h"
 
 namespace compiler_gym::llvm_service {
 
 namespace {
 
-std::string optCommand(const std::string& pipelines, const std::string& file) {
-  return "opt -discard-value-names -passes='module(" + pipelines + ")' " + file + " -o /dev/null\n";
+// Each option that one of the actions needs, once.
+std::string optionsOf(llvm::ArrayRef<Action> actions) {
+  llvm::SetVector<llvm::StringRef> options;
+  for (const Action& action : actions) {
+    options.insert(action.options.begin(), action.options.end());
+  }
+  std::string text;
+  for (llvm::StringRef option : options) {
+    text += " '" + option.str() + "'";
+  }
+  return text;
+}
+
+// Actions that do nothing have no pipeline, and `opt` does not accept an empty one.
+std::string passesOf(llvm::ArrayRef<Action> actions) {
+  std::string passes;
+  for (const Action& action : actions) {
+    if (!action.pipeline.empty()) {
+      passes += (passes.empty() ? "" : ",") + action.pipeline;
+    }
+  }
+  return passes.empty() ? "" : " -passes='module(" + passes + ")'";
+}
+
+std::string optCommand(llvm::ArrayRef<Action> actions, const std::string& file) {
+  return "opt -discard-value-names" + optionsOf(actions) + passesOf(actions) + " " + file +
+         " -o /dev/null\n";
 }
 
 }  // namespace
 
-grpc::Status writeReproducer(Compilation& compilation, const std::vector<std::string>& history,
-                             const std::string& pipeline,
+grpc::Status writeReproducer(Compilation& compilation, const Action& action,
                              const boost::filesystem::path& directory) {
-  std::vector<std::string> all = history;
-  all.push_back(pipeline);
+  std::vector<Action> all = compilation.history();
+  all.push_back(action);
   const std::string script = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\n" +
-                             optCommand(pipeline, "before.bc") +
-                             optCommand(llvm::join(all, ","), "start.bc");
+                             optCommand(action, "before.bc") + optCommand(all, "start.bc");
   RETURN_IF_ERROR(writeFile(directory / "before.bc", compilation.bitcode()));
   RETURN_IF_ERROR(writeFile(directory / "start.bc", compilation.program().bitcode()));
   return writeFile(directory / "run.sh", script);

@@ -3,10 +3,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include <boost/filesystem.hpp>
-#include <string>
-#include <vector>
 
 #include "llvm_service/Compilation.h"
+#include "llvm_service/actions/Action.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -16,12 +15,8 @@ namespace compiler_gym::llvm_service {
 ///   run.sh     `opt` with the action on before.bc, and with all actions on start.bc; the second is
 ///              for an action whose effect depends on analyses that earlier ones have left
 ///
-/// @param history the pipelines that were run.
-/// @param pipeline that of the action.
 /// @return INTERNAL if a file cannot be written.
-[[nodiscard]] grpc::Status writeReproducer(Compilation& compilation,
-                                           const std::vector<std::string>& history,
-                                           const std::string& pipeline,
+[[nodiscard]] grpc::Status writeReproducer(Compilation& compilation, const Action& action,
                                            const boost::filesystem::path& directory);
 
 }  // namespace compiler_gym::llvm_service

@@ -1,8 +1,9 @@
 #include "llvm_service/Target.h"
 
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm_service/LlvmCompatibility.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -24,6 +25,21 @@ std::string namesOfTargets() {
   return names;
 }
 
+std::unique_ptr<llvm::TargetMachine> createTargetMachineFor(
+    const llvm::Triple& triple, llvm::CodeGenOptLevel level,
+    std::optional<llvm::Reloc::Model> relocation) {
+  initializeTargets();
+  const llvm::Target* target = lookUpTarget(triple);
+  if (target == nullptr) {
+    return nullptr;
+  }
+  llvm::TargetOptions options;
+  // Without it constructors go to .ctors, which linkers skip without a word.
+  options.UseInitArray = true;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      asTarget(triple), /*CPU=*/"", /*Features=*/"", options, relocation, std::nullopt, level));
+}
+
 }  // namespace
 
 void initializeTargets() {
@@ -40,24 +56,17 @@ void initializeTargets() {
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(
     const llvm::Module& module, llvm::CodeGenOptLevel level,
     std::optional<llvm::Reloc::Model> relocation) {
-  initializeTargets();
-  const llvm::Triple triple(module.getTargetTriple());
-  std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
-  if (target == nullptr) {
-    return nullptr;
-  }
-  llvm::TargetOptions options;
-  // Without it constructors go to .ctors, which linkers skip without a word.
-  options.UseInitArray = true;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, /*CPU=*/"", /*Features=*/"", options, relocation, std::nullopt, level));
+  return createTargetMachineFor(llvm::Triple(module.getTargetTriple()), level, relocation);
+}
+
+std::unique_ptr<llvm::TargetMachine> createHostTargetMachine() {
+  return createTargetMachineFor(llvm::Triple(llvm::sys::getDefaultTargetTriple()),
+                                llvm::CodeGenOptLevel::None, std::nullopt);
 }
 
 grpc::Status checkTargetTriple(const std::string& triple) {
   initializeTargets();
-  std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(llvm::Triple(triple), error);
+  const llvm::Target* target = lookUpTarget(llvm::Triple(triple));
   if (target != nullptr && target->hasTargetMachine() && target->hasMCAsmBackend()) {
     return grpc::Status::OK;
   }
@@ -74,7 +83,7 @@ grpc::Status retarget(llvm::Module& module, const std::string& triple) {
     return status;
   }
   const llvm::Triple target(triple);
-  module.setTargetTriple(target);
+  module.setTargetTriple(asTarget(target));
   module.setDataLayout(
       createTargetMachine(module, llvm::CodeGenOptLevel::None)->createDataLayout());
   const llvm::StringRef features = defaultFeatures(target);

@@ -22,6 +22,9 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(
     const llvm::Module& module, llvm::CodeGenOptLevel level,
     std::optional<llvm::Reloc::Model> relocation = std::nullopt);
 
+/// The target machine that `opt` would make for a module for this machine.
+std::unique_ptr<llvm::TargetMachine> createHostTargetMachine();
+
 /// @return INVALID_ARGUMENT, with the targets that there are, if this LLVM cannot make object files
 ///     for the target.
 [[nodiscard]] grpc::Status checkTargetTriple(const std::string& triple);

@@ -39,6 +39,7 @@ def _llvm_impl(ctx):
         fail("No LLVM in %s. Run tools/setup.sh, or set --repo_env=LLVM_PREFIX=/path/to/llvm." % prefix)
     version = ctx.execute([config, "--version"]).stdout.strip()
     libraries = ctx.execute([config, "--link-shared", "--libs"]).stdout.strip().split(" ")
+    ctx.file("prefix.txt", "%s\n%s\n" % (prefix, version))
     ctx.symlink(prefix + "/include", "include")
     ctx.symlink(prefix + "/bin", "bin")
     ctx.template("BUILD", Label("//third_party:llvm.BUILD"), substitutions = {

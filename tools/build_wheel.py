@@ -3,17 +3,18 @@
 Usage: build_wheel OUTPUT.whl @FILE_LIST, where each line of the list is PLACE=SOURCE.
 """
 
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-# Programs are data files of the package: nothing in the wheel depends on the Python version.
-PROGRAMS = {
-    "llvm_service/compiler_gym-llvm-service": "compiler_gym/_service/compiler_gym-llvm-service",
-    "llvm_service/tools/compute_observation": "compiler_gym/_service/compute_observation",
-}
+# What the build makes are data files of the package, all in one folder of it: nothing in the wheel
+# depends on the Python version.
+BUILT_FOLDERS = re.compile("^llvm_service/(tools/)?")
+SERVICE_PLACE = "compiler_gym/_service/"
+PROGRAMS = ("compiler_gym-llvm-service", "compute_observation")
 TAG_OPTIONS = ["--python-tag", "py3", "--plat-name", "linux_x86_64"]
 SETUP = """
 import setuptools
@@ -29,8 +30,7 @@ def read_list(argument: str) -> dict[str, Path]:
     """The files of the wheel, by their place in it."""
     lines = Path(argument.removeprefix("@")).read_text().splitlines()
     files = dict(line.split("=", 1) for line in lines)
-    for source, place in PROGRAMS.items():
-        files[place] = files.pop(source)
+    files = {BUILT_FOLDERS.sub(SERVICE_PLACE, place): source for place, source in files.items()}
     return {
         place: Path(source)
         for place, source in files.items()
@@ -43,8 +43,8 @@ def stage(files: dict[str, Path], folder: Path) -> None:
     for place, source in files.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / place)
-    for place in PROGRAMS.values():
-        (folder / place).chmod(0o755)
+    for program in PROGRAMS:
+        (folder / SERVICE_PLACE / program).chmod(0o755)
     (folder / "setup.py").write_text(SETUP)
 
 

@@ -6,10 +6,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-llvm_version=22
+# Another one, e.g. for bazel --config=llvm19: LLVM_VERSION=19 tools/setup.sh
+llvm_version=${LLVM_VERSION:-22}
 packages=(
   bazel-bootstrap bazel-platforms bazel-rules-cc bazel-rules-java bazel-rules-proto bazel-skylib
-  "clang-$llvm_version" "clang-format-$llvm_version" "libclang-rt-$llvm_version-dev"
+  "clang-$llvm_version" clang-format-22 "libclang-rt-$llvm_version-dev"
   "llvm-$llvm_version" "llvm-$llvm_version-dev" "llvm-$llvm_version-tools"
   g++ libbenchmark-dev libboost-filesystem-dev libgflags-dev libgmock-dev libgoogle-glog-dev
   libgrpc++-dev libgtest-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc

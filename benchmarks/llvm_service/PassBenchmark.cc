@@ -58,9 +58,10 @@ void registerFor(const std::string& path) {
                            "function(simplifycfg)", "globaldce"}) {
     // The pass has nothing left to do after its first run: this is what a step costs at least.
     benchmark::RegisterBenchmark((pass + size).c_str(), [=](benchmark::State& state) {
+      const Action action{pass, pass, /*description=*/""};
       bool changed = false;
       for (auto _ : state) {
-        check(compilation->apply(pass, changed));
+        check(compilation->apply(action, changed));
       }
     });
   }

@@ -88,9 +88,10 @@ class Replay {
   }
 
   Status apply(const std::string& pipeline, std::string& answer) {
+    const Action action{pipeline, pipeline, /*description=*/""};
     bool changed = false;
     int64_t duration = 0;
-    RETURN_IF_ERROR(timed([&] { return compilation_->apply(pipeline, changed); }, duration));
+    RETURN_IF_ERROR(timed([&] { return compilation_->apply(action, changed); }, duration));
     answer = std::to_string(duration) + (changed ? " 1" : " 0");
     return Status::OK;
   }

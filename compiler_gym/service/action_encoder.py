@@ -24,6 +24,8 @@ class ActionEncoder:
         self._space = space
         self._to_event = to_event
         self._events: dict[int, Event] = {}
+        # Actions that are macros of several.
+        self._expansions: dict[int, tuple[int, ...]] = getattr(space, "expansions", {})
         # A proxy of the project's own kind stands in for the space proper.
         self._is_discrete = isinstance(getattr(space, "wrapped", space), spaces.Discrete)
 
@@ -34,7 +36,8 @@ class ActionEncoder:
             actions: The actions; integers may be of any integer type.
 
         Returns:
-            The actions, integers as plain ``int``, and the messages that stand for them.
+            The actions, integers as plain ``int``, and the messages that stand for them: one for
+            each action, or several for a macro.
 
         Raises:
             TypeError: If an action is of a wrong type.
@@ -46,8 +49,14 @@ class ActionEncoder:
             event = self._events.get(action) if type(action) is int else None
             if event is None:
                 actions[i], event = self._encode(action)
-            events.append(event)
+            if self._expansions and actions[i] in self._expansions:
+                events += self._expand(actions[i])
+            else:
+                events.append(event)
         return actions, events
+
+    def _expand(self, macro: int) -> list[Event]:
+        return [self._to_event(action) for action in self._expansions[macro]]
 
     def _encode(self, action: Any) -> tuple[Any, Event]:
         if not self._is_discrete:

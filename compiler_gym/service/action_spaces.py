@@ -42,15 +42,27 @@ class ActionSpaces:
         """Selects the action space of the next episode.
 
         Args:
-            name: Its name, or itself. None for the first.
+            name: Its name, or itself, perhaps with macros. None for the first.
             in_episode: Whether there is an episode, which keeps the action space that it has.
 
         Raises:
             LookupError: If there is no such action space.
         """
         self.selected = 0 if name is None else self.index_of(name)
+        self._selected_space = self._space_to_use(name)
         if not in_episode:
             self.begin_episode()
+
+    def _space_to_use(self, wanted: str | Space | None) -> Space:
+        """Returns a space with the user's macros as it is, and else the space of the service."""
+        offered = self.spaces[self.selected]
+        if not getattr(wanted, "expansions", None):
+            return offered
+        if wanted.names[: len(offered.names)] != offered.names:
+            raise LookupError(
+                f"The macros are of another action space {wanted.name!r} than that of the service"
+            )
+        return wanted
 
     def index_of(self, name: str | Space) -> int:
         """Returns the number of an action space.
@@ -72,8 +84,11 @@ class ActionSpaces:
 
     def begin_episode(self) -> None:
         """Puts the selected action space to use."""
-        self.current = self.spaces[self.selected]
-        self.encoder = self._encoders[self.selected]
+        self.current = self._selected_space
+        if self.current is self.spaces[self.selected]:
+            self.encoder = self._encoders[self.selected]
+        else:
+            self.encoder = self._make_encoder(self.current)
 
     def replace(self, proto: ActionSpaceProto) -> None:
         """Puts another action space to use, for the rest of the episode."""

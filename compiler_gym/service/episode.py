@@ -21,6 +21,7 @@ class Episode:
             those that the episode has recovered from.
         requests: The same in the form that the service gets: what was sent with each step that
             had actions.
+        counts: The number of actions of each request, in which a macro is several.
         refused: The positions in ``requests`` of those that the service refused, without ending
             the session.
         reward: The sum of the rewards, None if there is no default reward space.
@@ -32,6 +33,7 @@ class Episode:
     action_space: Space
     actions: list[Any] = field(default_factory=list)
     requests: list[list[Event]] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
     refused: set[int] = field(default_factory=set)
     reward: float | None = None
     params: list[tuple[str, str]] = field(default_factory=list)
@@ -48,6 +50,7 @@ class Episode:
             self,
             actions=self.actions.copy(),
             requests=self.requests.copy(),
+            counts=self.counts.copy(),
             refused=self.refused.copy(),
             params=self.params.copy(),
         )
@@ -57,6 +60,7 @@ class Episode:
         if events:
             self.actions.extend(actions)
             self.requests.append(events)
+            self.counts.append(len(actions))
 
     def record_refusal(self) -> None:
         """Notes that the service has refused the last step with actions."""
@@ -70,6 +74,6 @@ class Episode:
         """
         record = self.copy()
         if events:
-            del record.actions[-len(events) :]
+            del record.actions[-record.counts.pop() :]
             del record.requests[-1:]
         return record

@@ -1,9 +1,11 @@
 """Choices that are parts of a command line."""
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from typing_extensions import Self
 
 from compiler_gym.spaces.named_discrete import NamedDiscrete, unknown_name
 
@@ -15,11 +17,14 @@ class CommandlineFlag(NamedTuple):
         name: Its name.
         flag: What to write on the command line; one word or several.
         description: What it does, or an empty text.
+        option: What the whole command line needs besides if the flag is used, e.g. an option that
+            loads a plugin: words as for a shell, or an empty text.
     """
 
     name: str
     flag: str
     description: str = ""
+    option: str = ""
 
 
 class Commandline(NamedDiscrete):
@@ -32,7 +37,9 @@ class Commandline(NamedDiscrete):
     Attributes:
         flags: The text of each flag.
         descriptions: What each flag does.
+        options: What the whole command line needs besides for each flag, often nothing.
         names: The name of each flag.
+        expansions: For each macro of :meth:`with_macros`, the values that it stands for.
         prefix: What every command line begins with, e.g. the program to call.
         suffix: What every command line ends with, e.g. the file to work on.
     """
@@ -50,15 +57,17 @@ class Commandline(NamedDiscrete):
         super().__init__([item.name for item in items], name=name, seed=seed)
         self.flags = [item.flag for item in items]
         self.descriptions = [item.description for item in items]
+        self.options = [item.option for item in items]
+        self.expansions: dict[int, tuple[int, ...]] = {}
         self.prefix = prefix
         self.suffix = suffix
         for i, flag in reversed(list(enumerate(self.flags))):
-            if flag not in self.names:
+            if flag and flag not in self.names:
                 self._indices[flag] = i
         self._indices_by_words = {
-            tuple(flag.split()): i for i, flag in reversed(list(enumerate(self.flags)))
+            tuple(flag.split()): i for i, flag in reversed(list(enumerate(self.flags))) if flag
         }
-        self._most_words = max(len(words) for words in self._indices_by_words)
+        self._most_words = max(map(len, self._indices_by_words), default=0)
 
     def to_string(self, values: int | Iterable[int]) -> str:
         """Returns the command line of one value or several.
@@ -66,8 +75,15 @@ class Commandline(NamedDiscrete):
         Raises:
             IndexError: A value is not in the space.
         """
-        flags = self._strings_of(self.flags, values)
-        return " ".join(part for part in (self.prefix, *flags, self.suffix) if part)
+        values = self._checked_list(values)
+        flags = [self.flags[value] for value in values]
+        options = self.options_of(values)
+        return " ".join(part for part in (self.prefix, *options, *flags, self.suffix) if part)
+
+    def options_of(self, values: Iterable[int]) -> list[str]:
+        """Returns the options that a list of values needs, each once, as words of a shell."""
+        words = (word for value in values for word in shlex.split(self.options[value]))
+        return [shlex.quote(word) for word in dict.fromkeys(words)]
 
     def from_string(self, text: str) -> list[int]:
         """Returns the values that a command line stands for: undoes :meth:`to_string`.
@@ -79,6 +95,8 @@ class Commandline(NamedDiscrete):
             UnknownNameError: A part of the text is not a flag.
         """
         words = _without_ends(text.split(), self.prefix.split(), self.suffix.split())
+        options = self.options_of(range(len(self.options)))
+        words = [word for word in words if word not in options]
         values = []
         while words:
             count = self._words_of_flag(words)
@@ -93,6 +111,64 @@ class Commandline(NamedDiscrete):
                 return count
         raise unknown_name(words[0], self.name, self.flags)
 
+    def with_macros(
+        self,
+        macros: Mapping[str, Iterable[int | str]],
+        descriptions: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Returns this space with further values, each of which stands for several of its values.
+
+        An environment accepts the result as its action space: ``env.action_space =
+        env.action_space.with_macros({"cleanup": ["instcombine", "simplifycfg"]})``. A macro is then
+        a single action, whose command line is that of the actions it stands for.
+
+        Args:
+            macros: For each new name, the values or names that it stands for, in order. Earlier
+                macros may be among them.
+            descriptions: What macros do. By default the description says what they stand for.
+
+        Raises:
+            ValueError: If a name is taken, or a macro stands for nothing.
+            UnknownNameError: If a macro stands for a name that the space does not have.
+            IndexError: If a macro stands for a value that the space does not have.
+        """
+        space = self
+        for name, parts in macros.items():
+            space = space._with_macro(name, parts, (descriptions or {}).get(name))
+        return space
+
+    def _with_macro(self, name: str, parts: Iterable[int | str], description: str | None) -> Self:
+        if name in self._indices:
+            raise ValueError(f"The space {self.name!r} has an action {name!r} already")
+        if isinstance(parts, str):
+            raise ValueError(f"The macro {name!r} needs a list of actions, not {parts!r}")
+        values = [self[part] if isinstance(part, str) else part for part in parts]
+        values = [
+            each
+            for value in self._checked_list(values)
+            for each in self.expansions.get(value, (value,))
+        ]
+        if not values:
+            raise ValueError(f"The macro {name!r} stands for no action")
+        macro = CommandlineFlag(
+            name,
+            self._join_flags([self.flags[value] for value in values]),
+            description or "Macro of " + ", ".join(self.names[value] for value in values),
+            " ".join(self.options_of(values)),
+        )
+        items = zip(self.names, self.flags, self.descriptions, self.options, strict=True)
+        space = self._remake([*(CommandlineFlag(*item) for item in items), macro])
+        space.expansions = {**self.expansions, len(self.names): tuple(values)}
+        return space
+
+    def _remake(self, items: list[CommandlineFlag]) -> Self:
+        """Returns a space like this one of other flags."""
+        return type(self)(items, name=self.name, prefix=self.prefix, suffix=self.suffix)
+
+    def _join_flags(self, flags: list[str]) -> str:
+        """Returns the text that does what several flags do."""
+        return " ".join(flag for flag in flags if flag)
+
     def commandline(self, values: int | Iterable[int]) -> str:
         """Same as :meth:`to_string`; the name of the 0.2.5 interface."""
         return self.to_string(values)
@@ -106,6 +182,8 @@ class Commandline(NamedDiscrete):
             isinstance(other, Commandline)
             and self.flags == other.flags
             and self.descriptions == other.descriptions
+            and self.options == other.options
+            and self.expansions == other.expansions
             and (self.prefix, self.suffix) == (other.prefix, other.suffix)
             and super().__eq__(other)
         )

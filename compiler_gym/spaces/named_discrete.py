@@ -73,14 +73,18 @@ class NamedDiscrete(Discrete):
         return [self[name] for name in text.split()]
 
     def _strings_of(self, strings: list[str], values: int | Iterable[int]) -> list[str]:
-        """Looks up one string for each value; negative values do not count from the end."""
+        """Looks up one string for each value."""
+        return [strings[value] for value in self._checked_list(values)]
+
+    def _checked_list(self, values: int | Iterable[int]) -> list[int]:
+        """Returns values as a list; negative ones do not count from the end."""
         values = [values] if isinstance(values, (int, np.integer)) else list(values)
         for value in values:
-            if not 0 <= value < len(strings):
+            if not 0 <= value < len(self.names):
                 raise IndexError(
-                    f"{value} is not in the range [0, {len(strings)}) of {self.name!r}"
+                    f"{value} is not in the range [0, {len(self.names)}) of {self.name!r}"
                 )
-        return [strings[value] for value in values]
+        return values
 
     def __eq__(self, other: object) -> bool:
         return (

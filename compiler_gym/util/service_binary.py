@@ -38,6 +38,16 @@ def find_service_binary(name: str, package: str = "llvm_service") -> Path:
     )
 
 
+def find_service_file(name: str, package: str = "llvm_service") -> Path | None:
+    """Finds a file that the build puts beside the executable of a service, or returns None.
+
+    Args:
+        name: The name of the file.
+        package: As of :func:`find_service_binary`.
+    """
+    return next((path for path in _candidates(name, package) if path.is_file()), None)
+
+
 def _candidates(name: str, package: str) -> Iterator[Path]:
     root = _PACKAGE_DIRECTORY.parent
     yield _PACKAGE_DIRECTORY / "_service" / name

@@ -1,18 +1,27 @@
 #include "llvm_service/actions/ActionSpaces.h"
 
+#include <boost/filesystem.hpp>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm_service/Target.h"
+#include "llvm_service/actions/Descriptions.h"
+#include "llvm_service/actions/LegacyActions.h"
+#include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
 
 namespace {
 
 using Level = ListedPass::Level;
+
+// Built from the same sources: see //llvm_service:compiler_gym-llvm-passes.
+constexpr char kOwnPassesPlugin[] = "compiler_gym-llvm-passes.so";
 
 // The headings of LLVM's list that introduce IR passes; passes with parameters have a heading of
 // their own.
@@ -28,37 +37,6 @@ std::optional<Level> levelOfHeading(llvm::StringRef heading) {
   return found == kLevels.end() ? std::nullopt : std::make_optional(found->second);
 }
 
-const char* describe(Level level) {
-  switch (level) {
-    case Level::kModule:
-      return "module";
-    case Level::kCgscc:
-      return "call graph";
-    case Level::kFunction:
-      return "function";
-    case Level::kLoopNest:
-      return "loop nest";
-    case Level::kLoop:
-      return "loop";
-  }
-  llvm_unreachable("covered switch");
-}
-
-std::string wrap(Level level, const std::string& pass, bool memorySSA) {
-  switch (level) {
-    case Level::kModule:
-      return pass;
-    case Level::kCgscc:
-      return "cgscc(" + pass + ")";
-    case Level::kFunction:
-      return "function(" + pass + ")";
-    case Level::kLoopNest:
-    case Level::kLoop:
-      return (memorySSA ? "function(loop-mssa(" : "function(loop(") + pass + "))";
-  }
-  llvm_unreachable("covered switch");
-}
-
 // "name<parameters>" of a heading with parameters, split. Names such as "print<loops>" stay whole
 // because they are listed among the passes without parameters.
 ListedPass parseLine(llvm::StringRef line, Level level, bool withParameters) {
@@ -70,11 +48,157 @@ ListedPass parseLine(llvm::StringRef line, Level level, bool withParameters) {
   return {line.take_front(open).str(), level, line.drop_front(open + 1).drop_back().str()};
 }
 
-Action makeAction(const ListedPass& pass, const std::string& text, const Policy& policy) {
-  std::string pipeline = wrap(pass.level, text, policy.needsMemorySSA(pass.name));
-  std::string description = std::string("LLVM ") + describe(pass.level) + " pass " + text;
-  return {std::move(pipeline), std::move(description)};
+// What a pass does, in the words of descriptions.yaml. A new LLVM may have passes that are not
+// there yet.
+std::string describePass(const ListedPass& pass, const std::string& text, const Policy& policy) {
+  const Descriptions& descriptions = Descriptions::builtin();
+  if (auto description = descriptions.find(text)) {
+    return *description;
+  }
+  if (auto description = descriptions.find(pass.name)) {
+    return text == pass.name || text == policy.spelling(pass.name)
+               ? *description
+               : *description + ". Here with the parameters of " + text;
+  }
+  return std::string("A ") + describe(pass.level) + " pass of LLVM that has no description yet";
 }
+
+Action makeAction(const ListedPass& pass, const std::string& text, const Policy& policy) {
+  const std::string pipeline = withAdaptors(pass.level, text, policy.needsMemorySSA(pass.name));
+  return {pipeline, pipeline, describePass(pass, text, policy)};
+}
+
+// Words that a shell splits again where they were joined.
+std::string shellWords(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    const bool isPlain = llvm::all_of(
+        word, [](char c) { return llvm::isAlnum(c) || llvm::StringRef("-_=./,:+@%").contains(c); });
+    std::string quoted = word;
+    for (size_t i = 0; (i = quoted.find('\'', i)) != std::string::npos; i += 4) {
+      quoted.replace(i, 1, "'\\''");
+    }
+    text += (text.empty() ? "" : " ") + (isPlain ? word : "'" + quoted + "'");
+  }
+  return text;
+}
+
+/// Collects the actions of all spaces.
+class Discovery {
+ public:
+  Discovery(const Policy& policy, const std::vector<LoadedPlugin>& plugins)
+      : policy_(policy), passBuilder_(targetMachine_.get()) {
+    registerOwnPasses(passBuilder_);
+    for (const LoadedPlugin& plugin : plugins) {
+      plugin.plugin.registerPassBuilderCallbacks(passBuilder_);
+      pluginOptions_.push_back(plugin.optOption());
+    }
+  }
+
+  ActionSpaces run(const std::vector<LoadedPlugin>& plugins) {
+    addLlvmPasses();
+    addOwnPasses();
+    for (const LoadedPlugin& plugin : plugins) {
+      for (const Action& action : plugin.actions) {
+        add(all_, action);
+      }
+    }
+    std::vector<Action> withVariants = all_;
+    llvm::append_range(withVariants, variants_);
+    const auto parses = [this](const std::string& pipeline) { return this->parses(pipeline); };
+    spaces_.lists = {{"PassesAll", all_},
+                     {"PassesWithParameters", std::move(withVariants)},
+                     {"Legacy124", makeLegacyActions(policy_, Descriptions::builtin(), parses)},
+                     {"Pipelines", std::move(pipelines_)}};
+    addPluginOptions();
+    return std::move(spaces_);
+  }
+
+ private:
+  void addLlvmPasses() {
+    for (const ListedPass& pass : listPasses()) {
+      addPipelines(pass);
+      if (std::optional<std::string> reason = policy_.exclusionReason(pass.name)) {
+        spaces_.excluded.push_back({pass, *reason});
+        continue;
+      }
+      if (!add(all_, makeAction(pass, policy_.spelling(pass.name), policy_))) {
+        continue;  // LLVM lists a few passes at two levels.
+      }
+      for (const std::string& parameters : policy_.variants(pass.name)) {
+        Action variant = makeAction(pass, pass.name + "<" + parameters + ">", policy_);
+        if (parses(variant.pipeline)) {  // Another LLVM may have other parameters.
+          add(variants_, std::move(variant));
+        }
+      }
+    }
+  }
+
+  // The levels of default<...>, as LLVM lists them; at O0 it does nothing.
+  void addPipelines(const ListedPass& pass) {
+    if (pass.name != "default") {
+      return;
+    }
+    for (llvm::StringRef level : llvm::split(pass.parameters, ';')) {
+      if (level != "O0") {
+        add(pipelines_, makeAction(pass, "default<" + level.str() + ">", policy_));
+      }
+    }
+  }
+
+  void addOwnPasses() {
+    for (const OwnPass& pass : listOwnPasses()) {
+      std::vector<Action>& list = pass.isStage              ? pipelines_
+                                  : pass.parameters.empty() ? all_
+                                                            : variants_;
+      const std::vector<std::string> pipelines = pass.pipelines();
+      for (size_t i = 0; i < pipelines.size(); ++i) {
+        const std::string parameter =
+            pass.parameters.empty() ? "" : ". Here: " + pass.parameters[i];
+        add(list, {pipelines[i], pipelines[i], pass.description + parameter, {ownPassesOption()}});
+      }
+    }
+  }
+
+  bool add(std::vector<Action>& list, Action action) {
+    const bool isNew = seen_.insert(action.pipeline).second;
+    if (isNew) {
+      list.push_back(std::move(action));
+    }
+    return isNew;
+  }
+
+  // A plugin may change what any pass does, e.g. by an analysis or at the extension points of a
+  // pipeline, so `opt` has to load it always.
+  void addPluginOptions() {
+    for (ActionList& list : spaces_.lists) {
+      for (Action& action : list.actions) {
+        if (!action.pipeline.empty()) {
+          llvm::append_range(action.options, pluginOptions_);
+        }
+      }
+    }
+  }
+
+  bool parses(const std::string& pipeline) {
+    llvm::ModulePassManager passManager;
+    llvm::Error error = passBuilder_.parsePassPipeline(passManager, "module(" + pipeline + ")");
+    const bool parsed = !error;
+    llvm::consumeError(std::move(error));
+    return parsed;
+  }
+
+  const Policy& policy_;
+  // Some passes ask for it when they are parsed.
+  const std::unique_ptr<llvm::TargetMachine> targetMachine_ = createHostTargetMachine();
+  llvm::PassBuilder passBuilder_;
+  std::vector<std::string> pluginOptions_;
+  std::set<std::string> seen_;
+  std::vector<Action> all_;
+  std::vector<Action> variants_;
+  std::vector<Action> pipelines_;
+  ActionSpaces spaces_;
+};
 
 }  // namespace
 
@@ -97,29 +221,14 @@ std::vector<ListedPass> listPasses() {
   return passes;
 }
 
-ActionSpaces ActionSpaces::discover(const Policy& policy) {
-  ActionList all{"PassesAll", {}};
-  std::vector<Action> variants;
-  ActionSpaces spaces;
-  std::set<std::string> seen;
-  for (const ListedPass& pass : listPasses()) {
-    if (std::optional<std::string> reason = policy.exclusionReason(pass.name)) {
-      spaces.excluded.push_back({pass, *reason});
-      continue;
-    }
-    Action action = makeAction(pass, policy.spelling(pass.name), policy);
-    if (!seen.insert(action.pipeline).second) {
-      continue;  // LLVM lists a few passes at two levels.
-    }
-    all.actions.push_back(std::move(action));
-    for (const std::string& parameters : policy.variants(pass.name)) {
-      variants.push_back(makeAction(pass, pass.name + "<" + parameters + ">", policy));
-    }
-  }
-  ActionList withParameters{"PassesWithParameters", all.actions};
-  withParameters.actions.insert(withParameters.actions.end(), variants.begin(), variants.end());
-  spaces.lists = {std::move(all), std::move(withParameters)};
-  return spaces;
+ActionSpaces ActionSpaces::discover(const Policy& policy,
+                                    const std::vector<LoadedPlugin>& plugins) {
+  return Discovery(policy, plugins).run(plugins);
+}
+
+std::string ownPassesOption() {
+  const boost::filesystem::path program = boost::filesystem::read_symlink("/proc/self/exe");
+  return "-load-pass-plugin=" + (program.parent_path() / kOwnPassesPlugin).string();
 }
 
 const ActionList* ActionSpaces::find(const std::string& name) const {
@@ -131,8 +240,10 @@ const ActionList* ActionSpaces::find(const std::string& name) const {
 ActionSpace ActionList::toProto() const {
   CommandlineSpace commandline;
   for (const Action& action : actions) {
-    commandline.add_name(action.pipeline);
+    commandline.add_name(action.name);
     commandline.add_description(action.description);
+    commandline.add_flag(action.pipeline);
+    commandline.add_option(shellWords(action.options));
   }
   ActionSpace space;
   space.set_name(name);

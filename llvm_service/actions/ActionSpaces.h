@@ -4,21 +4,16 @@
 #include <vector>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "llvm_service/actions/Action.h"
+#include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/actions/Policy.h"
+#include "llvm_service/passes/PassLevel.h"
 
 namespace compiler_gym::llvm_service {
 
-/// One action: one pass of LLVM, as `opt -passes=` spells it inside `module(...)`.
-struct Action {
-  /// With its adaptors, e.g. "function(loop-mssa(licm))".
-  std::string pipeline;
-  /// One line about it.
-  std::string description;
-};
-
 /// A pass as LLVM lists it.
 struct ListedPass {
-  enum class Level { kModule, kCgscc, kFunction, kLoopNest, kLoop };
+  using Level = PassLevel;
 
   std::string name;
   Level level;
@@ -41,18 +36,26 @@ struct ActionList {
   ActionSpace toProto() const;
 };
 
-/// What a policy makes of the passes that LLVM lists.
+/// The lists of actions that there are.
 struct ActionSpaces {
-  /// PassesAll: each pass once. PassesWithParameters: the same, then their variants.
+  /// PassesAll: each pass once, those of LLVM, then the project's own, then those of plugins.
+  /// PassesWithParameters: the same, then their variants with parameters.
+  /// Legacy124: the actions of CompilerGym 0.2.5 (see LegacyActions.h).
+  /// Pipelines: LLVM's default pipelines and their parts.
   std::vector<ActionList> lists;
   std::vector<ExcludedPass> excluded;
 
-  /// Asks LLVM for its passes and sorts them by the policy.
-  static ActionSpaces discover(const Policy& policy);
+  /// Asks LLVM for its passes, sorts them by the policy, and adds the others.
+  ///
+  /// @param plugins that are loaded whenever one of the actions is run.
+  static ActionSpaces discover(const Policy& policy, const std::vector<LoadedPlugin>& plugins = {});
 
   /// The list of that name, or null.
   const ActionList* find(const std::string& name) const;
 };
+
+/// The option that makes `opt` know the project's own passes: of the plugin beside this program.
+std::string ownPassesOption();
 
 /// The IR passes that LLVM lists, in its order. Machine passes and analyses are left out: they
 /// are not part of a module pipeline.

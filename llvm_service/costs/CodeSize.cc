@@ -7,6 +7,7 @@
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm_service/Ir.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Target.h"
 
 namespace compiler_gym::llvm_service {
@@ -20,15 +21,15 @@ Status generateObject(llvm::Module& module, llvm::SmallVectorImpl<char>& object)
   const std::unique_ptr<llvm::TargetMachine> machine =
       createTargetMachine(module, llvm::CodeGenOptLevel::Default, llvm::Reloc::PIC_);
   if (!machine) {
-    return {StatusCode::INVALID_ARGUMENT, "This LLVM cannot generate code for the target \"" +
-                                              module.getTargetTriple().str() + "\""};
+    return {StatusCode::INVALID_ARGUMENT,
+            "This LLVM cannot generate code for the target \"" + targetName(module) + "\""};
   }
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
   if (machine->addPassesToEmitFile(passes, stream, /*DwoOut=*/nullptr,
                                    llvm::CodeGenFileType::ObjectFile)) {
     return {StatusCode::INVALID_ARGUMENT,
-            "The target \"" + module.getTargetTriple().str() + "\" cannot generate object files"};
+            "The target \"" + targetName(module) + "\" cannot generate object files"};
   }
   passes.run(module);
   return Status::OK;

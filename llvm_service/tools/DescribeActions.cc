@@ -16,22 +16,6 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-const char* nameOf(ListedPass::Level level) {
-  switch (level) {
-    case ListedPass::Level::kModule:
-      return "module";
-    case ListedPass::Level::kCgscc:
-      return "call graph";
-    case ListedPass::Level::kFunction:
-      return "function";
-    case ListedPass::Level::kLoopNest:
-      return "loop nest";
-    case ListedPass::Level::kLoop:
-      return "loop";
-  }
-  llvm_unreachable("covered switch");
-}
-
 // What a pass is given at a time, which its adaptors tell. A loop nest pass has those of a loop
 // pass.
 const char* levelOf(const Action& action) {
@@ -74,22 +58,30 @@ struct Counts {
 };
 
 constexpr char kIntroduction[] =
-    R"(<!-- Generated. After a change of the policy or of LLVM, write it anew:
-bazel run //llvm_service/tools:describe_actions > docs/llvm-actions.md -->
+    R"(<!-- Generated. After a change of the policy, the descriptions, the passes or LLVM, write it
+anew: bazel run //llvm_service/tools:describe_actions > docs/llvm-actions.md -->
 
 # The actions of the LLVM environment
 
-An action is one pass of LLVM. When the service starts it asks LLVM for the passes that work on IR,
-and takes out those that its policy excludes by name and for a reason; what is left is the action
-space `PassesAll`. So a new version of LLVM brings its new passes along. The policy is
-`llvm_service/actions/policy.yaml`, or the file that the service is given with `--action_policy`. It
-also says which passes have variants with parameters worth having: the action space
-`PassesWithParameters` is `PassesAll` and these.
+An action is one pass of LLVM, or a part of a pipeline. There are four action spaces, chosen with
+`compiler_gym.make(..., action_space="Legacy124")` or, before a reset, `env.action_space = "..."`:
 
-The spelling of an action is what `opt -passes=` understands inside of `module(...)`: with the
-adaptors that give the pass a call graph component, a function or a loop at a time, and with the
-parameter that a pass cannot do without, which the policy knows. Its number is its place in the
-list.
+- `PassesAll`, the default: each pass of LLVM that is good for a player, and the project's own;
+- `PassesWithParameters`: the same, then variants of passes with parameters;
+- `Legacy124`: the 124 actions of CompilerGym 0.2.5, in their order;
+- `Pipelines`: LLVM's default pipelines, so that a baseline is an action, and their parts.
+
+When the service starts it asks LLVM for the passes that work on IR, and takes out those that its
+policy excludes by name and for a reason. So a new version of LLVM brings its new passes along. The
+policy is `llvm_service/actions/policy.yaml`, or the file that the service is given with
+`--action_policy`. It also says which passes have variants with parameters worth having. Passes of
+one's own are added as `docs/adding-a-pass.md` says.
+
+An action is what `opt -passes=` understands inside of `module(...)`: with the adaptors that give
+the pass a call graph component, a function or a loop at a time, and with the parameter that a pass
+cannot do without, which the policy knows. Its number is its place in the list. `opt` knows the
+project's own passes with `-load-pass-plugin=compiler_gym-llvm-passes.so`, which `env.commandline()`
+writes where it is needed.
 
 )";
 
@@ -106,32 +98,61 @@ void printIntroduction(const Counts& counts, llvm::raw_ostream& out) {
 }
 
 void printActions(llvm::ArrayRef<Action> actions, size_t firstNumber, llvm::raw_ostream& out) {
-  out << "\n| Number | Action | Level |\n| ---: | --- | --- |\n";
+  out << "\n| Number | Action | Level | What it does |\n| ---: | --- | --- | --- |\n";
   for (const Action& action : actions) {
-    out << "| " << firstNumber++ << " | `" << action.pipeline << "` | " << levelOf(action)
-        << " |\n";
+    out << "| " << firstNumber++ << " | `" << action.pipeline << "` | " << levelOf(action) << " | "
+        << action.description << " |\n";
+  }
+}
+
+void printLegacy(llvm::ArrayRef<Action> actions, llvm::raw_ostream& out) {
+  out << "\n| Number | Action | Today | What it does |\n| ---: | --- | --- | --- |\n";
+  size_t number = 0;
+  for (const Action& action : actions) {
+    const std::string today = action.pipeline.empty() ? "" : "`" + action.pipeline + "`";
+    out << "| " << number++ << " | `" << action.name << "` | " << today << " | "
+        << action.description << " |\n";
   }
 }
 
 void printExcluded(const std::vector<ExcludedPass>& excluded, llvm::raw_ostream& out) {
   out << "\n| Pass | Level | Why it is not an action |\n| --- | --- | --- |\n";
   for (const ExcludedPass& entry : excluded) {
-    out << "| `" << entry.pass.name << "` | " << nameOf(entry.pass.level) << " | " << entry.reason
+    out << "| `" << entry.pass.name << "` | " << describe(entry.pass.level) << " | " << entry.reason
         << " |\n";
   }
 }
 
+// Where the actions of LLVM end, and the project's own begin.
+llvm::ArrayRef<Action> ofLlvm(llvm::ArrayRef<Action> actions) {
+  return actions.take_until([](const Action& action) { return !action.options.empty(); });
+}
+
 void printPage(llvm::raw_ostream& out) {
   const ActionSpaces spaces = ActionSpaces::discover(Policy::builtin());
-  const std::vector<Action>& all = spaces.find("PassesAll")->actions;
-  const std::vector<Action>& withVariants = spaces.find("PassesWithParameters")->actions;
-  const auto variants = llvm::ArrayRef(withVariants).drop_front(all.size());
+  const llvm::ArrayRef<Action> all = spaces.find("PassesAll")->actions;
+  const llvm::ArrayRef<Action> withVariants = spaces.find("PassesWithParameters")->actions;
+  const llvm::ArrayRef<Action> llvmActions = ofLlvm(all);
+  const llvm::ArrayRef<Action> variants = withVariants.drop_front(all.size());
+  const llvm::ArrayRef<Action> llvmVariants = ofLlvm(variants);
   const std::vector<ExcludedPass> excluded = withoutRepetitions(spaces.excluded);
-  printIntroduction({all.size(), variants.size(), excluded.size()}, out);
+  printIntroduction({llvmActions.size(), llvmVariants.size(), excluded.size()}, out);
   out << "\n## Actions\n";
-  printActions(all, 0, out);
+  printActions(llvmActions, 0, out);
+  out << "\n## Own passes\n\nThey end `PassesAll`.\n";
+  printActions(all.drop_front(llvmActions.size()), llvmActions.size(), out);
   out << "\n## Variants\n\nThe actions that `PassesWithParameters` has in addition.\n";
-  printActions(variants, all.size(), out);
+  printActions(llvmVariants, all.size(), out);
+  out << "\n## Own variants\n\nThey end `PassesWithParameters`.\n";
+  printActions(variants.drop_front(llvmVariants.size()), all.size() + llvmVariants.size(), out);
+  out << "\n## Pipelines\n\nThe action space `Pipelines`. Each `module-simplification-stage`, "
+         "followed by the\n`module-optimization-stage` of the same level, does what `default` of "
+         "that level does.\n";
+  printActions(spaces.find("Pipelines")->actions, 0, out);
+  out << "\n## Legacy actions\n\nThe action space `Legacy124`. An action that does nothing keeps "
+         "its number, for the sake of programs\nthat were trained with it; "
+         "`action_had_no_effect` is true.\n";
+  printLegacy(spaces.find("Legacy124")->actions, out);
   out << "\n## Excluded passes\n";
   printExcluded(excluded, out);
 }

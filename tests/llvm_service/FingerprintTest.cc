@@ -11,6 +11,7 @@
 #include "llvm/IR/MDBuilder.h"
 #include "llvm_service/Fingerprint.h"
 #include "llvm_service/Ir.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/observations/Observation.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
@@ -344,7 +345,7 @@ std::vector<Change> globalChanges() {
       {"NamedMetadata",
        [](Module& m) { m.getNamedMetadata("named")->addOperand(MDNode::get(m.getContext(), {})); }},
       {"ModuleAssembly", [](Module& m) { m.setModuleInlineAsm("nop"); }},
-      {"ModuleTriple", [](Module& m) { m.setTargetTriple(Triple("aarch64-linux-gnu")); }},
+      {"ModuleTriple", [](Module& m) { m.setTargetTriple(asTarget(Triple("aarch64-linux-gnu"))); }},
       {"ModuleLayout", [](Module& m) { m.setDataLayout("e-m:e-i64:64"); }},
   };
 }

@@ -89,6 +89,19 @@ TEST(RemarksTest, AreThoseOfTheLastActionOnly) {
   EXPECT_THAT(texts(observe(*compilation, "Remarks"), "kind"), IsEmpty());
 }
 
+// As some of the old actions do.
+TEST(LastActionTest, AnActionWithoutAPipelineDoesNothing) {
+  const auto compilation = start();
+  ASSERT_TRUE(applyPass(*compilation, "cgscc(inline)"));
+  ASSERT_FALSE(applyPass(*compilation, ""));
+  EXPECT_EQ(compilation->history().size(), 2u);
+  EXPECT_THAT(texts(observe(*compilation, "Remarks"), "kind"), IsEmpty());
+  const Event stats = observe(*compilation, "PassStats");
+  EXPECT_FALSE(field(stats, "changed").boolean_value());
+  EXPECT_THAT(texts(stats, "functions_changed"), IsEmpty());
+  EXPECT_EQ(field(stats, "instructions_before").int64_value(), 3);
+}
+
 TEST(RemarksTest, OfMissedTransformations) {
   const auto compilation = startCompilation(makeBenchmark(kernel("matrix")));
   applyPass(*compilation, "default<O2>");

@@ -22,6 +22,7 @@ using ::testing::StartsWith;
 
 // Indices of the action spaces.
 constexpr int kPassesAll = 0;
+constexpr int kLegacy124 = 2;
 constexpr int kPassesWithParameters = 1;
 
 class LlvmSessionTest : public ::testing::Test {
@@ -69,11 +70,13 @@ TEST_F(LlvmSessionTest, TellsVersionAndTarget) {
   EXPECT_THAT(session.getCompilerVersion(), HasSubstr("linux"));
 }
 
-TEST_F(LlvmSessionTest, HasTwoActionSpaces) {
-  ASSERT_EQ(client_.spaces().action_space_list_size(), 2);
+TEST_F(LlvmSessionTest, HasFourActionSpaces) {
+  ASSERT_EQ(client_.spaces().action_space_list_size(), 4);
   EXPECT_EQ(client_.spaces().action_space_list(kPassesAll).name(), "PassesAll");
   EXPECT_EQ(client_.spaces().action_space_list(kPassesWithParameters).name(),
             "PassesWithParameters");
+  EXPECT_EQ(client_.spaces().action_space_list(kLegacy124).name(), "Legacy124");
+  EXPECT_EQ(client_.spaces().action_space_list(3).name(), "Pipelines");
   EXPECT_EQ(client_.spaces().observation_space_list_size(),
             static_cast<int>(listObservations().size()));
 }
@@ -87,6 +90,22 @@ TEST_F(LlvmSessionTest, StepsChangeTheProgram) {
   EXPECT_FALSE(client_.step(session, {action("function(sroa)")}));
   EXPECT_EQ(client_.number(session, "IrInstructionCount"), after);
   EXPECT_EQ(client_.number(session, "IrInstructionCountO0"), before);
+}
+
+TEST_F(LlvmSessionTest, LegacyActionsWithoutAPassDoNothing) {
+  const int64_t session = client_.start(makeBenchmark(kernel("sha256")), kLegacy124);
+  const std::string before = client_.bitcode(session);
+  const int64_t barrier = client_.actionNumber(kLegacy124, "barrier");
+  EXPECT_EQ(barrier, 7);
+  EXPECT_FALSE(client_.step(session, {barrier}));
+  EXPECT_TRUE(client_.bitcode(session) == before);
+  EXPECT_TRUE(client_.step(session, {client_.actionNumber(kLegacy124, "sroa"), barrier}));
+  const int64_t fork = client_.fork(session);
+  EXPECT_TRUE(client_.bitcode(fork) == client_.bitcode(session));
+  for (const int64_t each : {session, fork}) {
+    const Event stats = client_.observe(each, "PassStats");
+    EXPECT_FALSE(stats.event_dict().event().at("changed").boolean_value()) << "It is of sroa";
+  }
 }
 
 TEST_F(LlvmSessionTest, AStepWithoutActionsChangesNothing) {

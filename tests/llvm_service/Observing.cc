@@ -58,9 +58,11 @@ Event observe(Compilation& compilation, const std::string& observation,
   return event;
 }
 
+Action actionOf(const std::string& pipeline) { return {pipeline, pipeline, /*description=*/""}; }
+
 bool applyPass(Compilation& compilation, const std::string& pipeline) {
   bool changed = false;
-  EXPECT_THAT(compilation.apply(pipeline, changed), IsOk()) << pipeline;
+  EXPECT_THAT(compilation.apply(actionOf(pipeline), changed), IsOk()) << pipeline;
   return changed;
 }
 

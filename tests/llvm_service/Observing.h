@@ -7,6 +7,7 @@
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "llvm_service/Compilation.h"
 #include "llvm_service/Ir2vecVocabulary.h"
+#include "llvm_service/actions/Action.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -25,6 +26,9 @@ Event observe(Compilation& compilation, const std::string& observation,
 /// The status of the computation of one observation.
 grpc::Status tryObserve(Compilation& compilation, const std::string& observation, Event& event,
                         const RunCounts& runCounts = {});
+
+/// An action that runs a pipeline, which needs no options of `opt`.
+Action actionOf(const std::string& pipeline);
 
 /// Runs a pass. An error fails the test.
 ///

@@ -1,8 +1,13 @@
-// Sequences of actions do exactly what one run of `opt` does, and no action breaks a program.
+// Sequences of actions do exactly what one run of `opt` does, and the same when they are repeated
+// and when the process forks half-way, as a session does. No action breaks a program.
 //
-// The environment variable COMPILER_GYM_EXACTNESS_RUNS sets the number of sequences (default 60),
+// The programs are the kernels and random ones of llvm-stress, which are not meant to be run. The
+// target OptEquivalenceLongTest makes 2000 sequences. The environment variable
+// COMPILER_GYM_EXACTNESS_RUNS sets the number of sequences (default 80),
 // COMPILER_GYM_EXACTNESS_SEED which ones they are (default 0).
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,8 +24,9 @@
 namespace compiler_gym::llvm_service {
 namespace {
 
-constexpr int kDefaultRuns = 60;
+constexpr int kDefaultRuns = 80;
 constexpr size_t kMaxLength = 40;
+constexpr size_t kPrograms = 40;
 constexpr std::chrono::seconds kSequenceLimit(120);
 constexpr std::chrono::seconds kKernelLimit(280);
 
@@ -46,10 +52,29 @@ std::vector<std::string> kernelNames() {
   return names;
 }
 
+std::string stressName(int seed) { return "stress" + std::to_string(seed); }
+
+// Kernels, then programs that llvm-stress makes of a seed, 40 in all.
+std::vector<std::string> programNames() {
+  std::vector<std::string> names = kernelNames();
+  for (int seed = 1; names.size() < kPrograms; ++seed) {
+    names.push_back(stressName(seed));
+  }
+  return names;
+}
+
+std::string programNamed(const std::string& name) {
+  llvm::StringRef seed = name;
+  if (!seed.consume_front("stress")) {
+    return kernel(name);
+  }
+  return runLlvmTool({"llvm-stress", "-seed=" + seed.str(), "-size=300"});
+}
+
 // The sequence of a run: the same for every machine, and for any number of runs. The action spaces
-// take turns, also among the runs of one kernel.
+// take turns, also among the runs of one program.
 std::vector<std::string> sequenceOfRun(int run) {
-  const int round = run / static_cast<int>(kernels().size());
+  const int round = run / static_cast<int>(kPrograms);
   const std::vector<Action>& actions = spaces().lists[(run + round) % 2].actions;
   std::seed_seq seeds{seed(), run};
   std::mt19937 random(seeds);
@@ -72,24 +97,57 @@ void writeFile(const std::string& path, const std::string& contents) {
   std::ofstream(path, std::ios::binary) << contents;
 }
 
-// Runs a sequence on a program, and writes the bitcode before and after it to files.
-void runSequence(const std::string& program, const std::vector<std::string>& sequence,
-                 const std::string& before, const std::string& after, ChildReport& report) {
-  const auto compilation = startCompilation(makeBenchmark(program));
-  writeFile(before, compilation->bitcode());
+void applyAll(Compilation& compilation, llvm::ArrayRef<std::string> sequence, ChildReport& report) {
   for (const std::string& pipeline : sequence) {
     report.note(pipeline);
     bool changed = false;
-    const grpc::Status status = compilation->apply(pipeline, changed);
+    const grpc::Status status = compilation.apply(actionOf(pipeline), changed);
     if (!status.ok()) {
       report.complain(pipeline + ": " + describe(status));
     }
   }
+}
+
+/// Where a run leaves the program.
+struct ProgramFiles {
+  std::string before;
+  std::string after;
+  /// Of a process that was forked half-way.
+  std::string forked;
+  /// Of the same actions, done again.
+  std::string repeated;
+};
+
+// Does the second half of a sequence twice, once in a forked process.
+void finishTwice(Compilation& compilation, llvm::ArrayRef<std::string> rest,
+                 const ProgramFiles& files, ChildReport& report) {
+  const pid_t child = fork();
+  applyAll(compilation, rest, report);
+  writeFile(child == 0 ? files.forked : files.after, compilation.bitcode());
+  if (child == 0) {
+    _exit(0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    report.complain("The forked process failed");
+  }
+}
+
+// Runs a sequence on a program in all three ways.
+void runSequence(const std::string& program, llvm::ArrayRef<std::string> sequence,
+                 const ProgramFiles& files, ChildReport& report) {
+  const auto compilation = startCompilation(makeBenchmark(program));
+  writeFile(files.before, compilation->bitcode());
+  const size_t half = sequence.size() / 2;
+  applyAll(*compilation, sequence.take_front(half), report);
+  finishTwice(*compilation, sequence.drop_front(half), files, report);
   report.note("verifying");
   if (const grpc::Status status = compilation->verify(); !status.ok()) {
     report.complain(describe(status));
   }
-  writeFile(after, compilation->bitcode());
+  const auto again = startCompilation(makeBenchmark(program));
+  applyAll(*again, sequence, report);
+  writeFile(files.repeated, again->bitcode());
 }
 
 // What is wrong with a program after one action on it; empty if nothing is.
@@ -97,7 +155,7 @@ std::string checkAction(const std::string& program, const std::string& pipeline)
   const auto compilation = startCompilation(makeBenchmark(program));
   const std::string before = compilation->bitcode();
   bool changed = false;
-  if (const grpc::Status status = compilation->apply(pipeline, changed); !status.ok()) {
+  if (const grpc::Status status = compilation->apply(actionOf(pipeline), changed); !status.ok()) {
     return describe(status);
   }
   if (const grpc::Status status = compilation->verify(); !status.ok()) {
@@ -109,11 +167,9 @@ std::string checkAction(const std::string& program, const std::string& pipeline)
 
 class OptEquivalenceTest : public ::testing::TestWithParam<std::string> {
  protected:
-  const std::string& program() const { return kernel(GetParam()); }
-
-  // The runs of this kernel: every n-th of all.
+  // The runs of this program: every n-th of all.
   std::vector<int> runs() const {
-    const std::vector<std::string> names = kernelNames();
+    const std::vector<std::string> names = programNames();
     const auto number = std::find(names.begin(), names.end(), GetParam()) - names.begin();
     std::vector<int> result;
     for (int run = static_cast<int>(number); run < numberOfRuns();
@@ -123,29 +179,42 @@ class OptEquivalenceTest : public ::testing::TestWithParam<std::string> {
     return result;
   }
 
+  std::string file(const char* name) const { return (directory_.path() / name).string(); }
+
   const TemporaryDirectory directory_;
 };
 
-TEST_P(OptEquivalenceTest, SequencesEqualOneRunOfOpt) {
-  const std::string before = (directory_.path() / "before.bc").string();
-  const std::string after = (directory_.path() / "after.bc").string();
+TEST_P(OptEquivalenceTest, SequencesEqualOneRunOfOptARepetitionAndAFork) {
+  const ProgramFiles files = {file("before.bc"), file("after.bc"), file("forked.bc"),
+                              file("repeated.bc")};
+  const std::string program = programNamed(GetParam());
   for (const int run : runs()) {
     const std::vector<std::string> sequence = sequenceOfRun(run);
     SCOPED_TRACE("run " + std::to_string(run) + ": " + join(sequence));
-    const ChildEnd end = runInChild(
-        [&](ChildReport& report) { runSequence(program(), sequence, before, after, report); },
-        kSequenceLimit);
+    const ChildEnd end =
+        runInChild([&](ChildReport& report) { runSequence(program, sequence, files, report); },
+                   kSequenceLimit);
     EXPECT_EQ(end.complaints, "");
     ASSERT_FALSE(end.death.has_value()) << *end.death << " in " << end.note;
     const std::string expected =
-        runLlvmTool({"opt", "-discard-value-names", "-passes=module(" + join(sequence) + ")",
-                     before, "-o", "-"});
+        runLlvmTool({"opt", "-discard-value-names", "-load-pass-plugin=" + ownPassesPlugin(),
+                     "-passes=module(" + join(sequence) + ")", files.before, "-o", "-"});
     // Not EXPECT_EQ, which would print both modules.
-    EXPECT_TRUE(readFile(after) == expected);
+    EXPECT_TRUE(readFile(files.after) == expected);
+    EXPECT_TRUE(readFile(files.forked) == expected) << "forked";
+    EXPECT_TRUE(readFile(files.repeated) == expected) << "repeated";
   }
 }
 
-TEST_P(OptEquivalenceTest, EachActionAloneKeepsTheProgramValid) {
+INSTANTIATE_TEST_SUITE_P(Program, OptEquivalenceTest, ::testing::ValuesIn(programNames()),
+                         [](const auto& info) { return info.param; });
+
+class EachActionTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  const std::string& program() const { return kernel(GetParam()); }
+};
+
+TEST_P(EachActionTest, AloneKeepsTheProgramValid) {
   const std::vector<Action>& actions = spaces().find("PassesWithParameters")->actions;
   size_t next = 0;
   size_t checked = 0;
@@ -172,11 +241,12 @@ TEST_P(OptEquivalenceTest, EachActionAloneKeepsTheProgramValid) {
   RecordProperty("actions", static_cast<int>(checked));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernel, OptEquivalenceTest, ::testing::ValuesIn(kernelNames()),
+INSTANTIATE_TEST_SUITE_P(Kernel, EachActionTest, ::testing::ValuesIn(kernelNames()),
                          [](const auto& info) { return info.param; });
 
 TEST(OptEquivalenceCorpusTest, IsLargeEnough) {
   EXPECT_GE(kernels().size(), 10U);
+  EXPECT_LT(kernels().size(), kPrograms) << "There are no programs of llvm-stress any more";
   EXPECT_GT(numberOfRuns(), 0) << "COMPILER_GYM_EXACTNESS_RUNS is not a number";
 }
 

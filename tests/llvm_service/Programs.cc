@@ -21,16 +21,21 @@ namespace fs = boost::filesystem;
 constexpr std::chrono::minutes kToolTimeout(2);
 constexpr size_t kMaxToolOutputBytes = 64 << 20;
 
-std::map<std::string, std::string> readKernels() {
+// Where Bazel puts a file of the source tree or its outputs for a test.
+fs::path runfile(const std::string& path) {
   const char* runfiles = std::getenv("TEST_SRCDIR");
   const char* workspace = std::getenv("TEST_WORKSPACE");
+  EXPECT_TRUE(runfiles != nullptr && workspace != nullptr) << "This is a test of Bazel";
+  return fs::path(runfiles == nullptr ? "" : runfiles) / (workspace == nullptr ? "" : workspace) /
+         path;
+}
+
+std::map<std::string, std::string> readKernels() {
   std::map<std::string, std::string> result;
-  if (runfiles != nullptr && workspace != nullptr) {
-    const fs::path directory = fs::path(runfiles) / workspace / "tests/llvm_service/kernels";
-    boost::system::error_code error;
-    for (const fs::directory_entry& file : fs::directory_iterator(directory, error)) {
-      result.emplace(file.path().stem().string(), readFile(file.path().string()));
-    }
+  boost::system::error_code error;
+  for (const fs::directory_entry& file :
+       fs::directory_iterator(runfile("tests/llvm_service/kernels"), error)) {
+    result.emplace(file.path().stem().string(), readFile(file.path().string()));
   }
   EXPECT_FALSE(result.empty()) << "The test needs the data //tests/llvm_service:kernels";
   return result;
@@ -51,6 +56,14 @@ const std::map<std::string, std::string>& kernels() {
 }
 
 const std::string& kernel(const std::string& name) { return kernels().at(name); }
+
+std::string ownPassesPlugin() { return testFile("llvm_service/compiler_gym-llvm-passes.so"); }
+
+std::string testFile(const std::string& path) {
+  const fs::path file = runfile(path);
+  EXPECT_TRUE(fs::exists(file)) << "The test needs the data " << path;
+  return file.string();
+}
 
 std::string readFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -20,6 +20,12 @@ const std::map<std::string, std::string>& kernels();
 /// The bitcode of one of them.
 const std::string& kernel(const std::string& name);
 
+/// The path of a file among the test's data, given as in the source tree.
+std::string testFile(const std::string& path);
+
+/// The plugin with the project's own passes, for `opt`. The test needs it among its data.
+std::string ownPassesPlugin();
+
 /// The whole of a file. An unreadable file fails the test.
 std::string readFile(const std::string& path);
 

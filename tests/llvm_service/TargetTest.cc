@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "llvm_service/Ir.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Target.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -35,7 +36,7 @@ declare void @g() "target-cpu"="skylake"
   OwnedModule owned;
   ASSERT_THAT(parseIr(kText, owned), IsOk());
   ASSERT_THAT(retarget(*owned.module, "aarch64-linux-gnu"), IsOk());
-  EXPECT_EQ(owned.module->getTargetTriple().str(), "aarch64-linux-gnu");
+  EXPECT_EQ(targetName(*owned.module), "aarch64-linux-gnu");
   EXPECT_TRUE(owned.module->getDataLayout().isLittleEndian());
   EXPECT_EQ(printIr(*owned.module).find("skylake"), std::string::npos);
   EXPECT_EQ(printIr(*owned.module).find("avx2"), std::string::npos);

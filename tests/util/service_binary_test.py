@@ -4,7 +4,7 @@ import pytest
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util import service_binary
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.service_binary import find_service_binary, find_service_file
 
 
 @pytest.fixture
@@ -44,6 +44,13 @@ def test_other_package(tmp_path, places):
     assert find_service_binary("toy", package="tests/x") == path
     with pytest.raises(EnvironmentNotSupported, match=r"`bazel build //tests/x:missing`"):
         find_service_binary("missing", package="tests/x")
+
+
+def test_files_beside_the_service(places):
+    assert find_service_file("the-service") is None
+    places[1].parent.mkdir(parents=True)
+    places[1].touch(mode=0o644)
+    assert find_service_file("the-service") == places[1]
 
 
 def test_missing(places):

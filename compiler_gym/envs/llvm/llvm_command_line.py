@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+from typing_extensions import override
 
 from compiler_gym.envs.llvm.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.envs.llvm.pipeline import split_pipeline, unnest, unnested_forms
@@ -13,6 +14,7 @@ from compiler_gym.spaces.named_discrete import unknown_name
 
 _OPT = re.compile(r"opt(-\d+)?(\.exe)?")
 _PASSES_OPTIONS = ("passes", "p")
+_OPTIONS_WITH_VALUE = ("o", "load-pass-plugin")
 # Options of opt that do not change what the passes do.
 _NEUTRAL_OPTIONS = ("discard-value-names", "S", "f")
 
@@ -20,9 +22,10 @@ _NEUTRAL_OPTIONS = ("discard-value-names", "S", "f")
 class LlvmCommandline(Commandline):
     """The integers 0 to n - 1, each of them one pass of LLVM.
 
-    The name of an action is the text that ``opt -passes=`` understands inside of ``module(...)``,
-    with all its adaptors: ``function(sroa)``, ``function(loop-mssa(licm))``, ``globaldce``. An
-    action also has shorter names, which ``space["..."]`` and :meth:`from_string` understand too:
+    The flag of an action, nearly always its name too, is the text that ``opt -passes=`` understands
+    inside of ``module(...)``, with all its adaptors: ``function(sroa)``,
+    ``function(loop-mssa(licm))``, ``globaldce``. An action that does nothing has no text. An action
+    also has shorter names, which ``space["..."]`` and :meth:`from_string` understand too:
 
     - ``sroa`` and ``-sroa``, the pass without its adaptors;
     - ``instcombine``, a pass without its parameters, if the space has no action for it plain;
@@ -38,7 +41,7 @@ class LlvmCommandline(Commandline):
         """Makes a space of passes. Raises ValueError if there are none."""
         super().__init__(items, name=name, prefix="opt", suffix="input.bc -o output.bc", seed=seed)
         self._aliases = dict(self._indices)
-        for alias, pipeline in _aliases(self.names):
+        for alias, pipeline in _aliases(self.flags):
             if pipeline in self._indices:
                 self._aliases.setdefault(alias, self._indices[pipeline])
 
@@ -73,9 +76,11 @@ class LlvmCommandline(Commandline):
         Raises:
             IndexError: If a value is not in the space.
         """
-        passes = ",".join(self._strings_of(self.names, values))
+        values = self._checked_list(values)
+        passes = self._join_flags([self.flags[value] for value in values])
         # opt cannot read textual IR, which refers to values by name, without value names.
         words = ["opt"] if textformat else ["opt", "-discard-value-names"]
+        words += self.options_of(values)
         if passes:
             words.append(f"-passes={shlex.quote(f'module({passes})')}")
         words += ["input.ll", "-S", "-o", "output.ll"] if textformat else [self.suffix]
@@ -93,6 +98,14 @@ class LlvmCommandline(Commandline):
             ValueError: If quotes or brackets do not match, or there are words too many.
         """
         return _CommandlineParser(self, text).parse()
+
+    @override
+    def _remake(self, items: list[CommandlineFlag]) -> "LlvmCommandline":
+        return type(self)(items, name=self.name)
+
+    @override
+    def _join_flags(self, flags: list[str]) -> str:
+        return ",".join(flag for flag in flags if flag)
 
     def commandline(self, values: int | Iterable[int], textformat: bool = False) -> str:
         """Same as :meth:`to_string`; the name of the 0.2.5 interface."""
@@ -122,18 +135,19 @@ class LlvmCommandline(Commandline):
         )
 
 
-def _aliases(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yields further names and the action of each; of equal names, the earlier counts."""
-    names = list(names)
-    for name in names:
-        for form in unnested_forms(name):
-            yield form, name
+def _aliases(flags: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields further names and the flag of each; of equal names, the earlier counts."""
+    # No-ops have no text, and macros have several elements.
+    flags = [flag for flag in flags if len(split_pipeline(flag)) == 1]
+    for flag in flags:
+        for form in unnested_forms(flag):
+            yield form, flag
     for legacy, pipeline in LEGACY_ACTIONS.items():
         if pipeline is not None:
             yield legacy, pipeline
-    for name in names:
-        innermost = [name, *unnested_forms(name)][-1]
-        yield innermost.partition("<")[0], name
+    for flag in flags:
+        innermost = [flag, *unnested_forms(flag)][-1]
+        yield innermost.partition("<")[0], flag
 
 
 class _CommandlineParser:
@@ -164,7 +178,7 @@ class _CommandlineParser:
         name, has_value, value = word.lstrip("-").partition("=")
         if name in _PASSES_OPTIONS:
             self._pipeline(value if has_value else self._next(word))
-        elif name == "o":
+        elif name in _OPTIONS_WITH_VALUE:
             if not has_value:
                 self._next(word)
         elif name not in _NEUTRAL_OPTIONS:

@@ -21,9 +21,11 @@ from compiler_gym.envs.llvm.llvm_benchmark import (
 from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.llvm_observations import derived_observation_spaces
 from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
+from compiler_gym.envs.llvm.pass_plugins import plugin_options
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.action_spaces import ServiceMessageConverters
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.spaces import CommandlineFlag, Reward
 from compiler_gym.util.runfiles_path import site_data_path
@@ -59,11 +61,15 @@ class LlvmEnv(ClientServiceCompilerEnv):
             target.
         ir2vec_vocabulary: The file, on the machine of the service, of seed vectors for the
             ``Ir2vec`` observations.
+        pass_plugins: Plugins of ``opt`` whose passes are actions: files, or texts
+            ``"FILE.so:pass,pass"`` that name the passes, for plugins that do not do so themselves.
+            ``docs/adding-a-pass.md`` has more.
         **kwargs: As of :class:`ClientServiceCompilerEnv`.
 
     Raises:
         EnvironmentNotSupported: If the service executable has not been built.
-        ServiceInitError: If the service does not start.
+        ServiceInitError: If the service does not start, or a plugin cannot be loaded.
+        ValueError: If plugins are given for a service that runs already.
     """
 
     def __init__(
@@ -75,15 +81,24 @@ class LlvmEnv(ClientServiceCompilerEnv):
         rewards: Iterable[Reward] | None = None,
         target_triple: str | None = None,
         ir2vec_vocabulary: str | Path | None = None,
+        pass_plugins: Iterable[str | Path] = (),
         **kwargs: Any,
     ):
+        service = service or find_service_binary("compiler_gym-llvm-service")
+        options = plugin_options(pass_plugins)
+        if options:
+            _require_own_service(service, kwargs.get("service_connection"))
+            settings = kwargs.get("connection_settings") or ConnectionOpts()
+            kwargs["connection_settings"] = settings.model_copy(
+                update={"script_args": [*settings.script_args, *options]}
+            )
         if datasets is None:
             datasets = make_llvm_datasets(datasets_site_path)
         self._runtime_observation_count = 1
         self._runtime_warmup_runs_count = 0
         self._runtime_pinning = False
         super().__init__(
-            service=service or find_service_binary("compiler_gym-llvm-service"),
+            service=service,
             benchmark=benchmark,
             datasets=_as_llvm_datasets(datasets),
             rewards=make_llvm_rewards() if rewards is None else rewards,
@@ -318,6 +333,15 @@ def make_llvm_datasets(site_data_base: str | Path | None = None) -> LlvmDatasets
     return LlvmDatasets([kernels, *published_datasets(base, SOURCE_COMPILERS)])
 
 
+def _require_own_service(service: str | Path, connection: Any) -> None:
+    is_address = isinstance(service, str) and not Path(service).exists() and ":" in service
+    if connection is not None or is_address:
+        raise ValueError(
+            "pass_plugins need a service of the environment's own. Start the running service with "
+            "--load-pass-plugin instead"
+        )
+
+
 def _as_llvm_datasets(datasets: Datasets | Iterable[Dataset]) -> LlvmDatasets:
     if isinstance(datasets, LlvmDatasets):
         return datasets
@@ -328,5 +352,5 @@ def _as_llvm_datasets(datasets: Datasets | Iterable[Dataset]) -> LlvmDatasets:
 
 def _make_action_space(proto: ActionSpace) -> LlvmCommandline:
     space = py_converters.space_from_proto(proto.space, proto.name)
-    items = zip(space.names, space.flags, space.descriptions, strict=True)
+    items = zip(space.names, space.flags, space.descriptions, space.options, strict=True)
     return LlvmCommandline([CommandlineFlag(*item) for item in items], name=space.name)

@@ -3,8 +3,9 @@
 A tool is searched for, in this order,
 
 1. in ``$LLVM_PREFIX/bin``, if that environment variable is set, and nowhere else then;
-2. in ``/usr/lib/llvm-N/bin``, where Debian and Ubuntu put them;
-3. on the ``PATH``, first with the version in the name (``clang-22``), then without.
+2. in the LLVM that the service was built with;
+3. in ``/usr/lib/llvm-N/bin``, where Debian and Ubuntu put them;
+4. on the ``PATH``, first with the version in the name (``clang-22``), then without.
 
 The LLVM version of the service is preferred, because bitcode of a newer one may be unreadable to
 it; an older one is never used.
@@ -20,8 +21,25 @@ from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util.commands import run_command
+from compiler_gym.util.service_binary import find_service_file
 
-LLVM_VERSION = 22
+# Written by the build beside the service: a line with the LLVM's folder, one with its version.
+_PREFIX_FILE = "llvm_prefix.txt"
+
+# As in third_party/system.bzl; for a source tree in which the service has not been built.
+_DEFAULT_VERSION = 22
+
+
+def _llvm_of_service() -> tuple[Path | None, int]:
+    """Returns the folder and major version of the LLVM that the service was built with."""
+    path = find_service_file(_PREFIX_FILE)
+    if path is None:
+        return None, _DEFAULT_VERSION
+    prefix, version = path.read_text(encoding="utf-8").splitlines()
+    return Path(prefix), int(version.partition(".")[0])
+
+
+_SERVICE_PREFIX, LLVM_VERSION = _llvm_of_service()
 """Major version of LLVM that the LLVM service is built with."""
 
 _DEBIAN_ROOT = Path("/usr/lib")
@@ -90,8 +108,8 @@ def tool_path(name: str) -> Path:
         name: The name without a version, e.g. ``"clang"``.
 
     Returns:
-        The absolute path of an executable of LLVM version 22 or, failing that, of the lowest
-        newer version.
+        The absolute path of an executable of the version of the service or, failing that, of the
+        lowest newer version.
 
     Raises:
         EnvironmentNotSupported: If it is not installed. The text says what to install.
@@ -131,6 +149,8 @@ def _tool_path(name: str, llvm_prefix: str, search_path: str) -> Path:
 
 
 def _candidates(name: str, search_path: str) -> Iterator[Path]:
+    if _SERVICE_PREFIX is not None:
+        yield _SERVICE_PREFIX / "bin" / name
     versions = []
     for folder in _DEBIAN_ROOT.glob("llvm-*"):
         version = folder.name.removeprefix("llvm-")

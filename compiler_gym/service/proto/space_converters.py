@@ -132,15 +132,20 @@ def _any(message: AnyMessage, name: Name) -> Commandline:
             f"There is no space for a {message.TypeName()!r} (space {name!r}); a description can "
             f"hold a {CommandlineSpace.DESCRIPTOR.full_name!r}"
         )
-    flags = commandline.name
-    descriptions = commandline.description or [""] * len(flags)
-    if len(descriptions) != len(flags):
-        raise ValueError(
-            f"Malformed command line {name!r}: it has {len(flags)} names but {len(descriptions)} "
-            "descriptions"
-        )
-    items = zip(flags, descriptions, strict=True)
-    return Commandline([CommandlineFlag(flag, flag, text) for flag, text in items], name)
+    names = commandline.name
+    columns = {
+        "flags": commandline.flag or names,
+        "descriptions": commandline.description or [""] * len(names),
+        "options": commandline.option or [""] * len(names),
+    }
+    for kind, texts in columns.items():
+        if len(texts) != len(names):
+            raise ValueError(
+                f"Malformed command line {name!r}: it has {len(names)} names but {len(texts)} "
+                f"{kind}"
+            )
+    items = zip(names, *columns.values(), strict=True)
+    return Commandline([CommandlineFlag(*item) for item in items], name)
 
 
 _CONVERTERS: dict[str, Callable[[Any, Name], gym_spaces.Space]] = {

@@ -109,9 +109,10 @@ def chosen(kernel: str, distinct: list[Actions]) -> list[Actions]:
 
 
 def test_no_action_is_left_out(module_env):
-    names = {space.name: space.names for space in module_env.action_spaces}
-    assert set(names) == {"PassesAll", "PassesWithParameters"}
-    assert set(names["PassesAll"]) < set(names[ACTION_SPACE])
+    flags = {space.name: set(space.flags) for space in module_env.action_spaces}
+    assert set(flags) == {"PassesAll", "PassesWithParameters", "Legacy124", "Pipelines"}
+    assert flags["PassesAll"] < flags[ACTION_SPACE]
+    assert flags["Legacy124"] - {""} < flags[ACTION_SPACE]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

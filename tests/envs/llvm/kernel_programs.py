@@ -10,7 +10,7 @@ from compiler_gym.errors import ValidationError
 KERNELS = sorted(path.parent.name for path in KERNELS_PATH.glob("*/program.c"))
 
 ACTION_SPACE = "PassesWithParameters"
-"""Every action there is: PassesAll is the beginning of it."""
+"""Every pass there is: PassesAll is the beginning of it."""
 
 EXHAUSTIVE = os.environ.get("COMPILER_GYM_EXHAUSTIVE") == "1"
 """Whether there is an hour for the tests, rather than a minute each."""

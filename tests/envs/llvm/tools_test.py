@@ -35,6 +35,7 @@ def no_debian(monkeypatch, tmp_path):
     monkeypatch.delenv("LLVM_PREFIX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(tools, "_DEBIAN_ROOT", tmp_path / "lib")
+    monkeypatch.setattr(tools, "_SERVICE_PREFIX", None)
     tools._tool_path.cache_clear()
     yield tmp_path
     tools._tool_path.cache_clear()
@@ -58,16 +59,33 @@ def test_llvm_prefix_without_the_tool(monkeypatch, tmp_path):
         tools.clang_path()
 
 
+def test_the_llvm_of_the_service_comes_next(no_debian, monkeypatch):
+    opt = make_executable(no_debian / "own" / "bin" / "opt", "#!/bin/sh\n")
+    make_executable(no_debian / "lib" / f"llvm-{tools.LLVM_VERSION}" / "bin" / "opt", "#!/bin/sh\n")
+    monkeypatch.setattr(tools, "_SERVICE_PREFIX", no_debian / "own")
+    assert tools.opt_path() == opt
+
+
+def test_what_the_build_writes_beside_the_service(monkeypatch, tmp_path):
+    file = tmp_path / "llvm_prefix.txt"
+    file.write_text("/opt/llvm\n19.1.7\n")
+    monkeypatch.setattr(tools, "find_service_file", lambda name: file)
+    assert tools._llvm_of_service() == (Path("/opt/llvm"), 19)
+    monkeypatch.setattr(tools, "find_service_file", lambda name: None)
+    assert tools._llvm_of_service() == (None, tools._DEFAULT_VERSION)
+
+
 def test_required_version_is_preferred_to_newer_ones(no_debian):
-    for version in (21, tools.LLVM_VERSION, 23):
+    older, newer = tools.LLVM_VERSION - 1, tools.LLVM_VERSION + 1
+    for version in (older, tools.LLVM_VERSION, newer):
         make_executable(no_debian / "lib" / f"llvm-{version}" / "bin" / "opt", "#!/bin/sh\n")
     assert tools.opt_path().parts[-3] == f"llvm-{tools.LLVM_VERSION}"
 
 
 def test_newer_version_is_better_than_none(no_debian):
-    for version in (9, 100, 23):
+    for version in (9, 100, tools.LLVM_VERSION + 1):
         make_executable(no_debian / "lib" / f"llvm-{version}" / "bin" / "opt", "#!/bin/sh\n")
-    assert tools.opt_path().parts[-3] == "llvm-23"
+    assert tools.opt_path().parts[-3] == f"llvm-{tools.LLVM_VERSION + 1}"
 
 
 def test_versioned_name_on_the_path(no_debian):
@@ -88,10 +106,12 @@ def test_old_version_is_not_used(no_debian):
 
 
 @pytest.mark.parametrize(
-    ("path", "package"), [(tools.clang_path, "clang-22"), (tools.llvm_link_path, "llvm-22")]
+    ("path", "package"), [(tools.clang_path, "clang"), (tools.llvm_link_path, "llvm")]
 )
 def test_missing_tool_names_the_package(no_debian, path, package):
-    with pytest.raises(EnvironmentNotSupported, match=f"apt-get install {package}"):
+    with pytest.raises(
+        EnvironmentNotSupported, match=f"apt-get install {package}-{tools.LLVM_VERSION}"
+    ):
         path()
 
 

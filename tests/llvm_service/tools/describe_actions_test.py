@@ -65,7 +65,7 @@ def test_lists_every_pass_exactly_once(page):
     assert len(listed) > 300
     excluded = [(level, name) for name, level, _ in rows(page, "Excluded passes")]
     remaining = {name for _, name in listed - set(excluded)}
-    actions = [pass_name(action) for _, action, _ in rows(page, "Actions")]
+    actions = [pass_name(action) for _, action, _, _ in rows(page, "Actions")]
     assert len(excluded) == len(set(excluded))
     assert set(excluded) < listed
     assert sorted(actions) == sorted(remaining)
@@ -84,21 +84,24 @@ def test_counts_are_those_of_the_tables(page):
 
 
 def test_actions_are_numbered(page):
-    numbers = [row[0] for row in rows(page, "Actions") + rows(page, "Variants")]
+    headings = ("Actions", "Own passes", "Variants", "Own variants")
+    numbers = [row[0] for heading in headings for row in rows(page, heading)]
     assert numbers == [str(number) for number in range(len(numbers))]
+    assert [row[0] for row in rows(page, "Legacy actions")] == list(map(str, range(124)))
+    assert len(rows(page, "Pipelines")) == 25
 
 
 def test_levels_of_actions(page):
     listed = listed_by_opt()
-    for _, action, level in rows(page, "Actions") + rows(page, "Variants"):
+    for _, action, level, _ in rows(page, "Actions") + rows(page, "Variants"):
         kind = level.partition(",")[0]
         kinds = {kind, "loop nest"} if kind == "loop" else {kind}
         assert {(each, pass_name(action)) for each in kinds} & listed, (action, level)
 
 
 def test_variants_have_parameters(page):
-    actions = {pass_name(action) for _, action, _ in rows(page, "Actions")}
-    for _, action, _ in rows(page, "Variants"):
+    actions = {pass_name(action) for _, action, _, _ in rows(page, "Actions")}
+    for _, action, _, _ in rows(page, "Variants"):
         assert "<" in action
         assert pass_name(action) in actions
 
@@ -106,6 +109,14 @@ def test_variants_have_parameters(page):
 def test_every_exclusion_has_a_reason(page):
     for name, _, reason in rows(page, "Excluded passes"):
         assert len(reason) > 10, name
+
+
+def test_every_action_has_a_description(page):
+    for heading in ("Actions", "Own passes", "Variants", "Own variants", "Pipelines"):
+        for _, action, _, description in rows(page, heading):
+            assert description.count(" ") > 3, action
+    for _, name, today, description in rows(page, "Legacy actions"):
+        assert description.startswith("Does nothing: ") == (today == ""), name
 
 
 def test_committed_page_is_up_to_date(page):

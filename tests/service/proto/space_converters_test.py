@@ -228,6 +228,22 @@ def test_commandline():
     assert space.names == space.flags == ["-a", "-b"]
 
 
+def test_commandline_with_flags_and_options():
+    message = commandline_message(name=["a", "b"], flag=["-a", ""], option=["", "--load=x"])
+    space = space_from_proto(message, "flags")
+    assert space.names == ["a", "b"]
+    assert space.flags == ["-a", ""]
+    assert space.options == ["", "--load=x"]
+    assert space.to_string([0, 1]) == "--load=x -a"
+
+
+@pytest.mark.parametrize("field", ["flag", "option", "description"])
+def test_commandline_with_a_column_too_short(field):
+    message = commandline_message(name=["a", "b"], **{field: ["x"]})
+    with pytest.raises(ValueError, match=f"2 names but 1 {field}s"):
+        space_from_proto(message, "flags")
+
+
 def test_commandline_without_descriptions():
     space = space_from_proto(commandline_message(name=["-a", "-b"]))
     assert space.descriptions == ["", ""]

@@ -1,0 +1,1 @@
+"""Programs for the command line: ``python -m compiler_gym.bin.NAME``."""

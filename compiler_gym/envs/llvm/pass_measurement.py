@@ -1,0 +1,161 @@
+"""Whether a pass helps: its effect on the cost of programs in the middle of a game."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+
+CONFIDENCE = 0.95
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One comparison of a program with the pass and without it.
+
+    Attributes:
+        benchmark: The URI of the program.
+        prefix: The actions before, with which both begin.
+        changed: Whether the pass changed the program.
+        without: The cost after the prefix and the clean-up.
+        with_pass: The cost after the prefix, the pass and the clean-up.
+    """
+
+    benchmark: str
+    prefix: tuple[int, ...]
+    changed: bool
+    without: float
+    with_pass: float
+
+    @property
+    def saving(self) -> float:
+        """What the pass saves, as a share of the cost without it; negative if it costs."""
+        return (self.without - self.with_pass) / self.without if self.without else 0.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean, and the interval that holds the true one with :data:`CONFIDENCE`.
+
+    Attributes:
+        mean: The mean of the numbers.
+        low: The lower end of the interval.
+        high: The upper end.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """``"helps"`` or ``"harms"`` if the interval lies on one side of zero."""
+        if self.low > 0:
+            return "helps"
+        return "harms" if self.high < 0 else "not shown"
+
+
+def estimate_mean(values: Sequence[float], rng: np.random.Generator) -> Estimate:
+    """Estimates a mean by the percentile bootstrap: the numbers are drawn again, with replacement.
+
+    It supposes no distribution; savings have none that is known, and many of them are zero.
+
+    Args:
+        values: At least one number. Of a single one the interval is without bounds.
+        rng: Draws.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    mean = float(numbers.mean())
+    if numbers.size == 1:
+        return Estimate(mean, float("-inf"), float("inf"))
+    means = rng.choice(numbers, size=(_RESAMPLES, numbers.size)).mean(axis=1)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return Estimate(mean, float(low), float(high))
+
+
+def measure_trials(
+    env: LlvmEnv,
+    benchmark: str,
+    measured: Sequence[int],
+    clean_up: Sequence[int],
+    cost: str,
+    prefixes: int,
+    max_prefix: int,
+    rng: np.random.Generator,
+) -> Iterator[Trial]:
+    """Compares a program with a pass and without it, after random beginnings.
+
+    A beginning after which the compiler fails is left out; others are drawn for it, up to twice
+    the number asked for.
+
+    Args:
+        env: The environment.
+        benchmark: The URI of the program.
+        measured: The actions that are measured, usually one.
+        clean_up: The actions done afterwards in both cases.
+        cost: The name of a numeric observation; less is better.
+        prefixes: The number of comparisons.
+        max_prefix: The largest number of actions of a beginning. Lengths are uniform from 0.
+        rng: Draws the beginnings.
+
+    Raises:
+        LookupError: If there is no such observation.
+        BenchmarkInitError: If the program cannot be used.
+    """
+    done = 0
+    for _ in range(2 * prefixes):
+        length = int(rng.integers(0, max_prefix, endpoint=True))
+        prefix = rng.integers(env.action_space.n, size=length).tolist()
+        trial = _compare(env, benchmark, prefix, measured, clean_up, cost)
+        if trial is not None:
+            yield trial
+            done += 1
+        if done == prefixes:
+            return
+
+
+def _compare(
+    env: LlvmEnv,
+    benchmark: str,
+    prefix: list[int],
+    measured: Sequence[int],
+    clean_up: Sequence[int],
+    cost: str,
+) -> Trial | None:
+    """Makes one comparison; None if the compiler failed."""
+    env.reset(benchmark=benchmark)
+    if env.multistep(prefix)[2]:
+        return None
+    with env.fork() as other:
+        (without,), _, failed, _ = other.multistep(clean_up, observation_spaces=[cost])
+    _, _, died, info = env.multistep(measured)
+    if failed or died:
+        return None
+    (with_pass,), _, failed, _ = env.multistep(clean_up, observation_spaces=[cost])
+    if failed:
+        return None
+    changed = not info["action_had_no_effect"]
+    return Trial(benchmark, tuple(prefix), changed, float(without), float(with_pass))
+
+
+def estimate_saving(trials: Sequence[Trial], rng: np.random.Generator) -> Estimate:
+    """Estimates the mean saving on one program."""
+    return estimate_mean([trial.saving for trial in trials], rng)
+
+
+def estimate_saving_of_programs(
+    trials: Sequence[Sequence[Trial]], rng: np.random.Generator
+) -> Estimate:
+    """Estimates the mean saving on programs like these.
+
+    Comparisons of one program resemble each other, so the unit that counts is the program.
+
+    Args:
+        trials: Those of each program.
+        rng: Draws.
+    """
+    means = [float(np.mean([trial.saving for trial in each])) for each in trials if each]
+    return estimate_mean(means, rng)

@@ -1,0 +1,42 @@
+#pragma once
+
+// What differs between the versions of LLVM that the service can be built with.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Triple.h"
+
+#if __has_include("llvm/Plugins/PassPlugin.h")
+#include "llvm/Plugins/PassPlugin.h"
+#else
+#include "llvm/Passes/PassPlugin.h"
+#endif
+
+namespace compiler_gym::llvm_service {
+
+/// LLVM 21 made triples of the texts that name targets.
+#if LLVM_VERSION_MAJOR >= 21
+inline const llvm::Triple& asTarget(const llvm::Triple& triple) { return triple; }
+#else
+inline std::string asTarget(const llvm::Triple& triple) { return triple.str(); }
+#endif
+
+/// The triple of a module as text.
+inline std::string targetName(const llvm::Module& module) {
+  return llvm::Triple(module.getTargetTriple()).str();
+}
+
+/// The target of a triple, or null.
+inline const llvm::Target* lookUpTarget(const llvm::Triple& triple) {
+  std::string error;
+  return llvm::TargetRegistry::lookupTarget(asTarget(triple), error);
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,25 @@
+"""Data files inside of the program."""
+
+def embedded_text(name, src, constant):
+    """A header NAME.h beside a file, with the file's text as a constant.
+
+    Args:
+      name: of the target and, below the file's folder, the header.
+      src: the file.
+      constant: of type const char[], in the namespace compiler_gym::llvm_service.
+    """
+    native.genrule(
+        name = name,
+        srcs = [src],
+        outs = ["actions/%s.h" % name],
+        cmd = """
+{
+  echo '#pragma once'
+  echo 'namespace compiler_gym::llvm_service {'
+  printf 'constexpr char %s[] = R"embedded('
+  cat $<
+  echo ')embedded";'
+  echo '}  // namespace compiler_gym::llvm_service'
+} > $@
+""" % constant,
+    )

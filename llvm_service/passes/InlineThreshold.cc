@@ -1,0 +1,36 @@
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Transforms/IPO/Inliner.h"
+#include "llvm_service/passes/OwnPass.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+// LLVM's own are 5 at -Oz, 50 at -Os and 225 at -O2; the others are for the room between.
+const std::vector<std::string>& usefulThresholds() {
+  static const std::vector<std::string> thresholds = {"0", "5", "25", "50", "100", "500", "1000"};
+  return thresholds;
+}
+
+bool addInliner(llvm::PassBuilder& /*passBuilder*/, llvm::StringRef parameter,
+                llvm::ModulePassManager& manager) {
+  int threshold = 0;
+  if (parameter.getAsInteger(10, threshold) || threshold < 0) {
+    return false;
+  }
+  manager.addPass(llvm::ModuleInlinerWrapperPass(llvm::getInlineParams(threshold)));
+  return true;
+}
+
+}  // namespace
+
+/// LLVM's inliner with a threshold of one's own. `opt` has one for the whole run only, the option
+/// -inline-threshold, so that no sequence of LLVM's passes can inline a little first and more
+/// later.
+OwnPass inlineThreshold() {
+  const std::string name = "inline-threshold";
+  return {name, "Inlines the calls whose estimated cost is below a threshold", PassLevel::kModule,
+          byParameter(name, addInliner), usefulThresholds()};
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,46 @@
+#include "llvm_service/passes/OwnPass.h"
+
+namespace compiler_gym::llvm_service {
+
+#define OWN_PASS(pass) OwnPass pass();
+#include "llvm_service/passes/OwnPasses.def"
+#undef OWN_PASS
+
+std::vector<OwnPass> listOwnPasses() {
+  return {
+#define OWN_PASS(pass) pass(),
+#include "llvm_service/passes/OwnPasses.def"
+#undef OWN_PASS
+  };
+}
+
+void registerOwnPasses(llvm::PassBuilder& passBuilder) {
+  for (const OwnPass& pass : listOwnPasses()) {
+    pass.registerWith(passBuilder);
+  }
+}
+
+std::vector<std::string> OwnPass::pipelines() const {
+  if (parameters.empty()) {
+    return {withAdaptors(level, name)};
+  }
+  std::vector<std::string> texts;
+  for (const std::string& parameter : parameters) {
+    texts.push_back(withAdaptors(level, name + "<" + parameter + ">"));
+  }
+  return texts;
+}
+
+OwnPass::Register byParameter(const std::string& name, AddModulePass add) {
+  return [name, add = std::move(add)](llvm::PassBuilder& passBuilder) {
+    passBuilder.registerPipelineParsingCallback(
+        [name, add, &passBuilder](llvm::StringRef text, llvm::ModulePassManager& manager,
+                                  llvm::ArrayRef<llvm::PassBuilder::PipelineElement> nested) {
+          const bool isMeant = text.consume_front(name) && text.consume_front("<") &&
+                               text.consume_back(">") && nested.empty();
+          return isMeant && add(passBuilder, text, manager);
+        });
+  };
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm_service/passes/PassLevel.h"
+
+namespace compiler_gym::llvm_service {
+
+/// A pass of this project: an action like those that LLVM lists.
+///
+/// Each is defined in a file of this folder and registered by a line in OwnPasses.def. All of them
+/// are also built as a plugin, with which `opt` does what the service does.
+struct OwnPass {
+  /// Tells LLVM how to make the pass of its text in a pipeline.
+  using Register = std::function<void(llvm::PassBuilder&)>;
+
+  /// As `opt -passes=` spells it.
+  std::string name;
+  /// One sentence about what it does.
+  std::string description;
+  PassLevel level;
+  Register registerWith;
+  /// The parameters worth an action each, e.g. {"25", "100"}; none if the pass has no parameter.
+  std::vector<std::string> parameters = {};
+  /// A whole part of LLVM's pipelines, which is an action of the space Pipelines only.
+  bool isStage = false;
+
+  /// The texts of its actions, with adaptors: "function(x)", or "x<25>", "x<100>".
+  std::vector<std::string> pipelines() const;
+};
+
+/// All passes of OwnPasses.def.
+std::vector<OwnPass> listOwnPasses();
+
+/// Makes all of them known to a pass builder.
+void registerOwnPasses(llvm::PassBuilder& passBuilder);
+
+/// How to make a pass without parameters.
+///
+/// @tparam Pass a pass as LLVM wants it, with a method run(); it can be made without arguments.
+/// @tparam Manager what holds such passes, e.g. llvm::FunctionPassManager.
+template <typename Pass, typename Manager>
+OwnPass::Register byName(const std::string& name) {
+  return [name](llvm::PassBuilder& passBuilder) {
+    passBuilder.registerPipelineParsingCallback(
+        [name](llvm::StringRef text, Manager& manager,
+               llvm::ArrayRef<llvm::PassBuilder::PipelineElement> nested) {
+          if (text != name || !nested.empty()) {
+            return false;
+          }
+          manager.addPass(Pass());
+          return true;
+        });
+  };
+}
+
+/// How to make a module pass with a parameter.
+///
+/// @param add adds to the manager what "name<parameter>" stands for; false if the parameter makes
+///     no sense, which makes the text an error.
+using AddModulePass = std::function<bool(llvm::PassBuilder& passBuilder, llvm::StringRef parameter,
+                                         llvm::ModulePassManager& manager)>;
+OwnPass::Register byParameter(const std::string& name, AddModulePass add);
+
+/// Pass::run(llvm::Module&, llvm::ModuleAnalysisManager&).
+template <typename Pass>
+OwnPass modulePass(const std::string& name, std::string description) {
+  return {name, std::move(description), PassLevel::kModule,
+          byName<Pass, llvm::ModulePassManager>(name)};
+}
+
+/// Pass::run(llvm::Function&, llvm::FunctionAnalysisManager&).
+template <typename Pass>
+OwnPass functionPass(const std::string& name, std::string description) {
+  return {name, std::move(description), PassLevel::kFunction,
+          byName<Pass, llvm::FunctionPassManager>(name)};
+}
+
+/// Pass::run of a loop: see llvm/Transforms/Scalar/LoopPassManager.h.
+template <typename Pass>
+OwnPass loopPass(const std::string& name, std::string description) {
+  return {name, std::move(description), PassLevel::kLoop,
+          byName<Pass, llvm::LoopPassManager>(name)};
+}
+
+}  // namespace compiler_gym::llvm_service

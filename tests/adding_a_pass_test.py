@@ -1,0 +1,26 @@
+"""What docs/adding-a-pass.md shows, with the plugin that is built from its own text."""
+
+import re
+import shutil
+
+from compiler_gym.util.runfiles_path import runfiles_path
+from tests.document_code import block_with, code_blocks, run_python
+
+PAGE = "docs/adding-a-pass.md"
+PLUGIN = "tests/llvm_service/MulToShift.so"
+
+
+def test_playing_the_plugin(tmp_path):
+    shutil.copy(runfiles_path(PLUGIN), tmp_path)
+    code = block_with("pass_plugins=", code_blocks(PAGE, "python"))
+    output = run_python(code, tmp_path)
+    assert re.match(r"changed (the program|nothing)\nopt ", output), output
+    assert f"-load-pass-plugin={tmp_path}/MulToShift.so" in output
+
+
+def test_the_options_that_the_page_names_exist():
+    text = runfiles_path(PAGE).read_text()
+    tool = runfiles_path("compiler_gym/bin/measure_pass.py").read_text()
+    for option in ("then", "cost", "seed", "plugin"):
+        assert f"--{option}" in text
+        assert re.search(rf"^    {option}: Annotated", tool, re.M), option

@@ -1,0 +1,100 @@
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from compiler_gym.bin import measure_pass
+from compiler_gym.envs.llvm.pass_measurement import Trial
+
+PROGRAMS = ("benchmark://kernels-v0/huffman", "benchmark://kernels-v0/json")
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv("COLUMNS", "150")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "compiler_gym.bin.measure_pass", *arguments]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=250)
+
+
+def programs() -> list[str]:
+    return [option for program in PROGRAMS for option in ("--program", program)]
+
+
+def test_prints_a_table_and_repeats_it():
+    arguments = ["mem2reg", *programs(), "--prefixes", "4", "--max-prefix", "3", "--seed", "7"]
+    first = run(*arguments)
+    assert first.returncode == 0, first.stderr
+    rows = [line for line in first.stdout.splitlines() if "%" in line and "interval" not in line]
+    assert len(rows) == 3
+    assert "kernels-v0/huffman" in rows[0]
+    assert "all programs" in rows[2]
+    assert "helps" in rows[0]
+    assert run(*arguments).stdout == first.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-pass"], "no-such-pass"),
+        (["sroa", "--cost", "Ir"], "There is no cost 'Ir'. There are: "),
+        (["sroa", "--plugin", "/nonexistent.so"], "/nonexistent.so"),
+        (["sroa", "--action-space", "None"], "There is no action space"),
+        (["sroa", "--program", "benchmark://kernels-v0/none"], "none"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith("measure_pass: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help():
+    done = run("--help")
+    assert done.returncode == 0
+    for option in ("--plugin", "--then", "--cost", "--prefixes", "--seed"):
+        assert option in done.stdout
+
+
+def test_ctrl_c_prints_what_there_is():
+    program = (
+        "import os, signal\n"
+        "from compiler_gym.bin import measure_pass\n"
+        "real = measure_pass.measure_trials\n"
+        "def trials(*args, **kwargs):\n"
+        "    for i, trial in enumerate(real(*args, **kwargs)):\n"
+        "        yield trial\n"
+        "        if i == 1:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "measure_pass.measure_trials = trials\n"
+        "measure_pass.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "mem2reg", "--program", PROGRAMS[0]],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == measure_pass.INTERRUPTED, done.stderr
+    (row,) = (line for line in done.stdout.splitlines() if "all programs" in line)
+    assert re.search(r"all programs\W+2\b", row)
+    assert "Traceback" not in done.stderr
+
+
+def test_programs_without_trials_have_no_row():
+    trials = {"a": [Trial("a", (), True, 10, 5), Trial("a", (), True, 10, 5)], "b": []}
+    table = measure_pass.make_table("title", trials, seed=0)
+    assert table.row_count == 2
+    assert measure_pass.make_table("title", {}, seed=0).row_count == 0

@@ -1,0 +1,151 @@
+"""The action spaces besides PassesAll, and the user's macros."""
+
+import pytest
+
+import compiler_gym
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.llvm.legacy_actions import LEGACY_ACTIONS
+from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+
+
+def test_spaces_can_be_chosen(env):
+    names = [space.name for space in env.action_spaces]
+    assert names == ["PassesAll", "PassesWithParameters", "Legacy124", "Pipelines"]
+    for name in names:
+        env.reset(action_space=name)
+        assert env.action_space.name == name
+    with compiler_gym.make("llvm-v0", action_space="Pipelines") as other:
+        assert other.action_space.name == "Pipelines"
+
+
+def test_every_action_has_a_description(env):
+    for space in env.action_spaces:
+        for name, description in zip(space.names, space.descriptions, strict=True):
+            assert len(description.split()) > 4, (space.name, name)
+            assert description != name
+
+
+# --------------------------------------------------------------------------------------------------
+# Pipelines.
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_baseline_is_an_action(env, kernel):
+    env.reset(benchmark=kernel_uri(kernel), action_space="Pipelines")
+    expected = {level: env.observation[f"IrInstructionCount{level}"] for level in ("O3", "Oz")}
+    for level, count in expected.items():
+        env.reset(benchmark=kernel_uri(kernel))
+        env.step(env.action_space[f"default<{level}>"])
+        assert env.observation["IrInstructionCount"] == count
+
+
+@pytest.mark.parametrize(
+    "names", [["default<Oz>"], ["module-simplification-stage<Oz>", "inliner-stage<O2>"]]
+)
+def test_a_pipeline_and_stages_equal_opt(env, names):
+    env.reset(benchmark=kernel_uri("json"), action_space="Pipelines")
+    env.multistep([env.action_space[name] for name in names])
+    result = env.validate()
+    assert result.okay(), result
+    assert ("-load-pass-plugin=" in env.commandline()) == ("stage" in names[0])
+
+
+# --------------------------------------------------------------------------------------------------
+# Legacy124.
+
+
+def test_legacy_actions_are_those_of_the_table(env):
+    env.reset(action_space="Legacy124")
+    assert env.action_space.names == list(LEGACY_ACTIONS)
+    for name, flag in zip(env.action_space.names, env.action_space.flags, strict=True):
+        assert flag in ("", LEGACY_ACTIONS[name])
+    assert sum(not flag for flag in env.action_space.flags) < 50
+
+
+def test_a_legacy_action_without_a_pass_does_nothing(env):
+    env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
+    before = env.observation["IrSha1"]
+    for name in ("barrier", "loop-reroll", "prune-eh", "newgvn", "attributor"):
+        _, _, done, info = env.step(env.action_space[name])
+        assert not done
+        assert info["action_had_no_effect"]
+        assert env.action_space.descriptions[env.action_space[name]].startswith("Does nothing: ")
+    assert env.observation["IrSha1"] == before
+    assert "-passes" not in env.commandline()
+    _, _, _, info = env.step(env.action_space["-mem2reg"])
+    assert not info["action_had_no_effect"]
+    assert env.validate().okay()
+
+
+def test_legacy_actions_have_the_effect_of_todays_passes(env):
+    env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
+    env.multistep([env.action_space[name] for name in ("sroa", "instsimplify", "licm", "die")])
+    legacy = env.observation["IrSha1"]
+    # Where two old names stand for one pass, the first of them is as good.
+    assert env.commandline_to_actions(env.commandline()) == [
+        env.action_space[name] for name in ("sroa", "constprop", "licm", "dce")
+    ]
+    env.reset(benchmark=kernel_uri("json"), action_space="PassesAll")
+    env.multistep([env.action_space[name] for name in ("sroa", "instsimplify", "licm", "dce")])
+    assert env.observation["IrSha1"] == legacy
+
+
+# --------------------------------------------------------------------------------------------------
+# Macros.
+
+
+def with_macros(env: LlvmEnv) -> None:
+    env.reset(benchmark=kernel_uri("json"), action_space="PassesAll")
+    env.action_space = env.action_space.with_macros(
+        {"tidy": ["sroa", "instcombine", "simplifycfg"], "more": ["tidy", "gvn"]}
+    )
+    env.reset(reward_space="IrInstructionCount")
+
+
+def test_a_macro_is_its_actions(env):
+    with_macros(env)
+    tidy, more = env.action_space["tidy"], env.action_space["more"]
+    _, reward, done, info = env.step(tidy)
+    assert not done
+    assert not info["action_had_no_effect"]
+    assert reward > 0
+    env.multistep([more, env.action_space["dce"]])
+    assert env.actions == [tidy, more, env.action_space["dce"]]
+    by_macros, commandline, state = env.observation["IrSha1"], env.commandline(), env.state
+    assert env.validate().okay()
+
+    env.reset(action_space="PassesAll")
+    assert env.action_space.expansions == {}
+    names = ["sroa", "instcombine", "simplifycfg"] * 2 + ["gvn", "dce"]
+    env.multistep([env.action_space[name] for name in names])
+    assert env.observation["IrSha1"] == by_macros
+    assert env.commandline() == commandline
+    assert env.state == state
+
+    env.reset()
+    env.apply(state)
+    assert env.observation["IrSha1"] == by_macros
+
+
+def test_macros_survive_forks_and_resets(env):
+    with_macros(env)
+    more = env.action_space["more"]
+    env.step(more)
+    with env.fork() as fork:
+        assert fork.observation["IrSha1"] == env.observation["IrSha1"]
+        fork.step(fork.action_space["tidy"])
+        assert fork.actions == [more, fork.action_space["tidy"]]
+        assert env.actions == [more]
+        assert fork.validate().okay()
+    env.reset()
+    assert env.action_space["more"] == more
+    with pytest.raises(ValueError, match="not in the range"):
+        env.step(env.action_space.n)
+
+
+def test_macros_of_another_space_are_refused(env):
+    env.reset(action_space="Pipelines")
+    macros = env.action_space.with_macros({"both": ["default<O1>", "default<Oz>"]})
+    macros.name = "PassesAll"
+    with pytest.raises(LookupError, match="another action space"):
+        env.action_space = macros

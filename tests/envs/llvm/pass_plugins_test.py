@@ -1,0 +1,73 @@
+"""Passes of the project's own, and of plugins: here that of docs/adding-a-pass.md."""
+
+import pytest
+
+import compiler_gym
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.llvm.pass_plugins import plugin_options
+from compiler_gym.errors import ServiceInitError
+from compiler_gym.util.runfiles_path import runfiles_path
+from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+
+
+@pytest.fixture
+def plugin():
+    return runfiles_path("tests/llvm_service/MulToShift.so")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_own_passes_keep_programs_right_and_opt_repeats_them(env, kernel):
+    env.reset(benchmark=kernel_uri(kernel), action_space="PassesWithParameters")
+    names = ("sroa", "inline-threshold<500>", "simplifycfg", "merge-identical-blocks", "gvn")
+    env.multistep([env.action_space[name] for name in names])
+    assert env.commandline().count("-load-pass-plugin=") == 1
+    assert env.commandline_to_actions(env.commandline()) == env.actions
+    result = env.validate()
+    assert result.benchmark_semantics_validated
+    assert result.okay(), result
+
+
+@pytest.mark.parametrize("names", ["", ":mul-to-shift"])
+def test_a_plugin(plugin, names):
+    with compiler_gym.make("llvm-v0", pass_plugins=[f"{plugin}{names}"]) as env:
+        env.reset(benchmark=kernel_uri("huffman"))
+        _, _, _, info = env.step(env.action_space["mul-to-shift"])
+        assert not info["action_had_no_effect"]
+        assert f"-load-pass-plugin={plugin}" in env.commandline()
+        result = env.validate()
+        assert result.okay(), result
+
+
+def test_several_plugins(plugin):
+    with LlvmEnv(pass_plugins=[f"{plugin}:", plugin]) as env:
+        env.reset(benchmark=kernel_uri("huffman"))
+        env.step(env.action_space["mul-to-shift"])
+        assert env.validate().okay()
+
+
+def test_a_broken_plugin(tmp_path):
+    broken = tmp_path / "broken.so"
+    broken.write_text("This is not a library")
+    with pytest.raises(ServiceInitError, match=r"the pass plugin .*broken\.so cannot be loaded"):
+        LlvmEnv(pass_plugins=[broken])
+
+
+def test_plugins_that_make_no_sense(env, plugin):
+    with pytest.raises(FileNotFoundError, match="no pass plugin /nonexistent"):
+        LlvmEnv(pass_plugins=["/nonexistent.so:a"])
+    with pytest.raises(TypeError, match="list of plugins"):
+        LlvmEnv(pass_plugins=str(plugin))
+    with pytest.raises(ValueError, match="service of the environment's own"):
+        LlvmEnv(service_connection=env.service, pass_plugins=[plugin])
+    with pytest.raises(ValueError, match="service of the environment's own"):
+        LlvmEnv(service="localhost:1", pass_plugins=[plugin])
+
+
+def test_plugin_options(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.so").touch()
+    assert plugin_options(["a.so", "a.so:x,y(z)"]) == [
+        f"--load-pass-plugin={tmp_path}/a.so",
+        f"--load-pass-plugin={tmp_path}/a.so:x,y(z)",
+    ]
+    assert plugin_options([]) == []

@@ -1,0 +1,62 @@
+import pytest
+
+from compiler_gym.spaces import Commandline, CommandlineFlag, UnknownNameError
+
+
+def space() -> Commandline:
+    return Commandline(
+        [
+            CommandlineFlag("a", "-a", "First"),
+            CommandlineFlag("b", "-b", "Second", "--with 'x y'"),
+            CommandlineFlag("nothing", "", "Does nothing"),
+        ],
+        name="letters",
+        prefix="run",
+        suffix="end",
+    )
+
+
+def test_options_and_empty_flags():
+    assert space().to_string([0, 2, 0]) == "run -a -a end"
+    assert space().to_string([1, 1]) == "run --with 'x y' -b -b end"
+    assert space().to_string([]) == "run end"
+    assert space().to_string(2) == "run end"
+
+
+def test_a_macro_stands_for_several():
+    macros = space().with_macros({"ab": ["a", 1], "twice": ["ab", "ab"]}, {"ab": "Both"})
+    assert macros.n == 5
+    assert macros.names == ["a", "b", "nothing", "ab", "twice"]
+    assert macros["ab"] == 3
+    assert macros.expansions == {3: (0, 1), 4: (0, 1, 0, 1)}
+    assert macros.to_string([0, 3]) == "run --with 'x y' -a -a -b end"
+    assert macros.to_string(4) == macros.to_string([0, 1, 0, 1])
+    assert macros.descriptions[3] == "Both"
+    assert macros.descriptions[4] == "Macro of a, b, a, b"
+    assert macros.name == "letters"
+    assert (macros.prefix, macros.suffix) == ("run", "end")
+
+
+def test_the_space_itself_is_as_before():
+    original = space()
+    macros = original.with_macros({"ab": ["a", "b"]})
+    assert original == space()
+    assert original.expansions == {}
+    assert macros != original
+    assert macros == space().with_macros({"ab": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    ("macros", "error"),
+    [
+        ({"a": ["b"]}, ValueError),
+        ({"x": []}, ValueError),
+        ({"x": "ab"}, ValueError),
+        ({"x": ["c"]}, UnknownNameError),
+        ({"x": [3]}, IndexError),
+        ({"x": [-1]}, IndexError),
+    ],
+)
+def test_macros_that_make_no_sense(macros, error):
+    with pytest.raises(error):
+        space().with_macros(macros)

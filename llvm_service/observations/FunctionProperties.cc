@@ -52,11 +52,13 @@ constexpr Property kProperties[] = {
     {"CriticalEdgeCount", &Info::CriticalEdgeCount},
     {"ControlFlowEdgeCount", &Info::ControlFlowEdgeCount},
     {"UnconditionalBranchCount", &Info::UnconditionalBranchCount},
+#if LLVM_VERSION_MAJOR >= 22  // LLVM 19 does not count these.
     {"ConditionalBranchCount", &Info::ConditionalBranchCount},
     {"BranchInstructionCount", &Info::BranchInstructionCount},
     {"BranchSuccessorCount", &Info::BranchSuccessorCount},
     {"SwitchInstructionCount", &Info::SwitchInstructionCount},
     {"SwitchSuccessorCount", &Info::SwitchSuccessorCount},
+#endif
     {"IntrinsicCount", &Info::IntrinsicCount},
     {"DirectCallCount", &Info::DirectCallCount},
     {"IndirectCallCount", &Info::IndirectCallCount},
@@ -125,7 +127,7 @@ grpc::Status computeFunctionProperties(const ObservationInput& input, Event& eve
 /// included, as a dictionary of columns with one element for each function that has a body, in the
 /// order of the module: "Function", the name, and an integer column for each property, e.g.
 /// "BasicBlockCount", by LLVM's name. llvm/Analysis/FunctionPropertiesAnalysis.h says what they
-/// mean.
+/// mean; older versions of LLVM have fewer.
 Observations functionProperties() {
   std::vector<std::pair<std::string, Column>> columns = {{kFunctionColumn, Column::kTexts}};
   for (const Property& property : kProperties) {

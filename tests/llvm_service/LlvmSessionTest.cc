@@ -74,7 +74,7 @@ TEST_F(LlvmSessionTest, HasTwoActionSpaces) {
   EXPECT_EQ(client_.spaces().action_space_list(kPassesAll).name(), "PassesAll");
   EXPECT_EQ(client_.spaces().action_space_list(kPassesWithParameters).name(),
             "PassesWithParameters");
-  EXPECT_EQ(client_.spaces().observation_space_list_size(), 23);
+  EXPECT_EQ(client_.spaces().observation_space_list_size(), 27);
 }
 
 TEST_F(LlvmSessionTest, StepsChangeTheProgram) {

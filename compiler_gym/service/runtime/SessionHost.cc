@@ -25,7 +25,7 @@ namespace {
 // How long to wait for a peer that does not read its reply.
 constexpr std::chrono::seconds kReplyTimeout(60);
 
-// A client must be able to say what is wrong with its request even if it is in a hurry.
+// In a frame: the service has its own limit.
 constexpr std::chrono::microseconds kNoTime(0);
 
 // Forks a process that is a child not of this one but of its parent, the fork server, which

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ class IsolationBenchmark:
         reward: str | None,
     ) -> None:
         with self._players(observation, reward) as players:
-            idle = [self._action(_IDLE_PASS)]
+            idle = [self._actions[_IDLE_PASS]]
             for player in players.values():
                 for _ in range(_WARM_UP_STEPS):
                     player.play(idle)
@@ -135,7 +135,7 @@ class IsolationBenchmark:
         durations = []
         with LlvmEnv(service=self._service, benchmark=self._program) as env:
             env.reset()
-            action = env.action_space.names.index(_SLOW_PASS)
+            action = self._actions[_SLOW_PASS]
             begin, used = time.monotonic(), time.process_time()
             while time.monotonic() - begin < seconds:
                 durations.append(timed(partial(env.step, action))[0])
@@ -178,7 +178,7 @@ class IsolationBenchmark:
                 starts.append(duration)
                 sessions.append(session)
             for name in _WALK:
-                events = [Event(int64_value=self._action(name))]
+                events = [Event(int64_value=self._actions[name])]
                 expected = single.step(events, indices, _TIMEOUT_SECONDS)
                 for session in sessions:
                     step = partial(session.step, events, indices, _TIMEOUT_SECONDS)
@@ -196,9 +196,11 @@ class IsolationBenchmark:
             wrong=wrong,
         )
 
-    def _action(self, name: str) -> int:
+    @cached_property
+    def _actions(self) -> dict[str, int]:
+        """The numbers of the actions, by name."""
         with LlvmEnv(service=self._service) as env:
-            return env.action_space.names.index(name)
+            return {name: number for number, name in enumerate(env.action_space.names)}
 
     def _start(self, connection: CompilerGymServiceConnection) -> Session:
         request = StartSessionRequest(benchmark=self._program.proto)

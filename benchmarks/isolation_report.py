@@ -27,18 +27,24 @@ def comparison(results: dict[int, dict[str, dict[str, Summary]]]) -> Table:
 
 
 def main(
+    size: Annotated[
+        list[int] | None, typer.Option(help="About how many IR instructions. May be repeated.")
+    ] = None,
     sessions: Annotated[int, typer.Option(help="How many to open at the same time.")] = 500,
     samples: Annotated[int, typer.Option(help="Of each duration.")] = 2000,
     seconds: Annotated[float, typer.Option(help="For what is measured by the clock.")] = 10,
     service: Annotated[Path | None, typer.Option(help="The service's executable.")] = None,
 ) -> None:
     """Measure what session processes and the direct channel cost and save."""
+    for unknown in set(size or ()) - {*PROGRAMS, LARGE.size}:
+        raise typer.BadParameter(f"There is no program of size {unknown}")
     console, progress = Console(), Console(stderr=True)
     service = service or find_service_binary("compiler_gym-llvm-service")
     console.print(f"{describe_machine()}; {describe_service(service)}", highlight=False)
     console.print(f"load average {load_average():.2f}")
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        programs = {**PROGRAMS, LARGE.size: LARGE}
+        known = {**PROGRAMS, LARGE.size: LARGE}
+        programs = {each: known[each] for each in size or known}
         paths = {size: program.make(Path(folder)) for size, program in programs.items()}
         on = {size: IsolationBenchmark(path, service) for size, path in paths.items()}
         results = {}
@@ -47,8 +53,8 @@ def main(
                 results[size] = benchmark.compare(max(samples * 200 // size, 100))
         console.print(comparison(results))
         with progress.status("Empty, slow and parallel steps"):
-            empty = on[200].empty_steps(samples)
-            median, share = on[LARGE.size].slow_steps(seconds)
+            empty = on[min(on)].empty_steps(samples)
+            median, share = on[max(on)].slow_steps(seconds)
             factors = {
                 size: benchmark.scaling(seconds / 5, rounds=2) for size, benchmark in on.items()
             }
@@ -59,7 +65,7 @@ def main(
         for size, factor in factors.items():
             console.print(f"{size:,} instructions: two environments, {factor:.2f} times the steps")
         with progress.status(f"{sessions} sessions"):
-            many = on[2_000].many_sessions(sessions)
+            many = on[min(on)].many_sessions(sessions)
         console.print(many)
     console.print(f"load average {load_average():.2f}")
 

@@ -140,17 +140,23 @@ class RpcFuzzer {
   std::atomic<int64_t> unavailable_ = 0;
 };
 
-class RpcFuzzTest : public runtime::IsolatedServiceTest {};
+class RpcFuzzTest : public runtime::IsolatedServiceTest {
+ protected:
+  // Expects that the started service survives it, and has no session afterwards.
+  void fuzz(bool isHarmless) const {
+    RpcFuzzer fuzzer(port_, isHarmless);
+    const int64_t calls =
+        runInThreads(kClientCount, [&](Random& random) { fuzzer.callAnything(random); });
+    std::cout << calls << " requests" << std::endl;
+    fuzzer.expectSane();
+    fuzzer.endAllSessions();
+    expectServes();
+  }
+};
 
 TEST_F(RpcFuzzTest, IsolatedService) {
   start({"--request_timeout_seconds=1", memoryLimit(300), "--max_sessions=40"});
-  RpcFuzzer fuzzer(port_, /*isHarmless=*/false);
-  const int64_t calls =
-      runInThreads(kClientCount, [&](Random& random) { fuzzer.callAnything(random); });
-  std::cout << calls << " requests" << std::endl;
-  fuzzer.expectSane();
-  fuzzer.endAllSessions();
-  expectServes();
+  fuzz(/*isHarmless=*/false);
   const std::vector<pid_t> all = descendantsOf(pid_);
   expectExit(stop(), 0);
   expectAllGone(all);
@@ -158,13 +164,7 @@ TEST_F(RpcFuzzTest, IsolatedService) {
 
 TEST_F(RpcFuzzTest, ServiceWithoutIsolation) {
   start({"--isolation=none"});
-  RpcFuzzer fuzzer(port_, /*isHarmless=*/true);
-  const int64_t calls =
-      runInThreads(kClientCount, [&](Random& random) { fuzzer.callAnything(random); });
-  std::cout << calls << " requests" << std::endl;
-  fuzzer.expectSane();
-  fuzzer.endAllSessions();
-  expectServes();
+  fuzz(/*isHarmless=*/true);
   expectExit(stop(), 0);
 }
 

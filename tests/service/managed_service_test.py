@@ -12,7 +12,8 @@ from compiler_gym.errors import ServiceInitError
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.service.child_process import ChildProcess
 from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
-from tests.service.toy_service import is_running, toy_service
+from tests.processes import is_running
+from tests.service.toy_service import toy_service
 
 
 @pytest.fixture(autouse=True)

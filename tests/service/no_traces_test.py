@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.toy_service import descendants, is_running, toy_service
+from tests.processes import descendants, is_running
+from tests.service.toy_service import toy_service
 
 # What the issue allows, and something for a loaded machine.
 MAX_SECONDS = 3

@@ -10,6 +10,7 @@ from typing import Any
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.util.service_binary import find_service_binary
+from tests.processes import descendants, is_running
 
 TEXTS = {"hello": "hello", "alphabet": "abcdefghijklmnopqrstuvwxyz", "empty": ""}
 HELLO = "benchmark://toy-v0/hello"
@@ -57,22 +58,6 @@ def make_toy_env(**kwargs: Any) -> ClientServiceCompilerEnv:
     """An environment that edits the texts of :class:`ToyDataset`."""
     arguments = {"service": toy_service(), "datasets": [ToyDataset()], **kwargs}
     return ClientServiceCompilerEnv(**arguments)
-
-
-def is_running(pid: int) -> bool:
-    """Whether there is a process of that number that is not a zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that a process has started, those that they have started, and so on."""
-    children = Path(f"/proc/{pid}/task").glob("*/children")
-    found = [int(child) for path in children for child in path.read_text().split()]
-    return found + [grandchild for child in found for grandchild in descendants(child)]
 
 
 def kill_service(env: ClientServiceCompilerEnv) -> int:

@@ -25,7 +25,7 @@ namespace {
 // How long to wait for a peer that does not read its reply.
 constexpr std::chrono::seconds kReplyTimeout(60);
 
-// A client must be able to say what is wrong with its request even if it is in a hurry.
+// In a frame: the service has its own limit.
 constexpr std::chrono::microseconds kNoTime(0);
 
 // Forks a process that is a child not of this one but of its parent, the fork server, which
@@ -139,14 +139,19 @@ Status SessionHost::dispatch(const Frame& frame, bool isClient, std::string* rep
   }
 }
 
+template <typename Request>
+Status SessionHost::parse(const Frame& frame, Request* request, RequestedSpaces* spaces) const {
+  RETURN_IF_ERROR(parseMessage(frame.payload, request));
+  return description_.findObservationSpaces(request->observation_space(), spaces);
+}
+
 Status SessionHost::start(const Frame& frame, std::string* reply) {
   StartSessionRequest request;
   StartSessionReply result;
-  RETURN_IF_ERROR(parseMessage(frame.payload, &request));
+  RequestedSpaces spaces;
+  RETURN_IF_ERROR(parse(frame, &request, &spaces));
   const ActionSpace* actionSpace = nullptr;
   RETURN_IF_ERROR(description_.findActionSpace(request.action_space(), &actionSpace));
-  RequestedSpaces spaces;
-  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
   RETURN_IF_ERROR(
       session_->start(*actionSpace, request.benchmark(), spaces, result.mutable_observation()));
   return serialise(result, reply);
@@ -155,9 +160,8 @@ Status SessionHost::start(const Frame& frame, std::string* reply) {
 Status SessionHost::step(const Frame& frame, std::string* reply) {
   StepRequest request;
   StepReply result;
-  RETURN_IF_ERROR(parseMessage(frame.payload, &request));
   RequestedSpaces spaces;
-  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
+  RETURN_IF_ERROR(parse(frame, &request, &spaces));
   RETURN_IF_ERROR(session_->step(request.action(), spaces, &result));
   return serialise(result, reply);
 }
@@ -165,9 +169,8 @@ Status SessionHost::step(const Frame& frame, std::string* reply) {
 Status SessionHost::observe(const Frame& frame, std::string* reply) {
   StepRequest request;
   StepReply result;
-  RETURN_IF_ERROR(parseMessage(frame.payload, &request));
   RequestedSpaces spaces;
-  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
+  RETURN_IF_ERROR(parse(frame, &request, &spaces));
   RETURN_IF_ERROR(session_->observe(spaces, result.mutable_observation()));
   return serialise(result, reply);
 }

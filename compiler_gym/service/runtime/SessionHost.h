@@ -32,6 +32,9 @@ class SessionHost {
   void serve(Channel& channel, Frame& frame);
   grpc::Status dispatch(const Frame& frame, bool isClient, std::string* reply);
 
+  // Reads a request, and what it asks to be observed.
+  template <typename Request>
+  grpc::Status parse(const Frame& frame, Request* request, RequestedSpaces* spaces) const;
   grpc::Status start(const Frame& frame, std::string* reply);
   grpc::Status step(const Frame& frame, std::string* reply);
   grpc::Status observe(const Frame& frame, std::string* reply);

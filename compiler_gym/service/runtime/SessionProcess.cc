@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -31,7 +32,7 @@ Status closedWhileWaiting() {
 
 std::string inSeconds(uint64_t microseconds) {
   std::ostringstream text;
-  text << static_cast<double>(microseconds) / 1e6 << " s";
+  text << std::round(static_cast<double>(microseconds) / 1e3) / 1e3 << " s";
   return text.str();
 }
 

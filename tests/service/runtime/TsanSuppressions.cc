@@ -5,6 +5,11 @@
 // This hides everything that happens below a request of a gRPC server; ConcurrencyTest calls the
 // service directly for that reason.
 
+#include <pthread.h>
+
+#include <cerrno>
+#include <ctime>
+
 extern "C" const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }
 
 extern "C" const char* __tsan_default_suppressions() {
@@ -13,3 +18,22 @@ extern "C" const char* __tsan_default_suppressions() {
          "race:libabsl\n"
          "race:grpc::\n";
 }
+
+#ifdef COMPILER_GYM_SANITIZER
+// std::timed_mutex calls it for a deadline of the steady clock. The sanitizer of GCC 12 does not
+// know the function, and so would take the mutex for unlocked. It knows those that this one calls.
+extern "C" int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                                       const timespec* deadline) noexcept {
+  while (pthread_mutex_trylock(mutex) != 0) {
+    timespec now = {};
+    clock_gettime(clock, &now);
+    if (now.tv_sec > deadline->tv_sec ||
+        (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec)) {
+      return ETIMEDOUT;
+    }
+    const timespec pause = {0, 100'000};
+    nanosleep(&pause, nullptr);
+  }
+  return 0;
+}
+#endif

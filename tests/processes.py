@@ -1,0 +1,19 @@
+"""What the system says about processes, for tests of what is left of them."""
+
+from pathlib import Path
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process of that number that is not a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, those that they have started, and so on."""
+    children = Path(f"/proc/{pid}/task").glob("*/children")
+    found = [int(child) for path in children for child in path.read_text().split()]
+    return found + [grandchild for child in found for grandchild in descendants(child)]

@@ -159,13 +159,12 @@ std::vector<Change> memoryChanges() {
 }
 
 std::vector<Change> computationChanges() {
-  return {
+  std::vector<Change> changes = {
       {"NoUnsignedWrap", [](Module& m) { first<BinaryOperator>(m).setHasNoUnsignedWrap(true); }},
       {"FastMath", [](Module& m) { first(m, Instruction::FMul).setHasNoNaNs(true); }},
       {"NonNegative", [](Module& m) { first(m, Instruction::ZExt).setNonNeg(true); }},
       {"OperandOrder", [](Module& m) { first<BinaryOperator>(m).swapOperands(); }},
       {"Predicate", [](Module& m) { first<ICmpInst>(m).setPredicate(CmpInst::ICMP_SLE); }},
-      {"SameSign", [](Module& m) { first<ICmpInst>(m).setSameSign(); }},
       {"ConstantOperand",
        [](Module& m) {
          Instruction& sum = first(m, Instruction::Add);
@@ -196,7 +195,8 @@ std::vector<Change> computationChanges() {
       {"InstructionMoved",
        [](Module& m) {
          Instruction& fence = first<FenceInst>(m);
-         fence.moveBefore(first<AtomicRMWInst>(m).getIterator());
+         auto& update = first<AtomicRMWInst>(m);
+         fence.moveBefore(*update.getParent(), update.getIterator());
        }},
       {"InstructionAdded",
        [](Module& m) {
@@ -216,6 +216,10 @@ std::vector<Change> computationChanges() {
                                           MDBuilder(m.getContext()).createBranchWeights(1, 2));
        }},
   };
+#if LLVM_VERSION_MAJOR >= 20  // Comparisons had no such flag before.
+  changes.push_back({"SameSign", [](Module& m) { first<ICmpInst>(m).setSameSign(); }});
+#endif
+  return changes;
 }
 
 std::vector<Change> controlFlowChanges() {

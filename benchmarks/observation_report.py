@@ -1,5 +1,6 @@
 """Measures what every observation costs, and prints it as one table. See docs/observations.md."""
 
+import json
 import math
 import os
 import random
@@ -35,6 +36,13 @@ ORIGINAL = {
 }
 
 WITH_REWARD = ("Autophase + reward", "Autophase", "IrInstructionCountOz")
+
+# IR2Vec's vectors are as long as those that LLVM's developers trained; the numbers in them do not
+# matter, and what a vocabulary does not name is zeros.
+VOCABULARY = {
+    kind: {name: [1.0] * 75}
+    for kind, name in {"Opcodes": "Add", "Types": "VoidTy", "Arguments": "Variable"}.items()
+}
 
 EPISODE_STEPS = 40
 MIN_SAMPLES = 5
@@ -89,7 +97,7 @@ class ObservationBenchmark:
     """Measures steps with observations on one program.
 
     Args:
-        program: A bitcode file.
+        program: A bitcode file. The vocabulary of IR2Vec is written beside it.
         service: The service's executable.
         seconds: How long to measure each observation, about.
         samples: How many steps to measure of each observation, at most.
@@ -100,7 +108,11 @@ class ObservationBenchmark:
 
     def __init__(self, program: Path, service: Path, seconds: float, samples: int):
         self._benchmark = Benchmark.from_file("benchmark://observations-v0/program", program)
-        self._env = LlvmEnv(service=service, benchmark=self._benchmark)
+        vocabulary = program.with_name("vocabulary.json")
+        vocabulary.write_text(json.dumps(VOCABULARY))
+        self._env = LlvmEnv(
+            service=service, benchmark=self._benchmark, ir2vec_vocabulary=vocabulary
+        )
         self._seconds = seconds
         self._samples = samples
         self._env.reset()

@@ -1,3 +1,4 @@
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -137,9 +138,10 @@ def test_every_action_has_a_description_and_short_names(env):
 @pytest.mark.parametrize("space", ["PassesAll", "PassesWithParameters"])
 def test_opt_accepts_every_action(env, space, small):
     env.action_space = space
-    for name in env.action_space.names:
+    for index, name in enumerate(env.action_space.names):
+        options = shlex.split(env.action_space.options[index])
         subprocess.run(
-            [tools.opt_path(), f"-passes=module({name})", "-disable-output"],
+            [tools.opt_path(), *options, f"-passes=module({name})", "-disable-output"],
             input=small.proto.program.contents,
             check=True,
             timeout=60,

@@ -189,7 +189,6 @@ Status SessionProcess::die() {
 
 Status SessionProcess::describeDeath() {
   if (isClosed_) return closedWhileWaiting();
-  const std::optional<int> status = forkServer_.waitStatus(pid(), kDeathNoticeTimeout);
   const std::string activity = record_->describeActivity();
   std::string output = record_->outputTail();
   if (!output.empty()) output = ". It printed last:" + output;
@@ -208,6 +207,7 @@ Status SessionProcess::describeDeath() {
     case EndReason::kNone:
       break;
   }
+  const std::optional<int> status = forkServer_.waitStatus(pid(), kDeathNoticeTimeout);
   return Status(StatusCode::ABORTED,
                 "The session's process " + describeEnd(status) + " in " + activity + output);
 }

@@ -39,7 +39,7 @@ _SLOW_PASS = "function(gvn)"
 _WALK = ("function(sroa)", "function(early-cse)", "function(simplifycfg)", "function(gvn)")
 _WARM_UP_STEPS = 300
 _BURST_STEPS = 50
-# In which a session is made ahead of time for the next reset.
+# In which a copy is made ahead of time for the next reset or fork.
 _PAUSE_SECONDS = 0.02
 _TIMEOUT_SECONDS = 60
 
@@ -112,10 +112,21 @@ class IsolationBenchmark:
             jobs = {}
             for column, player in players.items():
                 jobs["reset, program known", column] = player.reset
-                jobs["fork", column] = player.fork
+                jobs["fork after a step", column] = partial(self._step_and_fork, player)
+                jobs["fork once more", column] = partial(self._fork_again, player)
             for _ in range(samples):
                 measurements.take_turns(jobs)
                 time.sleep(_PAUSE_SECONDS)
+
+    def _step_and_fork(self, player: EnvPlayer) -> float:
+        player.play([self._actions[_IDLE_PASS]])
+        return player.fork()
+
+    def _fork_again(self, player: EnvPlayer) -> float:
+        """Forks twice from the same state. Returns the duration of the second."""
+        player.fork()
+        time.sleep(_PAUSE_SECONDS)
+        return player.fork()
 
     def empty_steps(self, samples: int) -> Summary:
         """Steps of a :class:`Session` without actions and observations, in microseconds."""

@@ -1,6 +1,7 @@
 """Copies of rewards, for forks."""
 
 import copy
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import numpy as np
 from compiler_gym.datasets import Benchmark
 from compiler_gym.spaces import Reward
 
-_IMMUTABLE = frozenset((type(None), bool, int, float, str, np.float64, np.int64))
+_DTYPES = (type(np.dtype(kind)) for kind in (bool, np.int64, np.float32, np.float64))
+_IMMUTABLE = frozenset((type(None), bool, int, float, str, np.float64, np.int64, *_DTYPES))
 
 
 def copy_reward(reward: Reward, benchmark: Benchmark | None) -> Reward:
@@ -22,10 +24,27 @@ def copy_reward(reward: Reward, benchmark: Benchmark | None) -> Reward:
             large.
     """
     memo: dict[int, Any] = {id(benchmark): benchmark}
-    if hasattr(reward, "__deepcopy__"):
+    if not _is_plain(type(reward)):
         return copy.deepcopy(reward, memo)
-    clone = copy.copy(reward)
-    for name, value in vars(reward).items():
+    clone = object.__new__(type(reward))
+    clone.__dict__.update(reward.__dict__)
+    for name, value in reward.__dict__.items():
         if type(value) not in _IMMUTABLE:
-            setattr(clone, name, copy.deepcopy(value, memo))
+            clone.__dict__[name] = _copy(value, memo)
     return clone
+
+
+@cache
+def _is_plain(reward_class: type) -> bool:
+    """Says whether all that an object has is in its ``__dict__``, and copied as any other's."""
+    return not hasattr(reward_class, "__deepcopy__") and not any(
+        vars(base).get("__slots__") for base in reward_class.__mro__
+    )
+
+
+def _copy(value: Any, memo: dict[int, Any]) -> Any:
+    if id(value) in memo:
+        return value
+    if type(value) in (list, tuple) and all(type(item) in _IMMUTABLE for item in value):
+        return type(value)(value)
+    return copy.deepcopy(value, memo)

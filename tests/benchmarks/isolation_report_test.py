@@ -14,7 +14,13 @@ def test_everything_is_measured(monkeypatch):
         app, ["--size", "200", "--sessions", "3", "--samples", "10", "--seconds", "0.2"]
     )
     assert result.exit_code == 0, result.output
-    for row in ["idle step", "... observed", "reset, program known", "fork"]:
+    for row in [
+        "idle step",
+        "... observed",
+        "reset, program known",
+        "fork after a step",
+        "fork once more",
+    ]:
         assert len(re.findall(re.escape(f"│ {row} "), result.output)) == 1
     assert re.search(r"an empty step of a Session: \d+\.\d µs", result.output)
     assert re.search(r"the client uses \d+\.\d% of a processor", result.output)

@@ -83,7 +83,8 @@ class Report:
         deaths: How often a session ended in a step, by error and action.
         refusals: How often an action was not one that works without parameters.
         disturbances: What must not happen, in words.
-        late: How many steps ended more than the grace after their time limit, as the client saw it.
+        late: How often an action ended more than the grace after its time limit, as the client saw
+            it.
         slowest_overshoot: Seconds by which the end of a step came after its time limit.
         usage: What the service needed, at regular intervals.
     """
@@ -92,10 +93,10 @@ class Report:
     episodes: int = 0
     sentinel_episodes: int = 0
     forks: int = 0
-    late: int = 0
     slowest_overshoot: float = 0
     seconds: float = 0
     deaths: Counter[tuple[str, str]] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     disturbances: list[str] = field(default_factory=list)
     usage: list[Usage] = field(default_factory=list)
@@ -129,6 +130,8 @@ class Stress:
         programs: To start from.
         seed: Of the random numbers.
         step_seconds: The time limit of a step.
+        at_once: How many of the sessions may make a step at the same moment. If they are many more
+            than there are processors, most of what a step takes is waiting for a processor.
     """
 
     def __init__(
@@ -138,6 +141,7 @@ class Stress:
         programs: list[Benchmark | str],
         seed: int,
         step_seconds: float,
+        at_once: int,
     ):
         self.report = Report()
         self._wanted = steps
@@ -145,6 +149,7 @@ class Stress:
         self._programs = programs
         self._seed = seed
         self._step_seconds = step_seconds
+        self._turns = threading.Semaphore(at_once)
         self._lock = threading.Lock()
         self._is_over = threading.Event()
 
@@ -246,18 +251,19 @@ class Stress:
     def _step(self, env: LlvmEnv, action: int) -> bool:
         """Makes a step. Returns whether the episode is over."""
         name = env.action_space.names[action]
-        begin = time.monotonic()
-        try:
-            _, _, done, info = env.step(action, timeout=self._step_seconds)
-        except ValueError:
-            with self._lock:
-                self.report.refusals[name] += 1
-            return False
-        overshoot = time.monotonic() - begin - self._step_seconds
+        with self._turns:
+            begin = time.monotonic()
+            try:
+                _, _, done, info = env.step(action, timeout=self._step_seconds)
+            except ValueError:
+                with self._lock:
+                    self.report.refusals[name] += 1
+                return False
+            overshoot = time.monotonic() - begin - self._step_seconds
         details = info.get("error_details", "")
         with self._lock:
             self.report.slowest_overshoot = max(self.report.slowest_overshoot, overshoot)
-            self.report.late += overshoot > GRACE_SECONDS
+            self.report.late[name] += overshoot > GRACE_SECONDS
             if done:
                 self.report.deaths[info.get("error_type", "end of session"), name] += 1
         # A session may only end by what it was asked to do itself. The client gives up on a machine
@@ -307,13 +313,19 @@ def main() -> None:
     parser.add_argument("--generated", type=int, default=20, help="programs of each generator")
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers")
     parser.add_argument("--seconds", type=float, default=0.3, help="time limit of a step")
+    parser.add_argument("--at-once", type=int, default=4, help="how many make a step at once")
     arguments = parser.parse_args()
     console = Console()
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name, Progress() as progress:
         folder = Path(name)
         programs = find_programs(folder, arguments.generated)
         stress = Stress(
-            arguments.steps, arguments.sessions, programs, arguments.seed, arguments.seconds
+            arguments.steps,
+            arguments.sessions,
+            programs,
+            arguments.seed,
+            arguments.seconds,
+            arguments.at_once,
         )
         signal.signal(signal.SIGINT, lambda *_: stress.stop())
         report = stress.run(folder, progress)
@@ -323,8 +335,8 @@ def main() -> None:
         f"on {len(programs)} programs, {report.seconds:.0f} s\n"
         f"{sum(report.deaths.values())} sessions ended by {len(report.deaths)} passes, "
         f"{sum(report.refusals.values())} actions refused\n"
-        f"{report.late} steps ended more than {GRACE_SECONDS} s after their time limit, "
-        f"the slowest {report.slowest_overshoot:+.3f} s\n"
+        f"{report.late.total()} steps ended more than {GRACE_SECONDS} s after their time limit, "
+        f"the slowest {report.slowest_overshoot:+.3f} s, {dict(+report.late)}\n"
         f"{report.sentinel_episodes} episodes of the sentinel, "
         f"{len(report.disturbances)} disturbances"
     )

@@ -9,7 +9,7 @@ SESSIONS = 4
 def test_random_steps(tmp_path):
     """Passes crash, and nobody else notices."""
     programs = find_programs(tmp_path, generated=2)
-    report = Stress(STEPS, SESSIONS, programs, seed=7, step_seconds=1).run(tmp_path)
+    report = Stress(STEPS, SESSIONS, programs, seed=7, step_seconds=1, at_once=4).run(tmp_path)
     assert report.disturbances == []
     assert report.steps == STEPS
     assert report.sentinel_episodes > 0

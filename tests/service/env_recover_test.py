@@ -43,6 +43,17 @@ def death(request, service) -> str:
     return request.param
 
 
+def assert_second_step_ends_episode(env, service, death):
+    observation, reward, done, info = env.step(2)
+    assert (observation, reward, done) == (0, -11, True)
+    assert info["error_type"] == death
+    assert info["error_details"] == DEATHS[death][1]
+    assert "recovered" not in info
+    assert env.actions == [1, 2]
+    assert not env.in_episode
+    assert service.sessions == {}
+
+
 class TestWithoutRecovery:
     @pytest.fixture
     def env(self, service):
@@ -52,14 +63,7 @@ class TestWithoutRecovery:
 
     def test_step(self, env, service, death):
         env.step(1)
-        observation, reward, done, info = env.step(2)
-        assert (observation, reward, done) == (0, -11, True)
-        assert info["error_type"] == death
-        assert info["error_details"] == DEATHS[death][1]
-        assert "recovered" not in info
-        assert env.actions == [1, 2]
-        assert not env.in_episode
-        assert service.sessions == {}
+        assert_second_step_ends_episode(env, service, death)
 
     def test_the_service_is_kept(self, env, death):
         connection = env.service
@@ -169,14 +173,7 @@ class TestRecovery:
     def test_replay_that_fails(self, env, service, death):
         env.step(1)
         service.fatal[1] = (grpc.StatusCode.ABORTED, "another death")
-        observation, reward, done, info = env.step(2)
-        assert (observation, reward, done) == (0, -11, True)
-        assert info["error_type"] == death
-        assert info["error_details"] == DEATHS[death][1]
-        assert "recovered" not in info
-        assert env.actions == [1, 2]
-        assert not env.in_episode
-        assert service.sessions == {}
+        assert_second_step_ends_episode(env, service, death)
         service.fatal.clear()
         assert env.reset() == 10
 

@@ -20,7 +20,8 @@ IsolatedSessions::IsolatedSessions(ForkServer& forkServer,
                                    const IsolationLimits& limits)
     : forkServer_(forkServer),
       limits_(limits),
-      pristine_(forkServer, limits),
+      spares_(limits.maxSpares),
+      pristine_(forkServer, spares_, limits.pristineBytes),
       reproducers_(pristine_, workingDirectory, limits.maxReproducers) {}
 
 Status IsolatedSessions::checkSessionCount() const {
@@ -75,7 +76,7 @@ Status IsolatedSessions::forkSession(const ForkSessionRequest& request, ForkSess
   std::shared_ptr<IsolatedSession> original;
   RETURN_IF_ERROR(sessions_.find(request.session_id(), &original));
   std::shared_ptr<SessionProcess> process;
-  const Status forked = original->process->fork(deadline, &process);
+  const Status forked = spares_.copy(original->process, deadline, &process);
   if (!forked.ok()) return explain(original, forked, deadline);
   const auto copy = std::make_shared<IsolatedSession>(std::move(process), original->benchmark,
                                                       original->actionSpace);

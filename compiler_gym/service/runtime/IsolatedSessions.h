@@ -18,6 +18,7 @@
 #include "compiler_gym/service/runtime/Reproducers.h"
 #include "compiler_gym/service/runtime/SessionMap.h"
 #include "compiler_gym/service/runtime/SessionProcess.h"
+#include "compiler_gym/service/runtime/Spares.h"
 
 namespace compiler_gym::runtime {
 
@@ -70,6 +71,7 @@ class IsolatedSessions {
   ForkServer& forkServer_;
   const IsolationLimits limits_;
   BenchmarkCache benchmarks_;
+  Spares spares_;
   PristinePool pristine_;
   Reproducers reproducers_;
   SessionMap<IsolatedSession> sessions_;

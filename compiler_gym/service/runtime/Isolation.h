@@ -33,7 +33,7 @@ struct IsolationLimits {
   int maxSessions = 1000;
   // Memory of all pristine sessions together.
   size_t pristineBytes = size_t{1} << 30;
-  // How many sessions may be made ahead of time.
+  // How many copies of sessions may be made ahead of time.
   int maxSpares = 8;
   // How many reproducers may be saved in the life of the service.
   int maxReproducers = 32;

@@ -3,7 +3,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,6 @@ using grpc::StatusCode;
 
 namespace {
 
-constexpr std::chrono::seconds kSpareTimeout(10);
 // A process costs something even if it has written to no memory.
 constexpr size_t kMinProcessBytes = size_t{1} << 20;
 
@@ -31,16 +29,14 @@ struct PristinePool::Entry {
   std::timed_mutex mutex;
   std::shared_ptr<const Benchmark> benchmark;
   std::shared_ptr<SessionProcess> pristine;
-  std::shared_ptr<SessionProcess> spare;
-  int starts = 0;
 
   // These are protected by the pool's mutex.
   size_t bytes = 0;
   uint64_t lastUse = 0;
 };
 
-PristinePool::PristinePool(ForkServer& forkServer, const IsolationLimits& limits)
-    : forkServer_(forkServer), limits_(limits), maxSizeInBytes_(limits.pristineBytes) {}
+PristinePool::PristinePool(ForkServer& forkServer, Spares& spares, size_t maxSizeInBytes)
+    : forkServer_(forkServer), spares_(spares), maxSizeInBytes_(maxSizeInBytes) {}
 
 Status PristinePool::startFresh(const Benchmark& benchmark, int actionSpace, Deadline deadline,
                                 std::shared_ptr<SessionProcess>* process) {
@@ -78,24 +74,11 @@ Status PristinePool::start(const std::shared_ptr<const Benchmark>& benchmark, in
   for (int attempt = 0; attempt < 2; ++attempt) {
     status = prepare(*entry, key, benchmark, actionSpace, deadline);
     if (!status.ok()) break;
-    if (entry->spare && entry->spare->epitaph().ok()) {
-      *process = std::move(entry->spare);
-    } else {
-      entry->spare.reset();
-      status = entry->pristine->fork(deadline, process);
-    }
+    status = spares_.copy(entry->pristine, deadline, process);
     if (status.error_code() != StatusCode::ABORTED) break;
     entry->pristine.reset();
   }
-  if (!status.ok()) {
-    forget(key, *entry);
-    return status;
-  }
-  if (++entry->starts > 1 && limits_.maxSpares > 0) {
-    chores_.add([this, weak = std::weak_ptr(entry)] {
-      if (const EntryPtr wanted = weak.lock()) makeSpare(wanted);
-    });
-  }
+  if (!status.ok()) forget(key, *entry);
   return status;
 }
 
@@ -106,7 +89,6 @@ Status PristinePool::prepare(Entry& entry, const std::string& key,
     entry.benchmark = benchmark;
     return Status::OK;
   }
-  entry.spare.reset();
   entry.pristine.reset();
   RETURN_IF_ERROR(startFresh(*benchmark, actionSpace, deadline, &entry.pristine));
   entry.benchmark = benchmark;
@@ -162,28 +144,6 @@ void PristinePool::setMaxSizeInBytes(size_t maxSizeInBytes) {
   const std::lock_guard lock(mutex_);
   maxSizeInBytes_ = maxSizeInBytes;
   evicted = evict();
-}
-
-void PristinePool::makeSpare(const EntryPtr& entry) {
-  EntryPtr oldest;
-  {
-    const std::lock_guard lock(mutex_);
-    spares_.push_back(entry);
-    if (spares_.size() > static_cast<size_t>(limits_.maxSpares)) {
-      oldest = spares_.front().lock();
-      spares_.pop_front();
-    }
-  }
-  if (oldest && oldest != entry) {
-    const std::lock_guard lock(oldest->mutex);
-    oldest->spare.reset();
-  }
-  const std::lock_guard lock(entry->mutex);
-  std::shared_ptr<SessionProcess> spare;
-  if (entry->pristine && !entry->spare &&
-      entry->pristine->fork(Clock::now() + kSpareTimeout, &spare).ok()) {
-    entry->spare = std::move(spare);
-  }
 }
 
 }  // namespace compiler_gym::runtime

@@ -5,30 +5,29 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
-#include "compiler_gym/service/runtime/Chores.h"
-#include "compiler_gym/service/runtime/Isolation.h"
+#include "compiler_gym/service/runtime/ForkServer.h"
 #include "compiler_gym/service/runtime/SessionProcess.h"
+#include "compiler_gym/service/runtime/Spares.h"
 
 namespace compiler_gym::runtime {
 
 // Makes session processes on programs. The first for a program parses it in a process of its own,
 // the *pristine session*, which is kept; sessions are copies of it, and so they start in the time
-// that a fork(2) takes, whatever the program. For programs that are started on again, the next copy
-// is made ahead of time.
+// that a fork(2) takes, whatever the program.
 //
 // The memory of the pristine sessions is bounded: those that were not used for longest go first.
 // All methods may be called from any number of threads; two programs do not wait for each other.
 class PristinePool {
  public:
-  // `forkServer` must outlive the pool.
-  PristinePool(ForkServer& forkServer, const IsolationLimits& limits);
+  // `forkServer` and `spares` must outlive the pool.
+  PristinePool(ForkServer& forkServer, Spares& spares, size_t maxSizeInBytes);
 
   // A session process that has started on the program. Fails as StartSession does.
   grpc::Status start(const std::shared_ptr<const Benchmark>& benchmark, int actionSpace,
@@ -53,23 +52,17 @@ class PristinePool {
                        Deadline deadline);
   void measure(const std::string& key, size_t bytes);
   void forget(const std::string& key, const Entry& entry);
-  void makeSpare(const EntryPtr& entry);
   // Expects the caller to hold mutex_. What it removes is destroyed by the caller.
   std::vector<EntryPtr> evict();
 
   ForkServer& forkServer_;
-  const IsolationLimits limits_;
+  Spares& spares_;
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, EntryPtr> entries_;
   size_t maxSizeInBytes_;
   size_t sizeInBytes_ = 0;
   uint64_t uses_ = 0;
-
-  // Those that have a spare, oldest first.
-  std::deque<std::weak_ptr<Entry>> spares_;
-  // Makes spares.
-  Chores chores_;
 };
 
 }  // namespace compiler_gym::runtime

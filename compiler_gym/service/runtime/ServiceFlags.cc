@@ -34,7 +34,8 @@ DEFINE_int32(request_timeout_seconds, 300,
              "ended");
 DEFINE_int32(pristine_sessions_mib, 1024,
              "Memory for sessions that are kept to start others on the same program quickly");
-DEFINE_int32(spare_sessions, 8, "How many sessions may be started before they are asked for");
+DEFINE_int32(spare_sessions, 8,
+             "How many copies of sessions may be made before they are asked for");
 DEFINE_int32(max_reproducers, 32,
              "How many reproducers of crashes to save into --working_dir/reproducers");
 

@@ -86,6 +86,8 @@ struct IsolatedParts {
   IsolatedParts(std::unique_ptr<ForkServer> server, const boost::filesystem::path& directory,
                 const IsolationLimits& limits)
       : forkServer(std::move(server)), sessions(*forkServer, directory, limits) {}
+  // Ends the session processes first: threads that are to be joined may wait for one.
+  ~IsolatedParts() { forkServer->stop(); }
 
   std::unique_ptr<ForkServer> forkServer;
   IsolatedSessions sessions;

@@ -24,6 +24,7 @@ namespace {
 constexpr std::chrono::milliseconds kGrace(50);
 constexpr std::chrono::milliseconds kDeathNoticeTimeout(2000);
 constexpr std::chrono::seconds kSendTimeout(10);
+constexpr std::chrono::hours kForever(24 * 365);
 
 Status closedWhileWaiting() {
   return Status(StatusCode::NOT_FOUND,
@@ -104,10 +105,39 @@ Status SessionProcess::call(Method method, const google::protobuf::MessageLite& 
 }
 
 Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy) {
-  FileDescriptor control;
-  RETURN_IF_ERROR(prepare(forkServer_, copy, &control));
   std::unique_lock<std::timed_mutex> guard;
   RETURN_IF_ERROR(lock(deadline, &guard));
+  const uint64_t state = record_->state();
+  isCopiedAgain_ = std::exchange(copiedState_, state) == state;
+  // The process can have died since.
+  if (hasSpare() && !control_.isReadable()) {
+    *copy = std::move(spare_);
+    return Status::OK;
+  }
+  spare_.reset();
+  return copyNow(deadline, copy);
+}
+
+void SessionProcess::makeSpare() {
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard || isClosed_ || epitaph_ || record_->isBusy() || hasSpare()) return;
+  std::shared_ptr<SessionProcess> spare;
+  // A request of the client that begins just now may take long, which must not be its end.
+  if (copyNow(Clock::now() + kForever, &spare).ok()) spare_ = std::move(spare);
+}
+
+void SessionProcess::dropSpare() {
+  const std::lock_guard guard(mutex_);
+  spare_.reset();
+}
+
+bool SessionProcess::hasSpare() {
+  return spare_ && spare_->record_->state() == record_->state() && spare_->epitaph().ok();
+}
+
+Status SessionProcess::copyNow(Deadline deadline, std::shared_ptr<SessionProcess>* copy) {
+  FileDescriptor control;
+  RETURN_IF_ERROR(prepare(forkServer_, copy, &control));
   ForkSessionReply reply;
   return request(Method::kFork, ForkSessionRequest(), &reply, deadline,
                  {control.get(), (*copy)->record_->memory()});
@@ -159,7 +189,6 @@ Status SessionProcess::die() {
 
 Status SessionProcess::describeDeath() {
   if (isClosed_) return closedWhileWaiting();
-  const std::optional<int> status = forkServer_.waitStatus(pid(), kDeathNoticeTimeout);
   const std::string activity = record_->describeActivity();
   std::string output = record_->outputTail();
   if (!output.empty()) output = ". It printed last:" + output;
@@ -178,6 +207,7 @@ Status SessionProcess::describeDeath() {
     case EndReason::kNone:
       break;
   }
+  const std::optional<int> status = forkServer_.waitStatus(pid(), kDeathNoticeTimeout);
   return Status(StatusCode::ABORTED,
                 "The session's process " + describeEnd(status) + " in " + activity + output);
 }

@@ -36,8 +36,13 @@ class SessionProcess {
   grpc::Status call(Method method, const google::protobuf::MessageLite& request,
                     google::protobuf::MessageLite* reply, Deadline deadline);
 
-  // Copies the process.
+  // Copies the process. If there is a spare of its present state, that is the copy.
   grpc::Status fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy);
+  // Whether the last fork() copied a state that had been copied before.
+  bool isCopiedAgain() const { return isCopiedAgain_; }
+  // Makes the copy of the next fork(), unless the process is at work. See Spares.
+  void makeSpare();
+  void dropSpare();
 
   // Makes a socket for a client, on which the process serves Step.
   grpc::Status attach(util::FileDescriptor* client);
@@ -67,7 +72,9 @@ class SessionProcess {
   static grpc::Status prepare(ForkServer& forkServer, std::shared_ptr<SessionProcess>* process,
                               util::FileDescriptor* control);
   grpc::Status lock(Deadline deadline, std::unique_lock<std::timed_mutex>* lock);
-  // Both expect the caller to hold mutex_.
+  // These expect the caller to hold mutex_.
+  bool hasSpare();
+  grpc::Status copyNow(Deadline deadline, std::shared_ptr<SessionProcess>* copy);
   grpc::Status request(Method method, const google::protobuf::MessageLite& request,
                        google::protobuf::MessageLite* reply, Deadline deadline,
                        const std::vector<int>& descriptors);
@@ -81,6 +88,9 @@ class SessionProcess {
   Channel control_;
   const std::unique_ptr<SessionRecord> record_;
   std::optional<grpc::Status> epitaph_;
+  std::shared_ptr<SessionProcess> spare_;
+  std::optional<uint64_t> copiedState_;
+  std::atomic<bool> isCopiedAgain_ = false;
   std::atomic<bool> isDead_ = false;
   std::atomic<bool> isClosed_ = false;
 };

@@ -25,6 +25,7 @@ struct SessionRecord::Page {
   std::atomic<EndReason> endReason;
   std::atomic<uint64_t> limit;
   std::atomic<uint64_t> step;
+  std::atomic<uint64_t> state;
   std::atomic<int64_t> number;
   std::atomic<uint64_t> historyBytes;
   // Before the last entry.
@@ -50,6 +51,11 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 Status failure(const char* what) {
   return Status(StatusCode::RESOURCE_EXHAUSTED,
                 std::string("Cannot ") + what + ": " + std::generic_category().message(errno));
+}
+
+// There is one writer.
+void increment(std::atomic<uint64_t>& number) {
+  number.store(number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 struct EntryHeader {
@@ -129,10 +135,12 @@ void SessionRecord::copyHistory(const SessionRecord& original) {
   page_->historyBytes = bytes;
   page_->isHistoryIncomplete = original.page_->isHistoryIncomplete.load();
   page_->step = original.page_->step.load();
+  page_->state = original.page_->state.load();
 }
 
 void SessionRecord::begin(Activity activity, std::string_view subject, int64_t number) {
   constexpr auto relaxed = std::memory_order_relaxed;
+  if (activity != Activity::kNothing) increment(page_->state);
   page_->activity.store(activity, relaxed);
   page_->number.store(number, relaxed);
   const size_t size = std::min(subject.size(), page_->subject.size() - 1);
@@ -140,9 +148,7 @@ void SessionRecord::begin(Activity activity, std::string_view subject, int64_t n
   page_->subject[size] = '\0';
 }
 
-void SessionRecord::beginStep() {
-  page_->step.store(page_->step.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
+void SessionRecord::beginStep() { increment(page_->step); }
 
 void SessionRecord::addToHistory(bool isAction, const google::protobuf::MessageLite& message) {
   const uint64_t used = page_->historyBytes.load(std::memory_order_relaxed);
@@ -178,6 +184,8 @@ int SessionRecord::pid() const { return page_->pid; }
 bool SessionRecord::isBusy() const { return page_->activity != Activity::kNothing; }
 
 bool SessionRecord::isActing() const { return page_->activity == Activity::kActing; }
+
+uint64_t SessionRecord::state() const { return page_->state; }
 
 EndReason SessionRecord::endReason() const { return page_->endReason; }
 

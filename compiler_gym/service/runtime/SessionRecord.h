@@ -60,7 +60,7 @@ class SessionRecord {
   void adopt() const;
   // Tells of which process the record is before that adopts it.
   void expect(int pid) const;
-  // Continues a record: a copied session has the history of its original.
+  // Continues a record: a copied session has the history and the state of its original.
   void copyHistory(const SessionRecord& original);
 
   // From here to the next call, the session does this. `subject` is the name of the action,
@@ -83,6 +83,8 @@ class SessionRecord {
   int pid() const;
   bool isBusy() const;
   bool isActing() const;
+  // Another number after whatever the session has done, and the same in a copy of it.
+  uint64_t state() const;
   EndReason endReason() const;
   uint64_t limit() const;
   // E.g. "action 'gvn' (number 70, step 12)".

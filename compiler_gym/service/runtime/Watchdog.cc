@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -93,6 +94,9 @@ void Watchdog::onOutOfMemory() {
 
 void Watchdog::endProcess(EndReason reason, uint64_t limit) {
   record_->setEndReason(reason, limit);
+  // To give back the memory may take long, and they need not wait for that.
+  shutdown(directSocket_, SHUT_RDWR);
+  shutdown(controlSocket_, SHUT_RDWR);
   // Not exit(): the compiler may be in the middle of anything.
   kill(getpid(), SIGKILL);
   std::_Exit(EXIT_FAILURE);

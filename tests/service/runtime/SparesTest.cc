@@ -1,0 +1,134 @@
+// Copies of sessions that were made before they were asked for.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/service/runtime/IsolatedServiceFixture.h"
+#include "tests/service/runtime/ToySession.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+using grpc::StatusCode;
+
+class SparesTest : public IsolatedServiceTest {
+ protected:
+  // Forks until the service has made a copy ahead of time; there is one more process than sessions
+  // and the pristine session.
+  void forkUntilSpare(int64_t session) {
+    forks_.push_back(client().fork(session).reply.session_id());
+    forks_.push_back(client().fork(session).reply.session_id());
+    EXPECT_TRUE(eventually([this] { return spareCount() == 1; }));
+  }
+
+  // The text of a new fork.
+  std::string forkedText(int64_t session) {
+    const auto answer = client().fork(session);
+    EXPECT_TRUE(answer.ok()) << answer.message();
+    forks_.push_back(answer.reply.session_id());
+    return client().textOf(forks_.back());
+  }
+
+  // One session, which start() has not seen before, and its forks.
+  int spareCount() const {
+    return static_cast<int>(sessionProcesses().size()) - 2 - static_cast<int>(forks_.size());
+  }
+
+  std::vector<int64_t> forks_;
+};
+
+TEST_F(SparesTest, IsACopyOfItsOwn) {
+  start();
+  const int64_t session = client().startOn("abc");
+  forkUntilSpare(session);
+  ASSERT_TRUE(client().step(session, {"reverse"}).ok());
+  ASSERT_TRUE(client().step(forks_[0], {"append-a"}).ok());
+  forkUntilSpare(session);
+  EXPECT_EQ(forkedText(session), "cba");
+  ASSERT_TRUE(client().step(forks_.back(), {"append-a"}).ok());
+  EXPECT_EQ(forkedText(session), "cba");
+  EXPECT_EQ(client().textOf(session), "cba");
+  EXPECT_EQ(client().textOf(forks_[1]), "abc");
+}
+
+TEST_F(SparesTest, OfAnEarlierStateIsNotUsed) {
+  start();
+  const int64_t session = client().startOn("abc");
+  for (const char* expected : {"cba", "abc", "cba"}) {
+    forkUntilSpare(session);
+    ASSERT_TRUE(client().step(session, {"reverse"}).ok());
+    EXPECT_EQ(forkedText(session), expected);
+  }
+}
+
+TEST_F(SparesTest, OfEarlierParametersIsNotUsed) {
+  start();
+  const int64_t session = client().startOn("abc");
+  forkUntilSpare(session);
+  ASSERT_TRUE(client().send(session, {{"toy.set_sleep_milliseconds", "7"}}).ok());
+  const int64_t fork = client().fork(session).reply.session_id();
+  const auto answer = client().send(fork, {{"toy.get_sleep_milliseconds", ""}});
+  ASSERT_TRUE(answer.ok()) << answer.message();
+  EXPECT_EQ(answer.reply.reply(0), "7");
+}
+
+TEST_F(SparesTest, DeadOnesAreReplaced) {
+  start();
+  const int64_t session = client().startOn("abc");
+  const std::vector<pid_t> before = sessionProcesses();
+  forkUntilSpare(session);
+  const std::vector<pid_t> all = sessionProcesses();
+  // The spare is the last that was made.
+  kill(*std::max_element(all.begin(), all.end()), SIGKILL);
+  EXPECT_TRUE(eventually([this] { return spareCount() == 0; }));
+  EXPECT_EQ(forkedText(session), "abc");
+}
+
+TEST_F(SparesTest, DoesNotOutliveItsSession) {
+  start();
+  const int64_t session = client().startOn("abc");
+  forkUntilSpare(session);
+  ASSERT_TRUE(client().end(session).ok());
+  EXPECT_TRUE(eventually([this] { return spareCount() == -1; }));
+}
+
+TEST_F(SparesTest, DeadSessionsAreNotForked) {
+  start({"--max_reproducers=0"});
+  const int64_t session = client().startOn("abc");
+  forkUntilSpare(session);
+  EXPECT_EQ(client().step(session, {"crash"}).code(), StatusCode::ABORTED);
+  EXPECT_EQ(client().fork(session).code(), StatusCode::ABORTED);
+  EXPECT_EQ(client().textOf(forks_[0]), "abc");
+}
+
+TEST_F(SparesTest, TheirNumberIsLimited) {
+  start({"--spare_sessions=2"});
+  std::vector<int64_t> sessions;
+  for (const char* text : {"a", "b", "c", "d"}) sessions.push_back(client().startOn(text));
+  const size_t others = sessionProcesses().size();
+  size_t forks = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (const int64_t session : sessions) {
+      EXPECT_TRUE(client().fork(session).ok());
+      ++forks;
+    }
+  }
+  EXPECT_TRUE(eventually([&] { return sessionProcesses().size() == others + forks + 2; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(sessionProcesses().size(), others + forks + 2);
+}
+
+TEST_F(SparesTest, NoneAreMade) {
+  start({"--spare_sessions=0"});
+  const int64_t session = client().startOn("abc");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(forkedText(session), "abc");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(spareCount(), 0);
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

@@ -229,7 +229,8 @@ std::vector<std::string> kernelNames() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernel, OwnPassesTest, ::testing::ValuesIn(kernelNames()),
+INSTANTIATE_TEST_SUITE_P(Kernel, OwnPassesTest,
+                         ::testing::Values("aes", "calculator", "fft", "json", "lzss", "sha256"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -17,7 +17,9 @@ void optimizeAsClangForSize(llvm::Module& module) {
   tuning.LoopVectorization = false;
   tuning.LoopUnrolling = false;
   tuning.SLPVectorization = true;
-  const auto machine = createTargetMachine(module, llvm::CodeGenOptLevel::Default);
+  // Position independent as clang's code is: tables of addresses become smaller ones of offsets.
+  const auto machine =
+      createTargetMachine(module, llvm::CodeGenOptLevel::Default, llvm::Reloc::PIC_);
   const llvm::TargetLibraryInfoImpl libraryInfo(llvm::Triple(module.getTargetTriple()));
   // This order of destruction is LLVM's: analyses of inner units refer to managers of outer ones.
   llvm::LoopAnalysisManager loopAnalyses;

@@ -71,7 +71,7 @@ std::string readFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string runLlvmTool(const std::vector<std::string>& arguments) {
+util::ProcessResult tryLlvmTool(const std::vector<std::string>& arguments) {
   util::ProcessOptions options;
   options.arguments = arguments;
   options.arguments.front() = COMPILER_GYM_LLVM_PREFIX "/bin/" + arguments.front();
@@ -80,6 +80,11 @@ std::string runLlvmTool(const std::vector<std::string>& arguments) {
   options.maxOutputBytes = kMaxToolOutputBytes;
   util::ProcessResult result;
   EXPECT_THAT(util::runProcess(options, &result), IsOk());
+  return result;
+}
+
+std::string runLlvmTool(const std::vector<std::string>& arguments) {
+  const util::ProcessResult result = tryLlvmTool(arguments);
   EXPECT_EQ(result.end, util::ProcessResult::End::kExited) << arguments.front();
   EXPECT_EQ(result.code, 0) << arguments.front() << ": " << result.errorTail;
   return result.output;

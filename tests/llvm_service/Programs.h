@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/util/Process.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -34,6 +35,9 @@ std::string readFile(const std::string& path);
 ///
 /// @param arguments the name of the tool, then its arguments, without any quoting.
 std::string runLlvmTool(const std::vector<std::string>& arguments);
+
+/// The same for tools that may fail, or be ended by a signal.
+util::ProcessResult tryLlvmTool(const std::vector<std::string>& arguments);
 
 /// The column "text" of what llvm-size prints about a file, in bytes.
 int64_t berkeleyTextSize(const std::string& path);

@@ -155,7 +155,7 @@ class RpcFuzzTest : public runtime::IsolatedServiceTest {
 };
 
 TEST_F(RpcFuzzTest, IsolatedService) {
-  start({"--request_timeout_seconds=1", memoryLimit(300), "--max_sessions=40"});
+  start({"--request_timeout_seconds=1", "--session_memory_mib=300", "--max_sessions=40"});
   fuzz(/*isHarmless=*/false);
   const std::vector<pid_t> all = descendantsOf(pid_);
   expectExit(stop(), 0);

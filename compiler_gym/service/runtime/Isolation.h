@@ -16,19 +16,12 @@ namespace compiler_gym::runtime {
 using SessionFactory =
     std::function<std::unique_ptr<CompilationSession>(const boost::filesystem::path&)>;
 
-// Sanitizers reserve more memory than a limit could leave them.
-#ifdef COMPILER_GYM_SANITIZER
-constexpr int kDefaultSessionMemoryMib = 0;
-#else
-constexpr int kDefaultSessionMemoryMib = 4096;
-#endif
-
 // The limits of a service whose sessions are processes.
 struct IsolationLimits {
   // The time for a request whose client sets none.
   std::chrono::seconds requestTimeout{300};
   // Writable memory of a session process; 0 means no limit.
-  uint64_t sessionMemoryBytes = uint64_t{kDefaultSessionMemoryMib} << 20;
+  uint64_t sessionMemoryBytes = uint64_t{4} << 30;
   // Number of sessions open at a time.
   int maxSessions = 1000;
   // Memory of all pristine sessions together.

@@ -26,7 +26,7 @@ DEFINE_int32(max_message_bytes, 1 << 30, "Largest request and reply in bytes; -1
 
 // With --isolation=process only.
 DEFINE_int32(max_sessions, 1000, "Number of sessions that may be open at a time");
-DEFINE_int32(session_memory_mib, compiler_gym::runtime::kDefaultSessionMemoryMib,
+DEFINE_int32(session_memory_mib, 4096,
              "Memory that the process of a session may write to; a session that needs more is "
              "ended. 0 means no limit");
 DEFINE_int32(request_timeout_seconds, 300,

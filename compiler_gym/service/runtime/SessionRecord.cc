@@ -143,8 +143,7 @@ void SessionRecord::begin(Activity activity, std::string_view subject, int64_t n
   if (activity != Activity::kNothing) increment(page_->state);
   page_->activity.store(activity, relaxed);
   page_->number.store(number, relaxed);
-  const size_t size = std::min(subject.size(), page_->subject.size() - 1);
-  std::memcpy(page_->subject.data(), subject.data(), size);
+  const size_t size = subject.copy(page_->subject.data(), page_->subject.size() - 1);
   page_->subject[size] = '\0';
 }
 

@@ -18,6 +18,13 @@ using std::chrono::microseconds;
 
 namespace {
 
+// Sanitizers reserve more memory than a limit could leave them.
+#ifdef COMPILER_GYM_SANITIZER
+constexpr bool kCanLimitMemory = false;
+#else
+constexpr bool kCanLimitMemory = true;
+#endif
+
 // How often to look whether anybody still waits for a request.
 constexpr microseconds kLookInterval(250'000);
 
@@ -47,7 +54,7 @@ Watchdog::Watchdog(uint64_t memoryBytes) : memoryBytes_(memoryBytes) {
   action.sa_handler = onTimer;
   action.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &action, nullptr);
-  if (memoryBytes > 0) {
+  if (kCanLimitMemory && memoryBytes > 0) {
     const rlimit limit = {memoryBytes, memoryBytes};
     setrlimit(RLIMIT_DATA, &limit);
     std::set_new_handler(onOutOfMemory);

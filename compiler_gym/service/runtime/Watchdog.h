@@ -16,7 +16,7 @@ namespace compiler_gym::runtime {
 // ended the process.
 class Watchdog {
  public:
-  // Limits the memory of the process; 0 means not at all.
+  // Limits the memory of the process; 0 means not at all. Under a sanitizer it is never limited.
   explicit Watchdog(uint64_t memoryBytes);
 
   // Uses this record and these sockets from now on; -1 for one that there is not.

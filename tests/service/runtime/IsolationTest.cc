@@ -50,7 +50,7 @@ class FaultTest : public IsolatedServiceTest, public ::testing::WithParamInterfa
 };
 
 TEST_P(FaultTest, IsContained) {
-  start({memoryLimit(200), "--request_timeout_seconds=2"});
+  start({"--session_memory_mib=200", "--request_timeout_seconds=2"});
   const int64_t other = client().startOn("other");
   const int64_t victim = client().startOn("victim");
   ASSERT_TRUE(client().step(victim, {"append-a"}).ok());

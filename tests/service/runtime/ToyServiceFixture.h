@@ -24,15 +24,6 @@ namespace compiler_gym::runtime {
 
 constexpr std::chrono::seconds kPatience(60);
 
-// A memory limit of sessions as a flag of the service. Sanitizers need more memory than can be
-// limited.
-inline std::string memoryLimit(int mebibytes) {
-#ifdef COMPILER_GYM_SANITIZER
-  mebibytes = 0;
-#endif
-  return "--session_memory_mib=" + std::to_string(mebibytes);
-}
-
 inline std::string contentsOf(const boost::filesystem::path& path) {
   std::ifstream file(path.string());
   return {std::istreambuf_iterator<char>(file), {}};

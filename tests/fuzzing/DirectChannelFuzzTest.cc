@@ -17,7 +17,6 @@ using runtime::Channel;
 using runtime::Clock;
 using runtime::expectExit;
 using runtime::Frame;
-using runtime::memoryLimit;
 using runtime::Method;
 
 constexpr int kClientCount = 4;

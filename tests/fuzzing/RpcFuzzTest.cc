@@ -21,7 +21,6 @@ using grpc::ClientContext;
 using grpc::Status;
 using grpc::StatusCode;
 using runtime::expectExit;
-using runtime::memoryLimit;
 using Stub = compiler_gym::CompilerGymService::Stub;
 
 constexpr int kClientCount = 4;

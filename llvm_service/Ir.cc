@@ -17,6 +17,8 @@ namespace {
 // Longer reports of the verifier repeat themselves function by function.
 constexpr size_t kMaxReportLength = 2000;
 
+constexpr size_t kPrintBufferBytes = size_t{64} << 10;
+
 // Derives from the default handler so that remarks, unless asked for, are as disabled as they are
 // in `opt`: some passes compute more when they are not.
 class DiagnosticCollector : public llvm::DiagnosticHandler {
@@ -105,7 +107,10 @@ std::string writeBitcode(const llvm::Module& module) {
 std::string printIr(const llvm::Module& module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
+  // Without a buffer LLVM's printer counts columns with every word that it writes.
+  stream.SetBufferSize(kPrintBufferBytes);
   module.print(stream, /*AAW=*/nullptr);
+  stream.flush();
   return text;
 }
 

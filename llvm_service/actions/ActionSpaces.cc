@@ -97,6 +97,7 @@ class Discovery {
 
   ActionSpaces run(const std::vector<LoadedPlugin>& plugins) {
     addLlvmPasses();
+    addPipelines();
     addOwnPasses();
     for (const LoadedPlugin& plugin : plugins) {
       for (const Action& action : plugin.actions) {
@@ -117,7 +118,6 @@ class Discovery {
  private:
   void addLlvmPasses() {
     for (const ListedPass& pass : listPasses()) {
-      addPipelines(pass);
       if (std::optional<std::string> reason = policy_.exclusionReason(pass.name)) {
         spaces_.excluded.push_back({pass, *reason});
         continue;
@@ -134,15 +134,11 @@ class Discovery {
     }
   }
 
-  // The levels of default<...>, as LLVM lists them; at O0 it does nothing.
-  void addPipelines(const ListedPass& pass) {
-    if (pass.name != "default") {
-      return;
-    }
-    for (llvm::StringRef level : llvm::split(pass.parameters, ';')) {
-      if (level != "O0") {
-        add(pipelines_, makeAction(pass, "default<" + level.str() + ">", policy_));
-      }
+  // All versions of LLVM have these, but not all list them. At O0 the pipeline does nothing.
+  void addPipelines() {
+    const ListedPass pass{"default", PassLevel::kModule, ""};
+    for (const char* level : {"O1", "O2", "O3", "Os", "Oz"}) {
+      add(pipelines_, makeAction(pass, "default<" + std::string(level) + ">", policy_));
     }
   }
 

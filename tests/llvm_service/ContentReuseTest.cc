@@ -11,7 +11,7 @@ namespace compiler_gym::llvm_service {
 namespace {
 
 TEST(ContentReuseTest, ObjectTextSizeEqualsThatOfFullRecomputation) {
-  randomWalk(4, [](Compilation& compilation, bool, const std::string& step) {
+  randomWalk(8, [](Compilation& compilation, bool, const std::string& step) {
     int64_t expected = 0;
     ASSERT_THAT(objectTextSize(writeBitcode(compilation.module()), expected), IsOk()) << step;
     EXPECT_EQ(observe(compilation, "ObjectTextSizeBytes").int64_value(), expected) << step;

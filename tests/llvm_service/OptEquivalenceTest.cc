@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <random>
 
 #include "llvm_service/actions/ActionSpaces.h"
@@ -205,6 +206,7 @@ TEST_P(OptEquivalenceTest, SequencesEqualOneRunOfOptARepetitionAndAFork) {
       // Some passes crash on some programs of llvm-stress, and then they do so everywhere.
       EXPECT_TRUE(isStress(GetParam())) << *end.death << " in " << end.note;
       EXPECT_EQ(opt.end, util::ProcessResult::End::kSignalled) << *end.death << " in " << end.note;
+      std::cout << "Nothing to compare: " << *end.death << " in " << end.note << std::endl;
       continue;
     }
     EXPECT_EQ(end.complaints, "");

@@ -69,6 +69,18 @@ class EnvPlayer(Player):
         fork.close()
         return duration
 
+    def fork_and_step(self, action: int) -> float:
+        """As :meth:`fork`, with a first step of the copy, which has to wait until that is made."""
+
+        def play() -> LlvmEnv:
+            fork = self._env.fork()
+            fork.step(action)
+            return fork
+
+        duration, fork = timed(play)
+        fork.close()
+        return duration
+
     @override
     def close(self) -> None:
         self._env.close()

@@ -113,6 +113,7 @@ class IsolationBenchmark:
             for column, player in players.items():
                 jobs["reset, program known", column] = player.reset
                 jobs["fork after a step", column] = partial(self._step_and_fork, player)
+                jobs["... and its first step", column] = partial(self._step_fork_step, player)
                 jobs["fork once more", column] = partial(self._fork_again, player)
             for _ in range(samples):
                 measurements.take_turns(jobs)
@@ -121,6 +122,10 @@ class IsolationBenchmark:
     def _step_and_fork(self, player: EnvPlayer) -> float:
         player.play([self._actions[_IDLE_PASS]])
         return player.fork()
+
+    def _step_fork_step(self, player: EnvPlayer) -> float:
+        player.play([self._actions[_IDLE_PASS]])
+        return player.fork_and_step(self._actions[_IDLE_PASS])
 
     def _fork_again(self, player: EnvPlayer) -> float:
         """Forks twice from the same state. Returns the duration of the second."""

@@ -24,7 +24,6 @@ from compiler_gym.service.episode import Episode
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.reward_copy import copy_reward
-from compiler_gym.service.session import Session
 from compiler_gym.service.session_manager import SessionManager
 from compiler_gym.service.session_replay import replay_episode
 from compiler_gym.service.session_start import Deadline
@@ -32,7 +31,7 @@ from compiler_gym.service.state_validation import validate_by_replay
 from compiler_gym.service.step_plan import StepPlan
 from compiler_gym.spaces import Reward
 from compiler_gym.validation_result import ValidationResult
-from compiler_gym.views import ObservationSpaceSpec, RewardView
+from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +118,7 @@ class ClientServiceCompilerEnv(ConnectedEnv):
                 self._sessions.action_spaces,
                 service_message_converters or ServiceMessageConverters(),
             )
-            view = self._make_observation_view(self._sessions.observation_spaces)
+            view = ObservationView(self._raw_step(), self._sessions.observation_spaces)
             for derived in derived_observation_spaces or ():
                 view.add_derived_space(**derived)
             super().__init__(selection, action_spaces, view, rewards)
@@ -320,11 +319,13 @@ class ClientServiceCompilerEnv(ConnectedEnv):
     def fork(self) -> "ClientServiceCompilerEnv":
         if not self.in_episode:
             self.reset()
+        clones: list[ClientServiceCompilerEnv] = []
         try:
-            session = self._sessions.session.fork()
+            session = self._sessions.session.fork(meanwhile=lambda: clones.append(self._clone()))
         except NotImplementedError:
             return self._fork_by_replay()
-        clone = self._clone(session)
+        clone = clones[0] if clones else self._clone()
+        clone._sessions.session = session
         clone._episode = self._episode.copy()
         return clone
 
@@ -347,21 +348,15 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         clone._episode = self._episode.copy()
         return clone
 
-    def _clone(self, session: Session | None = None) -> "ClientServiceCompilerEnv":
-        """Returns an environment like this one but without an episode.
-
-        Args:
-            session: The session that it is to have.
-        """
+    def _clone(self) -> "ClientServiceCompilerEnv":
+        """Returns an environment like this one but without an episode."""
         clone = object.__new__(type(self))
         clone.__dict__.update(self.__dict__)
-        clone._sessions = self._sessions.sibling(session)
+        clone._sessions = self._sessions.sibling()
         clone._episode = None
         clone._selection = self._selection.copy()
         clone._action_spaces = copy.copy(self._action_spaces)
-        clone._observation_view = clone._make_observation_view(
-            self._observation_view.spaces.values()
-        )
+        clone._observation_view = self._observation_view.copy(clone._raw_step())
         clone._copy_rewards(self)
         clone._init_fork(self)
         return clone
@@ -376,7 +371,9 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         self._reward_view = RewardView(copies.values(), self._observation_view)
         if parent._default_reward is not None:
             self._default_reward = copies[parent._default_reward.name]
-        self._plan_default_step()
+            self._default_plan = self._make_plan(
+                self._default_plan.observation_spaces, [self._default_reward]
+            )
 
     def _init_fork(self, parent: "ClientServiceCompilerEnv") -> None:
         """Called on a new fork, whose attributes are those of its parent unless changed here."""

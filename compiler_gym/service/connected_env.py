@@ -2,7 +2,7 @@
 
 import sys
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,11 +15,11 @@ from compiler_gym.service.proto import (
     Event,
     GetVersionReply,
     GetVersionRequest,
-    ObservationSpace,
 )
 from compiler_gym.service.session_manager import SessionManager
 from compiler_gym.spaces import Reward
-from compiler_gym.views import ObservationSpaceSpec, ObservationView
+from compiler_gym.views import ObservationSpaceSpec
+from compiler_gym.views.observation_view import RawStep
 
 _OBSERVATION_SECONDS = 300
 
@@ -99,9 +99,8 @@ class ConnectedEnv(EpisodicEnv):
     def in_episode(self) -> bool:
         return self._sessions.session is not None
 
-    def _make_observation_view(
-        self, spaces: Iterable[ObservationSpace | ObservationSpaceSpec]
-    ) -> ObservationView:
+    def _raw_step(self) -> RawStep:
+        """Returns what an observation view makes its requests by."""
         # The view must not keep the environment alive: deleting that is to end its session.
         reference = weakref.ref(self)
 
@@ -111,7 +110,7 @@ class ConnectedEnv(EpisodicEnv):
                 raise ServiceIsClosed("The environment of this view does not exist any more")
             return env._observe(**kwargs)
 
-        return ObservationView(observe, spaces)
+        return observe
 
     def _observe(
         self,

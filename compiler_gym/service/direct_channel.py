@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import grpc
@@ -144,10 +144,20 @@ class DirectStub:
         return self._ask_for_session(_START_SESSION, request, timeout)
 
     def ForkSession(
-        self, request: proto.ForkSessionRequest, timeout: float | None = None
+        self,
+        request: proto.ForkSessionRequest,
+        timeout: float | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> proto.ForkSessionReply:
-        """Forks a session, and keeps the socket of the new one."""
-        return self._ask_for_session(_FORK_SESSION, request, timeout)
+        """Forks a session, and keeps the socket of the new one.
+
+        Args:
+            request: The request.
+            timeout: The time limit.
+            meanwhile: What to do while the service forks it. Done at most once, and not at all if
+                the service is asked by gRPC.
+        """
+        return self._ask_for_session(_FORK_SESSION, request, timeout, meanwhile)
 
     def EndSession(
         self, request: proto.EndSessionRequest, timeout: float | None = None
@@ -204,10 +214,16 @@ class DirectStub:
 
     # ------------------------------------------------------------------------------------------
 
-    def _ask_for_session(self, method: _Method, request: Message, timeout: float | None) -> Any:
+    def _ask_for_session(
+        self,
+        method: _Method,
+        request: Message,
+        timeout: float | None,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> Any:
         fds: list[int] = []
         try:
-            reply = self._ask_service(method, request, timeout, fds)
+            reply = self._ask_service(method, request, timeout, fds, meanwhile=meanwhile)
             if LOST_FD in fds:
                 # That has ended the session. There will be one that does not need a socket.
                 self.EndSession(proto.EndSessionRequest(session_id=reply.session_id), timeout)
@@ -227,6 +243,7 @@ class DirectStub:
         timeout: float | None,
         fds: list[int] | None = None,
         is_repeatable: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Any:
         """Makes a request on a socket of the service; by gRPC if there is none, or if it breaks.
 
@@ -236,11 +253,12 @@ class DirectStub:
             timeout: The time limit.
             fds: As of :meth:`FrameSocket.call`.
             is_repeatable: Whether actions in the request will not be carried out twice.
+            meanwhile: As of :meth:`FrameSocket.call`.
         """
         sock = self._take()
         if sock is not None:
             try:
-                return _exchange(sock, method, request, timeout, fds)
+                return _exchange(sock, method, request, timeout, fds, meanwhile)
             except ChannelBroken as broken:
                 self._note_breakage(sock, broken)
                 if broken.was_sent and not is_repeatable and getattr(request, "action", None):
@@ -304,6 +322,7 @@ def _exchange(
     request: Message,
     timeout: float | None,
     fds: list[int] | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Any:
     """Makes a request on a socket. Words its failures as gRPC does."""
     try:
@@ -312,7 +331,7 @@ def _exchange(
         raise DirectRpcError(
             grpc.StatusCode.INTERNAL, f"Exception serializing request: {error}"
         ) from error
-    code, payload = sock.call(method.number, payload, timeout, fds)
+    code, payload = sock.call(method.number, payload, timeout, fds, meanwhile)
     if code:
         raise error_from_reply(code, payload)
     try:

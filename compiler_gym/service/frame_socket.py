@@ -119,7 +119,12 @@ class FrameSocket:
         return self._socket.fileno() < 0
 
     def call(
-        self, method: int, payload: bytes, timeout: float | None, fds: list[int] | None = None
+        self,
+        method: int,
+        payload: bytes,
+        timeout: float | None,
+        fds: list[int] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> tuple[int, bytes | memoryview]:
         """Sends a request and waits for the reply.
 
@@ -130,6 +135,7 @@ class FrameSocket:
                 that keeps it; if there is no reply a second later, the request is given up.
             fds: A list for the descriptors that come with the reply, which are then the caller's
                 to close, by :func:`close_fds`. It is empty after an exception.
+            meanwhile: What to do before waiting for the reply.
 
         Returns:
             The status code and the payload of the reply.
@@ -151,6 +157,8 @@ class FrameSocket:
                 was_sent = True
                 if sent < len(data):
                     self._send_rest(memoryview(data)[sent:], end)
+                if meanwhile is not None:
+                    meanwhile()
                 reply = self._receive(read, end)
             except BaseException as error:
                 self.close()

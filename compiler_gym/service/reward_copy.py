@@ -27,10 +27,11 @@ def copy_reward(reward: Reward, benchmark: Benchmark | None) -> Reward:
     if not _is_plain(type(reward)):
         return copy.deepcopy(reward, memo)
     clone = object.__new__(type(reward))
-    clone.__dict__.update(reward.__dict__)
+    remembered = clone.__dict__
+    remembered.update(reward.__dict__)
     for name, value in reward.__dict__.items():
-        if type(value) not in _IMMUTABLE:
-            clone.__dict__[name] = _copy(value, memo)
+        if type(value) not in _IMMUTABLE and value is not benchmark:
+            remembered[name] = _copy(value, memo)
     return clone
 
 
@@ -43,8 +44,6 @@ def _is_plain(reward_class: type) -> bool:
 
 
 def _copy(value: Any, memo: dict[int, Any]) -> Any:
-    if id(value) in memo:
-        return value
-    if type(value) in (list, tuple) and all(type(item) in _IMMUTABLE for item in value):
-        return type(value)(value)
+    if type(value) in (list, tuple) and _IMMUTABLE.issuperset(map(type, value)):
+        return value[:]
     return copy.deepcopy(value, memo)

@@ -1,8 +1,11 @@
 """One session of a service, as a client sees it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.direct_channel import DirectStub
 from compiler_gym.service.proto import (
     EndSessionRequest,
     Event,
@@ -67,14 +70,24 @@ class Session:
             self._indices = indices
         return self._connection(self._step, request, timeout=timeout)
 
-    def fork(self, timeout: float = 300) -> "Session":
+    def fork(
+        self, timeout: float = 300, meanwhile: Callable[[], object] | None = None
+    ) -> "Session":
         """Starts another session in exactly the state of this one.
+
+        Args:
+            timeout: Time limit in seconds.
+            meanwhile: What to do while the service is at it; may not be called at all.
 
         Raises:
             NotImplementedError: If the service cannot fork sessions.
         """
         request = ForkSessionRequest(session_id=self.session_id)
-        reply = self._connection(self._connection.stub.ForkSession, request, timeout=timeout)
+        stub = self._connection.stub
+        ask: Callable[..., Any] = stub.ForkSession
+        if meanwhile and isinstance(stub, DirectStub):
+            ask = partial(ask, meanwhile=meanwhile)
+        reply = self._connection(ask, request, timeout=timeout)
         return Session(self._connection, reply.session_id)
 
     def send_params(self, params: Iterable[tuple[str, str]], timeout: float = 300) -> list[str]:

@@ -227,14 +227,10 @@ class SessionManager:
         self.end()
         self.disconnect()
 
-    def sibling(self, session: Session | None = None) -> "SessionManager":
-        """Returns a manager that shares the connection.
-
-        Args:
-            session: Its session, which is then its own to end.
-        """
+    def sibling(self) -> "SessionManager":
+        """Returns a manager that shares the connection, and has no session."""
         clone = copy.copy(self)
-        clone.session = session
+        clone.session = None
         clone.params = self.params.copy()
         clone._connection = self.connection.retain()
         clone._starter = SessionStarter()

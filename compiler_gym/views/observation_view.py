@@ -38,6 +38,16 @@ class ObservationView:
                 space = ObservationSpaceSpec.from_proto(index, space)
             self.spaces[space.id] = space
 
+    def copy(self, raw_step: RawStep) -> "ObservationView":
+        """Returns a view of the same observations of another environment.
+
+        Args:
+            raw_step: Makes a step of that environment.
+        """
+        clone = ObservationView(raw_step, ())
+        clone.spaces.update(self.spaces)
+        return clone
+
     def __getitem__(self, observation_space: str) -> Any:
         """Computes an observation.
 

@@ -102,6 +102,13 @@ class TestUse:
             "EndSession",
         ]
 
+    def test_what_is_done_while_a_session_is_forked(self, connection):
+        session = start(connection)
+        done = []
+        fork = session.fork(meanwhile=lambda: done.append(1))
+        assert done == [1]
+        assert total(fork, ONE) == total(session, ONE)
+
     @pytest.mark.parametrize("size", [1, 3, 16, 17, 1000])
     def test_replies_in_pieces(self, connection, service, size):
         service.piece_bytes = size
@@ -351,8 +358,8 @@ def test_session_whose_socket_was_lost(connection, service, monkeypatch):
     """As happens with too many open files. It has ended then, so there is another one."""
     exchange = direct_channel._exchange
 
-    def losing_exchange(sock, method, request, timeout, fds=None):
-        reply = exchange(sock, method, request, timeout, fds)
+    def losing_exchange(sock, method, request, timeout, fds=None, meanwhile=None):
+        reply = exchange(sock, method, request, timeout, fds, meanwhile)
         if fds:
             direct_channel.close_fds(fds)
             fds.append(direct_channel.LOST_FD)

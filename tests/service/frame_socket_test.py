@@ -52,6 +52,18 @@ def test_frames(pair, timeout, microseconds):
     assert client.has_worked
 
 
+def test_what_is_done_before_the_reply(pair):
+    client, service = pair
+    done = []
+
+    def meanwhile() -> None:
+        done.append(service.recv(100)[16:])
+        service.sendall(reply(b"yes"))
+
+    assert client.call(STEP, b"payload", 1, meanwhile=meanwhile) == (0, b"yes")
+    assert done == [b"payload"]
+
+
 def test_header_byte_by_byte(pair):
     client, service = pair
 

@@ -56,7 +56,7 @@ enum class Method : uint16_t {
   kQuit = 102,
   // To a session process: serve Step on this descriptor, too. There is no reply.
   kAttach = 103,
-  // To a session process: copy yourself. Descriptors as of kSpawn. The reply is empty.
+  // To a session process: copy yourself. Descriptors as of kSpawn. There is no reply.
   kFork = 104,
   // To a session process: CompilationSession::saveReproducer(). Payload: a ListEvent of the action
   // and the directory. The reply is empty.

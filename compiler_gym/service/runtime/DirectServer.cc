@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "compiler_gym/service/runtime/Handover.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace compiler_gym::runtime {
@@ -58,19 +59,19 @@ bool isOfThisUser(const FileDescriptor& socket) {
          peer.uid == geteuid();
 }
 
-// Decodes the request, handles it, and replies. A descriptor that the handler sets goes along.
+// Decodes the request, handles it, and replies. The socket of a new session goes along.
 template <typename Request, typename Reply, typename Handler>
 Status serveMethod(const Frame& frame, Channel& channel, const Handler& handler) {
   Request request;
   Reply reply;
-  FileDescriptor client;
+  Handover handover;
   Status status = parseMessage(frame.payload, &request);
   if (status.ok()) {
     status = util::callWithoutExceptions("the direct channel",
-                                         [&] { return handler(request, &reply, &client); });
+                                         [&] { return handler(request, &reply, &handover); });
   }
   std::vector<int> descriptors;
-  if (status.ok() && client.isOpen()) descriptors.push_back(client.get());
+  if (status.ok() && handover.client().isOpen()) descriptors.push_back(handover.client().get());
   return sendReply(channel, status, reply, Clock::now() + kTransferTimeout, descriptors);
 }
 
@@ -168,13 +169,13 @@ Status DirectServer::dispatch(const Frame& frame, Channel& channel) {
           });
     case Method::kStartSession:
       return serveMethod<StartSessionRequest, StartSessionReply>(
-          frame, channel, [&](const auto& request, auto* reply, auto* client) {
-            return sessions_.startSession(request, reply, deadline, client);
+          frame, channel, [&](const auto& request, auto* reply, auto* handover) {
+            return sessions_.startSession(request, reply, deadline, handover);
           });
     case Method::kForkSession:
       return serveMethod<ForkSessionRequest, ForkSessionReply>(
-          frame, channel, [&](const auto& request, auto* reply, auto* client) {
-            return sessions_.forkSession(request, reply, deadline, client);
+          frame, channel, [&](const auto& request, auto* reply, auto* handover) {
+            return sessions_.forkSession(request, reply, deadline, handover);
           });
     case Method::kEndSession:
       return serveMethod<EndSessionRequest, EndSessionReply>(

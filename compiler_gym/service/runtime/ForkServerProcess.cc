@@ -115,8 +115,15 @@ class ForkServerProcess {
   void spawn(Frame& frame) {
     const pid_t parent = getpid();
     const pid_t pid = fork();
-    if (pid != 0) return;  // If it failed, the service finds the socket closed.
-    becomeSessionProcess(frame, parent);
+    if (pid == 0) becomeSessionProcess(frame, parent);
+    // The service finds the socket closed.
+    if (pid < 0) tellOfFailure(frame, errno);
+  }
+
+  static void tellOfFailure(Frame& frame, int error) {
+    std::unique_ptr<SessionRecord> record;
+    if (!SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) return;
+    record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(error));
   }
 
   [[noreturn]] void becomeSessionProcess(Frame& frame, pid_t parent) {

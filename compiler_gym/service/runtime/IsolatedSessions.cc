@@ -13,7 +13,6 @@ namespace compiler_gym::runtime {
 
 using grpc::Status;
 using grpc::StatusCode;
-using util::FileDescriptor;
 
 IsolatedSessions::IsolatedSessions(ForkServer& forkServer,
                                    const boost::filesystem::path& workingDirectory,
@@ -32,15 +31,15 @@ Status IsolatedSessions::checkSessionCount() const {
                     "first");
 }
 
-Status IsolatedSessions::add(const std::shared_ptr<IsolatedSession>& session,
-                             FileDescriptor* client, uint64_t* id) {
-  if (client) RETURN_IF_ERROR(session->process->attach(client));
+Status IsolatedSessions::add(const std::shared_ptr<IsolatedSession>& session, Handover* handover,
+                             uint64_t* id) {
+  if (handover) RETURN_IF_ERROR(handover->prepare(session->process));
   *id = sessions_.add(session);
   return Status::OK;
 }
 
 Status IsolatedSessions::startSession(const StartSessionRequest& request, StartSessionReply* reply,
-                                      Deadline deadline, FileDescriptor* client) {
+                                      Deadline deadline, Handover* handover) {
   VLOG(2) << "StartSession(" << request.benchmark().uri() << ")";
   RETURN_IF_ERROR(checkSessionCount());
   std::shared_ptr<const Benchmark> benchmark;
@@ -62,7 +61,7 @@ Status IsolatedSessions::startSession(const StartSessionRequest& request, StartS
   const auto session =
       std::make_shared<IsolatedSession>(std::move(process), benchmark, request.action_space());
   uint64_t id = 0;
-  RETURN_IF_ERROR(add(session, client, &id));
+  RETURN_IF_ERROR(add(session, handover, &id));
   reply->set_session_id(id);
   VLOG(1) << "Session " << id << " started on " << benchmark->uri() << "; " << sessionCount()
           << " open";
@@ -70,18 +69,20 @@ Status IsolatedSessions::startSession(const StartSessionRequest& request, StartS
 }
 
 Status IsolatedSessions::forkSession(const ForkSessionRequest& request, ForkSessionReply* reply,
-                                     Deadline deadline, FileDescriptor* client) {
+                                     Deadline deadline, Handover* handover) {
   VLOG(2) << "ForkSession(" << request.session_id() << ")";
   RETURN_IF_ERROR(checkSessionCount());
   std::shared_ptr<IsolatedSession> original;
   RETURN_IF_ERROR(sessions_.find(request.session_id(), &original));
   std::shared_ptr<SessionProcess> process;
-  const Status forked = spares_.copy(original->process, deadline, &process);
+  std::unique_ptr<SessionProcess::CopyOrder> order;
+  const Status forked =
+      spares_.copy(original->process, deadline, &process, handover ? handover->order() : &order);
   if (!forked.ok()) return explain(original, forked, deadline);
   const auto copy = std::make_shared<IsolatedSession>(std::move(process), original->benchmark,
                                                       original->actionSpace);
   uint64_t id = 0;
-  RETURN_IF_ERROR(add(copy, client, &id));
+  RETURN_IF_ERROR(add(copy, handover, &id));
   reply->set_session_id(id);
   VLOG(1) << "Session " << id << " forked from " << request.session_id() << "; " << sessionCount()
           << " open";

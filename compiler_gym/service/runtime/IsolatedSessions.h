@@ -13,6 +13,7 @@
 #include "compiler_gym/service/runtime/Channel.h"
 #include "compiler_gym/service/runtime/Chores.h"
 #include "compiler_gym/service/runtime/ForkServer.h"
+#include "compiler_gym/service/runtime/Handover.h"
 #include "compiler_gym/service/runtime/Isolation.h"
 #include "compiler_gym/service/runtime/PristinePool.h"
 #include "compiler_gym/service/runtime/Reproducers.h"
@@ -35,11 +36,11 @@ class IsolatedSessions {
 
   const ServiceDescription& description() const { return forkServer_.description(); }
 
-  // If `client` is given, it is set to a socket to the session's process.
+  // `handover` is for clients of the direct channel.
   grpc::Status startSession(const StartSessionRequest& request, StartSessionReply* reply,
-                            Deadline deadline, util::FileDescriptor* client = nullptr);
+                            Deadline deadline, Handover* handover = nullptr);
   grpc::Status forkSession(const ForkSessionRequest& request, ForkSessionReply* reply,
-                           Deadline deadline, util::FileDescriptor* client = nullptr);
+                           Deadline deadline, Handover* handover = nullptr);
   grpc::Status endSession(const EndSessionRequest& request, EndSessionReply* reply);
   grpc::Status step(const StepRequest& request, StepReply* reply, Deadline deadline);
   grpc::Status addBenchmark(const AddBenchmarkRequest& request);
@@ -56,7 +57,7 @@ class IsolatedSessions {
 
  private:
   grpc::Status checkSessionCount() const;
-  grpc::Status add(const std::shared_ptr<IsolatedSession>& session, util::FileDescriptor* client,
+  grpc::Status add(const std::shared_ptr<IsolatedSession>& session, Handover* handover,
                    uint64_t* id);
   // Makes a request of the session; the first to find it dead saves a reproducer.
   grpc::Status call(const std::shared_ptr<IsolatedSession>& session, Method method,

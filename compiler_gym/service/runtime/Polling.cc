@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler_gym/service/runtime/Channel.h"
+
 namespace compiler_gym::runtime {
 
 using std::chrono::microseconds;
@@ -18,7 +20,7 @@ constexpr int kRest = 64;
 
 }  // namespace
 
-bool Polling::waitFor(const Channel& channel) {
+bool Polling::waitFor(const std::function<bool()>& isThere) {
   if (expectedWait_ > kMaxWait) return false;
   if (restingRequests_ > 0) {
     --restingRequests_;
@@ -26,7 +28,7 @@ bool Polling::waitFor(const Channel& channel) {
   }
   const Deadline begin = Clock::now();
   for (Deadline look = begin; look - begin < kMaxWait;) {
-    if (channel.isReadable()) return true;
+    if (isThere()) return true;
     sched_yield();
     const Deadline next = Clock::now();
     if (next - look > kContendedLook) {

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <chrono>
-
-#include "compiler_gym/service/runtime/Channel.h"
+#include <functional>
 
 namespace compiler_gym::runtime {
 
@@ -13,8 +12,8 @@ namespace compiler_gym::runtime {
 // shows that others need it.
 class Polling {
  public:
-  // Returns true as soon as the socket is readable. False if it is better to sleep.
-  bool waitFor(const Channel& channel);
+  // Returns true as soon as `isThere` does. False if it is better to sleep.
+  bool waitFor(const std::function<bool()>& isThere);
 
   // How long the request was waited for, by whatever means.
   void noteWait(std::chrono::nanoseconds wait);

@@ -74,7 +74,8 @@ Status PristinePool::start(const std::shared_ptr<const Benchmark>& benchmark, in
   for (int attempt = 0; attempt < 2; ++attempt) {
     status = prepare(*entry, key, benchmark, actionSpace, deadline);
     if (!status.ok()) break;
-    status = spares_.copy(entry->pristine, deadline, process);
+    std::unique_ptr<SessionProcess::CopyOrder> order;
+    status = spares_.copy(entry->pristine, deadline, process, &order);
     if (status.error_code() != StatusCode::ABORTED) break;
     entry->pristine.reset();
   }

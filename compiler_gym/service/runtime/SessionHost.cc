@@ -41,11 +41,6 @@ Status serialise(const google::protobuf::MessageLite& message, std::string* byte
                 "The observations are larger than a message can be");
 }
 
-Status cannotCopy(int error) {
-  return Status(StatusCode::RESOURCE_EXHAUSTED,
-                "Cannot copy the session's process: " + std::generic_category().message(error));
-}
-
 Status unimplemented(const char* text) { return Status(StatusCode::UNIMPLEMENTED, text); }
 
 }  // namespace
@@ -90,15 +85,17 @@ void SessionHost::run() {
 
 Channel& SessionHost::awaitRequest() {
   const Deadline begin = Clock::now();
-  if (direct_.isOpen() && polling_.waitFor(direct_)) {
-    polling_.noteWait(Clock::now() - begin);
-    return direct_;
-  }
   std::array<pollfd, 2> files = {
       {{control_.socket().get(), POLLIN, 0}, {direct_.socket().get(), POLLIN, 0}}};
-  while (poll(files.data(), files.size(), -1) <= 0) {
+  const auto hasRequest = [&files](int timeout) {
+    return poll(files.data(), files.size(), timeout) > 0;
+  };
+  if (!direct_.isOpen() || !polling_.waitFor([&] { return hasRequest(0); })) {
+    while (!hasRequest(-1)) {
+    }
   }
-  if (files[0].revents != 0) return control_;
+  // The client may take the copy for made, and go on, before this process was asked for it.
+  if (files[0].revents != 0 || record_->isCopyOrdered()) return control_;
   polling_.noteWait(Clock::now() - begin);
   return direct_;
 }
@@ -202,21 +199,21 @@ void SessionHost::attach(Frame& frame) {
 }
 
 void SessionHost::fork(Frame& frame) {
+  record_->noteCopy();
   if (frame.descriptors.size() != 2) return;
   std::unique_ptr<SessionRecord> record;
-  Status status = SessionRecord::open(std::move(frame.descriptors[1]), &record);
-  if (status.ok()) {
+  if (SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
     // The copy would read this later, when this process may have gone on.
     record->copyHistory(*record_);
     const pid_t pid = forkSibling();
     if (pid == 0) return becomeCopy(frame, std::move(record));
-    if (pid < 0) status = cannotCopy(errno);
+    if (pid < 0) record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(errno));
     // The copy may be killed before it has done anything.
     if (pid > 0) record->expect(pid);
   }
-  // The copy alone may hold these, so that their end of file tells of its end.
+  // The copy alone may hold these, so that their end of file tells of its end, or that there is
+  // none.
   frame.descriptors.clear();
-  if (!sendReply(control_, status, ForkSessionReply(), Clock::now() + kReplyTimeout).ok()) end();
 }
 
 void SessionHost::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record) {

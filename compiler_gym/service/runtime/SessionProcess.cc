@@ -24,7 +24,6 @@ namespace {
 constexpr std::chrono::milliseconds kGrace(50);
 constexpr std::chrono::milliseconds kDeathNoticeTimeout(2000);
 constexpr std::chrono::seconds kSendTimeout(10);
-constexpr std::chrono::hours kForever(24 * 365);
 
 Status closedWhileWaiting() {
   return Status(StatusCode::NOT_FOUND,
@@ -82,14 +81,15 @@ Status SessionProcess::lock(Deadline deadline, std::unique_lock<std::timed_mutex
   return epitaph_.value_or(Status::OK);
 }
 
-Status SessionProcess::request(Method method, const google::protobuf::MessageLite& request,
-                               google::protobuf::MessageLite* reply, Deadline deadline,
-                               const std::vector<int>& descriptors) {
+Status SessionProcess::call(Method method, const google::protobuf::MessageLite& request,
+                            google::protobuf::MessageLite* reply, Deadline deadline) {
+  std::unique_lock<std::timed_mutex> guard;
+  RETURN_IF_ERROR(lock(deadline, &guard));
   bool isBroken = false;
   const auto timeLimit = static_cast<uint64_t>(
       std::chrono::ceil<std::chrono::microseconds>(deadline - Clock::now()).count());
   const Status status =
-      roundTrip(control_, method, request, reply, deadline, descriptors, &isBroken, kGrace);
+      roundTrip(control_, method, request, reply, deadline, {}, &isBroken, kGrace);
   if (!isBroken) return status;
   if (status.error_code() == StatusCode::DEADLINE_EXCEEDED) {
     record_->setEndReason(EndReason::kDeadline, timeLimit);
@@ -97,33 +97,33 @@ Status SessionProcess::request(Method method, const google::protobuf::MessageLit
   return die();
 }
 
-Status SessionProcess::call(Method method, const google::protobuf::MessageLite& request,
-                            google::protobuf::MessageLite* reply, Deadline deadline) {
-  std::unique_lock<std::timed_mutex> guard;
-  RETURN_IF_ERROR(lock(deadline, &guard));
-  return this->request(method, request, reply, deadline, {});
-}
-
-Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy) {
+Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy,
+                            std::unique_ptr<CopyOrder>* order) {
   std::unique_lock<std::timed_mutex> guard;
   RETURN_IF_ERROR(lock(deadline, &guard));
   const uint64_t state = record_->state();
   isCopiedAgain_ = std::exchange(copiedState_, state) == state;
-  // The process can have died since.
-  if (hasSpare() && !control_.isReadable()) {
+  if (control_.isReadable()) return die();
+  if (hasSpare()) {
     *copy = std::move(spare_);
     return Status::OK;
   }
   spare_.reset();
-  return copyNow(deadline, copy);
+  FileDescriptor control;
+  RETURN_IF_ERROR(orderCopy(copy, &control));
+  *order =
+      std::make_unique<CopyOrder>(shared_from_this(), std::move(guard), *copy, std::move(control));
+  return Status::OK;
 }
 
 void SessionProcess::makeSpare() {
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard || isClosed_ || epitaph_ || record_->isBusy() || hasSpare()) return;
   std::shared_ptr<SessionProcess> spare;
-  // A request of the client that begins just now may take long, which must not be its end.
-  if (copyNow(Clock::now() + kForever, &spare).ok()) spare_ = std::move(spare);
+  FileDescriptor control;
+  if (!orderCopy(&spare, &control).ok()) return;
+  makeCopy(*spare, control);
+  spare_ = std::move(spare);
 }
 
 void SessionProcess::dropSpare() {
@@ -135,23 +135,37 @@ bool SessionProcess::hasSpare() {
   return spare_ && spare_->record_->state() == record_->state() && spare_->epitaph().ok();
 }
 
-Status SessionProcess::copyNow(Deadline deadline, std::shared_ptr<SessionProcess>* copy) {
-  FileDescriptor control;
-  RETURN_IF_ERROR(prepare(forkServer_, copy, &control));
-  ForkSessionReply reply;
-  return request(Method::kFork, ForkSessionRequest(), &reply, deadline,
-                 {control.get(), (*copy)->record_->memory()});
+Status SessionProcess::orderCopy(std::shared_ptr<SessionProcess>* copy, FileDescriptor* control) {
+  RETURN_IF_ERROR(prepare(forkServer_, copy, control));
+  (*copy)->record_->expectState(record_->state());
+  record_->orderCopy();
+  return Status::OK;
 }
 
-Status SessionProcess::attach(FileDescriptor* client) {
-  FileDescriptor process;
-  RETURN_IF_ERROR(Channel::pair(client, &process));
-  const Deadline deadline = Clock::now() + kSendTimeout;
+void SessionProcess::makeCopy(const SessionProcess& copy, const FileDescriptor& control) {
+  send(Method::kFork, {control.get(), copy.record_->memory()});
+}
+
+void SessionProcess::send(Method method, const std::vector<int>& descriptors) {
+  const Status status = control_.send(static_cast<uint16_t>(method), "",
+                                      Clock::now() + kSendTimeout, {}, descriptors);
+  if (!status.ok()) die();
+}
+
+SessionProcess::CopyOrder::CopyOrder(std::shared_ptr<SessionProcess> original,
+                                     std::unique_lock<std::timed_mutex> guard,
+                                     std::shared_ptr<const SessionProcess> copy,
+                                     FileDescriptor control)
+    : original_(std::move(original)),
+      guard_(std::move(guard)),
+      copy_(std::move(copy)),
+      control_(std::move(control)) {}
+
+SessionProcess::CopyOrder::~CopyOrder() { original_->makeCopy(*copy_, control_); }
+
+void SessionProcess::attach(const FileDescriptor& server) {
   std::unique_lock<std::timed_mutex> guard;
-  RETURN_IF_ERROR(lock(deadline, &guard));
-  const Status status =
-      control_.send(static_cast<uint16_t>(Method::kAttach), "", deadline, {}, {process.get()});
-  return status.ok() ? status : die();
+  if (lock(Clock::now() + kSendTimeout, &guard).ok()) send(Method::kAttach, {server.get()});
 }
 
 void SessionProcess::close() {
@@ -204,8 +218,16 @@ Status SessionProcess::describeDeath() {
                         " (--session_memory_mib of the service changes it)" + output);
     case EndReason::kClientGone:
       return Status(StatusCode::ABORTED, "The session's client has gone away");
+    case EndReason::kNotForked:
+      return Status(StatusCode::RESOURCE_EXHAUSTED,
+                    "Cannot make a process for the session: " +
+                        std::generic_category().message(static_cast<int>(record_->limit())));
     case EndReason::kNone:
       break;
+  }
+  if (pid() == 0) {
+    return Status(StatusCode::ABORTED,
+                  "The session of which this one was to be a copy ended before it was copied");
   }
   const std::optional<int> status = forkServer_.waitStatus(pid(), kDeathNoticeTimeout);
   return Status(StatusCode::ABORTED,

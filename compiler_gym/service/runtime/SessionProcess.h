@@ -23,8 +23,11 @@ namespace compiler_gym::runtime {
 //   DEADLINE_EXCEEDED   its request took longer than it may
 //   RESOURCE_EXHAUSTED  it needed more memory than it may have
 // with the action that it was applying, and what it has printed last.
-class SessionProcess {
+class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
  public:
+  // A copy that is to be made, see fork().
+  class CopyOrder;
+
   // Forks one from the fork server, which must live as long. The session is to be started by
   // call().
   static grpc::Status spawn(ForkServer& forkServer, std::shared_ptr<SessionProcess>* process);
@@ -36,16 +39,21 @@ class SessionProcess {
   grpc::Status call(Method method, const google::protobuf::MessageLite& request,
                     google::protobuf::MessageLite* reply, Deadline deadline);
 
-  // Copies the process. If there is a spare of its present state, that is the copy.
-  grpc::Status fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy);
+  // Copies the process as it is now, or when it has finished what it is at. If there is a spare of
+  // its present state, that is the copy. Otherwise the copy is made when `order` is destroyed, best
+  // after the client was told, because making it takes a processor. Nobody need wait for it: this
+  // process makes it before it serves another request, and what the copy is asked is answered once
+  // it is there, or fails as above if it cannot be made.
+  grpc::Status fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy,
+                    std::unique_ptr<CopyOrder>* order);
   // Whether the last fork() copied a state that had been copied before.
   bool isCopiedAgain() const { return isCopiedAgain_; }
   // Makes the copy of the next fork(), unless the process is at work. See Spares.
   void makeSpare();
   void dropSpare();
 
-  // Makes a socket for a client, on which the process serves Step.
-  grpc::Status attach(util::FileDescriptor* client);
+  // Lets the process serve Step on a client's socket, of which this is the other end.
+  void attach(const util::FileDescriptor& server);
 
   // Fails every later request with NOT_FOUND, and so the one at work, whose process is killed.
   void close();
@@ -74,10 +82,10 @@ class SessionProcess {
   grpc::Status lock(Deadline deadline, std::unique_lock<std::timed_mutex>* lock);
   // These expect the caller to hold mutex_.
   bool hasSpare();
-  grpc::Status copyNow(Deadline deadline, std::shared_ptr<SessionProcess>* copy);
-  grpc::Status request(Method method, const google::protobuf::MessageLite& request,
-                       google::protobuf::MessageLite* reply, Deadline deadline,
-                       const std::vector<int>& descriptors);
+  grpc::Status orderCopy(std::shared_ptr<SessionProcess>* copy, util::FileDescriptor* control);
+  void makeCopy(const SessionProcess& copy, const util::FileDescriptor& control);
+  // Sends a request that has no reply.
+  void send(Method method, const std::vector<int>& descriptors);
   grpc::Status die();
   grpc::Status describeDeath();
   std::string describeEnd(std::optional<int> status) const;
@@ -93,6 +101,22 @@ class SessionProcess {
   std::atomic<bool> isCopiedAgain_ = false;
   std::atomic<bool> isDead_ = false;
   std::atomic<bool> isClosed_ = false;
+};
+
+// Requests of other threads wait until it is destroyed.
+class SessionProcess::CopyOrder {
+ public:
+  CopyOrder(std::shared_ptr<SessionProcess> original, std::unique_lock<std::timed_mutex> guard,
+            std::shared_ptr<const SessionProcess> copy, util::FileDescriptor control);
+  ~CopyOrder();
+  CopyOrder(const CopyOrder&) = delete;
+  CopyOrder& operator=(const CopyOrder&) = delete;
+
+ private:
+  const std::shared_ptr<SessionProcess> original_;
+  const std::unique_lock<std::timed_mutex> guard_;
+  const std::shared_ptr<const SessionProcess> copy_;
+  const util::FileDescriptor control_;
 };
 
 }  // namespace compiler_gym::runtime

@@ -31,6 +31,8 @@ struct SessionRecord::Page {
   // Before the last entry.
   std::atomic<uint64_t> formerHistoryBytes;
   std::atomic<bool> isHistoryIncomplete;
+  std::atomic<uint64_t> copiesOrdered;
+  std::atomic<uint64_t> copiesMade;
   std::array<char, 256> subject;
 };
 
@@ -178,6 +180,10 @@ void SessionRecord::rewindOutput() const {
   }
 }
 
+bool SessionRecord::isCopyOrdered() const { return page_->copiesOrdered != page_->copiesMade; }
+
+void SessionRecord::noteCopy() { increment(page_->copiesMade); }
+
 int SessionRecord::pid() const { return page_->pid; }
 
 bool SessionRecord::isBusy() const { return page_->activity != Activity::kNothing; }
@@ -185,6 +191,10 @@ bool SessionRecord::isBusy() const { return page_->activity != Activity::kNothin
 bool SessionRecord::isActing() const { return page_->activity == Activity::kActing; }
 
 uint64_t SessionRecord::state() const { return page_->state; }
+
+void SessionRecord::orderCopy() { increment(page_->copiesOrdered); }
+
+void SessionRecord::expectState(uint64_t state) const { page_->state = state; }
 
 EndReason SessionRecord::endReason() const { return page_->endReason; }
 

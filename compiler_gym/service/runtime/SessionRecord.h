@@ -25,8 +25,8 @@ enum class Activity : uint32_t {
   kSettingParameter,
 };
 
-// Why a session process ended itself.
-enum class EndReason : uint32_t { kNone, kDeadline, kMemory, kClientGone };
+// Why a session process ended itself, or was not made.
+enum class EndReason : uint32_t { kNone, kDeadline, kMemory, kClientGone, kNotForked };
 
 // Something that has changed the program of a session: an action, or else a parameter.
 struct HistoryEntry {
@@ -72,10 +72,13 @@ class SessionRecord {
   // that the last entry is the one that the process did not survive.
   void addToHistory(bool isAction, const google::protobuf::MessageLite& message);
   void dropFromHistory();
-  // For the handler of a signal.
+  // For the handler of a signal. `limit` is what was exceeded, or the error number of the fork.
   void setEndReason(EndReason reason, uint64_t limit);
   // Gives the output of the next request room.
   void rewindOutput() const;
+  // Whether the service has promised copies of the session that noteCopy() does not know of yet.
+  bool isCopyOrdered() const;
+  void noteCopy();
 
   // --- For the service.
 
@@ -85,6 +88,10 @@ class SessionRecord {
   bool isActing() const;
   // Another number after whatever the session has done, and the same in a copy of it.
   uint64_t state() const;
+  // Says that the service will send one more request for a copy, which goes before all others.
+  void orderCopy();
+  // Tells the state of a copy that is about to be made.
+  void expectState(uint64_t state) const;
   EndReason endReason() const;
   uint64_t limit() const;
   // E.g. "action 'gvn' (number 70, step 12)".

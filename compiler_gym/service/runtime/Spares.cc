@@ -9,8 +9,9 @@ using grpc::Status;
 Spares::Spares(int maxCount) : maxCount_(static_cast<size_t>(maxCount)) {}
 
 Status Spares::copy(const std::shared_ptr<SessionProcess>& original, Deadline deadline,
-                    std::shared_ptr<SessionProcess>* copy) {
-  const Status status = original->fork(deadline, copy);
+                    std::shared_ptr<SessionProcess>* copy,
+                    std::unique_ptr<SessionProcess::CopyOrder>* order) {
+  const Status status = original->fork(deadline, copy, order);
   if (status.ok() && maxCount_ > 0 && original->isCopiedAgain()) {
     chores_.add([this, weak = std::weak_ptr(original)] {
       if (const std::shared_ptr<SessionProcess> wanted = weak.lock()) make(wanted);

@@ -26,7 +26,8 @@ class Spares {
 
   // Copies the process, see SessionProcess::fork().
   grpc::Status copy(const std::shared_ptr<SessionProcess>& original, Deadline deadline,
-                    std::shared_ptr<SessionProcess>* copy);
+                    std::shared_ptr<SessionProcess>* copy,
+                    std::unique_ptr<SessionProcess::CopyOrder>* order);
 
  private:
   void make(const std::shared_ptr<SessionProcess>& original);

@@ -110,6 +110,45 @@ TEST_F(DirectChannelTest, AllMethods) {
   EXPECT_EQ(session.receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
 }
 
+// A client may go on before the session has copied itself.
+TEST_F(DirectChannelTest, ForksAreOfTheStateInWhichTheyWereAskedFor) {
+  startService({"--spare_sessions=0"});
+  Channel session;
+  ForkSessionRequest request;
+  request.set_session_id(startOn("", &session));
+  std::string text;
+  StepReply reply;
+  for (int i = 0; i < 200; ++i) {
+    ForkSessionReply forked;
+    Channel copy;
+    ASSERT_TRUE(callWithSocket(service_, Method::kForkSession, request, &forked, &copy).ok());
+    ASSERT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {3}), &reply, soon()).ok());
+    ASSERT_TRUE(roundTrip(copy, Method::kStep, stepOf(0, {}), &reply, soon()).ok());
+    ASSERT_EQ(reply.observation(0).string_value(), text);
+    ASSERT_TRUE(client().end(forked.session_id()).ok());
+    text += "a";
+  }
+}
+
+TEST_F(DirectChannelTest, ForkOfASessionThatDiesFirst) {
+  startService({"--pristine_sessions_mib=0"});
+  Channel session;
+  const int64_t id = startOn("abc", &session);
+  const std::string hang = stepOf(0, {11}).SerializeAsString();
+  ASSERT_TRUE(session.send(static_cast<uint16_t>(Method::kStep), hang, soon()).ok());
+  awaitAsleep();
+  ASSERT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
+  const auto copy = client().fork(id);
+  ASSERT_TRUE(copy.ok()) << copy.message();
+  ASSERT_EQ(kill(sessionProcesses().front(), SIGKILL), 0);
+  const auto answer = client().step(copy.reply.session_id(), {"reverse"});
+  EXPECT_EQ(answer.code(), StatusCode::ABORTED);
+  EXPECT_THAT(answer.message(), HasSubstr("was to be a copy ended before it was copied"));
+  EXPECT_TRUE(client().end(copy.reply.session_id()).ok());
+  EXPECT_TRUE(client().end(id).ok());
+  expectDirectServes();
+}
+
 TEST_F(DirectChannelTest, ErrorsAreThoseOfTheService) {
   startService();
   StepReply reply;

@@ -147,6 +147,8 @@ TEST_F(IsolatedServiceTest, DeadlineOfTheClientEndsTheSession) {
   for (const char* action : {"loop", "hang"}) {
     const ToyClient hurried(port_, milliseconds(1000));
     const int64_t session = client().startOn("abc");
+    // Its process is there when it has served a request.
+    EXPECT_EQ(client().textOf(session), "abc");
     const std::vector<pid_t> before = sessionProcesses();
     const auto begin = std::chrono::steady_clock::now();
     const auto answer = hurried.step(session, {action});
@@ -255,7 +257,7 @@ TEST_F(IsolatedServiceTest, PristineSessionsAreEvicted) {
   };
   EXPECT_EQ(ask("get_max_size_in_bytes", ""), std::to_string(64 << 20));
   EXPECT_GT(std::stoll(ask("get_size_in_bytes", "")), 0);
-  EXPECT_EQ(sessionProcesses().size(), 2u);
+  EXPECT_TRUE(eventually([this] { return sessionProcesses().size() == 2; }));
   EXPECT_EQ(ask("set_max_size_in_bytes", "0"), "0");
   EXPECT_EQ(ask("get_size_in_bytes", ""), "0");
   EXPECT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));

@@ -124,8 +124,11 @@ TEST_F(NoTracesTest, ServiceEndsWithItsForkServer) {
 TEST_F(NoTracesTest, KilledSessionProcessIsOneLostSession) {
   start({"--pristine_sessions_mib=0"});
   const int64_t other = client().startOn("other");
+  // Their processes are there when they have served a request.
+  EXPECT_EQ(client().textOf(other), "other");
   const std::vector<pid_t> before = sessionProcesses();
   const int64_t victim = client().startOn("victim");
+  EXPECT_EQ(client().textOf(victim), "victim");
   pid_t process = 0;
   EXPECT_TRUE(eventually([&] {
     for (const pid_t pid : sessionProcesses()) {

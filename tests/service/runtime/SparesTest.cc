@@ -108,7 +108,11 @@ TEST_F(SparesTest, DeadSessionsAreNotForked) {
 TEST_F(SparesTest, TheirNumberIsLimited) {
   start({"--spare_sessions=2"});
   std::vector<int64_t> sessions;
-  for (const char* text : {"a", "b", "c", "d"}) sessions.push_back(client().startOn(text));
+  for (const char* text : {"a", "b", "c", "d"}) {
+    sessions.push_back(client().startOn(text));
+    // Its process is there when it has served a request.
+    EXPECT_EQ(client().textOf(sessions.back()), text);
+  }
   const size_t others = sessionProcesses().size();
   size_t forks = 0;
   for (int round = 0; round < 3; ++round) {

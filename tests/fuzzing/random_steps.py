@@ -315,6 +315,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3, help="time limit of a step")
     parser.add_argument("--at-once", type=int, default=4, help="how many make a step at once")
     arguments = parser.parse_args()
+    # The threads share an interpreter. With the usual 5 ms, a thread whose step has ended would
+    # note it only after as many times that as others have something to do.
+    sys.setswitchinterval(0.0005)
     console = Console()
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name, Progress() as progress:
         folder = Path(name)

@@ -3,13 +3,16 @@
 #include <utility>
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/IR/AssemblyAnnotationWriter.h"
 #include "llvm/IR/Constants.h"
-#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/ModuleSlotTracker.h"
 #include "llvm/Support/FormattedStream.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -21,6 +24,8 @@ using Flow = ProgramGraph::Flow;
 using NodeType = ProgramGraph::NodeType;
 
 constexpr int64_t kExternal = 0;
+
+constexpr size_t kPrintBufferBytes = size_t{16} << 10;
 
 // Notes where each instruction is in the text of its module. Printing the module once is much
 // faster than printing its instructions one by one, each of which looks at all globals.
@@ -43,22 +48,33 @@ class InstructionRanges final : public llvm::AssemblyAnnotationWriter {
   std::vector<std::pair<size_t, size_t>> ranges_;
 };
 
+// Prints the module once, through a buffer.
+std::string printWithRanges(const llvm::Module& module, InstructionRanges& ranges) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  // Without a buffer LLVM's printer counts columns with every word that it writes.
+  stream.SetBufferSize(kPrintBufferBytes);
+  module.print(stream, &ranges);
+  stream.flush();
+  return text;
+}
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(const llvm::Module& module)
-      : module_(module), slots_(&module, /*ShouldInitializeAllMetadata=*/false) {}
+      : module_(module),
+        slots_(&module, /*ShouldInitializeAllMetadata=*/false),
+        saver_(graph_.storage) {}
 
   ProgramGraph build() {
+    reserve();
     addText("[external]");
     graph_.nodes.push_back({NodeType::kInstruction, 0, 0, /*text=*/0, ""});
     addInstructions();
     addVariables();
-    for (const llvm::Function& function : module_) {
-      // Constants may be printed with the numbers of its blocks.
-      slots_.incorporateFunction(function);
-      for (const llvm::Instruction& instruction : llvm::instructions(function)) {
-        addEdges(instruction);
-      }
+    int64_t self = 1;
+    for (const llvm::Instruction* instruction : instructions_) {
+      addEdges(*instruction, self++);
     }
     graph_.moduleName = module_.getModuleIdentifier();
     // Some versions of LLVM keep the triple as text.
@@ -68,25 +84,31 @@ class GraphBuilder {
   }
 
  private:
+  void reserve() {
+    const unsigned count = module_.getInstructionCount();
+    instructions_.reserve(count);
+    data_.reserve(count);
+    // Most instructions have a result, one successor and two operands.
+    graph_.nodes.reserve(2 * size_t{count});
+    graph_.edges.reserve(4 * size_t{count});
+  }
+
   void addInstructions() {
     InstructionRanges ranges;
-    std::string text;
-    {
-      llvm::raw_string_ostream stream(text);
-      module_.print(stream, &ranges);
-    }
-    size_t number = 0;
+    const std::string text = printWithRanges(module_, ranges);
     int64_t block = 0;
     for (const llvm::Function& function : module_) {
       if (function.isDeclaration()) {
         continue;
       }
       for (const llvm::BasicBlock& basicBlock : function) {
+        blocks_[&basicBlock] = static_cast<int64_t>(graph_.nodes.size());
         for (const llvm::Instruction& instruction : basicBlock) {
-          const auto [begin, end] = ranges.ranges()[number++];
+          const auto [begin, end] = ranges.ranges()[instructions_.size()];
           const llvm::StringRef printed = llvm::StringRef(text).slice(begin, end).trim();
-          addNode(instruction, {NodeType::kInstruction, functionIndex(), block,
-                                addText(instruction.getOpcodeName()), printed.str()});
+          instructions_.push_back(&instruction);
+          graph_.nodes.push_back({NodeType::kInstruction, functionIndex(), block,
+                                  opcodeText(instruction), saver_.save(printed)});
         }
         ++block;
       }
@@ -99,35 +121,46 @@ class GraphBuilder {
 
   void addVariables() {
     int64_t index = 0;
+    size_t next = 0;
     for (const llvm::Function& function : module_) {
       if (function.isDeclaration()) {
         continue;
       }
-      slots_.incorporateFunction(function);
-      const int64_t entry = node(function.getEntryBlock().front()).block;
+      const int64_t entry = graph_.nodes[blocks_.lookup(&function.getEntryBlock())].block;
+      int64_t unnamed = 0;
       for (const llvm::Argument& argument : function.args()) {
-        variables_[&argument] = addValue(NodeType::kVariable, index, entry, argument);
+        // Arguments without a name are the first that are numbered.
+        addValue(NodeType::kVariable, index, entry, argument,
+                 argument.hasName() ? printOperand(argument, /*withType=*/false)
+                                    : "%" + std::to_string(unnamed++));
       }
-      for (const llvm::Instruction& instruction : llvm::instructions(function)) {
-        if (!instruction.getType()->isVoidTy()) {
-          variables_[&instruction] =
-              addValue(NodeType::kVariable, index, node(instruction).block, instruction);
-        }
+      for (const size_t end = next + function.getInstructionCount(); next < end; ++next) {
+        addResult(*instructions_[next], next + 1, index);
       }
       ++index;
     }
   }
 
-  void addEdges(const llvm::Instruction& instruction) {
-    const int64_t self = nodes_.lookup(&instruction);
+  void addResult(const llvm::Instruction& instruction, size_t self, int64_t function) {
+    if (instruction.getType()->isVoidTy()) {
+      return;
+    }
+    const ProgramGraph::Node& node = graph_.nodes[self];
+    // The text of the instruction begins with the name of its result: "%5 = ...".
+    addValue(NodeType::kVariable, function, node.block, instruction,
+             instruction.hasName() ? printOperand(instruction, /*withType=*/false)
+                                   : node.fullText.take_until([](char c) { return c == ' '; }));
+  }
+
+  void addEdges(const llvm::Instruction& instruction, int64_t self) {
     if (instruction.isTerminator()) {
       for (unsigned i = 0; i < instruction.getNumSuccessors(); ++i) {
-        addEdge(self, nodes_.lookup(&instruction.getSuccessor(i)->front()), Flow::kControl, i);
+        addEdge(self, blocks_.lookup(instruction.getSuccessor(i)), Flow::kControl, i);
       }
     } else {
-      addEdge(self, nodes_.lookup(instruction.getNextNode()), Flow::kControl, 0);
+      addEdge(self, self + 1, Flow::kControl, 0);
     }
-    if (const auto variable = variables_.find(&instruction); variable != variables_.end()) {
+    if (const auto variable = data_.find(&instruction); variable != data_.end()) {
       addEdge(self, variable->second, Flow::kData, 0);
     }
     if (const auto* branches = llvm::dyn_cast<llvm::SwitchInst>(&instruction)) {
@@ -160,15 +193,15 @@ class GraphBuilder {
   }
 
   void addUse(const llvm::Value& value, int64_t user, int64_t position) {
-    if (const auto variable = variables_.find(&value); variable != variables_.end()) {
-      addEdge(variable->second, user, Flow::kData, position);
-    } else if (llvm::isa<llvm::Constant>(value)) {
-      const auto [constant, added] = nodes_.try_emplace(&value, 0);
-      if (added) {
-        constant->second = addValue(NodeType::kConstant, 0, 0, value);
+    auto node = data_.find(&value);
+    if (node == data_.end()) {
+      if (!llvm::isa<llvm::Constant>(value)) {
+        return;  // Labels, metadata and inline assembly.
       }
-      addEdge(constant->second, user, Flow::kData, position);
+      addValue(NodeType::kConstant, 0, 0, value, printOperand(value, /*withType=*/false));
+      node = data_.find(&value);
     }
+    addEdge(node->second, user, Flow::kData, position);
   }
 
   void addCall(const llvm::CallBase& call, int64_t self) {
@@ -179,40 +212,43 @@ class GraphBuilder {
       addEdge(kExternal, self, Flow::kCall, 0);
       return;
     }
-    addEdge(self, nodes_.lookup(&callee->getEntryBlock().front()), Flow::kCall, 0);
-    for (const llvm::BasicBlock& block : *callee) {
-      if (const llvm::Instruction* end = block.getTerminator(); llvm::isa<llvm::ReturnInst>(end)) {
-        addEdge(nodes_.lookup(end), self, Flow::kCall, 0);
-      }
+    addEdge(self, blocks_.lookup(&callee->getEntryBlock()), Flow::kCall, 0);
+    const auto [returns, added] = returns_.try_emplace(callee);
+    if (added) {
+      returns->second = returnsOf(*callee);
+    }
+    for (const int64_t node : returns->second) {
+      addEdge(node, self, Flow::kCall, 0);
     }
   }
 
-  void addNode(const llvm::Instruction& instruction, ProgramGraph::Node node) {
-    nodes_[&instruction] = static_cast<int64_t>(graph_.nodes.size());
-    graph_.nodes.push_back(std::move(node));
-  }
-
-  const ProgramGraph::Node& node(const llvm::Instruction& instruction) const {
-    return graph_.nodes[nodes_.lookup(&instruction)];
-  }
-
-  int64_t addValue(NodeType type, int64_t function, int64_t block, const llvm::Value& value) {
-    const int64_t index = static_cast<int64_t>(graph_.nodes.size());
-    std::string name = nameOf(value);
-    const int64_t text = typeText(value, name);
-    graph_.nodes.push_back({type, function, block, text, graph_.texts[text] + " " + name});
-    return index;
-  }
-
-  std::string nameOf(const llvm::Value& value) {
-    if (const auto instruction = nodes_.find(&value); instruction != nodes_.end()) {
-      // The text of the instruction begins with the name of its result: "%5 = ...".
-      const llvm::StringRef text = graph_.nodes[instruction->second].fullText;
-      if (llvm::isa<llvm::Instruction>(value) && !value.hasName()) {
-        return text.take_until([](char c) { return c == ' '; }).str();
+  llvm::SmallVector<int64_t, 1> returnsOf(const llvm::Function& function) const {
+    llvm::SmallVector<int64_t, 1> result;
+    for (const llvm::BasicBlock& block : function) {
+      if (llvm::isa<llvm::ReturnInst>(block.getTerminator())) {
+        result.push_back(blocks_.lookup(&block) + static_cast<int64_t>(block.size()) - 1);
       }
     }
-    return printOperand(value, /*withType=*/false);
+    return result;
+  }
+
+  // Adds the node of what instructions can have as an operand.
+  void addValue(NodeType type, int64_t function, int64_t block, const llvm::Value& value,
+                const llvm::Twine& name) {
+    data_[&value] = static_cast<int64_t>(graph_.nodes.size());
+    llvm::SmallString<64> buffer;
+    const llvm::StringRef nameText = name.toStringRef(buffer);
+    const int64_t text = typeText(value, nameText);
+    graph_.nodes.push_back({type, function, block, text,
+                            saver_.save(llvm::Twine(graph_.texts[text]) + " " + nameText)});
+  }
+
+  int64_t opcodeText(const llvm::Instruction& instruction) {
+    const auto [known, added] = opcodeTexts_.try_emplace(instruction.getOpcode(), 0);
+    if (added) {
+      known->second = addText(instruction.getOpcodeName());
+    }
+    return known->second;
   }
 
   // Types are printed as parts of operands: alone, types without a name would be shown by their
@@ -220,12 +256,24 @@ class GraphBuilder {
   int64_t typeText(const llvm::Value& value, llvm::StringRef name) {
     const auto [known, added] = typeTexts_.try_emplace(value.getType(), 0);
     if (added) {
+      if (const llvm::Function* function = functionOf(value)) {
+        slots_.incorporateFunction(*function);
+      }
       const std::string operand = printOperand(value, /*withType=*/true);
       known->second = addText(llvm::StringRef(operand).drop_back(name.size() + 1));
     }
     return known->second;
   }
 
+  static const llvm::Function* functionOf(const llvm::Value& value) {
+    if (const auto* argument = llvm::dyn_cast<llvm::Argument>(&value)) {
+      return argument->getParent();
+    }
+    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    return instruction == nullptr ? nullptr : instruction->getFunction();
+  }
+
+  // Knows the numbers of values without a name in one function at a time, see typeText().
   std::string printOperand(const llvm::Value& value, bool withType) {
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -248,10 +296,16 @@ class GraphBuilder {
   const llvm::Module& module_;
   llvm::ModuleSlotTracker slots_;
   ProgramGraph graph_;
-  // Of instructions and constants.
-  llvm::DenseMap<const llvm::Value*, int64_t> nodes_;
-  // Of arguments and of results of instructions.
-  llvm::DenseMap<const llvm::Value*, int64_t> variables_;
+  llvm::StringSaver saver_;
+  // All instructions; the node of each is one more than its place.
+  std::vector<const llvm::Instruction*> instructions_;
+  // The nodes of the first instructions of blocks.
+  llvm::DenseMap<const llvm::BasicBlock*, int64_t> blocks_;
+  // The nodes of arguments, of results of instructions, and of constants.
+  llvm::DenseMap<const llvm::Value*, int64_t> data_;
+  // The nodes of the return instructions of functions that are called.
+  llvm::DenseMap<const llvm::Function*, llvm::SmallVector<int64_t, 1>> returns_;
+  llvm::DenseMap<unsigned, int64_t> opcodeTexts_;
   llvm::DenseMap<const llvm::Type*, int64_t> typeTexts_;
   llvm::StringMap<int64_t> textIndices_;
 };
@@ -260,6 +314,7 @@ class GraphBuilder {
 
 std::vector<int64_t> ProgramGraph::edgeKeys() const {
   llvm::DenseMap<std::pair<int64_t, int64_t>, int64_t> counts;
+  counts.reserve(edges.size());
   std::vector<int64_t> keys;
   keys.reserve(edges.size());
   for (const Edge& edge : edges) {

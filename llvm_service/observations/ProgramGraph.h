@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Allocator.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -41,8 +42,9 @@ struct ProgramGraph {
     int64_t block;
     /// Index in `texts`: the opcode of an instruction, the type of a variable or constant.
     int64_t text;
-    /// The instruction, or the typed operand, as in textual IR; empty for node 0.
-    std::string fullText;
+    /// The instruction, or the typed operand, as in textual IR; empty for node 0. Belongs to the
+    /// graph.
+    llvm::StringRef fullText;
   };
 
   struct Edge {
@@ -61,6 +63,9 @@ struct ProgramGraph {
   std::string moduleName;
   std::string targetTriple;
   std::string dataLayout;
+
+  /// Holds the full texts of nodes.
+  llvm::BumpPtrAllocator storage;
 
   /// For each edge, how many edges with the same ends are before it.
   std::vector<int64_t> edgeKeys() const;

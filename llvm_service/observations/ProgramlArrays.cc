@@ -28,30 +28,28 @@ void addIntegers(const char* name, const std::vector<Item>& items, GetInteger ge
 
 // Adds a vector with one text for each item.
 template <typename Item, typename GetText>
-void addTexts(const char* name, std::vector<Item>& items, GetText get, Fields& fields) {
+void addTexts(const char* name, const std::vector<Item>& items, GetText get, Fields& fields) {
   StringTensor* tensor = fields[name].mutable_string_tensor();
   tensor->add_shape(items.size());
   tensor->mutable_value()->Reserve(static_cast<int>(items.size()));
-  for (Item& item : items) {
-    tensor->add_value(std::move(get(item)));
+  for (const Item& item : items) {
+    const llvm::StringRef text = get(item);
+    tensor->add_value(text.data(), text.size());
   }
 }
 
-// Takes the texts out of the graph.
-void setArrays(ProgramGraph graph, Event& event) {
+void setArrays(const ProgramGraph& graph, Event& event) {
   Fields& fields = *event.mutable_event_dict()->mutable_event();
   addIntegers("node_type", graph.nodes, [](const Node& node) { return node.type; }, fields);
   addIntegers("node_function", graph.nodes, [](const Node& node) { return node.function; }, fields);
   addIntegers("node_block", graph.nodes, [](const Node& node) { return node.block; }, fields);
   addIntegers("node_text", graph.nodes, [](const Node& node) { return node.text; }, fields);
-  addTexts(
-      "node_full_text", graph.nodes, [](Node& node) -> std::string& { return node.fullText; },
-      fields);
+  addTexts("node_full_text", graph.nodes, [](const Node& node) { return node.fullText; }, fields);
   addIntegers("edge_source", graph.edges, [](const Edge& edge) { return edge.source; }, fields);
   addIntegers("edge_target", graph.edges, [](const Edge& edge) { return edge.target; }, fields);
   addIntegers("edge_flow", graph.edges, [](const Edge& edge) { return edge.flow; }, fields);
   addIntegers("edge_position", graph.edges, [](const Edge& edge) { return edge.position; }, fields);
-  const auto itself = [](std::string& text) -> std::string& { return text; };
+  const auto itself = [](const std::string& text) -> llvm::StringRef { return text; };
   addTexts("text", graph.texts, itself, fields);
   addTexts("function_name", graph.functions, itself, fields);
   fields["module_name"].set_string_value(graph.moduleName);

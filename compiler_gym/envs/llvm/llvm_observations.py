@@ -1,16 +1,19 @@
 """The observations of the LLVM environments that are computed from others in this process."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compiler_gym.envs.llvm.inst2vec import EMBEDDING_SIZE, default_encoder
 from compiler_gym.envs.llvm.lexed_ir import LexedToken, lexed_ir_tuple
-from compiler_gym.envs.llvm.program_graph import program_graph, program_graph_json
+from compiler_gym.envs.llvm.program_graph import program_graph, program_graph_json, unpack
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES, INST_COUNT_FEATURE_NAMES
 from compiler_gym.spaces import Box, Dict, Scalar, SpaceSequence
 from compiler_gym.spaces import Sequence as SequenceSpace
+
+if TYPE_CHECKING:
+    import networkx
 
 _COUNT_NAMES = tuple(f"{name}Count" for name in INST_COUNT_FEATURE_NAMES)
 # The total of instructions, which the others are divided by, is left out.
@@ -62,6 +65,16 @@ def inst2vec_embeddings(indices: np.ndarray) -> np.ndarray:
     return default_encoder().embed(indices)
 
 
+def programl(packed: Mapping[str, Any]) -> "networkx.MultiDiGraph":
+    """Returns the graph in a value of ProgramlPacked."""
+    return program_graph(unpack(packed))
+
+
+def programl_json(packed: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the node-link data of the graph in a value of ProgramlPacked."""
+    return program_graph_json(unpack(packed))
+
+
 def derived_observation_spaces() -> list[dict[str, Any]]:
     """Returns the arguments of ``ObservationView.add_derived_space`` for each observation."""
     return [*_derived_counts(), *_derived_graphs(), *_derived_texts()]
@@ -104,13 +117,13 @@ def _derived_graphs() -> list[dict[str, Any]]:
     return [
         {
             "id": name,
-            "base_id": "ProgramlArrays",
+            "base_id": "ProgramlPacked",
             "translate": translate,
             "space": SequenceSpace(name=name, opaque_data_format=opaque_data_format),
         }
         for name, translate, opaque_data_format in (
-            ("Programl", program_graph, "json://networkx/MultiDiGraph"),
-            ("ProgramlJson", program_graph_json, "json://"),
+            ("Programl", programl, "json://networkx/MultiDiGraph"),
+            ("ProgramlJson", programl_json, "json://"),
         )
     ]
 

@@ -1,9 +1,12 @@
-"""ProGraML graphs: what ``Programl`` and ``ProgramlJson`` make of ``ProgramlArrays``."""
+"""ProGraML graphs: what ``Programl`` and ``ProgramlJson`` make of ``ProgramlPacked``."""
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     import networkx
@@ -11,38 +14,98 @@ if TYPE_CHECKING:
 Arrays = Mapping[str, Any]
 
 
-def program_graph(arrays: Arrays) -> "networkx.MultiDiGraph":
-    """Makes a graph of the value of ``ProgramlArrays``.
+@dataclass(frozen=True, slots=True)
+class GraphLists:
+    """A graph as lists, which are faster to read one by one than arrays.
+
+    Attributes:
+        node_type, node_function, node_block, node_text, full_texts: One element for each node; as
+            in ``ProgramlArrays``.
+        edge_source, edge_target, edge_flow, edge_position: One element for each edge, too.
+        edge_key: For each edge, how many edges with the same ends are before it.
+        texts: What ``node_text`` is the index in.
+        attributes: Those of the whole graph.
+    """
+
+    node_type: Sequence[int]
+    node_function: Sequence[int]
+    node_block: Sequence[int]
+    node_text: Sequence[int]
+    full_texts: Sequence[str]
+    edge_source: Sequence[int]
+    edge_target: Sequence[int]
+    edge_flow: Sequence[int]
+    edge_position: Sequence[int]
+    edge_key: Sequence[int]
+    texts: Sequence[str]
+    attributes: dict[str, Any]
+
+
+def unpack(packed: Arrays) -> GraphLists:
+    """Reads the value of ``ProgramlPacked``.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    nodes, edges = _rows(packed["nodes"], 4), _rows(packed["edges"], 5)
+    full_texts = packed["full_texts"].split("\0") if nodes[0] else []
+    return GraphLists(
+        *nodes, full_texts, *edges, packed["text"].tolist(), _graph_attributes(packed, nodes[0])
+    )
+
+
+def _rows(data: np.ndarray, count: int) -> list[list[int]]:
+    return data.view("<i4").reshape(count, data.size // (4 * count)).tolist()
+
+
+def _graph_attributes(packed: Arrays, nodes: Sequence[int]) -> dict[str, Any]:
+    if not nodes:
+        return {}
+    module = {
+        "llvm_data_layout": packed["data_layout"],
+        "llvm_target_triple": packed["target_triple"],
+        "name": packed["module_name"],
+    }
+    functions = [{"module": 0, "name": name} for name in packed["function_name"].tolist()]
+    return {"function": functions, "module": [module]}
+
+
+def program_graph(lists: GraphLists) -> "networkx.MultiDiGraph":
+    """Makes a graph of networkx.
 
     Returns:
         A graph with the nodes 0 to (number of nodes - 1). Its attributes are those of node-link
         JSON, see :func:`program_graph_json`. Edges with the same ends have the keys 0, 1, 2, ...
+
+    Raises:
+        IndexError, ValueError: The lists do not fit together.
     """
     import networkx  # Takes long to import.
 
     with _without_garbage_collection():
-        graph = networkx.MultiDiGraph(**_graph_attributes(arrays))
-        nodes = _node_attributes(arrays)
+        graph = networkx.MultiDiGraph(**lists.attributes)
+        nodes = _node_attributes(lists)
         successors: list[dict[int, Any]] = [{} for _ in nodes]
         predecessors: list[dict[int, Any]] = [{} for _ in nodes]
-        for source, target, flow, position in _edges(arrays):
-            attributes = {"flow": flow, "position": position}
-            parallel = successors[source].get(target)
-            if parallel is None:
-                keys = {0: attributes}
-                successors[source][target] = predecessors[target][source] = keys
+        for source, target, flow, position, key in _edges(lists):
+            # Written twice, as all that is done for each edge counts.
+            if key:
+                successors[source][target][key] = {"flow": flow, "position": position}
             else:
-                parallel[len(parallel)] = attributes
-        # The library's own add_edges_from() takes four times as long. These are the dictionaries
+                successors[source][target] = predecessors[target][source] = {
+                    0: {"flow": flow, "position": position}
+                }
+        # The library's own add_edges_from() takes five times as long. These are the dictionaries
         # that it documents: attributes by node, and by node and neighbour and key.
-        graph._node.update(enumerate(nodes))
-        graph._succ.update(enumerate(successors))
-        graph._pred.update(enumerate(predecessors))
+        numbers = range(len(nodes))
+        graph._node.update(zip(numbers, nodes, strict=True))
+        graph._succ.update(zip(numbers, successors, strict=True))
+        graph._pred.update(zip(numbers, predecessors, strict=True))
     return graph
 
 
-def program_graph_json(arrays: Arrays) -> dict[str, Any]:
-    """Makes node-link data, as of ``networkx.node_link_data``, of the value of ``ProgramlArrays``.
+def program_graph_json(lists: GraphLists) -> dict[str, Any]:
+    """Makes node-link data, as of ``networkx.node_link_data``.
 
     Returns:
         A dictionary with the keys:
@@ -54,49 +117,38 @@ def program_graph_json(arrays: Arrays) -> dict[str, Any]:
           for node 0, ``features``;
         * ``links``: dictionaries with ``source``, ``target``, ``key``, ``flow`` and ``position``.
     """
-    links = []
-    counts: dict[tuple[int, int], int] = {}
     with _without_garbage_collection():
-        for source, target, flow, position in _edges(arrays):
-            ends = (source, target)
-            counts[ends] = key = counts.get(ends, -1) + 1
-            links.append(
-                {
-                    "flow": flow,
-                    "key": key,
-                    "position": position,
-                    "source": source,
-                    "target": target,
-                }
-            )
-        nodes = _node_attributes(arrays)
+        links = [
+            {"flow": flow, "key": key, "position": position, "source": source, "target": target}
+            for source, target, flow, position, key in _edges(lists)
+        ]
+        nodes = _node_attributes(lists)
         for number, node in enumerate(nodes):
             node["id"] = number
     return {
         "directed": True,
-        "graph": _graph_attributes(arrays),
+        "graph": lists.attributes,
         "links": links,
         "multigraph": True,
         "nodes": nodes,
     }
 
 
-def _node_attributes(arrays: Arrays) -> list[dict[str, Any]]:
-    texts = arrays["text"].tolist()
+def _node_attributes(lists: GraphLists) -> list[dict[str, Any]]:
     nodes = [
         {
             "block": block,
             "features": {"full_text": [full_text]},
             "function": function,
-            "text": texts[text],
+            "text": text,
             "type": kind,
         }
         for block, full_text, function, text, kind in zip(
-            arrays["node_block"].tolist(),
-            arrays["node_full_text"].tolist(),
-            arrays["node_function"].tolist(),
-            arrays["node_text"].tolist(),
-            arrays["node_type"].tolist(),
+            lists.node_block,
+            lists.full_texts,
+            lists.node_function,
+            map(lists.texts.__getitem__, lists.node_text),
+            lists.node_type,
             strict=True,
         )
     ]
@@ -105,26 +157,15 @@ def _node_attributes(arrays: Arrays) -> list[dict[str, Any]]:
     return nodes
 
 
-def _edges(arrays: Arrays) -> Iterator[tuple[int, int, int, int]]:
+def _edges(lists: GraphLists) -> Iterator[tuple[int, int, int, int, int]]:
     return zip(
-        arrays["edge_source"].tolist(),
-        arrays["edge_target"].tolist(),
-        arrays["edge_flow"].tolist(),
-        arrays["edge_position"].tolist(),
+        lists.edge_source,
+        lists.edge_target,
+        lists.edge_flow,
+        lists.edge_position,
+        lists.edge_key,
         strict=True,
     )
-
-
-def _graph_attributes(arrays: Arrays) -> dict[str, list[dict[str, Any]]]:
-    if not arrays["node_type"].size:
-        return {}
-    module = {
-        "llvm_data_layout": arrays["data_layout"],
-        "llvm_target_triple": arrays["target_triple"],
-        "name": arrays["module_name"],
-    }
-    functions = [{"module": 0, "name": name} for name in arrays["function_name"].tolist()]
-    return {"function": functions, "module": [module]}
 
 
 @contextmanager

@@ -1,3 +1,4 @@
+import dataclasses
 import gc
 import json
 
@@ -5,24 +6,33 @@ import networkx
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm.program_graph import program_graph, program_graph_json
+from compiler_gym.envs.llvm.program_graph import program_graph, program_graph_json, unpack
 from compiler_gym.service.proto import Opaque
 from compiler_gym.service.proto.opaque_converters import OPAQUE_FORMATS
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
 
+
+def rows(*lists):
+    """Lists of integers as the service sends them."""
+    return np.frombuffer(np.array(lists, dtype="<i4").tobytes(), dtype=np.int8)
+
+
 # define i32 @f(i32 %0) { %2 = add i32 %0, %0; ret i32 %2 }
 ADDITION = {
-    "node_type": np.array([0, 0, 0, 1, 1]),
-    "node_function": np.array([0, 0, 0, 0, 0]),
-    "node_block": np.array([0, 0, 0, 0, 0]),
-    "node_text": np.array([0, 1, 2, 3, 3]),
-    "node_full_text": np.array(
-        ["", "%2 = add i32 %0, %0", "ret i32 %2", "i32 %0", "i32 %2"], dtype=object
+    "nodes": rows(
+        [0, 0, 0, 1, 1],  # type
+        [0, 0, 0, 0, 0],  # function
+        [0, 0, 0, 0, 0],  # block
+        [0, 1, 2, 3, 3],  # text
     ),
-    "edge_source": np.array([1, 1, 3, 3, 4]),
-    "edge_target": np.array([2, 4, 1, 1, 2]),
-    "edge_flow": np.array([0, 1, 1, 1, 1]),
-    "edge_position": np.array([0, 0, 0, 1, 0]),
+    "edges": rows(
+        [1, 1, 3, 3, 4],  # source
+        [2, 4, 1, 1, 2],  # target
+        [0, 1, 1, 1, 1],  # flow
+        [0, 0, 0, 1, 0],  # position
+        [0, 0, 0, 1, 0],  # key
+    ),
+    "full_texts": "\0%2 = add i32 %0, %0\0ret i32 %2\0i32 %0\0i32 %2",
     "text": np.array(["[external]", "add", "ret", "i32"], dtype=object),
     "function_name": np.array(["f"], dtype=object),
     "module_name": "-",
@@ -32,7 +42,7 @@ ADDITION = {
 
 
 def test_graph():
-    graph = program_graph(ADDITION)
+    graph = program_graph(unpack(ADDITION))
     assert type(graph) is networkx.MultiDiGraph
     assert graph.nodes[0] == {"block": 0, "function": 0, "text": "[external]", "type": 0}
     assert graph.nodes[1] == {
@@ -57,7 +67,7 @@ def test_graph():
 
 def test_graph_is_as_the_library_would_make_it():
     """Also in what is only used when the graph is looked at from behind, or changed."""
-    graph = program_graph(ADDITION)
+    graph = program_graph(unpack(ADDITION))
     same = networkx.MultiDiGraph(**graph.graph)
     same.add_nodes_from(graph.nodes(data=True))
     same.add_edges_from(graph.edges(keys=True, data=True))
@@ -73,17 +83,80 @@ def test_graph_is_as_the_library_would_make_it():
 
 
 def test_json_is_that_of_the_library():
-    document = program_graph_json(ADDITION)
-    assert document == networkx.node_link_data(program_graph(ADDITION), edges="links")
+    document = program_graph_json(unpack(ADDITION))
+    assert document == networkx.node_link_data(program_graph(unpack(ADDITION)), edges="links")
     assert json.loads(json.dumps(document)) == document
 
 
 def test_garbage_is_collected_again():
-    program_graph(ADDITION)
+    program_graph(unpack(ADDITION))
     assert gc.isenabled()
+    lists = dataclasses.replace(unpack(ADDITION), edge_target=[2, 4, 1, 1, 9])
     with pytest.raises(IndexError):
-        program_graph({**ADDITION, "edge_target": np.array([2, 4, 1, 1, 9])})
+        program_graph(lists)
     assert gc.isenabled()
+
+
+def test_malformed_values_are_errors():
+    for damage in (
+        {"nodes": ADDITION["nodes"][:-1]},
+        {"nodes": ADDITION["nodes"][:-16]},
+        {"edges": ADDITION["edges"][:-4]},
+        {"full_texts": "\0ret"},
+    ):
+        with pytest.raises(ValueError):
+            program_graph(unpack({**ADDITION, **damage}))
+
+
+def made_by_the_library(arrays):
+    """The graph of ProgramlArrays, node by node and edge by edge."""
+    module = {
+        "name": arrays["module_name"],
+        "llvm_target_triple": arrays["target_triple"],
+        "llvm_data_layout": arrays["data_layout"],
+    }
+    functions = [{"name": name, "module": 0} for name in arrays["function_name"]]
+    graph = networkx.MultiDiGraph(function=functions, module=[module])
+    columns = ("type", "function", "block", "text", "full_text")
+    nodes = zip(*(arrays[f"node_{name}"].tolist() for name in columns), strict=True)
+    for number, (kind, function, block, text, full_text) in enumerate(nodes):
+        attributes = {"type": kind, "function": function, "block": block}
+        features = {"features": {"full_text": [full_text]}} if number else {}
+        graph.add_node(number, **attributes, text=arrays["text"][text], **features)
+    columns = ("source", "target", "flow", "position")
+    edges = zip(*(arrays[f"edge_{name}"].tolist() for name in columns), strict=True)
+    for source, target, flow, position in edges:
+        graph.add_edge(source, target, flow=flow, position=position)
+    return graph
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_are_as_the_library_would_make_them(env, kernel):
+    """Before and after some actions; the orders of nodes, neighbours and edges included."""
+    env.reset(benchmark=kernel_uri(kernel))
+    for actions in ([], ["sroa", "instcombine", "simplifycfg", "inline", "gvn"]):
+        env.multistep([env.action_space[name] for name in actions])
+        graph = env.observation["Programl"]
+        expected = made_by_the_library(env.observation["ProgramlArrays"])
+        assert networkx.utils.graphs_equal(graph, expected)
+        for adjacency in ("succ", "pred"):
+            assert [(node, list(each)) for node, each in getattr(graph, adjacency).items()] == [
+                (node, list(each)) for node, each in getattr(expected, adjacency).items()
+            ]
+        assert list(graph.edges(keys=True, data=True)) == list(expected.edges(keys=True, data=True))
+
+
+def test_graphs_are_independent_of_each_other(env):
+    """Whoever changes one changes no later one."""
+    env.reset(benchmark=kernel_uri("sha256"))
+    first, expected = env.observation["Programl"], env.observation["Programl"]
+    first.nodes[1]["features"]["full_text"][0] = "changed"
+    first.graph["module"][0]["name"] = "changed"
+    for _, _, attributes in first.edges(data=True):
+        attributes["flow"] = 7
+    first.remove_node(2)
+    assert networkx.utils.graphs_equal(env.observation["Programl"], expected)
+    assert not networkx.utils.graphs_equal(first, expected)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -2,6 +2,7 @@
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Object/ObjectFile.h"
@@ -26,6 +27,10 @@ Status generateObject(llvm::Module& module, llvm::SmallVectorImpl<char>& object)
   }
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
+  // The target's libraries decide which calls become instructions, e.g. those of sqrt. Without
+  // this, LLVM 19 takes them for those of an unknown system.
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(
+      llvm::TargetLibraryInfoImpl(llvm::Triple(module.getTargetTriple()))));
   if (machine->addPassesToEmitFile(passes, stream, /*DwoOut=*/nullptr,
                                    llvm::CodeGenFileType::ObjectFile)) {
     return {StatusCode::INVALID_ARGUMENT,

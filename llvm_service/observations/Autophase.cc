@@ -217,7 +217,8 @@ class Autophase {
       ++counts_[feature];
     }
     counts_[kTotalMemInst] += accessesMemory(opcode);
-    counts_[kTestUnary] += llvm::isa<llvm::UnaryInstruction>(instruction);
+    // Freeze is derived from UnaryInstruction, but in some LLVMs isa<> does not say so.
+    counts_[kTestUnary] += llvm::isa<llvm::UnaryInstruction, llvm::FreezeInst>(instruction);
     if (opcode == Instruction::Br) {
       ++counts_[kBranchCount];
       counts_[kUncondBranches] += instruction.getNumSuccessors() == 1;
@@ -229,27 +230,30 @@ class Autophase {
   }
 
   void addConstants(const Instruction& instruction) {
-    bool constantOperand = false;
-    for (const llvm::Use& operand : instruction.operands()) {
-      constantOperand |= llvm::isa<llvm::Constant>(operand);
-      if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(&operand)) {
-        addInteger(*constant);
-      }
-    }
-    // Case values were operands in the LLVM that the features were defined on.
+    // Case values count, as they were operands in the LLVM that the features were defined on. In
+    // some they still are.
     if (const auto* branches = llvm::dyn_cast<llvm::SwitchInst>(&instruction)) {
+      addInteger(*branches->getCondition());
       for (const auto& branch : branches->cases()) {
         addInteger(*branch.getCaseValue());
       }
+      return;
+    }
+    bool constantOperand = false;
+    for (const llvm::Use& operand : instruction.operands()) {
+      constantOperand |= llvm::isa<llvm::Constant>(operand);
+      addInteger(*operand);
     }
     counts_[kBinaryConstArg] += constantOperand && instruction.isBinaryOp();
   }
 
-  void addInteger(const llvm::ConstantInt& constant) {
-    counts_[kConst32Bit] += constant.getBitWidth() == 32;
-    counts_[kConst64Bit] += constant.getBitWidth() == 64;
-    counts_[kNumConstZeroes] += constant.isZero();
-    counts_[kNumConstOnes] += constant.isOne();
+  void addInteger(const llvm::Value& value) {
+    if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(&value)) {
+      counts_[kConst32Bit] += constant->getBitWidth() == 32;
+      counts_[kConst64Bit] += constant->getBitWidth() == 64;
+      counts_[kNumConstZeroes] += constant->isZero();
+      counts_[kNumConstOnes] += constant->isOne();
+    }
   }
 
   std::vector<int64_t> counts_ = std::vector<int64_t>(kNumFeatures, 0);

@@ -21,6 +21,14 @@ Counts with(Counts base, const Counts& more) {
   return base;
 }
 
+std::vector<CountsCase> joined(const std::vector<std::vector<CountsCase>>& groups) {
+  std::vector<CountsCase> all;
+  for (const std::vector<CountsCase>& cases : groups) {
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
+  return all;
+}
+
 void expectCounts(const std::string& observation, const std::vector<std::string>& elements,
                   const CountsCase& example) {
   for (const auto& [name, count] : example.expected) {

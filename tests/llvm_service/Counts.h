@@ -24,6 +24,9 @@ std::ostream& operator<<(std::ostream& stream, const CountsCase& example);
 /// `base` with the elements of `more` added or replaced.
 Counts with(Counts base, const Counts& more);
 
+/// All cases of several groups, in their order.
+std::vector<CountsCase> joined(const std::vector<std::vector<CountsCase>>& groups);
+
 /// Checks every element of the vector, and names those that are wrong.
 ///
 /// @param elements the names of all elements in their order.

@@ -107,14 +107,14 @@ class ContentHasher : public ir_hash::WordHasher {
   llvm::DenseMap<const llvm::Value*, unsigned> numbers_;
 };
 
-// Finds the uses of globals and compound constants by what is part of the module, and gives each
-// the number that it has among those of the same value, in the order of the module.
+// Finds the uses of globals and other constants by what is part of the module, and gives each the
+// number that it has among those of the same value, in the order of the module.
 class UseOrders {
  public:
   void visit(const llvm::User& user) {
     for (const llvm::Use& use : user.operands()) {
       const llvm::Value& value = *use.get();
-      if (!llvm::isa<llvm::Constant>(value) || llvm::isa<llvm::ConstantData>(value) ||
+      if (!ir_hash::isConstantWithUses(value) ||
           (!ir_hash::isUsedTwice(value) && !ir_hash::isCompound(value))) {
         continue;
       }

@@ -16,7 +16,7 @@ namespace compiler_gym::llvm_service {
 /// @param instructions how many it has, which is known on the way.
 uint64_t contentHash(const llvm::Function& function, uint64_t& instructions);
 
-/// The same of the rest of the module. The order of the uses of globals and of compound constants
+/// The same of the rest of the module. The order of the uses of globals and of other constants
 /// is part of it as far as it is part of the bitcode: uses by constants that nothing refers to any
 /// more do not count.
 uint64_t contentHashOfRest(const llvm::Module& module);

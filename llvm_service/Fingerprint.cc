@@ -1,6 +1,8 @@
 #include "llvm_service/Fingerprint.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm_service/IrHash.h"
+#include "llvm_service/LlvmCompatibility.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -13,7 +15,7 @@ class AddressHasher : public ir_hash::WordHasher {
 
   void addIdentity(const llvm::Value& value) {
     add(&value);
-    // Other values are visited on their own, and constant data has no uses.
+    // Other values are visited on their own; for plain constants see below.
     if (llvm::isa<llvm::ConstantExpr, llvm::ConstantAggregate>(value)) {
       addUses(value);
       ir_hash::addOperands(llvm::cast<llvm::User>(value), *this);
@@ -29,6 +31,44 @@ class AddressHasher : public ir_hash::WordHasher {
   }
 };
 
+// Adds the order of the uses of plain constants, of each once: whole programs use the same zero.
+class PlainConstantUses {
+ public:
+  explicit PlainConstantUses(AddressHasher& hasher) : hasher_(hasher) {}
+
+  void visit(const llvm::Module& module) {
+    for (const llvm::GlobalValue& global : module.global_values()) {
+      visit(global);
+    }
+    for (const llvm::Function& function : module) {
+      for (const llvm::BasicBlock& block : function) {
+        for (const llvm::Instruction& instruction : block) {
+          visit(instruction);
+        }
+      }
+    }
+  }
+
+ private:
+  void visit(const llvm::User& user) {
+    for (const llvm::Use& use : user.operands()) {
+      const llvm::Value& value = *use.get();
+      const bool isPlain = llvm::isa<llvm::ConstantData>(value);
+      if ((!isPlain && !ir_hash::isCompound(value)) || !seen_.insert(&value).second) {
+        continue;
+      }
+      if (isPlain) {
+        hasher_.addUses(value);
+      } else {
+        visit(llvm::cast<llvm::User>(value));
+      }
+    }
+  }
+
+  AddressHasher& hasher_;
+  llvm::DenseSet<const llvm::Value*> seen_;
+};
+
 }  // namespace
 
 uint64_t fingerprint(const llvm::Function& function) {
@@ -42,6 +82,9 @@ uint64_t fingerprintOfRest(const llvm::Module& module) {
   ir_hash::addFrame(module, hasher);
   for (const llvm::GlobalValue& global : module.global_values()) {
     hasher.addUses(global);
+  }
+  if constexpr (kPlainConstantsHaveUses<>) {
+    PlainConstantUses(hasher).visit(module);
   }
   return hasher.result();
 }

@@ -51,10 +51,16 @@ inline bool isUsedTwice(const llvm::Value& value) {
   return !value.use_empty() && !value.hasOneUse();  // Inlined, unlike hasNUsesOrMore().
 }
 
-/// Whether a constant refers to others by its operands. Constant data do not, and have no uses.
+/// Whether a constant refers to others by its operands.
 inline bool isCompound(const llvm::Value& value) {
   return llvm::isa<llvm::Constant>(value) && !llvm::isa<llvm::ConstantData>(value) &&
          !llvm::isa<llvm::GlobalValue>(value);
+}
+
+/// Whether a value is a constant with an order of uses of its own.
+inline bool isConstantWithUses(const llvm::Value& value) {
+  return llvm::isa<llvm::Constant>(value) &&
+         (kPlainConstantsHaveUses<> || !llvm::isa<llvm::ConstantData>(value));
 }
 
 // What distinguishes memory accesses with equal operands.

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Module.h"
@@ -27,6 +29,14 @@ inline const llvm::Triple& asTarget(const llvm::Triple& triple) { return triple;
 #else
 inline std::string asTarget(const llvm::Triple& triple) { return triple.str(); }
 #endif
+
+/// Whether plain constants (llvm::ConstantData) know their uses, so that bitcode has the order of
+/// these. Values can be asked for it since they differ in it.
+template <typename Value = llvm::Value, typename = void>
+inline constexpr bool kPlainConstantsHaveUses = true;
+template <typename Value>
+inline constexpr bool kPlainConstantsHaveUses<
+    Value, std::void_t<decltype(std::declval<const Value&>().hasUseList())>> = false;
 
 /// The triple of a module as text.
 inline std::string targetName(const llvm::Module& module) {

@@ -7,6 +7,7 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm_service/ChangeTracker.h"
 #include "llvm_service/Ir.h"
+#include "llvm_service/LlvmCompatibility.h"
 #include "tests/llvm_service/RandomWalk.h"
 #include "tests/llvm_service/Statuses.h"
 
@@ -147,6 +148,19 @@ TEST_F(ChangeTrackerTest, OrderOfUsesInAFunction) {
   instruction(f(), 0).reverseUseList();
   EXPECT_TRUE(look().changed);
   EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f"));
+}
+
+// In LLVMs in which they have one.
+TEST_F(ChangeTrackerTest, OrderOfUsesOfAPlainConstant) {
+  Value& one = *instruction(f(), 0).getOperand(1);
+  ASSERT_TRUE(isa<ConstantInt>(one));
+  instruction(f(), 1).setOperand(1, &one);
+  EXPECT_TRUE(look().changed);
+  if (kPlainConstantsHaveUses<>) {
+    one.reverseUseList();
+  }
+  EXPECT_EQ(look().changed, kPlainConstantsHaveUses<>);
+  EXPECT_THAT(tracker_->lastChange().functionsChanged, IsEmpty());
 }
 
 TEST_F(ChangeTrackerTest, InitializerOfAVariable) {

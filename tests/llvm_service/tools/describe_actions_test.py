@@ -119,9 +119,23 @@ def test_every_action_has_a_description(page):
         assert description.startswith("Does nothing: ") == (today == ""), name
 
 
+def text_without_rows(page: str) -> str:
+    """The text of the page, without what depends on the passes that an LLVM has."""
+    lines = [line for line in page.splitlines() if not line.startswith("|")]
+    return re.sub(r"[\d.]+ (lists|passes|are|variants)", r"N \1", "\n".join(lines))
+
+
 def test_committed_page_is_up_to_date(page):
     version = re.compile(r"^LLVM ([\d.]+) lists", re.MULTILINE)
     committed = PAGE.read_text()
-    if version.search(committed)[1] != version.search(page)[1]:
-        pytest.skip("The page describes another version of LLVM")
-    assert committed == page, f"Write {PAGE.name} anew: its first lines say how"
+    hint = f"Write {PAGE.name} anew: its first lines say how"
+    if version.search(committed)[1] == version.search(page)[1]:
+        assert committed == page, hint
+        return
+    # The page is that of another LLVM. What both have is the same in both.
+    assert text_without_rows(committed) == text_without_rows(page), hint
+    for heading in ("Actions", "Own passes", "Variants", "Own variants", "Pipelines"):
+        here, there = ({row[1]: row[2:] for row in rows(p, heading)} for p in (page, committed))
+        common = here.keys() & there.keys()
+        assert len(common) > 0.8 * len(there), heading
+        assert {name: here[name] for name in common} == {name: there[name] for name in common}

@@ -103,6 +103,8 @@ std::vector<Embedding> takeSection(const Map& map, size_t first, size_t count, u
 
 }  // namespace
 
+Status Ir2vecVocabulary::availability() { return Status::OK; }
+
 Status Ir2vecVocabulary::parse(llvm::StringRef json, const std::string& name,
                                std::shared_ptr<const Ir2vecVocabulary>& vocabulary) {
   llvm::Expected<llvm::json::Value> root = llvm::json::parse(json);
@@ -138,16 +140,22 @@ Status Ir2vecVocabulary::parse(llvm::StringRef json, const std::string& name,
 
 #else
 
+Status Ir2vecVocabulary::availability() {
+  return {StatusCode::UNIMPLEMENTED,
+          "Ir2vec needs the IR2Vec analysis of LLVM 22, and this service is built with "
+          "LLVM " LLVM_VERSION_STRING};
+}
+
 Status Ir2vecVocabulary::parse(llvm::StringRef /*json*/, const std::string& /*name*/,
                                std::shared_ptr<const Ir2vecVocabulary>& /*vocabulary*/) {
-  return {StatusCode::UNIMPLEMENTED,
-          "IR2Vec needs LLVM 22, and this service is linked with LLVM " LLVM_VERSION_STRING};
+  return availability();
 }
 
 #endif
 
 Status Ir2vecVocabulary::load(const std::string& path,
                               std::shared_ptr<const Ir2vecVocabulary>& vocabulary) {
+  RETURN_IF_ERROR(availability());
   const auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer) {
     return {StatusCode::NOT_FOUND,

@@ -23,8 +23,11 @@ class Ir2vecVocabulary {
 
   virtual ~Ir2vecVocabulary() = default;
 
+  /// @return UNIMPLEMENTED if this LLVM has no such analysis: it needs LLVM 22.
+  [[nodiscard]] static grpc::Status availability();
+
   /// @param name what error messages call it.
-  /// @return INVALID_ARGUMENT if the text is not a vocabulary; UNIMPLEMENTED before LLVM 22.
+  /// @return as availability(), or INVALID_ARGUMENT if the text is not a vocabulary.
   [[nodiscard]] static grpc::Status parse(llvm::StringRef json, const std::string& name,
                                           std::shared_ptr<const Ir2vecVocabulary>& vocabulary);
 

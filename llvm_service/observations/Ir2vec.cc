@@ -19,6 +19,7 @@ void setVector(const Vector& vector, Event& event) {
 }
 
 Status requireVocabulary(const ObservationInput& input) {
+  RETURN_IF_ERROR(Ir2vecVocabulary::availability());
   if (input.ir2vecVocabulary != nullptr) {
     return Status::OK;
   }
@@ -65,7 +66,7 @@ Observation rowsOf(const std::string& name, VectorsOf vectorsOf) {
 /// the others are sequences of such vectors, one for each function with a body (as in
 /// FunctionProperties), each of its blocks and each of its instructions, in the order of the
 /// module. The length of the vectors is that of the vocabulary's. Without a vocabulary (see
-/// Ir2vecVocabulary.h) they are FAILED_PRECONDITION errors.
+/// Ir2vecVocabulary.h) they are FAILED_PRECONDITION errors, and UNIMPLEMENTED before LLVM 22.
 Observations ir2vec() {
   const auto ofFunction = [](const Ir2vecVocabulary& vocabulary, const llvm::Function& function) {
     return Vectors{vocabulary.ofFunction(function)};

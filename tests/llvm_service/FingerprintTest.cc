@@ -355,7 +355,7 @@ std::vector<Change> globalChanges() {
 }
 
 std::vector<Change> useListChanges() {
-  return {
+  std::vector<Change> changes = {
       {"UsesOfArgument", [](Module& m) { f(m).getArg(1)->reverseUseList(); }},
       {"UsesOfInstruction", [](Module& m) { first(m, Instruction::Add).reverseUseList(); }},
       {"UsesOfBlock", [](Module& m) { first<PHINode>(m).getParent()->reverseUseList(); }},
@@ -372,6 +372,13 @@ std::vector<Change> useListChanges() {
          });
        }},
   };
+  if (kPlainConstantsHaveUses<>) {
+    changes.push_back({"UsesOfPlainConstant", [](Module& m) {
+                         auto* pointer = PointerType::getUnqual(m.getContext());
+                         ConstantPointerNull::get(pointer)->reverseUseList();
+                       }});
+  }
+  return changes;
 }
 
 std::vector<Change> allChanges() {
@@ -457,7 +464,7 @@ TEST(FingerprintStabilityTest, LookingDoesNotChangeIt) {
     EXPECT_THAT(compilation->verify(), IsOk());
     writeBitcode(compilation->module());
     printIr(compilation->module());
-    for (const Observation& observation : listObservations()) {
+    for (const Observation& observation : availableObservations()) {
       Event event;
       // Costs of programs that cannot be built are errors, which is all the same here.
       static_cast<void>(tryObserve(*compilation, observation.space.name(), event));

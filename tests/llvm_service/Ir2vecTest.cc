@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "llvm/Config/llvm-config.h"
 #include "llvm_service/Ir2vecVocabulary.h"
 #include "llvm_service/observations/Observation.h"
 #include "tests/llvm_service/Observing.h"
@@ -15,9 +16,12 @@ namespace compiler_gym::llvm_service {
 namespace {
 
 using grpc::StatusCode;
-using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using Vocabulary = std::shared_ptr<const Ir2vecVocabulary>;
+
+#if __has_include("llvm/Analysis/IR2Vec.h")
+
+using ::testing::DoubleNear;
 
 constexpr char kModule[] = R"(
 define i32 @f(i32 %a, i32 %b) {
@@ -151,6 +155,41 @@ TEST(VocabularyFileTest, MissingFile) {
   EXPECT_THAT(Ir2vecVocabulary::load("/nonexistent/file.json", vocabulary),
               IsError(StatusCode::NOT_FOUND, "/nonexistent/file.json"));
 }
+
+#else
+
+TEST(Ir2vecTest, IsUnimplementedWithoutTheAnalysis) {
+  const auto compilation = startCompilation(makeBenchmark("define void @f() {\n  ret void\n}\n"));
+  ASSERT_NE(compilation, nullptr);
+  std::vector<std::string> names;
+  for (const Observation& observation : listObservations()) {
+    const std::string& name = observation.space.name();
+    if (name.rfind("Ir2vec", 0) == 0) {
+      names.push_back(name);
+      Event event;
+      EXPECT_THAT(tryObserve(*compilation, name, event),
+                  IsError(StatusCode::UNIMPLEMENTED, "needs the IR2Vec analysis of LLVM 22"))
+          << name;
+    }
+  }
+  EXPECT_THAT(names,
+              ElementsAre("Ir2vec", "Ir2vecFunctions", "Ir2vecBlocks", "Ir2vecInstructions"));
+}
+
+TEST(Ir2vecTest, NoVocabularyIsRead) {
+  const TemporaryDirectory directory;
+  const std::string path = (directory.path() / "vocabulary.json").string();
+  std::ofstream(path) << "{}";
+  Vocabulary vocabulary;
+  for (const grpc::Status& status :
+       {Ir2vecVocabulary::availability(), Ir2vecVocabulary::load(path, vocabulary),
+        Ir2vecVocabulary::parse("{}", "of the user", vocabulary)}) {
+    EXPECT_THAT(status, IsError(StatusCode::UNIMPLEMENTED, "built with LLVM " LLVM_VERSION_STRING));
+  }
+  EXPECT_EQ(vocabulary, nullptr);
+}
+
+#endif
 
 }  // namespace
 }  // namespace compiler_gym::llvm_service

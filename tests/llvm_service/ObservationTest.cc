@@ -103,7 +103,7 @@ TEST(ObservationListTest, ValuesAreInTheirSpaces) {
   const SpaceContainsEventChecker checker = makeDefaultSpaceContainsEventChecker();
   const auto compilation = startCompilation(runnableBenchmark(), directory.path());
   ASSERT_NE(compilation, nullptr);
-  for (const Observation& observation : listObservations()) {
+  for (const Observation& observation : availableObservations()) {
     const ObservationSpace& space = observation.space;
     const Event event = observe(*compilation, space.name());
     EXPECT_EQ(checker.findMismatch(space.space(), decoded(event)), std::nullopt) << space.name();
@@ -133,7 +133,7 @@ TEST(ObservationListTest, DeterministicValuesAreTheSameTwice) {
   const auto compilation = startCompilation(runnableBenchmark());
   const auto other = startCompilation(runnableBenchmark());
   ASSERT_NE(compilation, nullptr);
-  for (const Observation& observation : listObservations()) {
+  for (const Observation& observation : availableObservations()) {
     if (observation.space.deterministic()) {
       const std::string& name = observation.space.name();
       const Event value = observe(*compilation, name);

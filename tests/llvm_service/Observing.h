@@ -6,8 +6,8 @@
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "llvm_service/Compilation.h"
-#include "llvm_service/Ir2vecVocabulary.h"
 #include "llvm_service/actions/Action.h"
+#include "llvm_service/observations/Observation.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -16,10 +16,12 @@ std::unique_ptr<Compilation> startCompilation(
     const Benchmark& benchmark,
     const boost::filesystem::path& workingDirectory = boost::filesystem::temp_directory_path());
 
-/// The vocabulary that observations use below: vectors of two numbers, of a few names.
-const Ir2vecVocabulary& testVocabulary();
+/// Those observations of which this LLVM has all that they need. Only the Ir2vec ones may be
+/// missing; Ir2vecTest says what they answer then.
+Observations availableObservations();
 
-/// The value of one observation. An error of its computation fails the test.
+/// The value of one observation. An error of its computation fails the test. Those of Ir2vec use a
+/// vocabulary with vectors of two numbers, of a few names.
 Event observe(Compilation& compilation, const std::string& observation,
               const RunCounts& runCounts = {});
 

@@ -84,5 +84,5 @@ def test_time_limit(bitcode):
 
 
 def test_observation_that_cannot_be_computed(bitcode):
-    with pytest.raises(ServiceError, match="vocabulary"):
+    with pytest.raises(ServiceError, match=r"Ir2vec needs (a vocabulary|the IR2Vec analysis)"):
         compute_observation("Ir2vec", bitcode)

@@ -72,7 +72,7 @@ def test_all_observations_are_in_their_spaces(env, kernel):
     for actions in ([], ["sroa", "instcombine", "simplifycfg", "inline", "gvn"]):
         env.multistep([env.action_space[name] for name in actions])
         for name, spec in env.observation.spaces.items():
-            if name.startswith("Ir2vec"):  # It needs a file; see last_action_test.py.
+            if name.startswith("Ir2vec"):  # It needs a file; see ir2vec_test.py.
                 continue
             value = env.observation[name]
             assert spec.space.contains(value), name

@@ -1,0 +1,105 @@
+"""The Ir2vec observations and their setting, where LLVM has the analysis and where it does not."""
+
+import numpy as np
+import pytest
+
+from compiler_gym.envs.llvm import LlvmEnv, compute_observation, tools
+from compiler_gym.errors import ServiceError
+
+VOCABULARY = '{"Opcodes": {"Add": [1, 2]}, "Types": {"VoidTy": [3, 4]}, "Arguments": {}}'
+SPACES = ("Ir2vec", "Ir2vecFunctions", "Ir2vecBlocks", "Ir2vecInstructions")
+KEY = "llvm.set_ir2vec_vocabulary"
+
+
+@pytest.fixture
+def vocabulary(tmp_path):
+    path = tmp_path / "vocabulary.json"
+    path.write_text(VOCABULARY)
+    return path
+
+
+def test_spaces_are_listed(env):
+    assert set(SPACES) < set(env.observation.spaces)
+
+
+# LLVM's own tool for the analysis comes with it.
+if tools.opt_path().with_name("llvm-ir2vec").exists():
+
+    def test_vectors_of_an_environment(shared_env, vocabulary):
+        service = shared_env.service
+        with LlvmEnv(service_connection=service, ir2vec_vocabulary=vocabulary) as env:
+            env.reset()
+            program = env.observation["Ir2vec"]
+            assert program.shape == (2,)
+            functions = env.observation["Ir2vecFunctions"]
+            assert env.observation.spaces["Ir2vecFunctions"].space.contains(functions)
+            assert len(functions) == len(env.observation["FunctionProperties"]["Function"])
+            assert np.allclose(np.sum(functions, axis=0), program)
+            assert (
+                len(env.observation["Ir2vecBlocks"])
+                == env.observation["InstCountDict"]["TotalBlocksCount"]
+            )
+            instructions = env.observation["Ir2vecInstructions"]
+            assert len(instructions) == env.observation["IrInstructionCount"]
+            with env.fork() as fork:
+                assert np.array_equal(fork.observation["Ir2vec"], program)
+
+    def test_vocabulary_can_be_changed(env, vocabulary):
+        env.reset()
+        with pytest.raises(TypeError, match="Ir2vec needs a vocabulary"):
+            _ = env.observation["Ir2vec"]
+        env.send_param(KEY, str(vocabulary))
+        first = env.observation["Ir2vec"]
+        vocabulary.write_text(VOCABULARY.replace("1, 2", "1, 2, 9").replace("3, 4", "3, 4, 5"))
+        env.send_param(KEY, str(vocabulary))
+        second = env.observation["Ir2vec"]
+        assert np.allclose(second[:2], first)
+        assert len(second) == 3
+        assert env.send_param("llvm.get_ir2vec_vocabulary", "") == str(vocabulary)
+
+    def test_bad_vocabularies(env, vocabulary):
+        env.reset()
+        with pytest.raises(FileNotFoundError, match="nosuch"):
+            env.send_param(KEY, "/nosuch/file.json")
+        vocabulary.write_text("{}")
+        with pytest.raises(ValueError, match="IR2Vec vocabulary"):
+            env.send_param(KEY, str(vocabulary))
+        assert env.in_episode
+
+    def test_compute_observation(env, small, vocabulary, tmp_path):
+        env.reset(benchmark=small)
+        env.send_param(KEY, str(vocabulary))
+        bitcode = env.write_bitcode(tmp_path / "program.bc")
+        value = compute_observation("Ir2vec", bitcode, ir2vec_vocabulary=vocabulary)
+        assert np.array_equal(value, env.observation["Ir2vec"])
+
+else:
+    MESSAGE = "Ir2vec needs the IR2Vec analysis of LLVM 22, and this service is built with LLVM"
+
+    @pytest.mark.parametrize("name", SPACES)
+    def test_observations_are_not_implemented(env, name):
+        env.reset()
+        with pytest.raises(NotImplementedError, match=MESSAGE):
+            _ = env.observation[name]
+        assert env.in_episode
+
+    def test_vocabulary_cannot_be_set(env, vocabulary):
+        env.reset()
+        for path in (vocabulary, "/nosuch/file.json"):
+            with pytest.raises(NotImplementedError, match=MESSAGE):
+                env.send_param(KEY, str(path))
+        assert env.send_param("llvm.get_ir2vec_vocabulary", "") == ""
+
+    def test_vocabulary_of_an_environment_is_refused(shared_env, vocabulary):
+        service = shared_env.service
+        with (
+            LlvmEnv(service_connection=service, ir2vec_vocabulary=vocabulary) as env,
+            pytest.raises(NotImplementedError, match=MESSAGE),
+        ):
+            env.reset()
+
+    def test_compute_observation(env, small, tmp_path):
+        env.reset(benchmark=small)
+        bitcode = env.write_bitcode(tmp_path / "program.bc")
+        with pytest.raises(ServiceError, match=MESSAGE):
+            compute_observation("Ir2vec", bitcode)

@@ -97,7 +97,8 @@ class ObservationBenchmark:
     """Measures steps with observations on one program.
 
     Args:
-        program: A bitcode file. The vocabulary of IR2Vec is written beside it.
+        program: A bitcode file. The vocabulary of IR2Vec is written beside it, and used if the
+            service's LLVM has IR2Vec.
         service: The service's executable.
         seconds: How long to measure each observation, about.
         samples: How many steps to measure of each observation, at most.
@@ -107,15 +108,18 @@ class ObservationBenchmark:
     """
 
     def __init__(self, program: Path, service: Path, seconds: float, samples: int):
-        self._benchmark = Benchmark.from_file("benchmark://observations-v0/program", program)
+        benchmark = Benchmark.from_file("benchmark://observations-v0/program", program)
         vocabulary = program.with_name("vocabulary.json")
         vocabulary.write_text(json.dumps(VOCABULARY))
-        self._env = LlvmEnv(
-            service=service, benchmark=self._benchmark, ir2vec_vocabulary=vocabulary
-        )
+        self._env = LlvmEnv(service=service, benchmark=benchmark, ir2vec_vocabulary=vocabulary)
         self._seconds = seconds
         self._samples = samples
-        self._env.reset()
+        try:
+            self._env.reset()
+        except NotImplementedError:
+            self._env.close()
+            self._env = LlvmEnv(service=service, benchmark=benchmark)
+            self._env.reset()
         self.instructions = self._env.observation["IrInstructionCount"]
 
     def spaces(self) -> dict[str, str]:
@@ -127,7 +131,8 @@ class ObservationBenchmark:
     def run(self, names: Collection[str] = ()) -> Iterator[tuple[str, float]]:
         """Returns the median milliseconds of a step that changes the program, by observation.
 
-        That of an observation that the program does not have, as it cannot be built, is NaN.
+        That of an observation that the program does not have, as it cannot be built, is NaN, and
+        so is that of one that the service's LLVM cannot compute.
 
         Args:
             names: The observations to measure; all if empty.
@@ -137,7 +142,7 @@ class ObservationBenchmark:
         for name in [name for name in candidates if not names or name in names]:
             try:
                 yield name, self._measure(*candidates[name])
-            except ValueError:
+            except (ValueError, NotImplementedError):
                 yield name, math.nan
 
     def close(self) -> None:

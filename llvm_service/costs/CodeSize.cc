@@ -1,15 +1,13 @@
 #include "llvm_service/costs/CodeSize.h"
 
+#include <memory>
+#include <utility>
+
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Object/ObjectFile.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm_service/Ir.h"
-#include "llvm_service/LlvmCompatibility.h"
-#include "llvm_service/Target.h"
+#include "llvm_service/costs/CodeGenerator.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -18,26 +16,10 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-Status generateObject(llvm::Module& module, llvm::SmallVectorImpl<char>& object) {
-  const std::unique_ptr<llvm::TargetMachine> machine =
-      createTargetMachine(module, llvm::CodeGenOptLevel::Default, llvm::Reloc::PIC_);
-  if (!machine) {
-    return {StatusCode::INVALID_ARGUMENT,
-            "This LLVM cannot generate code for the target \"" + targetName(module) + "\""};
-  }
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  // The target's libraries decide which calls become instructions, e.g. those of sqrt. Without
-  // this, LLVM 19 takes them for those of an unknown system.
-  passes.add(new llvm::TargetLibraryInfoWrapperPass(
-      llvm::TargetLibraryInfoImpl(llvm::Triple(module.getTargetTriple()))));
-  if (machine->addPassesToEmitFile(passes, stream, /*DwoOut=*/nullptr,
-                                   llvm::CodeGenFileType::ObjectFile)) {
-    return {StatusCode::INVALID_ARGUMENT,
-            "The target \"" + targetName(module) + "\" cannot generate object files"};
-  }
-  passes.run(module);
-  return Status::OK;
+// That of the last size, for the next. Not one after an error, as it may be in any state then.
+std::unique_ptr<CodeGenerator>& keptGenerator() {
+  thread_local std::unique_ptr<CodeGenerator> generator;
+  return generator;
 }
 
 }  // namespace
@@ -71,12 +53,17 @@ Status objectTextSize(llvm::StringRef bitcode, int64_t& bytes) {
   OwnedModule copy;
   RETURN_IF_ERROR(parseIr(bitcode, copy));
   optimizeForSize(*copy.module);
-  llvm::SmallVector<char, 0> object;
-  RETURN_IF_ERROR(generateObject(*copy.module, object));
+  std::unique_ptr<CodeGenerator> generator = std::move(keptGenerator());
+  if (!generator || !generator->isFor(*copy.module)) {
+    RETURN_IF_ERROR(CodeGenerator::make(*copy.module, generator));
+  }
+  const llvm::StringRef object = generator->run(*copy.module);
   if (const std::string errors = copy.context->takeErrors(); !errors.empty()) {
     return {StatusCode::INVALID_ARGUMENT, "Code generation failed: " + errors};
   }
-  return textSize(llvm::StringRef(object.data(), object.size()), bytes);
+  RETURN_IF_ERROR(textSize(object, bytes));
+  keptGenerator() = std::move(generator);
+  return Status::OK;
 }
 
 }  // namespace compiler_gym::llvm_service

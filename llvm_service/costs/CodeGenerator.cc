@@ -1,0 +1,48 @@
+#include "llvm_service/costs/CodeGenerator.h"
+
+#include <utility>
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm_service/LlvmCompatibility.h"
+#include "llvm_service/Target.h"
+
+namespace compiler_gym::llvm_service {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+CodeGenerator::CodeGenerator(std::unique_ptr<llvm::TargetMachine> machine)
+    : machine_(std::move(machine)), stream_(object_) {
+  // The target's libraries decide which calls become instructions, e.g. those of sqrt. Without
+  // this, LLVM 19 takes them for those of an unknown system.
+  passes_.add(new llvm::TargetLibraryInfoWrapperPass(
+      llvm::TargetLibraryInfoImpl(machine_->getTargetTriple())));
+}
+
+Status CodeGenerator::make(const llvm::Module& module, std::unique_ptr<CodeGenerator>& generator) {
+  auto machine = createTargetMachine(module, llvm::CodeGenOptLevel::Default, llvm::Reloc::PIC_);
+  if (!machine) {
+    return {StatusCode::INVALID_ARGUMENT,
+            "This LLVM cannot generate code for the target \"" + targetName(module) + "\""};
+  }
+  std::unique_ptr<CodeGenerator> made(new CodeGenerator(std::move(machine)));
+  if (made->machine_->addPassesToEmitFile(made->passes_, made->stream_, /*DwoOut=*/nullptr,
+                                          llvm::CodeGenFileType::ObjectFile)) {
+    return {StatusCode::INVALID_ARGUMENT,
+            "The target \"" + targetName(module) + "\" cannot generate object files"};
+  }
+  generator = std::move(made);
+  return Status::OK;
+}
+
+bool CodeGenerator::isFor(const llvm::Module& module) const {
+  return machine_->getTargetTriple().str() == targetName(module);
+}
+
+llvm::StringRef CodeGenerator::run(llvm::Module& module) {
+  object_.clear();
+  passes_.run(module);
+  return {object_.data(), object_.size()};
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -30,8 +30,8 @@ inline const llvm::Triple& asTarget(const llvm::Triple& triple) { return triple;
 inline std::string asTarget(const llvm::Triple& triple) { return triple.str(); }
 #endif
 
-/// Whether plain constants (llvm::ConstantData) have lists of their uses, so that the order of these
-/// is in the bitcode. Where they have none, LLVM's values say so themselves: hasUseList().
+/// Whether plain constants (llvm::ConstantData) have lists of their uses, so that the order of
+/// these is in the bitcode. Where they have none, LLVM's values say so themselves: hasUseList().
 template <typename Value = llvm::Value, typename = void>
 inline constexpr bool kPlainConstantsHaveUses = true;
 template <typename Value>

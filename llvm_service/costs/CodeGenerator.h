@@ -16,8 +16,8 @@ namespace compiler_gym::llvm_service {
 /// Makes object files as `clang -c` does of optimised bitcode: position independent, for the
 /// generic processor of a target.
 ///
-/// To set one up takes as long as to generate code for some fifty instructions. It can be used
-/// again and again and makes the same bytes, which LLVM tests by `llc -compile-twice`.
+/// To set one up takes as long as to generate code for some fifty instructions, so it is kept for
+/// the next module where that is safe.
 class CodeGenerator {
  public:
   /// One for the target of a module.
@@ -26,8 +26,9 @@ class CodeGenerator {
   [[nodiscard]] static grpc::Status make(const llvm::Module& module,
                                          std::unique_ptr<CodeGenerator>& generator);
 
-  /// Whether it is for the target of a module.
-  bool isFor(const llvm::Module& module) const;
+  /// Whether it may generate code for a module after it has done so for others: it is for the same
+  /// target, and that target's code generator is known to keep nothing of the others.
+  bool isReusableFor(const llvm::Module& module) const;
 
   /// Generates code, which changes the module and its context. What is wrong with the module is
   /// told to the context's diagnostic handler; the generator is of no use then.

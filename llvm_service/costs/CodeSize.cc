@@ -54,7 +54,7 @@ Status objectTextSize(llvm::StringRef bitcode, int64_t& bytes) {
   RETURN_IF_ERROR(parseIr(bitcode, copy));
   optimizeForSize(*copy.module);
   std::unique_ptr<CodeGenerator> generator = std::move(keptGenerator());
-  if (!generator || !generator->isFor(*copy.module)) {
+  if (!generator || !generator->isReusableFor(*copy.module)) {
     RETURN_IF_ERROR(CodeGenerator::make(*copy.module, generator));
   }
   const llvm::StringRef object = generator->run(*copy.module);

@@ -1,8 +1,10 @@
 // What is kept by content equals what is computed anew.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <set>
 
+#include "llvm_service/Target.h"
 #include "llvm_service/costs/CodeGenerator.h"
 #include "llvm_service/costs/CodeSize.h"
 #include "tests/llvm_service/RandomWalk.h"
@@ -30,6 +32,25 @@ TEST(ContentReuseTest, ObjectTextSizeEqualsThatOfFullRecomputation) {
     // Another time it is found.
     EXPECT_EQ(observe(compilation, "ObjectTextSizeBytes").int64_value(), expected) << step;
   });
+}
+
+// What a code generator keeps of one program must not show in the size of the next. Memory that has
+// been freed is overwritten, as a stale pointer to it often goes unnoticed otherwise.
+TEST(ContentReuseTest, ObjectTextSizesDoNotDependOnThoseBefore) {
+  for (const char* target : {"x86_64-pc-linux-gnu", "riscv64-linux-gnu", "aarch64-linux-gnu"}) {
+    for (int fill = 50; fill < 250; fill += 50) {
+      mallopt(M_PERTURB, fill);
+      for (const char* name : {"regex", "sha256", "sorting"}) {
+        OwnedModule program;
+        ASSERT_THAT(parseIr(kernel(name), program), IsOk());
+        ASSERT_THAT(retarget(*program.module, target), IsOk());
+        int64_t bytes = 0;
+        ASSERT_THAT(objectTextSize(writeBitcode(*program.module), bytes), IsOk());
+        EXPECT_EQ(bytes, sizeFromScratch(*program.module)) << name << " for " << target;
+      }
+    }
+  }
+  mallopt(M_PERTURB, 0);
 }
 
 TEST(ContentReuseTest, IsComputedOnceForEachContent) {

@@ -144,7 +144,7 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         deadline = Deadline(timeout)
         if benchmark is not None:
             self._selection.choose(benchmark)
-        self._sessions.end()
+        self._sessions.end(waits=False)
         self._episode = None
         if observation_space is not UNCHANGED:
             self.observation_space = observation_space

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import grpc
@@ -97,8 +97,10 @@ class DirectStub:
         self._fallback = fallback
         self._idle: list[FrameSocket] = []
         self._sockets_of_sessions: dict[int, FrameSocket] = {}
-        # That of the session which was ended last.
-        self._retired: FrameSocket | None = None
+        # What to send along with the next request.
+        self._ending: list[proto.EndSessionRequest] = []
+        # Those of sessions that have ended, the last one included.
+        self._retired: list[FrameSocket] = []
         self._lock = threading.RLock()
         _stubs.add(self)
 
@@ -141,7 +143,7 @@ class DirectStub:
         self, request: proto.StartSessionRequest, timeout: float | None = None
     ) -> proto.StartSessionReply:
         """Starts a session, and keeps its socket."""
-        return self._ask_for_session(_START_SESSION, request, timeout)
+        return self._ask_for_session(_START_SESSION, request, timeout, self._close_retired)
 
     def ForkSession(
         self,
@@ -166,12 +168,20 @@ class DirectStub:
         try:
             return self._ask_service(_END_SESSION, request, timeout)
         finally:
-            if sock := self._sockets_of_sessions.pop(request.session_id, None):
-                # To close it ends the process of the session at once, which needs a processor that
-                # the start of the next session can use better. The service ends it soon.
-                retired, self._retired = self._retired, sock
-                if retired is not None:
-                    retired.close()
+            self._retire_socket_of(request.session_id)
+            self._close_retired()
+
+    def end_soon(self, request: proto.EndSessionRequest) -> bool:
+        """Ends a session along with the next request to the service, and before that.
+
+        Returns:
+            False if there is no direct channel: :meth:`EndSession` is needed.
+        """
+        if not self.is_direct:
+            return False
+        self._ending.append(request)
+        self._retire_socket_of(request.session_id)
+        return True
 
     def Step(self, request: proto.StepRequest, timeout: float | None = None) -> proto.StepReply:
         """Makes a step, on the session's own socket if it has one."""
@@ -205,14 +215,27 @@ class DirectStub:
 
     def close(self) -> None:
         """Closes all sockets, which ends all sessions. Requests are then made by gRPC."""
+        if self._ending and self._idle:
+            with contextlib.suppress(grpc.RpcError, ServiceTransportError):
+                self.GetVersion(proto.GetVersionRequest(), timeout=_EPITAPH_SECONDS)
         self._switch_off("it was closed")
         while self._sockets_of_sessions:
             with contextlib.suppress(KeyError):
                 self._sockets_of_sessions.popitem()[1].close()
-        if self._retired is not None:
-            self._retired.close()
+        self._close_retired(all_but=0)
 
     # ------------------------------------------------------------------------------------------
+
+    def _retire_socket_of(self, session_id: int) -> None:
+        if sock := self._sockets_of_sessions.pop(session_id, None):
+            self._retired.append(sock)
+
+    def _close_retired(self, all_but: int = 1) -> None:
+        # To close a socket ends the process of its session at once, which needs a processor that
+        # the start of the next session can use better. The service ends it soon.
+        with contextlib.suppress(IndexError):
+            while len(self._retired) > all_but:
+                self._retired.pop(0).close()
 
     def _ask_for_session(
         self,
@@ -229,7 +252,7 @@ class DirectStub:
                 self.EndSession(proto.EndSessionRequest(session_id=reply.session_id), timeout)
                 return getattr(self._fallback, method.name)(request, timeout=timeout)
             if fds:
-                sock = socket.socket(fileno=fds[0])
+                sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fds[0])
                 del fds[0]
                 self._sockets_of_sessions[reply.session_id] = FrameSocket(sock)
         finally:
@@ -255,10 +278,11 @@ class DirectStub:
             is_repeatable: Whether actions in the request will not be carried out twice.
             meanwhile: As of :meth:`FrameSocket.call`.
         """
+        ending, self._ending = self._ending, []
         sock = self._take()
         if sock is not None:
             try:
-                return _exchange(sock, method, request, timeout, fds, meanwhile)
+                return _exchange(sock, method, request, timeout, fds, meanwhile, ending)
             except ChannelBroken as broken:
                 self._note_breakage(sock, broken)
                 if broken.was_sent and not is_repeatable and getattr(request, "action", None):
@@ -268,6 +292,9 @@ class DirectStub:
                     ) from broken
             finally:
                 self._put_back(sock)
+        for ended in ending:
+            with contextlib.suppress(grpc.RpcError):
+                self._fallback.EndSession(ended, timeout=timeout)
         return getattr(self._fallback, method.name)(request, timeout=timeout)
 
     def _take(self) -> FrameSocket | None:
@@ -310,10 +337,9 @@ class DirectStub:
     def _close_in_child(self) -> None:
         """Lets the sessions of the parent process end when that wants it, not when we end."""
         self._name = None
-        retired = [self._retired] if self._retired is not None else []
-        for sock in [*self._idle, *self._sockets_of_sessions.values(), *retired]:
+        for sock in [*self._idle, *self._sockets_of_sessions.values(), *self._retired]:
             sock.close_in_child()
-        self._idle, self._sockets_of_sessions, self._retired = [], {}, None
+        self._idle, self._sockets_of_sessions, self._retired = [], {}, []
 
 
 def _exchange(
@@ -323,15 +349,27 @@ def _exchange(
     timeout: float | None,
     fds: list[int] | None = None,
     meanwhile: Callable[[], object] | None = None,
+    ending: Sequence[proto.EndSessionRequest] = (),
 ) -> Any:
-    """Makes a request on a socket. Words its failures as gRPC does."""
+    """Makes a request on a socket. Words its failures as gRPC does.
+
+    Args:
+        sock: The socket.
+        method: The method.
+        request: Its request.
+        timeout: The time limit.
+        fds: As of :meth:`FrameSocket.call`.
+        meanwhile: Likewise.
+        ending: Ends these sessions before.
+    """
     try:
         payload = method.request.SerializeToString(request)
     except Exception as error:
         raise DirectRpcError(
             grpc.StatusCode.INTERNAL, f"Exception serializing request: {error}"
         ) from error
-    code, payload = sock.call(method.number, payload, timeout, fds, meanwhile)
+    before = [(_END_SESSION.number, ended.SerializeToString()) for ended in ending]
+    code, payload = sock.call(method.number, payload, timeout, fds, meanwhile, before)
     if code:
         raise error_from_reply(code, payload)
     try:

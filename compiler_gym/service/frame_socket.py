@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import grpc
 
@@ -85,9 +85,8 @@ class FrameSocket:
         self._owner_pid = os.getpid()
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
-        self._readable, self._writable = select.poll(), select.poll()
+        self._readable = select.poll()
         self._readable.register(connected, select.POLLIN)
-        self._writable.register(connected, select.POLLOUT)
         # Garbage collection may close a socket in the middle of a request.
         self._lock = threading.RLock()
 
@@ -125,6 +124,7 @@ class FrameSocket:
         timeout: float | None,
         fds: list[int] | None = None,
         meanwhile: Callable[[], object] | None = None,
+        before: Sequence[tuple[int, bytes]] = (),
     ) -> tuple[int, bytes | memoryview]:
         """Sends a request and waits for the reply.
 
@@ -136,6 +136,8 @@ class FrameSocket:
             fds: A list for the descriptors that come with the reply, which are then the caller's
                 to close, by :func:`close_fds`. It is empty after an exception.
             meanwhile: What to do before waiting for the reply.
+            before: Methods and payloads of requests to be sent along and served before. The
+                replies to them are skipped.
 
         Returns:
             The status code and the payload of the reply.
@@ -147,7 +149,9 @@ class FrameSocket:
         """
         if timeout is not None and timeout <= 0:
             raise DirectRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "The time limit is over")
-        data = REQUEST_HEADER.pack(len(payload), method, 0, timeout_in_header(timeout)) + payload
+        data = _frame(method, payload, timeout)
+        if before:
+            data = b"".join(_frame(*each, timeout) for each in before) + data
         read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
         end = None if timeout is None else time.monotonic() + timeout + GRACE_SECONDS
         was_sent = False
@@ -159,7 +163,7 @@ class FrameSocket:
                     self._send_rest(memoryview(data)[sent:], end)
                 if meanwhile is not None:
                     meanwhile()
-                reply = self._receive(read, end)
+                reply = self._receive(read, end, len(before))
             except BaseException as error:
                 self.close()
                 close_fds(fds or [])
@@ -176,20 +180,19 @@ class FrameSocket:
             return 0
 
     def _send_rest(self, data: memoryview, end: float | None) -> None:
+        writable = select.poll()
+        writable.register(self._socket, select.POLLOUT)
         while data:
-            self._wait(self._writable, end)
+            self._wait(writable, end)
             data = data[self._send_some(data) :]
 
-    def _receive(self, read: _Reader, end: float | None) -> tuple[int, bytes | memoryview]:
+    def _receive(
+        self, read: _Reader, end: float | None, skipped: int
+    ) -> tuple[int, bytes | memoryview]:
         count = self._read_first(read, end)
-        while count < _HEADER_BYTES:
-            count += self._read_more(read, self._view[count:], end)
-        size, code, _, _ = REPLY_HEADER.unpack_from(self._buffer)
-        if size > MAX_PAYLOAD_BYTES:
-            raise ServiceTransportError(
-                f"The header of a reply announces {size} bytes, where {MAX_PAYLOAD_BYTES} are the "
-                "limit. The service does not speak this version of the protocol, or it is broken"
-            )
+        for _ in range(skipped):
+            count = self._skip_reply(read, count, end) or self._read_first(read, end)
+        count, size, code = self._read_header(read, count, end)
         excess = count - _HEADER_BYTES - size
         if excess > 0:
             raise ServiceTransportError(
@@ -199,6 +202,28 @@ class FrameSocket:
         if excess == 0:
             return code, bytes(self._view[_HEADER_BYTES:count])
         return code, self._read_rest(read, count - _HEADER_BYTES, size, end)
+
+    def _read_header(self, read: _Reader, count: int, end: float | None) -> tuple[int, int, int]:
+        """Returns how much there is then, the size of the payload, and the status code."""
+        while count < _HEADER_BYTES:
+            count += self._read_more(read, self._view[count:], end)
+        size, code, _, _ = REPLY_HEADER.unpack_from(self._buffer)
+        if size > MAX_PAYLOAD_BYTES:
+            raise ServiceTransportError(
+                f"The header of a reply announces {size} bytes, where {MAX_PAYLOAD_BYTES} are the "
+                "limit. The service does not speak this version of the protocol, or it is broken"
+            )
+        return count, size, code
+
+    def _skip_reply(self, read: _Reader, count: int, end: float | None) -> int:
+        """Moves what follows a reply to the beginning of the buffer. Returns how much it is."""
+        count, size, _ = self._read_header(read, count, end)
+        left = _HEADER_BYTES + size
+        while count < left:
+            left -= count
+            count = self._read_more(read, self._view, end)
+        self._view[: count - left] = self._view[left:count]
+        return count - left
 
     def _read_first(self, read: _Reader, end: float | None) -> int:
         """Reads what there is of the reply as soon as there is something."""
@@ -292,6 +317,10 @@ class FrameSocket:
     def close_in_child(self) -> None:
         """Closes the copy in a forked process, where the lock may never be released."""
         self._socket.close()
+
+
+def _frame(method: int, payload: bytes, timeout: float | None) -> bytes:
+    return REQUEST_HEADER.pack(len(payload), method, 0, timeout_in_header(timeout)) + payload
 
 
 def close_fds(fds: list[int]) -> None:

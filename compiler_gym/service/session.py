@@ -103,11 +103,16 @@ class Session:
         stub_method = self._connection.stub.SendSessionParameter
         return list(self._connection(stub_method, request, timeout=timeout).reply)
 
-    def end(self, timeout: float) -> None:
-        """Ends the session. Makes one attempt only."""
-        self._connection(
-            self._connection.stub.EndSession,
-            EndSessionRequest(session_id=self.session_id),
-            timeout=timeout,
-            max_retries=0,
-        )
+    def end(self, timeout: float, waits: bool = True) -> None:
+        """Ends the session. Makes one attempt only.
+
+        Args:
+            timeout: Time limit in seconds.
+            waits: Whether to wait until it has ended, and raise what went wrong. Otherwise it may
+                end with the next request to the service, before that is served.
+        """
+        request = EndSessionRequest(session_id=self.session_id)
+        stub = self._connection.stub
+        if not waits and isinstance(stub, DirectStub) and stub.end_soon(request):
+            return
+        self._connection(stub.EndSession, request, timeout=timeout, max_retries=0)

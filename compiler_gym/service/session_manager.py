@@ -176,13 +176,20 @@ class SessionManager:
         """Makes a step, as of :class:`Session`."""
         return self.require_session().step(actions, indices, timeout)
 
-    def end(self) -> bool:
-        """Ends the session if there is one, and returns whether the service obeyed."""
+    def end(self, waits: bool = True) -> bool:
+        """Ends the session if there is one.
+
+        Args:
+            waits: As of :meth:`Session.end`.
+
+        Returns:
+            Whether the service obeyed, as far as is known.
+        """
         session, self.session = self.session, None
         if session is None:
             return True
         try:
-            session.end(_END_SESSION_SECONDS)
+            session.end(_END_SESSION_SECONDS, waits)
         except SessionNotFound:
             return True  # It ended abnormally.
         except (ServiceError, OSError) as error:

@@ -109,6 +109,43 @@ class TestUse:
         assert done == [1]
         assert total(fork, ONE) == total(session, ONE)
 
+    @pytest.mark.parametrize("size", [None, 1, 3, 16, 17, 1000])
+    def test_sessions_that_end_with_the_next_request(self, connection, service, size):
+        first, second, third = (start(connection, text) for text in ("1", "2", "3"))
+        service.piece_bytes = size
+        service.direct_calls.clear()
+        first.end(10, waits=False)
+        second.end(10, waits=False)
+        assert service.direct_calls == []
+        assert total(third, ONE) == 4
+        assert version(connection) == "adder"
+        assert list(service.sessions) == [third.session_id]
+        methods = [method for kind, method in service.direct_calls if kind == "service"]
+        assert methods == ["EndSession", "EndSession", "GetVersion"]
+        with pytest.raises(SessionNotFound):
+            total(first)
+        fourth = start(connection)
+        assert total(fourth) == 10
+
+    def test_unknown_session_that_ends_with_the_next_request(self, connection):
+        session = start(connection)
+        session.end(10)
+        session.end(10, waits=False)
+        assert version(connection) == "adder"
+
+    def test_sessions_that_end_with_the_connection(self, service):
+        with CompilerGymServiceConnection(service.address, FAST) as connection:
+            start(connection).end(10, waits=False)
+            assert len(service.sessions) == 1
+        assert service.sessions == {}
+
+    def test_sessions_that_end_by_grpc_when_the_channel_broke(self, connection, service):
+        session = start(connection)
+        session.end(10, waits=False)
+        service.broken.add("EndSession")
+        assert version(connection) == "adder"
+        assert service.sessions == {}
+
     @pytest.mark.parametrize("size", [1, 3, 16, 17, 1000])
     def test_replies_in_pieces(self, connection, service, size):
         service.piece_bytes = size
@@ -358,8 +395,8 @@ def test_session_whose_socket_was_lost(connection, service, monkeypatch):
     """As happens with too many open files. It has ended then, so there is another one."""
     exchange = direct_channel._exchange
 
-    def losing_exchange(sock, method, request, timeout, fds=None, meanwhile=None):
-        reply = exchange(sock, method, request, timeout, fds, meanwhile)
+    def losing_exchange(sock, method, request, timeout, fds=None, *args):
+        reply = exchange(sock, method, request, timeout, fds, *args)
         if fds:
             direct_channel.close_fds(fds)
             fds.append(direct_channel.LOST_FD)

@@ -64,6 +64,30 @@ def test_what_is_done_before_the_reply(pair):
     assert done == [b"payload"]
 
 
+@pytest.mark.parametrize("sizes", [(0,), (5, 0, 7), (65_520,), (65_521,), (200_000, 1)])
+@pytest.mark.parametrize("last", [0, 3, 200_000])
+def test_replies_that_are_skipped(pair, sizes, last):
+    client, service = pair
+    payload = os.urandom(last)
+    replies = b"".join(reply(bytes(size), code=5) for size in sizes) + reply(payload)
+    thread = threading.Thread(target=service.sendall, args=[replies])
+    thread.start()
+    before = [(STEP + 1, b"before")] * len(sizes)
+    assert client.call(STEP, b"payload", 10, before=before) == (0, payload)
+    thread.join()
+    received = service.recv(10_000)
+    assert received.count(b"before") == len(sizes)
+    assert received.endswith(b"payload")
+
+
+def test_more_replies_than_are_skipped(pair):
+    client, service = pair
+    service.sendall(reply(b"1") + reply(b"2") + reply(b"3"))
+    with pytest.raises(ServiceTransportError, match="nobody asked for"):
+        client.call(STEP, b"", 1, before=[(STEP, b"")])
+    assert client.closed
+
+
 def test_header_byte_by_byte(pair):
     client, service = pair
 

@@ -1,7 +1,6 @@
 // What is done a moment later.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "compiler_gym/service/runtime/Channel.h"
+#include "compiler_gym/util/FileDescriptor.h"
 
 namespace compiler_gym::runtime {
 
@@ -26,9 +26,12 @@ class Chores {
 
  private:
   void work();
+  void wakeAt(Deadline time) const;
 
+  // Not a condition variable: that would wake the thread to tell it how long to sleep, and it would
+  // take a processor at the moment when the client and the service need both.
+  const util::FileDescriptor timer_;
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::deque<std::pair<Deadline, std::function<void()>>> chores_;
   bool isStopping_ = false;
   std::thread thread_;

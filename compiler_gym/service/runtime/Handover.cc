@@ -13,6 +13,8 @@ Handover::~Handover() {
 }
 
 grpc::Status Handover::prepare(std::shared_ptr<SessionProcess> process) {
+  client_ = process->takeClientSocket();
+  if (client_.isOpen()) return grpc::Status::OK;
   RETURN_IF_ERROR(Channel::pair(&client_, &server_));
   process_ = std::move(process);
   return grpc::Status::OK;

@@ -19,7 +19,7 @@ IsolatedSessions::IsolatedSessions(ForkServer& forkServer,
                                    const IsolationLimits& limits)
     : forkServer_(forkServer),
       limits_(limits),
-      spares_(limits.maxSpares),
+      spares_(chores_, limits.maxSpares),
       pristine_(forkServer, spares_, limits.pristineBytes),
       reproducers_(pristine_, workingDirectory, limits.maxReproducers) {}
 
@@ -94,7 +94,7 @@ Status IsolatedSessions::endSession(const EndSessionRequest& request, EndSession
   std::shared_ptr<IsolatedSession> ended;
   size_t remaining = 0;
   RETURN_IF_ERROR(sessions_.remove(request.session_id(), &ended, &remaining));
-  disposal_.add([ended = std::move(ended)]() mutable { ended.reset(); });
+  chores_.add([ended = std::move(ended)]() mutable { ended.reset(); });
   reply->set_remaining_sessions(static_cast<int32_t>(remaining));
   VLOG(1) << "Session " << request.session_id() << " ended; " << remaining << " open";
   return Status::OK;

@@ -76,8 +76,8 @@ class IsolatedSessions {
   PristinePool pristine_;
   Reproducers reproducers_;
   SessionMap<IsolatedSession> sessions_;
-  // Ends the processes of sessions that were ended.
-  Chores disposal_;
+  // Ends the processes of sessions that were ended, and makes spares. Destroyed before all else.
+  Chores chores_;
 };
 
 }  // namespace compiler_gym::runtime

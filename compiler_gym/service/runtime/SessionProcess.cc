@@ -123,6 +123,9 @@ void SessionProcess::makeSpare() {
   FileDescriptor control;
   if (!orderCopy(&spare, &control).ok()) return;
   makeCopy(*spare, control);
+  if (FileDescriptor server; Channel::pair(&spare->clientSocket_, &server).ok()) {
+    spare->attach(server);
+  }
   spare_ = std::move(spare);
 }
 

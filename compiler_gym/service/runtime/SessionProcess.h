@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler_gym/service/runtime/Channel.h"
@@ -54,6 +55,8 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
 
   // Lets the process serve Step on a client's socket, of which this is the other end.
   void attach(const util::FileDescriptor& server);
+  // The client's end of such a socket if that was made ahead of time, as it is with spares.
+  util::FileDescriptor takeClientSocket() { return std::move(clientSocket_); }
 
   // Fails every later request with NOT_FOUND, and so the one at work, whose process is killed.
   void close();
@@ -96,6 +99,7 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   Channel control_;
   const std::unique_ptr<SessionRecord> record_;
   std::optional<grpc::Status> epitaph_;
+  util::FileDescriptor clientSocket_;
   std::shared_ptr<SessionProcess> spare_;
   std::optional<uint64_t> copiedState_;
   std::atomic<bool> isCopiedAgain_ = false;

@@ -6,7 +6,8 @@ namespace compiler_gym::runtime {
 
 using grpc::Status;
 
-Spares::Spares(int maxCount) : maxCount_(static_cast<size_t>(maxCount)) {}
+Spares::Spares(Chores& chores, int maxCount)
+    : chores_(chores), maxCount_(static_cast<size_t>(maxCount)) {}
 
 Status Spares::copy(const std::shared_ptr<SessionProcess>& original, Deadline deadline,
                     std::shared_ptr<SessionProcess>* copy,

@@ -21,8 +21,9 @@ namespace compiler_gym::runtime {
 // All methods may be called from any number of threads.
 class Spares {
  public:
-  // At most `maxCount` copies wait at a time; those made first are given up first.
-  explicit Spares(int maxCount);
+  // At most `maxCount` copies wait at a time; those made first are given up first. `chores`, by
+  // which they are made, must be destroyed before this object.
+  Spares(Chores& chores, int maxCount);
 
   // Copies the process, see SessionProcess::fork().
   grpc::Status copy(const std::shared_ptr<SessionProcess>& original, Deadline deadline,
@@ -32,11 +33,11 @@ class Spares {
  private:
   void make(const std::shared_ptr<SessionProcess>& original);
 
+  Chores& chores_;
   const size_t maxCount_;
   std::mutex mutex_;
   // Those that may have a spare, the latest at the end.
   std::deque<std::weak_ptr<SessionProcess>> originals_;
-  Chores chores_;
 };
 
 }  // namespace compiler_gym::runtime

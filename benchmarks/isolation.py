@@ -3,7 +3,7 @@
 import multiprocessing
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -111,17 +111,18 @@ class IsolationBenchmark:
         with self._players(None, None) as players:
             jobs = {}
             for column, player in players.items():
-                jobs["reset, program known", column] = player.reset
-                jobs["fork after a step", column] = partial(self._step_and_fork, player)
+                jobs["reset after a step", column] = partial(self._after_step, player, player.reset)
+                jobs["fork after a step", column] = partial(self._after_step, player, player.fork)
                 jobs["... and its first step", column] = partial(self._step_fork_step, player)
-                jobs["fork once more", column] = partial(self._fork_again, player)
+                jobs["reset after a pause", column] = player.reset
+                jobs["fork after a pause", column] = partial(self._fork_again, player)
             for _ in range(samples):
                 measurements.take_turns(jobs)
                 time.sleep(_PAUSE_SECONDS)
 
-    def _step_and_fork(self, player: EnvPlayer) -> float:
+    def _after_step(self, player: EnvPlayer, job: Callable[[], float]) -> float:
         player.play([self._actions[_IDLE_PASS]])
-        return player.fork()
+        return job()
 
     def _step_fork_step(self, player: EnvPlayer) -> float:
         player.play([self._actions[_IDLE_PASS]])

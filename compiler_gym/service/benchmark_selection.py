@@ -5,6 +5,7 @@ import copy
 import numpy as np
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.util.shallow_copy import shallow_copy
 
 
 class BenchmarkSelection:
@@ -115,6 +116,6 @@ class BenchmarkSelection:
 
     def copy(self) -> "BenchmarkSelection":
         """Returns a selection that makes the same choices, independently."""
-        clone = copy.copy(self)
+        clone = shallow_copy(self)
         clone._rng = copy.deepcopy(self._rng)
         return clone

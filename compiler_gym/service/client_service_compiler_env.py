@@ -1,6 +1,5 @@
 """Environments whose compiler runs in a service."""
 
-import copy
 import logging
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +29,7 @@ from compiler_gym.service.session_start import Deadline
 from compiler_gym.service.state_validation import validate_by_replay
 from compiler_gym.service.step_plan import StepPlan
 from compiler_gym.spaces import Reward
+from compiler_gym.util.shallow_copy import shallow_copy
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
@@ -350,12 +350,11 @@ class ClientServiceCompilerEnv(ConnectedEnv):
 
     def _clone(self) -> "ClientServiceCompilerEnv":
         """Returns an environment like this one but without an episode."""
-        clone = object.__new__(type(self))
-        clone.__dict__.update(self.__dict__)
+        clone = shallow_copy(self)
         clone._sessions = self._sessions.sibling()
         clone._episode = None
         clone._selection = self._selection.copy()
-        clone._action_spaces = copy.copy(self._action_spaces)
+        clone._action_spaces = shallow_copy(self._action_spaces)
         clone._observation_view = self._observation_view.copy(clone._raw_step())
         clone._copy_rewards(self)
         clone._init_fork(self)

@@ -8,6 +8,7 @@ import numpy as np
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.spaces import Reward
+from compiler_gym.util.shallow_copy import shallow_copy
 
 _DTYPES = (type(np.dtype(kind)) for kind in (bool, np.int64, np.float32, np.float64))
 _IMMUTABLE = frozenset((type(None), bool, int, float, str, np.float64, np.int64, *_DTYPES))
@@ -23,12 +24,15 @@ def copy_reward(reward: Reward, benchmark: Benchmark | None) -> Reward:
         benchmark: The benchmark of the episode. It is shared, because it cannot change and may be
             large.
     """
+    if vars(type(reward)).get("copies_are_shallow"):
+        clone = shallow_copy(reward)
+        clone.observation_spaces = reward.observation_spaces[:]
+        return clone
     memo: dict[int, Any] = {id(benchmark): benchmark}
     if not _is_plain(type(reward)):
         return copy.deepcopy(reward, memo)
-    clone = object.__new__(type(reward))
+    clone = shallow_copy(reward)
     remembered = clone.__dict__
-    remembered.update(reward.__dict__)
     for name, value in reward.__dict__.items():
         if type(value) not in _IMMUTABLE and value is not benchmark:
             remembered[name] = _copy(value, memo)

@@ -1,6 +1,5 @@
 """Keeps an environment connected to its service."""
 
-import copy
 import itertools
 import logging
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import Event, StartSessionReply, StepReply
 from compiler_gym.service.session import Session
 from compiler_gym.service.session_start import Deadline, SessionStarter
+from compiler_gym.util.shallow_copy import shallow_copy
 
 logger = logging.getLogger(__name__)
 
@@ -236,7 +236,7 @@ class SessionManager:
 
     def sibling(self) -> "SessionManager":
         """Returns a manager that shares the connection, and has no session."""
-        clone = copy.copy(self)
+        clone = shallow_copy(self)
         clone.session = None
         clone.params = self.params.copy()
         clone._connection = self.connection.retain()

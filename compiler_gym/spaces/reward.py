@@ -25,7 +25,12 @@ class Reward(Scalar):
             1 for rewards relative to what a baseline gains; None if there is no such value.
         deterministic: The same actions on the same benchmark give the same rewards.
         platform_dependent: Rewards depend on the machine that the service runs on.
+        copies_are_shallow: Set this to True in a class whose objects remember nothing but what is
+            immutable, beside :attr:`observation_spaces`. Forks of environments take less time
+            then. It does not hold for subclasses.
     """
+
+    copies_are_shallow = False
 
     def __init__(
         self,

@@ -17,9 +17,11 @@ def test_everything_is_measured(monkeypatch):
     for row in [
         "idle step",
         "... observed",
-        "reset, program known",
+        "reset after a step",
         "fork after a step",
-        "fork once more",
+        "... and its first step",
+        "reset after a pause",
+        "fork after a pause",
     ]:
         assert len(re.findall(re.escape(f"│ {row} "), result.output)) == 1
     assert re.search(r"an empty step of a Session: \d+\.\d µs", result.output)

@@ -109,6 +109,22 @@ class TestRewardCopy:
         assert clone.benchmark is benchmark
         assert clone.pair[0] is benchmark
 
+    def test_shallow_copies_are_for_the_class_that_says_so(self):
+        class Shallow(Reward):
+            copies_are_shallow = True
+
+        class Derived(Shallow):
+            pass
+
+        for reward_class, are_shared in ((Shallow, True), (Derived, False)):
+            reward = reward_class("a", ["b"])
+            reward.values = {"x": [1]}
+            clone = copy_reward(reward, None)
+            assert type(clone) is reward_class
+            assert (clone.values is reward.values) == are_shared
+            assert clone.observation_spaces == ["b"]
+            assert clone.observation_spaces is not reward.observation_spaces
+
     def test_classes_that_copy_themselves(self):
         class Own(Reward):
             def __deepcopy__(self, memo):

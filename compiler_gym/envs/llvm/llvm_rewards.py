@@ -21,6 +21,8 @@ class CostFunctionReward(Reward):
         **kwargs: As of :class:`compiler_gym.spaces.Reward`.
     """
 
+    copies_are_shallow = True
+
     def __init__(self, name: str, cost_function: str, init_cost_function: str, **kwargs: Any):
         super().__init__(name=name, observation_spaces=[cost_function], **kwargs)
         self.cost_function = cost_function
@@ -63,6 +65,8 @@ class NormalizedReward(CostFunctionReward):
     A program whose cost is zero counts as if it were one.
     """
 
+    copies_are_shallow = True
+
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.cost_norm: float | None = None
@@ -102,6 +106,8 @@ class BaselineImprovementNormalizedReward(NormalizedReward):
         baseline_cost_function: The observation space of the cost after the baseline pipeline.
         **kwargs: As of :class:`CostFunctionReward`.
     """
+
+    copies_are_shallow = True
 
     def __init__(self, baseline_cost_function: str, **kwargs: Any):
         super().__init__(**kwargs)

@@ -8,8 +8,8 @@
 //
 // The payload of a request is the message of the RPC; that of a reply is the reply message if the
 // status code, which is gRPC's, is 0, and otherwise the error text in UTF-8. A timeout of 0 means
-// the service's own limit. There is one reply for each request, in order, and a client waits for
-// it before it sends the next. File descriptors travel with the first byte of a header.
+// the service's own limit. Requests are served one after the other, and there is one reply for
+// each. File descriptors travel with the first byte of a header.
 //
 // The *direct channel* of a service is an abstract Unix socket, named by the trailing metadata
 // kDirectSocketKey of GetVersion and GetSpaces. All RPCs are served there. A successful reply to
@@ -54,16 +54,15 @@ enum class Method : uint16_t {
   kDied = 101,
   // To the fork server: end all processes, then yourself. There is no reply.
   kQuit = 102,
-  // To a session process: serve Step on this descriptor, too. There is no reply.
-  kAttach = 103,
-  // To a session process: copy yourself. Descriptors as of kSpawn. There is no reply.
-  kFork = 104,
+  // To a session process: copy yourself. Descriptors as of kSpawn, and a socket on which the copy
+  // is to serve Step, too. There is no reply.
+  kFork = 103,
   // To a session process: CompilationSession::saveReproducer(). Payload: a ListEvent of the action
   // and the directory. The reply is empty.
-  kSaveReproducer = 105,
+  kSaveReproducer = 104,
   // To a session process: compute observations without making a step. Payload: a StepRequest. The
   // reply is a StepReply.
-  kObserve = 106,
+  kObserve = 105,
 };
 
 using Clock = std::chrono::steady_clock;

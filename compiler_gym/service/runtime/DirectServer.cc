@@ -13,7 +13,6 @@
 #include <system_error>
 #include <utility>
 
-#include "compiler_gym/service/runtime/Handover.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace compiler_gym::runtime {
@@ -71,7 +70,7 @@ Status serveMethod(const Frame& frame, Channel& channel, const Handler& handler)
                                          [&] { return handler(request, &reply, &handover); });
   }
   std::vector<int> descriptors;
-  if (status.ok() && handover.client().isOpen()) descriptors.push_back(handover.client().get());
+  if (status.ok() && handover.client.isOpen()) descriptors.push_back(handover.client.get());
   return sendReply(channel, status, reply, Clock::now() + kTransferTimeout, descriptors);
 }
 

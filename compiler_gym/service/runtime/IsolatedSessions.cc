@@ -31,11 +31,10 @@ Status IsolatedSessions::checkSessionCount() const {
                     "first");
 }
 
-Status IsolatedSessions::add(const std::shared_ptr<IsolatedSession>& session, Handover* handover,
-                             uint64_t* id) {
-  if (handover) RETURN_IF_ERROR(handover->prepare(session->process));
-  *id = sessions_.add(session);
-  return Status::OK;
+uint64_t IsolatedSessions::add(const std::shared_ptr<IsolatedSession>& session,
+                               Handover* handover) {
+  if (handover) handover->client = session->process->takeClientSocket();
+  return sessions_.add(session);
 }
 
 Status IsolatedSessions::startSession(const StartSessionRequest& request, StartSessionReply* reply,
@@ -60,8 +59,7 @@ Status IsolatedSessions::startSession(const StartSessionRequest& request, StartS
   }
   const auto session =
       std::make_shared<IsolatedSession>(std::move(process), benchmark, request.action_space());
-  uint64_t id = 0;
-  RETURN_IF_ERROR(add(session, handover, &id));
+  const uint64_t id = add(session, handover);
   reply->set_session_id(id);
   VLOG(1) << "Session " << id << " started on " << benchmark->uri() << "; " << sessionCount()
           << " open";
@@ -77,12 +75,11 @@ Status IsolatedSessions::forkSession(const ForkSessionRequest& request, ForkSess
   std::shared_ptr<SessionProcess> process;
   std::unique_ptr<SessionProcess::CopyOrder> order;
   const Status forked =
-      spares_.copy(original->process, deadline, &process, handover ? handover->order() : &order);
+      spares_.copy(original->process, deadline, &process, handover ? &handover->order : &order);
   if (!forked.ok()) return explain(original, forked, deadline);
   const auto copy = std::make_shared<IsolatedSession>(std::move(process), original->benchmark,
                                                       original->actionSpace);
-  uint64_t id = 0;
-  RETURN_IF_ERROR(add(copy, handover, &id));
+  const uint64_t id = add(copy, handover);
   reply->set_session_id(id);
   VLOG(1) << "Session " << id << " forked from " << request.session_id() << "; " << sessionCount()
           << " open";

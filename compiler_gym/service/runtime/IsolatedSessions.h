@@ -13,15 +13,24 @@
 #include "compiler_gym/service/runtime/Channel.h"
 #include "compiler_gym/service/runtime/Chores.h"
 #include "compiler_gym/service/runtime/ForkServer.h"
-#include "compiler_gym/service/runtime/Handover.h"
 #include "compiler_gym/service/runtime/Isolation.h"
 #include "compiler_gym/service/runtime/PristinePool.h"
 #include "compiler_gym/service/runtime/Reproducers.h"
 #include "compiler_gym/service/runtime/SessionMap.h"
 #include "compiler_gym/service/runtime/SessionProcess.h"
 #include "compiler_gym/service/runtime/Spares.h"
+#include "compiler_gym/util/FileDescriptor.h"
 
 namespace compiler_gym::runtime {
+
+// What a client of the direct channel gets with a new session.
+struct Handover {
+  // The socket of the session, for the reply.
+  util::FileDescriptor client;
+  // If the session is a fork, the order to make it, to be destroyed after the reply: a client that
+  // has to wait for a processor until that is over would wait longer than for all else.
+  std::unique_ptr<SessionProcess::CopyOrder> order;
+};
 
 // What the RPCs of proto/compiler_gym_service.proto do if each session is a process. No code of the
 // compiler runs in this one.
@@ -57,8 +66,8 @@ class IsolatedSessions {
 
  private:
   grpc::Status checkSessionCount() const;
-  grpc::Status add(const std::shared_ptr<IsolatedSession>& session, Handover* handover,
-                   uint64_t* id);
+  // Returns the id.
+  uint64_t add(const std::shared_ptr<IsolatedSession>& session, Handover* handover);
   // Makes a request of the session; the first to find it dead saves a reproducer.
   grpc::Status call(const std::shared_ptr<IsolatedSession>& session, Method method,
                     const google::protobuf::MessageLite& request,

@@ -102,7 +102,6 @@ Channel& SessionHost::awaitRequest() {
 
 void SessionHost::serve(Channel& channel, Frame& frame) {
   const bool isClient = &channel == &direct_;
-  if (!isClient && frame.method() == Method::kAttach) return attach(frame);
   if (!isClient && frame.method() == Method::kFork) return fork(frame);
 
   record_->rewindOutput();
@@ -192,15 +191,9 @@ Status SessionHost::saveReproducer(const Frame& frame) {
   return session_->saveReproducer(arguments.event(0), arguments.event(1).string_value());
 }
 
-void SessionHost::attach(Frame& frame) {
-  if (frame.descriptors.empty()) return;
-  direct_ = Channel(std::move(frame.descriptors[0]), limits_.maxMessageBytes);
-  watchdog_.watch(record_.get(), control_.socket().get(), direct_.socket().get());
-}
-
 void SessionHost::fork(Frame& frame) {
   record_->noteCopy();
-  if (frame.descriptors.size() != 2) return;
+  if (frame.descriptors.size() != 3) return;
   std::unique_ptr<SessionRecord> record;
   if (SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
     // The copy would read this later, when this process may have gone on.
@@ -218,12 +211,12 @@ void SessionHost::fork(Frame& frame) {
 
 void SessionHost::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record) {
   control_ = Channel(std::move(frame.descriptors[0]));
-  direct_.close();
+  direct_ = Channel(std::move(frame.descriptors[2]), limits_.maxMessageBytes);
   session_->setRecord(record.get());
   record_ = std::move(record);
   frame.descriptors.clear();
   joinForkServer();
-  watchdog_.watch(record_.get(), control_.socket().get(), -1);
+  watchdog_.watch(record_.get(), control_.socket().get(), direct_.socket().get());
   polling_ = Polling();
 }
 

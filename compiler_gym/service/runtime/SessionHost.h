@@ -41,7 +41,6 @@ class SessionHost {
   grpc::Status setParameters(const Frame& frame, std::string* reply);
   grpc::Status saveReproducer(const Frame& frame);
 
-  void attach(Frame& frame);
   // Copies the process. In the copy it returns with everything set up for a session of its own.
   void fork(Frame& frame);
   void becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record);

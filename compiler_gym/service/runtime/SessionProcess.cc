@@ -109,10 +109,10 @@ Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* 
     return Status::OK;
   }
   spare_.reset();
-  FileDescriptor control;
-  RETURN_IF_ERROR(orderCopy(copy, &control));
+  Sockets sockets;
+  RETURN_IF_ERROR(orderCopy(copy, &sockets));
   *order =
-      std::make_unique<CopyOrder>(shared_from_this(), std::move(guard), *copy, std::move(control));
+      std::make_unique<CopyOrder>(shared_from_this(), std::move(guard), *copy, std::move(sockets));
   return Status::OK;
 }
 
@@ -120,12 +120,9 @@ void SessionProcess::makeSpare() {
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard || isClosed_ || epitaph_ || record_->isBusy() || hasSpare()) return;
   std::shared_ptr<SessionProcess> spare;
-  FileDescriptor control;
-  if (!orderCopy(&spare, &control).ok()) return;
-  makeCopy(*spare, control);
-  if (FileDescriptor server; Channel::pair(&spare->clientSocket_, &server).ok()) {
-    spare->attach(server);
-  }
+  Sockets sockets;
+  if (!orderCopy(&spare, &sockets).ok()) return;
+  makeCopy(*spare, sockets);
   spare_ = std::move(spare);
 }
 
@@ -138,38 +135,30 @@ bool SessionProcess::hasSpare() {
   return spare_ && spare_->record_->state() == record_->state() && spare_->epitaph().ok();
 }
 
-Status SessionProcess::orderCopy(std::shared_ptr<SessionProcess>* copy, FileDescriptor* control) {
-  RETURN_IF_ERROR(prepare(forkServer_, copy, control));
+Status SessionProcess::orderCopy(std::shared_ptr<SessionProcess>* copy, Sockets* sockets) {
+  RETURN_IF_ERROR(prepare(forkServer_, copy, &sockets->control));
+  RETURN_IF_ERROR(Channel::pair(&(*copy)->clientSocket_, &sockets->direct));
   (*copy)->record_->expectState(record_->state());
   record_->orderCopy();
   return Status::OK;
 }
 
-void SessionProcess::makeCopy(const SessionProcess& copy, const FileDescriptor& control) {
-  send(Method::kFork, {control.get(), copy.record_->memory()});
-}
-
-void SessionProcess::send(Method method, const std::vector<int>& descriptors) {
-  const Status status = control_.send(static_cast<uint16_t>(method), "",
-                                      Clock::now() + kSendTimeout, {}, descriptors);
+void SessionProcess::makeCopy(const SessionProcess& copy, const Sockets& sockets) {
+  const Status status =
+      control_.send(static_cast<uint16_t>(Method::kFork), "", Clock::now() + kSendTimeout, {},
+                    {sockets.control.get(), copy.record_->memory(), sockets.direct.get()});
   if (!status.ok()) die();
 }
 
 SessionProcess::CopyOrder::CopyOrder(std::shared_ptr<SessionProcess> original,
                                      std::unique_lock<std::timed_mutex> guard,
-                                     std::shared_ptr<const SessionProcess> copy,
-                                     FileDescriptor control)
+                                     std::shared_ptr<const SessionProcess> copy, Sockets sockets)
     : original_(std::move(original)),
       guard_(std::move(guard)),
       copy_(std::move(copy)),
-      control_(std::move(control)) {}
+      sockets_(std::move(sockets)) {}
 
-SessionProcess::CopyOrder::~CopyOrder() { original_->makeCopy(*copy_, control_); }
-
-void SessionProcess::attach(const FileDescriptor& server) {
-  std::unique_lock<std::timed_mutex> guard;
-  if (lock(Clock::now() + kSendTimeout, &guard).ok()) send(Method::kAttach, {server.get()});
-}
+SessionProcess::CopyOrder::~CopyOrder() { original_->makeCopy(*copy_, sockets_); }
 
 void SessionProcess::close() {
   isClosed_ = true;

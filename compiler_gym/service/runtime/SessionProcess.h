@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "compiler_gym/service/runtime/Channel.h"
 #include "compiler_gym/service/runtime/ForkServer.h"
@@ -53,9 +52,8 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   void makeSpare();
   void dropSpare();
 
-  // Lets the process serve Step on a client's socket, of which this is the other end.
-  void attach(const util::FileDescriptor& server);
-  // The client's end of such a socket if that was made ahead of time, as it is with spares.
+  // A socket on which a process that is a copy serves Step, too. To close it ends the process. To
+  // be called once.
   util::FileDescriptor takeClientSocket() { return std::move(clientSocket_); }
 
   // Fails every later request with NOT_FOUND, and so the one at work, whose process is killed.
@@ -79,16 +77,20 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   SessionProcess(ForkServer& forkServer, Channel control, std::unique_ptr<SessionRecord> record)
       : forkServer_(forkServer), control_(std::move(control)), record_(std::move(record)) {}
 
-  // What the other side of a new process needs.
+  // The ends of sockets that are for the process itself.
+  struct Sockets {
+    util::FileDescriptor control;
+    // Of copies alone.
+    util::FileDescriptor direct;
+  };
+
   static grpc::Status prepare(ForkServer& forkServer, std::shared_ptr<SessionProcess>* process,
                               util::FileDescriptor* control);
   grpc::Status lock(Deadline deadline, std::unique_lock<std::timed_mutex>* lock);
   // These expect the caller to hold mutex_.
   bool hasSpare();
-  grpc::Status orderCopy(std::shared_ptr<SessionProcess>* copy, util::FileDescriptor* control);
-  void makeCopy(const SessionProcess& copy, const util::FileDescriptor& control);
-  // Sends a request that has no reply.
-  void send(Method method, const std::vector<int>& descriptors);
+  grpc::Status orderCopy(std::shared_ptr<SessionProcess>* copy, Sockets* sockets);
+  void makeCopy(const SessionProcess& copy, const Sockets& sockets);
   grpc::Status die();
   grpc::Status describeDeath();
   std::string describeEnd(std::optional<int> status) const;
@@ -111,7 +113,7 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
 class SessionProcess::CopyOrder {
  public:
   CopyOrder(std::shared_ptr<SessionProcess> original, std::unique_lock<std::timed_mutex> guard,
-            std::shared_ptr<const SessionProcess> copy, util::FileDescriptor control);
+            std::shared_ptr<const SessionProcess> copy, Sockets sockets);
   ~CopyOrder();
   CopyOrder(const CopyOrder&) = delete;
   CopyOrder& operator=(const CopyOrder&) = delete;
@@ -120,7 +122,7 @@ class SessionProcess::CopyOrder {
   const std::shared_ptr<SessionProcess> original_;
   const std::unique_lock<std::timed_mutex> guard_;
   const std::shared_ptr<const SessionProcess> copy_;
-  const util::FileDescriptor control_;
+  const Sockets sockets_;
 };
 
 }  // namespace compiler_gym::runtime

@@ -39,8 +39,8 @@ _SLOW_PASS = "function(gvn)"
 _WALK = ("function(sroa)", "function(early-cse)", "function(simplifycfg)", "function(gvn)")
 _WARM_UP_STEPS = 300
 _BURST_STEPS = 50
-# In which a copy is made ahead of time for the next reset or fork.
-_PAUSE_SECONDS = 0.02
+# In which what is put off is done, e.g. a copy is made for the next reset or fork.
+_PAUSE_SECONDS = 0.01
 _TIMEOUT_SECONDS = 60
 
 
@@ -111,28 +111,24 @@ class IsolationBenchmark:
         with self._players(None, None) as players:
             jobs = {}
             for column, player in players.items():
-                jobs["reset after a step", column] = partial(self._after_step, player, player.reset)
-                jobs["fork after a step", column] = partial(self._after_step, player, player.fork)
-                jobs["... and its first step", column] = partial(self._step_fork_step, player)
-                jobs["reset after a pause", column] = player.reset
+                after_step = partial(self._after_step, player)
+                jobs["reset after a step", column] = partial(after_step, player.reset)
+                jobs["fork after a step", column] = partial(after_step, player.fork)
+                fork_and_step = partial(player.fork_and_step, self._actions[_IDLE_PASS])
+                jobs["... and its first step", column] = partial(after_step, fork_and_step)
+                jobs["reset after a pause", column] = partial(_after_pause, player.reset)
                 jobs["fork after a pause", column] = partial(self._fork_again, player)
             for _ in range(samples):
                 measurements.take_turns(jobs)
-                time.sleep(_PAUSE_SECONDS)
 
     def _after_step(self, player: EnvPlayer, job: Callable[[], float]) -> float:
-        player.play([self._actions[_IDLE_PASS]])
+        _after_pause(lambda: player.play([self._actions[_IDLE_PASS]]))
         return job()
-
-    def _step_fork_step(self, player: EnvPlayer) -> float:
-        player.play([self._actions[_IDLE_PASS]])
-        return player.fork_and_step(self._actions[_IDLE_PASS])
 
     def _fork_again(self, player: EnvPlayer) -> float:
         """Forks twice from the same state. Returns the duration of the second."""
         player.fork()
-        time.sleep(_PAUSE_SECONDS)
-        return player.fork()
+        return _after_pause(player.fork)
 
     def empty_steps(self, samples: int) -> Summary:
         """Steps of a :class:`Session` without actions and observations, in microseconds."""
@@ -237,6 +233,11 @@ class IsolationBenchmark:
                 player.reset_to(self._program)
                 players[column] = player
             yield players
+
+
+def _after_pause(job: Callable[[], float]) -> float:
+    time.sleep(_PAUSE_SECONDS)
+    return job()
 
 
 def _count_steps(program: Path, service: Path, seconds: float, barrier: Any, counts: Any) -> None:

@@ -117,5 +117,6 @@ class BenchmarkSelection:
     def copy(self) -> "BenchmarkSelection":
         """Returns a selection that makes the same choices, independently."""
         clone = shallow_copy(self)
-        clone._rng = copy.deepcopy(self._rng)
+        if self._rng is not None:
+            clone._rng = copy.deepcopy(self._rng)
         return clone

@@ -12,8 +12,8 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -36,6 +36,9 @@ _EPITAPH_SECONDS = 0.1
 
 # A Unix socket is connected to at once, unless many others are waiting.
 _CONNECT_SECONDS = 3
+
+
+_T = TypeVar("_T")
 
 
 class _Method(NamedTuple):
@@ -278,7 +281,7 @@ class DirectStub:
             is_repeatable: Whether actions in the request will not be carried out twice.
             meanwhile: As of :meth:`FrameSocket.call`.
         """
-        ending, self._ending = self._ending, []
+        ending = list(_drain(self._ending))
         sock = self._take()
         if sock is not None:
             try:
@@ -340,6 +343,13 @@ class DirectStub:
         for sock in [*self._idle, *self._sockets_of_sessions.values(), *self._retired]:
             sock.close_in_child()
         self._idle, self._sockets_of_sessions, self._retired = [], {}, []
+
+
+def _drain(items: list[_T]) -> Iterator[_T]:
+    """Yields and removes what is in a list, to which other threads may append."""
+    with contextlib.suppress(IndexError):
+        while True:
+            yield items.pop(0)
 
 
 def _exchange(

@@ -24,6 +24,8 @@ namespace {
 constexpr std::chrono::milliseconds kGrace(50);
 constexpr std::chrono::milliseconds kDeathNoticeTimeout(2000);
 constexpr std::chrono::seconds kSendTimeout(10);
+// The fork for which a spare is made may still be under way. Nothing else is worth waiting for.
+constexpr std::chrono::milliseconds kSpareTimeout(10);
 
 Status closedWhileWaiting() {
   return Status(StatusCode::NOT_FOUND,
@@ -117,7 +119,7 @@ Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* 
 }
 
 void SessionProcess::makeSpare() {
-  const std::unique_lock guard(mutex_, std::try_to_lock);
+  const std::unique_lock guard(mutex_, kSpareTimeout);
   if (!guard || isClosed_ || epitaph_ || record_->isBusy() || hasSpare()) return;
   std::shared_ptr<SessionProcess> spare;
   Sockets sockets;

@@ -236,9 +236,8 @@ class DirectStub:
     def _close_retired(self, all_but: int = 1) -> None:
         # To close a socket ends the process of its session at once, which needs a processor that
         # the start of the next session can use better. The service ends it soon.
-        with contextlib.suppress(IndexError):
-            while len(self._retired) > all_but:
-                self._retired.pop(0).close()
+        for sock in _drain(self._retired, all_but):
+            sock.close()
 
     def _ask_for_session(
         self,
@@ -342,13 +341,13 @@ class DirectStub:
         self._name = None
         for sock in [*self._idle, *self._sockets_of_sessions.values(), *self._retired]:
             sock.close_in_child()
-        self._idle, self._sockets_of_sessions, self._retired = [], {}, []
+        self._idle, self._sockets_of_sessions, self._retired, self._ending = [], {}, [], []
 
 
-def _drain(items: list[_T]) -> Iterator[_T]:
-    """Yields and removes what is in a list, to which other threads may append."""
+def _drain(items: list[_T], all_but: int = 0) -> Iterator[_T]:
+    """Removes and yields what is in a list, but for the last few. Other threads may change it."""
     with contextlib.suppress(IndexError):
-        while True:
+        while len(items) > all_but:
             yield items.pop(0)
 
 

@@ -222,6 +222,13 @@ class TestUse:
         stub._name = name
         assert total(session) == 10
 
+    def test_forked_processes_end_no_sessions(self, connection, service):
+        session = start(connection)
+        session.end(10, waits=False)
+        connection.stub._close_in_child()
+        assert version(connection) == "adder"
+        assert list(service.sessions) == [session.session_id]
+
 
 class TestFallback:
     def check_grpc(self, connection, service, calls=()):

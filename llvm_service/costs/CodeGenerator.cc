@@ -37,7 +37,7 @@ Status CodeGenerator::make(const llvm::Module& module, std::unique_ptr<CodeGener
 
 bool CodeGenerator::isReusableFor(const llvm::Module& module) const {
   // That of RISC-V keeps a symbol of the object before, and writes to it after it has been freed
-  // (LLVM 22). That of x86 was watched with valgrind on all built-in programs; others were not.
+  // (LLVM 22). Of x86 alone all built-in programs were watched with valgrind.
   return machine_->getTargetTriple().isX86() &&
          machine_->getTargetTriple().str() == targetName(module);
 }

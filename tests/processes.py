@@ -1,5 +1,7 @@
 """What the system says about processes, for tests of what is left of them."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -17,3 +19,11 @@ def descendants(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task").glob("*/children")
     found = [int(child) for path in children for child in path.read_text().split()]
     return found + [grandchild for child in found for grandchild in descendants(child)]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 5) -> None:
+    """Fails if the condition does not come true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"It takes more than {seconds:g} seconds"
+        time.sleep(0.005)

@@ -11,18 +11,11 @@ import pytest
 
 from compiler_gym.service import child_process
 from compiler_gym.service.child_process import ChildProcess, describe_exit, growing_waits
-from tests.service.toy_service import is_running
+from tests.processes import is_running, wait_until
 
 
 def start(script: str) -> ChildProcess:
     return ChildProcess(["/bin/sh", "-c", script], "/", dict(os.environ), subprocess.DEVNULL)
-
-
-def wait_until(condition, seconds: float = 5) -> bool:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
 
 
 def test_exit_code():
@@ -95,11 +88,11 @@ def test_a_child_that_ignores_sigterm_is_killed():
 def test_what_the_child_started_is_killed_too(end, tmp_path):
     grandchild = tmp_path / "pid"
     child = start(f"sleep 60 & echo $! > {grandchild}.new; mv {grandchild}.new {grandchild}; {end}")
-    assert wait_until(grandchild.exists)
+    wait_until(grandchild.exists)
     pid = int(grandchild.read_text())
     child.wait(0.2)
     child.terminate(5)
-    assert wait_until(lambda: not is_running(pid))
+    wait_until(lambda: not is_running(pid))
 
 
 def test_children_have_a_process_group_of_their_own():
@@ -135,7 +128,7 @@ def test_children_end_with_the_parent():
         pid = int(parent.stdout.readline())
         assert is_running(pid)
         parent.kill()
-    assert wait_until(lambda: not is_running(pid))
+    wait_until(lambda: not is_running(pid))
 
 
 def test_a_forked_process_starts_children_of_its_own():

@@ -18,9 +18,9 @@ from compiler_gym.service import (
     ConnectionOpts,
 )
 from compiler_gym.service.proto import EndSessionRequest
+from tests.processes import is_running, wait_until
 from tests.service.fake_service import FakeService
 from tests.service.toy_service import (
-    is_running,
     kill_service,
     make_toy_env,
     text_benchmark,
@@ -307,13 +307,6 @@ def run_client(end: str) -> tuple[int, Path, subprocess.Popen]:
     return int(pid), Path(path), client
 
 
-def wait_until_gone(pid: int, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while is_running(pid) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not is_running(pid)
-
-
 class TestLeaks:
     def test_after_close(self, cache_root):
         env = make_toy_env()
@@ -349,7 +342,7 @@ class TestLeaks:
         assert path.is_dir()
         client.kill()
         client.communicate()
-        assert wait_until_gone(pid, seconds=5)
+        wait_until(lambda: not is_running(pid), 5)
         # The next process that starts a service cleans up.
         _, other_path, other = run_client("")
         other.communicate(timeout=60)
@@ -361,4 +354,4 @@ class TestLeaks:
         time.sleep(0.3)
         client.kill()
         client.communicate()
-        assert wait_until_gone(pid, seconds=20)
+        wait_until(lambda: not is_running(pid), 20)

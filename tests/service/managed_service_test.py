@@ -12,7 +12,7 @@ from compiler_gym.errors import ServiceInitError
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.service.child_process import ChildProcess
 from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
-from tests.processes import is_running
+from tests.processes import is_running, wait_until
 from tests.service.toy_service import toy_service
 
 
@@ -41,6 +41,8 @@ def test_start_and_close():
     assert 0 < service.port < 65536
     assert is_running(service.pid)
     assert service.exit_code() is None
+    # It is written after the port, for which alone the client waits.
+    wait_until((service.working_dir / "pid.txt").is_file)
     assert (service.working_dir / "pid.txt").read_text() == str(service.pid)
     assert not service.closed
     assert any(str(service.port) in line for line in service.loglines())

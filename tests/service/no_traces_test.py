@@ -4,12 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.processes import descendants, is_running
+from tests.processes import descendants, is_running, wait_until
 from tests.service.toy_service import toy_service
 
 # What the issue allows, and something for a loaded machine.
@@ -50,11 +49,3 @@ def test_client_ends_in_a_step(folder, action, number):
     client.communicate(timeout=20)
     wait_until(lambda: not any(map(is_running, processes)), MAX_SECONDS)
     wait_until(lambda: list(folder.iterdir()) == [], MAX_SECONDS)
-
-
-def wait_until(condition, seconds: float) -> None:
-    """Fails if the condition does not come true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "It takes too long"
-        time.sleep(0.005)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.util.service_binary import find_service_binary
-from tests.processes import descendants, is_running
+from tests.processes import descendants, is_running, wait_until
 
 TEXTS = {"hello": "hello", "alphabet": "abcdefghijklmnopqrstuvwxyz", "empty": ""}
 HELLO = "benchmark://toy-v0/hello"
@@ -65,8 +64,5 @@ def kill_service(env: ClientServiceCompilerEnv) -> int:
     pid = env.service.service.pid
     processes = [pid, *descendants(pid)]
     os.kill(pid, signal.SIGKILL)
-    end = time.monotonic() + 10
-    while any(is_running(process) for process in processes):
-        assert time.monotonic() < end, "Parts of the service outlive it"
-        time.sleep(0.001)
+    wait_until(lambda: not any(map(is_running, processes)), seconds=10)
     return pid

@@ -145,10 +145,11 @@ Status serve(const ServiceFlags& flags, const WorkingDirectory& directory,
              const HostedService& service, std::unique_ptr<ServiceServer>* server) {
   RETURN_IF_ERROR(ServiceServer::start(service.service.get(), flags.host, flags.port,
                                        flags.maxMessageBytes, server));
-  RETURN_IF_ERROR(directory.writeAddress((*server)->port(), getpid()));
   LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()
             << ", PID = " << getpid();
   google::FlushLogFiles(google::INFO);
+  // Last, so that who has the address finds the log complete.
+  RETURN_IF_ERROR(directory.writeAddress((*server)->port(), getpid()));
   waitForStopSignal();
   return Status::OK;
 }

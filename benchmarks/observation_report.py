@@ -1,4 +1,4 @@
-"""Measures what every observation costs, and prints it as one table. See docs/observations.md."""
+"""Measures what every observation costs, and prints it as tables. See docs/observations.md."""
 
 import json
 import math
@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -25,14 +26,19 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.util.service_binary import find_service_binary
 
-# Median milliseconds of a step with the observation in CompilerGym 0.2.5, on programs of 226, 2,852
-# and 22,393 instructions; measured on a machine of the same class.
+# What is known of CompilerGym 0.2.5, by the size of our program that is most like the one that was
+# measured then: how many instructions that had, and the median milliseconds of a step with the
+# observation. On a machine of the same class; which steps were counted is not known.
+ORIGINAL_INSTRUCTIONS = {200: 226, 2_000: 2_852, 20_000: 22_393}
 ORIGINAL = {
-    "Programl": (9.4, 248, 8122),
-    "Inst2vec": (7.3, 118, 1281),
-    "ObjectTextSizeBytes": (39, 62, 220),
-    "Ir": (0.34, 1.7, 13.7),
-    "Autophase + reward": (0.36, 0.81, 5.6),
+    name: dict(zip(ORIGINAL_INSTRUCTIONS, medians, strict=True))
+    for name, medians in {
+        "Programl": (9.4, 248, 8122),
+        "Inst2vec": (7.3, 118, 1281),
+        "ObjectTextSizeBytes": (39, 62, 220),
+        "Ir": (0.34, 1.7, 13.7),
+        "Autophase + reward": (0.36, 0.81, 5.6),
+    }.items()
 }
 
 WITH_REWARD = ("Autophase + reward", "Autophase", "IrInstructionCountOz")
@@ -45,7 +51,20 @@ VOCABULARY = {
 }
 
 EPISODE_STEPS = 40
-MIN_SAMPLES = 5
+MIN_CHANGES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """Median milliseconds of steps with an observation; NaN if the program does not have it.
+
+    Attributes:
+        changed: Of the steps that changed the program.
+        any: Of all steps.
+    """
+
+    changed: float
+    any: float
 
 
 def describe_space(space: gym_spaces.Space) -> str:
@@ -101,19 +120,20 @@ class ObservationBenchmark:
             service's LLVM has IR2Vec.
         service: The service's executable.
         seconds: How long to measure each observation, about.
-        samples: How many steps to measure of each observation, at most.
+        steps: How many steps to measure of each observation at least, and ten times as many at
+            most. If fewer than five of them change the program, more are measured.
 
     Attributes:
         instructions: The number of IR instructions of the program.
     """
 
-    def __init__(self, program: Path, service: Path, seconds: float, samples: int):
+    def __init__(self, program: Path, service: Path, seconds: float, steps: int):
         benchmark = Benchmark.from_file("benchmark://observations-v0/program", program)
         vocabulary = program.with_name("vocabulary.json")
         vocabulary.write_text(json.dumps(VOCABULARY))
         self._env = LlvmEnv(service=service, benchmark=benchmark, ir2vec_vocabulary=vocabulary)
         self._seconds = seconds
-        self._samples = samples
+        self._steps = steps
         try:
             self._env.reset()
         except NotImplementedError:
@@ -128,11 +148,11 @@ class ObservationBenchmark:
             name: describe_space(spec.space) for name, spec in self._env.observation.spaces.items()
         }
 
-    def run(self, names: Collection[str] = ()) -> Iterator[tuple[str, float]]:
-        """Returns the median milliseconds of a step that changes the program, by observation.
+    def run(self, names: Collection[str] = ()) -> Iterator[tuple[str, StepCost]]:
+        """Returns what steps with each observation cost.
 
-        That of an observation that the program does not have, as it cannot be built, is NaN, and
-        so is that of one that the service's LLVM cannot compute.
+        Numbers are missing for observations that the program does not have, as it cannot be built,
+        and for those that the service's LLVM cannot compute.
 
         Args:
             names: The observations to measure; all if empty.
@@ -143,34 +163,41 @@ class ObservationBenchmark:
             try:
                 yield name, self._measure(*candidates[name])
             except (ValueError, NotImplementedError):
-                yield name, math.nan
+                yield name, StepCost(math.nan, math.nan)
 
     def close(self) -> None:
         """Ends the service."""
         self._env.close()
 
-    def _measure(self, observation: str, reward: str | None) -> float:
+    def _measure(self, observation: str, reward: str | None) -> StepCost:
         durations: list[float] = []
+        changed: list[float] = []
+        walk = self._walk(observation, reward)
+        next(walk)  # Pays for what is made only once.
         begin = time.monotonic()
-        # The first step pays for what is made only once.
-        for duration in self._walk(observation, reward):
-            durations.append(duration / 1e3)
+        for duration, has_changed in walk:
+            durations.append(duration)
+            if has_changed:
+                changed.append(duration)
+            is_enough = len(durations) >= self._steps and len(changed) >= MIN_CHANGES
             is_late = time.monotonic() - begin > self._seconds
-            if len(durations) > self._samples or (is_late and len(durations) > MIN_SAMPLES):
+            if is_enough and (is_late or len(durations) >= 10 * self._steps):
                 break
-        return float(np.median(durations[1:]))
+        return StepCost(float(np.median(changed)), float(np.median(durations)))
 
-    def _walk(self, observation: str, reward: str | None) -> Iterator[float]:
-        """Takes random steps, the same for all observations; returns how long each took."""
+    def _walk(self, observation: str, reward: str | None) -> Iterator[tuple[float, bool]]:
+        """Takes random steps, the same for all observations.
+
+        Yields:
+            How many milliseconds a step took, and whether it changed the program.
+        """
         rng = random.Random(0)
         while True:
             self._env.reset()
             for _ in range(EPISODE_STEPS):
-                duration = self._step(rng, observation, reward)
-                if duration is not None:
-                    yield duration
+                yield self._step(rng, observation, reward)
 
-    def _step(self, rng: random.Random, observation: str, reward: str | None) -> float | None:
+    def _step(self, rng: random.Random, observation: str, reward: str | None) -> tuple[float, bool]:
         action = rng.randrange(self._env.action_space.n)
         rewards = [reward] if reward else []
         duration, (observations, _, done, info) = timed(
@@ -180,36 +207,64 @@ class ObservationBenchmark:
             raise RuntimeError(f"{info['error_type']}: {info['error_details']}")
         if observation == "BitcodeFile":
             Path(observations[0]).unlink()
-        return None if info["action_had_no_effect"] else duration
+        return duration / 1e3, not info["action_had_no_effect"]
 
 
 def to_markdown(
-    descriptions: dict[str, str], results: dict[str, list[float]], instructions: Sequence[int]
+    descriptions: dict[str, str], results: dict[str, list[StepCost]], instructions: Sequence[int]
 ) -> str:
-    """The table as Markdown."""
-    sizes = [f"{size:,}" for size in instructions]
-    header = ["observation", "space", *sizes, "CompilerGym 0.2.5"]
-    rows = [header, ["---", "---", *["---:"] * (len(sizes) + 1)]]
-    for name, medians in results.items():
-        original = " / ".join(f"{value:,}" for value in ORIGINAL.get(name, ()))
-        rows.append([name, descriptions.get(name, ""), *map(_milliseconds, medians), original])
+    """The table of all observations, as Markdown."""
+    rows = [["observation", "space", *(f"{size:,}" for size in instructions)]]
+    rows.append(["---", "---", *["---:"] * len(instructions)])
+    for name, costs in results.items():
+        rows.append([name, descriptions.get(name, ""), *map(_cell, costs)])
+    return _table(rows)
+
+
+def comparison(
+    results: dict[str, list[StepCost]], sizes: Sequence[int], instructions: Sequence[int]
+) -> str:
+    """The table of what is known of CompilerGym 0.2.5, as Markdown.
+
+    Args:
+        results: What was measured with each of the programs.
+        sizes: Which programs these are, see :data:`benchmarks.programs.PROGRAMS`.
+        instructions: How many instructions they have.
+    """
+    ours = ["any step", "times faster", "step with a change", "times faster"]
+    rows = [["observation", "instructions", "0.2.5", *ours], ["---", *["---:"] * 6]]
+    for name in filter(ORIGINAL.__contains__, results):
+        for cost, size, here in zip(results[name], sizes, instructions, strict=True):
+            original = ORIGINAL[name][size]
+            row = [name, f"{ORIGINAL_INSTRUCTIONS[size]:,}; {here:,}", f"{original:,}"]
+            for value in (cost.any, cost.changed):
+                row += [_number(value), _number(original / value)]
+            rows.append(row)
+    return _table(rows)
+
+
+def _table(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _milliseconds(value: float) -> str:
-    if math.isnan(value):
+def _cell(cost: StepCost) -> str:
+    if math.isnan(cost.any):
         return "-"
+    return f"{_number(cost.changed)} ({_number(cost.any)})"
+
+
+def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
 def report(sizes: Sequence[int], service: Path, quick: bool, names: Collection[str] = ()) -> str:
-    """Measures on programs of several sizes. Returns the circumstances and a table, as Markdown."""
+    """Measures on programs of several sizes. Returns the circumstances and tables, as Markdown."""
     progress = Console(stderr=True)
     before = load_average()
-    results: dict[str, list[float]] = {}
+    results: dict[str, list[StepCost]] = {}
     descriptions: dict[str, str] = {}
     instructions: list[int] = []
-    effort = {"seconds": 0, "samples": MIN_SAMPLES} if quick else {"seconds": 2, "samples": 200}
+    effort = {"seconds": 0, "steps": 1} if quick else {"seconds": 2, "steps": EPISODE_STEPS}
     for size in sizes:
         with (
             tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder,
@@ -220,13 +275,14 @@ def report(sizes: Sequence[int], service: Path, quick: bool, names: Collection[s
         ):
             instructions.append(benchmark.instructions)
             descriptions = benchmark.spaces()
-            for name, median in benchmark.run(names):
-                results.setdefault(name, []).append(median)
-                status.update(f"{name} on {size:,} instructions: {median:.3g} ms")
+            for name, cost in benchmark.run(names):
+                results.setdefault(name, []).append(cost)
+                status.update(f"{name} on {size:,} instructions: {cost.changed:.3g} ms")
     return (
         f"{describe_machine()}; {describe_service(service)}; load average {before:.2f} before, "
         f"{load_average():.2f} after the measurements\n\n"
-        f"{to_markdown(descriptions, results, instructions)}"
+        f"{to_markdown(descriptions, results, instructions)}\n"
+        f"{comparison(results, sizes, instructions)}"
     )
 
 

@@ -1,11 +1,15 @@
 #include "llvm_service/Ir.h"
 
+#include <optional>
+
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/AssemblyAnnotationWriter.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/FormattedStream.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
@@ -61,6 +65,27 @@ class DiagnosticCollector : public llvm::DiagnosticHandler {
   const Context::RemarkHandler& remarkHandler_;
 };
 
+// Notes where each instruction is in the text of its module. Printing the module once is much
+// faster than printing its instructions one by one, each of which looks at all globals.
+class InstructionRanges final : public llvm::AssemblyAnnotationWriter {
+ public:
+  explicit InstructionRanges(TextRanges& ranges) : ranges_(ranges) {}
+
+  void emitInstructionAnnot(const llvm::Instruction*, llvm::formatted_raw_ostream& os) override {
+    begin_ = os.tell();
+  }
+
+  void printInfoComment(const llvm::Value& value, llvm::formatted_raw_ostream& os) override {
+    if (llvm::isa<llvm::Instruction>(value)) {
+      ranges_.emplace_back(begin_, os.tell());
+    }
+  }
+
+ private:
+  size_t begin_ = 0;
+  TextRanges& ranges_;
+};
+
 }  // namespace
 
 Context::Context() {
@@ -104,12 +129,16 @@ std::string writeBitcode(const llvm::Module& module) {
   return bitcode;
 }
 
-std::string printIr(const llvm::Module& module) {
+std::string printIr(const llvm::Module& module, TextRanges* instructions) {
+  std::optional<InstructionRanges> ranges;
+  if (instructions != nullptr) {
+    ranges.emplace(*instructions);
+  }
   std::string text;
   llvm::raw_string_ostream stream(text);
   // Without a buffer LLVM's printer counts columns with every word that it writes.
   stream.SetBufferSize(kPrintBufferBytes);
-  module.print(stream, /*AAW=*/nullptr);
+  module.print(stream, ranges ? &*ranges : nullptr);
   stream.flush();
   return text;
 }

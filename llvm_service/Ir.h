@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -50,8 +52,14 @@ struct OwnedModule {
 /// and without a hash.
 std::string writeBitcode(const llvm::Module& module);
 
+/// Where texts begin and end in another.
+using TextRanges = std::vector<std::pair<size_t, size_t>>;
+
 /// The textual IR of a module.
-std::string printIr(const llvm::Module& module);
+///
+/// @param instructions Gets where each instruction is, in the order of the module; white space is
+///     around it.
+std::string printIr(const llvm::Module& module, TextRanges* instructions = nullptr);
 
 /// @return DATA_LOSS, with what is wrong, if LLVM's verifier rejects the module.
 [[nodiscard]] grpc::Status verify(const llvm::Module& module);

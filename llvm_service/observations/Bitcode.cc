@@ -6,9 +6,7 @@ namespace compiler_gym::llvm_service {
 /// Bitcode: the module as LLVM bitcode, the bytes that `opt` would write.
 Observations bitcode() {
   const auto compute = [](const ObservationInput& input, Event& event) {
-    const std::string& bytes = input.compilation.bitcode();
-    event.mutable_byte_tensor()->add_shape(bytes.size());
-    event.mutable_byte_tensor()->set_value(bytes);
+    setBytes(input.compilation.bitcode(), event);
     return grpc::Status::OK;
   };
   return {{bytesSpace("Bitcode"), compute, /*exports=*/true}};

@@ -7,14 +7,13 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/IR/AssemblyAnnotationWriter.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/ModuleSlotTracker.h"
-#include "llvm/Support/FormattedStream.h"
 #include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm_service/Ir.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -24,40 +23,6 @@ using Flow = ProgramGraph::Flow;
 using NodeType = ProgramGraph::NodeType;
 
 constexpr int64_t kExternal = 0;
-
-constexpr size_t kPrintBufferBytes = size_t{16} << 10;
-
-// Notes where each instruction is in the text of its module. Printing the module once is much
-// faster than printing its instructions one by one, each of which looks at all globals.
-class InstructionRanges final : public llvm::AssemblyAnnotationWriter {
- public:
-  void emitInstructionAnnot(const llvm::Instruction*, llvm::formatted_raw_ostream& os) override {
-    begin_ = os.tell();
-  }
-
-  void printInfoComment(const llvm::Value& value, llvm::formatted_raw_ostream& os) override {
-    if (llvm::isa<llvm::Instruction>(value)) {
-      ranges_.emplace_back(begin_, os.tell());
-    }
-  }
-
-  const std::vector<std::pair<size_t, size_t>>& ranges() const { return ranges_; }
-
- private:
-  size_t begin_ = 0;
-  std::vector<std::pair<size_t, size_t>> ranges_;
-};
-
-// Prints the module once, through a buffer.
-std::string printWithRanges(const llvm::Module& module, InstructionRanges& ranges) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  // Without a buffer LLVM's printer counts columns with every word that it writes.
-  stream.SetBufferSize(kPrintBufferBytes);
-  module.print(stream, &ranges);
-  stream.flush();
-  return text;
-}
 
 class GraphBuilder {
  public:
@@ -94,8 +59,8 @@ class GraphBuilder {
   }
 
   void addInstructions() {
-    InstructionRanges ranges;
-    const std::string text = printWithRanges(module_, ranges);
+    TextRanges ranges;
+    const std::string text = printIr(module_, &ranges);
     int64_t block = 0;
     for (const llvm::Function& function : module_) {
       if (function.isDeclaration()) {
@@ -104,7 +69,7 @@ class GraphBuilder {
       for (const llvm::BasicBlock& basicBlock : function) {
         blocks_[&basicBlock] = static_cast<int64_t>(graph_.nodes.size());
         for (const llvm::Instruction& instruction : basicBlock) {
-          const auto [begin, end] = ranges.ranges()[instructions_.size()];
+          const auto [begin, end] = ranges[instructions_.size()];
           const llvm::StringRef printed = llvm::StringRef(text).slice(begin, end).trim();
           instructions_.push_back(&instruction);
           graph_.nodes.push_back({NodeType::kInstruction, functionIndex(), block,

@@ -28,11 +28,8 @@ class Rows {
     }
   }
 
-  // Moves the rows into a tensor. There is nothing left.
-  void takeInto(Event& event) {
-    event.mutable_byte_tensor()->add_shape(bytes_.size());
-    event.mutable_byte_tensor()->set_value(std::move(bytes_));
-  }
+  // There is nothing left.
+  std::string take() { return std::move(bytes_); }
 
  private:
   std::string bytes_;
@@ -45,7 +42,7 @@ void setNodes(const std::vector<Node>& nodes, Event& event) {
   rows.add(nodes, [](const Node& node) { return node.function; });
   rows.add(nodes, [](const Node& node) { return node.block; });
   rows.add(nodes, [](const Node& node) { return node.text; });
-  rows.takeInto(event);
+  setBytes(rows.take(), event);
 }
 
 void setEdges(const ProgramGraph& graph, Event& event) {
@@ -55,7 +52,7 @@ void setEdges(const ProgramGraph& graph, Event& event) {
   rows.add(graph.edges, [](const Edge& edge) { return edge.flow; });
   rows.add(graph.edges, [](const Edge& edge) { return edge.position; });
   rows.add(graph.edgeKeys(), [](int64_t key) { return key; });
-  rows.takeInto(event);
+  setBytes(rows.take(), event);
 }
 
 // Joins the texts of the nodes by bytes of zero, which LLVM never prints.

@@ -1,6 +1,7 @@
 #include "llvm_service/observations/Spaces.h"
 
 #include <limits>
+#include <utility>
 
 namespace compiler_gym::llvm_service {
 
@@ -155,6 +156,11 @@ void setCounts(const std::vector<int64_t>& counts, Event& event) {
   Int64Tensor* tensor = event.mutable_int64_tensor();
   tensor->add_shape(counts.size());
   tensor->mutable_value()->Add(counts.begin(), counts.end());
+}
+
+void setBytes(std::string bytes, Event& event) {
+  event.mutable_byte_tensor()->add_shape(bytes.size());
+  event.mutable_byte_tensor()->set_value(std::move(bytes));
 }
 
 void setSeconds(const std::vector<double>& seconds, Event& event) {

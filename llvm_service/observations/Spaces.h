@@ -60,6 +60,9 @@ void addFlags(Event& table, const std::string& column, const std::vector<bool>& 
 /// Makes the event hold a vector of integers.
 void setCounts(const std::vector<int64_t>& counts, Event& event);
 
+/// Makes the event hold bytes.
+void setBytes(std::string bytes, Event& event);
+
 /// Makes the event hold a vector of doubles, which may be empty.
 void setSeconds(const std::vector<double>& seconds, Event& event);
 

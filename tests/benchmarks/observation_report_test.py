@@ -6,7 +6,13 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from benchmarks import observation_report
-from benchmarks.observation_report import describe_space, to_markdown
+from benchmarks.observation_report import (
+    ORIGINAL,
+    StepCost,
+    comparison,
+    describe_space,
+    to_markdown,
+)
 from compiler_gym.envs.llvm import LlvmEnv, tools
 from compiler_gym.envs.llvm.lexed_ir import LexedToken
 from compiler_gym.spaces import Box, Dict, Discrete, Scalar, Sequence, SpaceSequence
@@ -41,11 +47,20 @@ def test_describe_unknown_space():
 
 
 def test_markdown():
-    table = to_markdown({"Ir": "str"}, {"Ir": [0.123, math.nan, 1234.5]}, [226, 2_852, 22_393])
+    costs = [StepCost(0.123, 0.1), StepCost(math.nan, math.nan), StepCost(1234.5, 99)]
+    table = to_markdown({"Ir": "str"}, {"Ir": costs}, [226, 2_852, 22_393])
     assert table.splitlines() == [
-        "| observation | space | 226 | 2,852 | 22,393 | CompilerGym 0.2.5 |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
-        "| Ir | str | 0.12 | - | 1,234 | 0.34 / 1.7 / 13.7 |",
+        "| observation | space | 226 | 2,852 | 22,393 |",
+        "| --- | --- | ---: | ---: | ---: |",
+        "| Ir | str | 0.12 (0.1) | - | 1,234 (99) |",
+    ]
+
+
+def test_comparison():
+    costs = {"Autophase": [StepCost(1, 1)] * 2, "Ir": [StepCost(27.4, 6.85), StepCost(0.68, 0.17)]}
+    assert comparison(costs, [20_000, 200], [19_682, 213]).splitlines()[2:] == [
+        "| Ir | 22,393; 19,682 | 13.7 | 6.8 | 2 | 27 | 0.5 |",
+        "| Ir | 226; 213 | 0.34 | 0.17 | 2 | 0.68 | 0.5 |",
     ]
 
 
@@ -56,7 +71,10 @@ def test_every_observation_is_measured(tmp_path, service_binary):
     result = CliRunner().invoke(app, ["--quick", "--size", "200", "--output", str(path)])
     assert result.exit_code == 0, result.output
     assert result.stdout.endswith(path.read_text())
-    rows = [line.strip("| \n").split(" | ") for line in path.read_text().splitlines()[4:]]
+    tables = path.read_text().split("\n\n")[1:]
+    rows, compared = (
+        [line.strip("| \n").split(" | ") for line in table.splitlines()[2:]] for table in tables
+    )
     with LlvmEnv(service=service_binary) as env:
         names = [*env.observation.spaces, "Autophase + reward"]
     assert [row[0] for row in rows] == names
@@ -66,7 +84,9 @@ def test_every_observation_is_measured(tmp_path, service_binary):
     if not tools.opt_path().with_name("llvm-ir2vec").exists():
         missing += ["Ir2vec", "Ir2vecFunctions", "Ir2vecBlocks", "Ir2vecInstructions"]
     assert [row[0] for row in rows if row[2] == "-"] == missing
-    assert all(float(row[2].replace(",", "")) > 0 for row in rows if row[2] != "-")
+    numbers = [number for row in rows if row[2] != "-" for number in row[2].split()]
+    assert all(float(number.strip("()").replace(",", "")) > 0 for number in numbers)
+    assert {row[0] for row in compared} == set(ORIGINAL)
 
 
 def test_unknown_size():

@@ -1,7 +1,9 @@
 // What is kept by content equals what is computed anew.
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <map>
 #include <set>
 
 #include "llvm_service/Target.h"
@@ -32,6 +34,28 @@ TEST(ContentReuseTest, ObjectTextSizeEqualsThatOfFullRecomputation) {
     // Another time it is found.
     EXPECT_EQ(observe(compilation, "ObjectTextSizeBytes").int64_value(), expected) << step;
   });
+}
+
+// A session does not compute an observation again until an action reports a change.
+TEST(ContentReuseTest, ObservationsStayWhileNoChangeIsReported) {
+  std::map<std::string, Event> values;
+  int compared = 0;
+  randomWalk(75, [&](Compilation& compilation, bool changed, const std::string& step) {
+    if (compilation.history().size() == 1) {
+      values.clear();
+    }
+    for (const char* name : {"Ir", "Autophase", "InstCount", "ProgramlPacked", "Inst2vecPacked"}) {
+      Event& kept = values[name];
+      const Event anew = observe(compilation, name);
+      if (!changed && kept.value_case() != Event::VALUE_NOT_SET) {
+        EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(kept, anew))
+            << name << " after " << step;
+        ++compared;
+      }
+      kept = anew;
+    }
+  });
+  EXPECT_GT(compared, 1000);
 }
 
 // What a code generator keeps of one program must not show in the size of the next. Memory that has

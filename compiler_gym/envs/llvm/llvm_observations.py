@@ -50,9 +50,9 @@ def autophase_dict(features: np.ndarray) -> dict[str, int]:
     return dict(zip(AUTOPHASE_FEATURE_NAMES, features.tolist(), strict=True))
 
 
-def inst2vec_statements(ir: str) -> list[str]:
-    """Returns the statements of textual IR as inst2vec sees them, one for each instruction."""
-    return default_encoder().preprocess(ir)
+def inst2vec_statements(packed: Mapping[str, Any]) -> list[str]:
+    """Returns the statements in a value of Inst2vecPacked, one for each instruction."""
+    return default_encoder().unpack(packed)
 
 
 def inst2vec_indices(statements: Sequence[str]) -> np.ndarray:
@@ -133,7 +133,7 @@ def _derived_texts() -> list[dict[str, Any]]:
     return [
         {
             "id": "Inst2vecPreprocessedText",
-            "base_id": "Ir",
+            "base_id": "Inst2vecPacked",
             "translate": inst2vec_statements,
             "space": SpaceSequence("Inst2vecPreprocessedText", SequenceSpace(dtype=str)),
             "default_value": [],

@@ -101,6 +101,30 @@ def test_only_instructions_are_statements():
     assert StatementReader().read("") == []
 
 
+def test_debug_records_are_not_statements():
+    ir = function("%3 = add i32 %1, 5, !dbg !9", "  #dbg_value(i32 %3, !7, !4, !9)", "ret void")
+    assert StatementReader().read(ir) == ["<%ID> = add i32 <%ID>, <INT>", "ret void"]
+
+
+def test_unpack():
+    packed = {
+        "structures": "%0 = type { ptr, i8 }\n%struct.a = type { i32, %0 }\n",
+        "lines": "%2 = alloca %struct.a\n%3 = alloca %0\nret void\n",
+        "indices": np.array([1, 0, 1, 2], dtype="<i4").view(np.int8),
+    }
+    assert StatementReader().unpack(packed) == [
+        "<%ID> = alloca { i8*, i8 }",
+        "<%ID> = alloca { i32, { i8*, i8 } }",
+        "<%ID> = alloca { i8*, i8 }",
+        "ret void",
+    ]
+
+
+def test_unpack_nothing():
+    packed = {"structures": "", "lines": "", "indices": np.array([], dtype=np.int8)}
+    assert StatementReader().unpack(packed) == []
+
+
 def test_memory_does_not_change_the_result():
     reader, ir = StatementReader(), function("%3 = add i32 %1, 5", "%4 = add i32 %3, 6", "ret void")
     assert reader.read(ir) == reader.read(ir) == StatementReader().read(ir)
@@ -116,6 +140,8 @@ def test_kernels(env, kernel):
         assert len(statements) == env.observation["IrInstructionCount"]
         rest = "\n".join(statements).replace("<%ID>", "x").replace("<@ID>", "x")
         assert re.search(r"[%@!#]|  |\bptr\b", rest) is None
+        # The service takes the instructions apart in another way.
+        assert statements == StatementReader().read(env.observation["Ir"])
 
 
 # --------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """From programs to embeddings, in three steps."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,10 @@ class Inst2vecEncoder:
     def preprocess(self, ir: str) -> list[str]:
         """Returns the statements of textual IR, one for each instruction."""
         return self._reader.read(ir)
+
+    def unpack(self, packed: Mapping[str, Any]) -> list[str]:
+        """Returns the same from the value of the observation ``Inst2vecPacked``."""
+        return self._reader.unpack(packed)
 
     def encode(self, statements: Sequence[str]) -> np.ndarray:
         """Returns the index of each statement in the vocabulary: int32[n]."""

@@ -11,13 +11,17 @@ attributes that LLVM did not have then (``nneg``, ``noundef``, ...) are left out
 
 import re
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 _NAME = r'(?:"[^"]*"|[-\w.$]+)'
 
 # Values have numbers for names, as the service discards the others.
 _NUMBERED_VALUE = re.compile(r"%\d+\b")
 _NUMBERED_TYPE = re.compile(r"^%\d+ = type ", re.MULTILINE)
+_STRUCTURE = re.compile(r"^%.*\n", re.MULTILINE)
 _TYPE_DEFINITION = re.compile(rf"^%({_NAME}) = type (.*)$", re.MULTILINE)
+_DEBUG_RECORD = re.compile(r"^    #dbg_.*\n", re.MULTILINE)
 _NAMED = re.compile(rf"%({_NAME})")
 
 # What is done to a statement, in this order.
@@ -63,8 +67,8 @@ class StatementReader:
     """
 
     def __init__(self):
-        # The statements by what they are made of, by the structures of the program.
-        self._known: OrderedDict[str, dict[str, str]] = OrderedDict()
+        # By the definitions of the structures that they may name.
+        self._known: OrderedDict[str, _Statements] = OrderedDict()
 
     def read(self, ir: str) -> list[str]:
         """Returns one statement for each instruction, in the order of the program.
@@ -76,52 +80,54 @@ class StatementReader:
         functions = ir.find("\ndefine ") + 1
         if not functions and not ir.startswith("define "):
             return []
-        header, structures = _structures(ir, functions)
-        if header and _NUMBERED_TYPE.search(header):
-            text = _inline(ir[functions:], structures)
-        else:
-            text = _NUMBERED_VALUE.sub("<%ID>", ir[functions:])
+        definitions = "".join(_STRUCTURE.findall(ir, 0, functions))
+        text = _DEBUG_RECORD.sub("", ir[functions:])
+        if not _NUMBERED_TYPE.search(definitions):
+            text = _NUMBERED_VALUE.sub("<%ID>", text)
         # Instructions of several lines: clauses and cases are indented further.
         text = text.replace("\n    ", " ").replace("\n  ]", " ]")
-        lines = [line for line in text.split("\n") if line.startswith("  ")]
-        known = self._known_of(header)
-        statements = list(map(known.get, lines))
-        if None in statements:
-            statements = [
-                _learn(line, known, structures) if statement is None else statement
-                for line, statement in zip(lines, statements, strict=True)
-            ]
-        return statements
+        lines = [line[2:] for line in text.split("\n") if line.startswith("  ")]
+        return self._statements(definitions).of(lines)
 
-    def _known_of(self, header: str) -> dict[str, str]:
-        known = self._known.setdefault(header, {})
-        self._known.move_to_end(header)
-        if len(known) > _MAX_STATEMENTS:
-            known.clear()
-        if len(self._known) > _MAX_STRUCTURES:
-            self._known.popitem(last=False)
+    def unpack(self, packed: Mapping[str, Any]) -> list[str]:
+        """Returns the same from the value of the observation ``Inst2vecPacked``."""
+        statements = self._statements(packed["structures"]).of(packed["lines"].split("\n")[:-1])
+        return [statements[index] for index in packed["indices"].view("<i4").tolist()]
+
+    def _statements(self, definitions: str) -> "_Statements":
+        known = self._known.get(definitions)
+        if known is None:
+            known = self._known[definitions] = _Statements(definitions)
+            if len(self._known) > _MAX_STRUCTURES:
+                self._known.popitem(last=False)
+        self._known.move_to_end(definitions)
         return known
 
 
-def _learn(line: str, known: dict[str, str], structures: dict[str, str]) -> str:
-    # Lines can be repeated.
-    statement = known.get(line)
-    if statement is None:
-        known[line] = statement = _normalise(line, structures)
-    return statement
+class _Statements:
+    """What lines of programs with the same structures have become."""
+
+    def __init__(self, definitions: str):
+        self._structures = dict(_TYPE_DEFINITION.findall(definitions))
+        self._known: dict[str, str] = {}
+
+    def of(self, lines: Sequence[str]) -> list[str]:
+        """Returns the statement of each line."""
+        if len(self._known) > _MAX_STATEMENTS:
+            self._known.clear()
+        statements = list(map(self._known.get, lines))
+        if None in statements:
+            statements = list(map(self._learn, lines))
+        return statements
+
+    def _learn(self, line: str) -> str:
+        statement = self._known.get(line)
+        if statement is None:
+            self._known[line] = statement = _normalise(line, self._structures)
+        return statement
 
 
-def _structures(ir: str, end: int) -> tuple[str, dict[str, str]]:
-    """Returns the lines before an end that define structures, and what structures consist of."""
-    last = ir.rfind(" = type ", 0, end)
-    if last < 0:
-        return "", {}
-    definitions = _TYPE_DEFINITION.findall(ir[: ir.find("\n", last)])
-    header = "\n".join(f"%{name} = type {body}" for name, body in definitions)
-    return header, dict(definitions)
-
-
-def _inline(text: str, structures: dict[str, str]) -> str:
+def _inline(text: str, structures: Mapping[str, str]) -> str:
     """Replaces names of structures by their elements, and all other names by ``<%ID>``."""
 
     def replace(match: re.Match) -> str:
@@ -134,7 +140,7 @@ def _inline(text: str, structures: dict[str, str]) -> str:
     return _NAMED.sub(replace, text)
 
 
-def _normalise(line: str, structures: dict[str, str]) -> str:
+def _normalise(line: str, structures: Mapping[str, str]) -> str:
     placeholder = "\0"  # As "<%ID>" looks like a name.
     statement = line.replace("<%ID>", placeholder)
     statement = _inline(statement, structures).replace(placeholder, "<%ID>")

@@ -1,0 +1,146 @@
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Endian.h"
+#include "llvm_service/Ir.h"
+#include "llvm_service/observations/Observation.h"
+#include "llvm_service/observations/Spaces.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using Line = llvm::SmallString<256>;
+
+// The lines that define structures, each with its end. LLVM prints them before all functions.
+std::string definitionsIn(llvm::StringRef header) {
+  std::string definitions;
+  while (!header.empty()) {
+    const auto [line, rest] = header.split('\n');
+    if (line.starts_with("%")) {
+      definitions += line;
+      definitions += '\n';
+    }
+    header = rest;
+  }
+  return definitions;
+}
+
+// Structures without names have numbers, which look like those of values.
+bool haveNumbers(llvm::StringRef definitions) {
+  while (!definitions.empty()) {
+    if (llvm::isDigit(definitions[1])) {
+      return true;
+    }
+    definitions = definitions.split('\n').second;
+  }
+  return false;
+}
+
+// The length of the number of a value, "%5", at the begin of a text; 0 if it begins otherwise.
+size_t lengthOfNumber(llvm::StringRef text) {
+  if (!text.consume_front("%")) {
+    return 0;
+  }
+  const size_t digits = std::min(text.find_if_not(llvm::isDigit), text.size());
+  const bool isWhole =
+      digits == text.size() || !(llvm::isAlnum(text[digits]) || text[digits] == '_');
+  return digits > 0 && isWhole ? digits + 1 : 0;
+}
+
+// Writes an instruction on one line. Without numbers, "<%ID>" stands for each value that has a
+// number for a name, as all have in the service.
+void write(llvm::StringRef instruction, bool withNumbers, Line& line) {
+  line.clear();
+  while (!instruction.empty()) {
+    const size_t plain = std::min(instruction.find_first_of("%\n"), instruction.size());
+    line += instruction.take_front(plain);
+    instruction = instruction.drop_front(plain);
+    if (const size_t length = withNumbers ? 0 : lengthOfNumber(instruction); length > 0) {
+      line += "<%ID>";
+      instruction = instruction.drop_front(length);
+    } else if (instruction.consume_front("\n")) {
+      line += ' ';
+      instruction = instruction.ltrim();
+    } else {
+      line += instruction.take_front(1);
+      instruction = instruction.drop_front(std::min<size_t>(instruction.size(), 1));
+    }
+  }
+}
+
+// The different lines of a program, and what the program consists of.
+class Lines {
+ public:
+  void add(llvm::StringRef line) {
+    const auto [known, isNew] = numbers_.try_emplace(line, numbers_.size());
+    if (isNew) {
+      different_ += line;
+      different_ += '\n';
+    }
+    char bytes[sizeof(int32_t)];
+    llvm::support::endian::write32le(bytes, known->second);
+    indices_.append(bytes, sizeof(bytes));
+  }
+
+  std::string takeDifferent() { return std::move(different_); }
+  std::string takeIndices() { return std::move(indices_); }
+
+ private:
+  llvm::StringMap<uint32_t> numbers_;
+  std::string different_;
+  std::string indices_;
+};
+
+void setPacked(const llvm::Module& module, Event& event) {
+  TextRanges instructions;
+  const std::string printed = printIr(module, &instructions);
+  const llvm::StringRef text = printed;
+  std::string definitions =
+      definitionsIn(text.take_front(instructions.empty() ? 0 : instructions.front().first));
+  const bool withNumbers = haveNumbers(definitions);
+  Lines lines;
+  Line line;
+  for (const auto& [begin, end] : instructions) {
+    write(text.slice(begin, end).trim(), withNumbers, line);
+    lines.add(line);
+  }
+  auto& fields = *event.mutable_event_dict()->mutable_event();
+  fields["structures"].set_string_value(std::move(definitions));
+  fields["lines"].set_string_value(lines.takeDifferent());
+  setBytes(lines.takeIndices(), fields["indices"]);
+}
+
+ObservationSpace makeSpace() {
+  ObservationSpace space = tableSpace("Inst2vecPacked", {});
+  auto& fields = *space.mutable_space()->mutable_space_dict()->mutable_space();
+  fields["structures"] = textSpace("structures").space();
+  fields["lines"] = textSpace("lines").space();
+  fields["indices"] = bytesSpace("indices").space();
+  auto& defaults = *space.mutable_default_observation()->mutable_event_dict()->mutable_event();
+  defaults["structures"].set_string_value("");
+  defaults["lines"].set_string_value("");
+  setBytes("", defaults["indices"]);
+  return space;
+}
+
+}  // namespace
+
+/// Inst2vecPacked: what Python makes the statements of inst2vec of. lines are the different
+/// instructions of the program as in textual IR, each on a line with an end; "<%ID>" is in the
+/// place of numbers of values, unless structures have numbers too. indices says which of them each
+/// instruction is: 32-bit integers, little-endian, in the order of the program. structures are the
+/// lines that define structures.
+Observations inst2vecPacked() {
+  const auto compute = [](const ObservationInput& input, Event& event) {
+    setPacked(input.compilation.module(), event);
+    return grpc::Status::OK;
+  };
+  return {{makeSpace(), compute, /*exports=*/true}};
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -52,25 +53,36 @@ size_t lengthOfNumber(llvm::StringRef text) {
   return digits > 0 && isWhole ? digits + 1 : 0;
 }
 
-// Writes an instruction on one line. Without numbers, "<%ID>" stands for each value that has a
-// number for a name, as all have in the service.
-void write(llvm::StringRef instruction, bool withNumbers, Line& line) {
-  line.clear();
+// Appends a text with "<%ID>" for each value that has a number for a name, as all have in the
+// service.
+void appendWithoutNumbers(llvm::StringRef text, Line& line) {
+  for (size_t percent = text.find('%'); percent != llvm::StringRef::npos;
+       percent = text.find('%')) {
+    line += text.take_front(percent);
+    text = text.drop_front(percent);
+    const size_t length = lengthOfNumber(text);
+    line += length > 0 ? "<%ID>" : "%";
+    text = text.drop_front(std::max<size_t>(length, 1));
+  }
+  line += text;
+}
+
+// An instruction, which may be printed on several lines, on one.
+Line makeLine(llvm::StringRef instruction, bool withNumbers) {
+  Line line;
   while (!instruction.empty()) {
-    const size_t plain = std::min(instruction.find_first_of("%\n"), instruction.size());
-    line += instruction.take_front(plain);
-    instruction = instruction.drop_front(plain);
-    if (const size_t length = withNumbers ? 0 : lengthOfNumber(instruction); length > 0) {
-      line += "<%ID>";
-      instruction = instruction.drop_front(length);
-    } else if (instruction.consume_front("\n")) {
-      line += ' ';
-      instruction = instruction.ltrim();
+    const auto [text, rest] = instruction.split('\n');
+    if (withNumbers) {
+      line += text;
     } else {
-      line += instruction.take_front(1);
-      instruction = instruction.drop_front(std::min<size_t>(instruction.size(), 1));
+      appendWithoutNumbers(text, line);
+    }
+    instruction = rest.ltrim();
+    if (!instruction.empty()) {
+      line += ' ';
     }
   }
+  return line;
 }
 
 // The different lines of a program, and what the program consists of.
@@ -104,10 +116,8 @@ void setPacked(const llvm::Module& module, Event& event) {
       definitionsIn(text.take_front(instructions.empty() ? 0 : instructions.front().first));
   const bool withNumbers = haveNumbers(definitions);
   Lines lines;
-  Line line;
   for (const auto& [begin, end] : instructions) {
-    write(text.slice(begin, end).trim(), withNumbers, line);
-    lines.add(line);
+    lines.add(makeLine(text.slice(begin, end).trim(), withNumbers));
   }
   auto& fields = *event.mutable_event_dict()->mutable_event();
   fields["structures"].set_string_value(std::move(definitions));

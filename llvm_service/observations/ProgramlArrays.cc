@@ -26,15 +26,12 @@ void addIntegers(const char* name, const std::vector<Item>& items, GetInteger ge
   }
 }
 
-// Adds a vector with one text for each item.
-template <typename Item, typename GetText>
-void addTexts(const char* name, const std::vector<Item>& items, GetText get, Fields& fields) {
-  StringTensor* tensor = fields[name].mutable_string_tensor();
-  tensor->add_shape(items.size());
-  tensor->mutable_value()->Reserve(static_cast<int>(items.size()));
-  for (const Item& item : items) {
-    const llvm::StringRef text = get(item);
-    tensor->add_value(text.data(), text.size());
+void addFullTexts(const std::vector<Node>& nodes, Event& field) {
+  StringTensor* tensor = field.mutable_string_tensor();
+  tensor->add_shape(nodes.size());
+  tensor->mutable_value()->Reserve(static_cast<int>(nodes.size()));
+  for (const Node& node : nodes) {
+    tensor->add_value(node.fullText.data(), node.fullText.size());
   }
 }
 
@@ -44,14 +41,13 @@ void setArrays(const ProgramGraph& graph, Event& event) {
   addIntegers("node_function", graph.nodes, [](const Node& node) { return node.function; }, fields);
   addIntegers("node_block", graph.nodes, [](const Node& node) { return node.block; }, fields);
   addIntegers("node_text", graph.nodes, [](const Node& node) { return node.text; }, fields);
-  addTexts("node_full_text", graph.nodes, [](const Node& node) { return node.fullText; }, fields);
+  addFullTexts(graph.nodes, fields["node_full_text"]);
   addIntegers("edge_source", graph.edges, [](const Edge& edge) { return edge.source; }, fields);
   addIntegers("edge_target", graph.edges, [](const Edge& edge) { return edge.target; }, fields);
   addIntegers("edge_flow", graph.edges, [](const Edge& edge) { return edge.flow; }, fields);
   addIntegers("edge_position", graph.edges, [](const Edge& edge) { return edge.position; }, fields);
-  const auto itself = [](const std::string& text) -> llvm::StringRef { return text; };
-  addTexts("text", graph.texts, itself, fields);
-  addTexts("function_name", graph.functions, itself, fields);
+  addTexts(event, "text", graph.texts);
+  addTexts(event, "function_name", graph.functions);
   fields["module_name"].set_string_value(graph.moduleName);
   fields["target_triple"].set_string_value(graph.targetTriple);
   fields["data_layout"].set_string_value(graph.dataLayout);

@@ -77,7 +77,7 @@ Line makeLine(llvm::StringRef instruction, bool withNumbers) {
     } else {
       appendWithoutNumbers(text, line);
     }
-    instruction = rest.ltrim();
+    instruction = rest.ltrim(' ');
     if (!instruction.empty()) {
       line += ' ';
     }
@@ -117,7 +117,7 @@ void setPacked(const llvm::Module& module, Event& event) {
   const bool withNumbers = haveNumbers(definitions);
   Lines lines;
   for (const auto& [begin, end] : instructions) {
-    lines.add(makeLine(text.slice(begin, end).trim(), withNumbers));
+    lines.add(makeLine(text.slice(begin, end).trim(' '), withNumbers));
   }
   auto& fields = *event.mutable_event_dict()->mutable_event();
   fields["structures"].set_string_value(std::move(definitions));

@@ -70,7 +70,7 @@ class GraphBuilder {
         blocks_[&basicBlock] = static_cast<int64_t>(graph_.nodes.size());
         for (const llvm::Instruction& instruction : basicBlock) {
           const auto [begin, end] = ranges[instructions_.size()];
-          const llvm::StringRef printed = llvm::StringRef(text).slice(begin, end).trim();
+          const llvm::StringRef printed = llvm::StringRef(text).slice(begin, end).trim(' ');
           instructions_.push_back(&instruction);
           graph_.nodes.push_back({NodeType::kInstruction, functionIndex(), block,
                                   opcodeText(instruction), saver_.save(printed)});

@@ -35,6 +35,9 @@ class RpcService : public compiler_gym::CompilerGymService::Service {
                                     const SendSessionParameterRequest* request,
                                     SendSessionParameterReply* reply) override;
 
+  grpc::Status HoldLease(grpc::ServerContext* context, const HoldLeaseRequest* request,
+                         grpc::ServerWriter<HoldLeaseReply>* writer) override;
+
   BenchmarkCache& benchmarks() { return sessions_->benchmarks(); }
 
   // Number of sessions that were started or forked and not ended.

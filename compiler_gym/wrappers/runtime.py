@@ -22,7 +22,7 @@ class RuntimePointEstimateReward(CompilerEnvWrapper):
        else on the machine disturbed.
 
     The program before the first step is measured once, when the episode begins, and not again
-    until the benchmark changes. To know whether a difference between two programs is more than
+    until the program changes. To know whether a difference between two programs is more than
     noise, observe ``Runtime`` of both and use :func:`compiler_gym.util.runtimes.compare_runtimes`.
 
     Only benchmarks with build and run commands have a run time; ``reset()`` raises

@@ -31,9 +31,9 @@ class GymnasiumEnv(gymnasium.Env):
 
     What ``gymnasium.make()`` returns. All attributes of the environment proper are there too, to be
     read and to be set; the difference is in ``reset()``, and in ``step()`` and ``multistep()`` with
-    their five results.
-    ``terminated`` tells of the end of an episode, also after a failure of the compiler, about
-    which ``info`` then has more. ``truncated`` is always false; limits are a matter of wrappers.
+    their five results. ``terminated`` tells of the end of an episode, also after a failure of the
+    compiler, about which ``info`` then has more. ``truncated`` is always false; limits are a matter
+    of wrappers.
 
     What is set on a wrapper of gymnasium stays there: behind one, write
     ``env.unwrapped.benchmark = ...``, or ``env.set_wrapper_attr("benchmark", ...)``, or use the

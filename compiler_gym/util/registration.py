@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMPILER_GYM_ENVS: list[str] = []
 
 _ADAPTER = "compiler_gym.envs.gymnasium_adapter:GymnasiumEnv"
+_OUTERMOST = "compiler_gym.envs.transparent_wrapper:made_transparent"
 
 
 @dataclass(frozen=True)
@@ -128,11 +129,13 @@ class _Library:
 
     Args:
         module_name: The module with the registry.
-        arguments_of: Given an environment, returns arguments of that module's ``register()``
+        arguments_of: Given that module and an environment, returns arguments of ``register()``
             other than the id.
     """
 
-    def __init__(self, module_name: str, arguments_of: Callable[[EnvSpec], dict[str, Any]]):
+    def __init__(
+        self, module_name: str, arguments_of: Callable[[ModuleType, EnvSpec], dict[str, Any]]
+    ):
         self.module_name = module_name
         self._arguments_of = arguments_of
 
@@ -158,7 +161,7 @@ class _Library:
                 disable_env_checker=True,
                 reward_threshold=spec.reward_threshold,
                 nondeterministic=spec.nondeterministic,
-                **self._arguments_of(spec),
+                **self._arguments_of(module, spec),
             )
         except Exception as error:
             # Whatever version of the library this is, importing it must not fail.
@@ -169,12 +172,19 @@ class _Library:
             )
 
 
-def _classic_arguments(spec: EnvSpec) -> dict[str, Any]:
+def _classic_arguments(gym: ModuleType, spec: EnvSpec) -> dict[str, Any]:
+    del gym
     return {"entry_point": spec.entry_point, "kwargs": spec.kwargs}
 
 
-def _adapter_arguments(spec: EnvSpec) -> dict[str, Any]:
-    return {"entry_point": _ADAPTER, "kwargs": {"env": spec.id}}
+def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
+    # Comes last, and so around what gymnasium.make() itself puts around the environment.
+    outermost = gymnasium.WrapperSpec("TransparentWrapper", _OUTERMOST, {})
+    return {
+        "entry_point": _ADAPTER,
+        "kwargs": {"env": spec.id},
+        "additional_wrappers": (outermost,),
+    }
 
 
 _LIBRARIES = (

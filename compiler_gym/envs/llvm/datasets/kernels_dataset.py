@@ -112,6 +112,14 @@ class KernelsDataset(Dataset):
             sources=[source],
         )
 
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether there is a program, which is not compiled."""
+        try:
+            _input_number(uri)
+        except ValueError:
+            return False
+        return uri.path.removeprefix("/") in self._names()
+
     def _names(self) -> list[str]:
         return sorted(path.parent.name for path in self._kernels_path.glob("*/program.c"))
 

@@ -687,15 +687,19 @@ static const char* run_cycle(Session* s) {
   return have_seen && have_out ? NULL : "out of memory";
 }
 
-// Transposes 64 rows of 64 bits by exchanging ever smaller squares.
+// Transposes 64 rows of 64 bits. The numbers of a bit's row and column are twelve digits together;
+// each round moves the last one to the front: even columns go to the upper half of the rows, odd
+// ones to the lower half, and what was two rows becomes one. After six the numbers have changed
+// places.
 static void transpose(uint64_t* rows) {
-  uint64_t mask = 0x00000000ffffffffu;
-  for (unsigned j = 32; j != 0; j >>= 1, mask ^= mask << j) {
-    for (unsigned k = 0; k < 64; k = ((k | j) + 1) & ~j) {
-      const uint64_t t = ((rows[k] >> j) ^ rows[k | j]) & mask;
-      rows[k] ^= t << j;
-      rows[k | j] ^= t;
+  uint64_t turned[64];
+  for (int round = 0; round < 6; round++) {
+    for (size_t i = 0; i < 32; i++) {
+      const uint64_t left = rows[2 * i], right = rows[2 * i + 1];
+      turned[i] = gather2(left) | (uint64_t)gather2(right) << 32;
+      turned[32 + i] = gather2(left >> 1) | (uint64_t)gather2(right >> 1) << 32;
     }
+    memcpy(rows, turned, sizeof turned);
   }
 }
 

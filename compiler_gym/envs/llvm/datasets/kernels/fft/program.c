@@ -1,6 +1,6 @@
 // fft: Fourier transforms. Radix-2 complex FFT (iterative and recursive), real
-// FFT by packing, windowed power spectra, exact integer convolution with two
-// number-theoretic transforms, and decimal multiplication through the FFT.
+// FFT by packing, windowed power spectra, exact integer convolution by remainders
+// modulo a 64-bit prime, and decimal multiplication through the FFT.
 // Input, one command per line ('#' comments):
 //   tone N REPEAT (BIN AMPLITUDE PHASE)...   noise N SEED REPEAT WINDOW
 //   poly LEN COEFFS... LEN COEFFS...         conv LEN LEN SEED REPEAT
@@ -226,88 +226,112 @@ static WindowFn FindWindow(const char* name) {
 }
 
 // ---------------------------------------------------------------------------
-// Number-theoretic transform. Both primes are k * 2^e + 1 with generator 3.
+// Exact convolution, modulo the prime P = 2^64 - 2^32 + 1. As 2^64 = 2^32 - 1
+// and 2^96 = -1 there, a product is reduced without a division. All arguments
+// and results are below P.
 
-typedef struct {
-  uint64_t p;
-  uint64_t generator;
-} Field;
+static const uint64_t kPrime = 0xffffffff00000001u;
+static const uint64_t kGenerator = 7;
+static const uint64_t kLow32 = 0xffffffffu;
 
-static const Field kFieldA = {998244353, 3};
-static const Field kFieldB = {469762049, 3};
+static uint64_t SubP(uint64_t a, uint64_t b) { return a >= b ? a - b : a + (kPrime - b); }
 
-static uint64_t PowMod(uint64_t base, uint64_t exponent, uint64_t p) {
-  uint64_t result = 1;
-  for (base %= p; exponent != 0; exponent >>= 1) {
-    if (exponent & 1u) result = result * base % p;
-    base = base * base % p;
-  }
-  return result;
+static uint64_t AddP(uint64_t a, uint64_t b) { return b == 0 ? a : SubP(a, kPrime - b); }
+
+static uint64_t MulP(uint64_t a, uint64_t b) {
+  uint64_t a0 = a & kLow32, a1 = a >> 32, b0 = b & kLow32, b1 = b >> 32;
+  uint64_t first = a0 * b0;
+  uint64_t second = a1 * b0 + (first >> 32);
+  uint64_t third = a0 * b1 + (second & kLow32);
+  uint64_t high = a1 * b1 + (second >> 32) + (third >> 32);
+  uint64_t low = third << 32 | (first & kLow32);
+  if (low >= kPrime) low -= kPrime;
+  return AddP(SubP(low, high >> 32), (high & kLow32) * kLow32);
 }
 
-static void Ntt(const Field* field, uint64_t* x, size_t n, bool inverse) {
-  const uint64_t p = field->p;
-  for (size_t i = 1, j = 0; i < n; i++) {
-    size_t bit = n >> 1;
-    for (; j & bit; bit >>= 1) j ^= bit;
-    j |= bit;
-    if (i < j) {
-      uint64_t t = x[i];
-      x[i] = x[j];
-      x[j] = t;
-    }
+static uint64_t PowP(uint64_t base, uint64_t exponent) {
+  if (exponent == 0) return 1;
+  uint64_t root = PowP(base, exponent / 2), square = MulP(root, root);
+  return exponent % 2 == 0 ? square : MulP(square, base);
+}
+
+// What n coefficients need to be taken apart into n remainders and back. A
+// polynomial modulo x^2h - r^2 falls apart into those modulo x^h - r and
+// x^h + r; from x^n - 1 down to single numbers. Piece j of 2^k pieces has the
+// same r for every k: root[1] is the square root of -1, and every power of two
+// adds a root of double order.
+typedef struct {
+  size_t n;
+  uint64_t* root;
+  uint64_t* inverse;
+} Divider;
+
+static void FillRoots(uint64_t* root, size_t count, uint64_t generator) {
+  root[0] = 1;
+  for (size_t known = 1; known < count; known *= 2) {
+    uint64_t next = PowP(generator, (kPrime - 1) / (4 * known));
+    for (size_t j = 0; j < known; j++) root[known + j] = MulP(root[j], next);
   }
-  for (size_t len = 2; len <= n; len *= 2) {
-    uint64_t step = PowMod(field->generator, (p - 1) / len, p);
-    if (inverse) step = PowMod(step, p - 2, p);
-    for (size_t base = 0; base < n; base += len) {
-      uint64_t w = 1;
-      for (size_t k = 0; k < len / 2; k++) {
-        uint64_t even = x[base + k];
-        uint64_t odd = x[base + len / 2 + k] * w % p;
-        uint64_t sum = even + odd;
-        x[base + k] = sum >= p ? sum - p : sum;
-        x[base + len / 2 + k] = even >= odd ? even - odd : even + p - odd;
-        w = w * step % p;
+}
+
+static Divider MakeDivider(size_t n) {
+  size_t count = n / 2 + 1;  // One, if there is nothing to take apart.
+  Divider d = {n, Allocate(count, sizeof(uint64_t)), Allocate(count, sizeof(uint64_t))};
+  FillRoots(d.root, n / 2, kGenerator);
+  FillRoots(d.inverse, n / 2, PowP(kGenerator, kPrime - 2));
+  return d;
+}
+
+static void FreeDivider(Divider* d) {
+  free(d->root);
+  free(d->inverse);
+}
+
+static void TakeApart(const Divider* d, uint64_t* x) {
+  for (size_t pieces = 1; pieces < d->n; pieces *= 2) {
+    size_t h = d->n / pieces / 2;
+    for (size_t j = 0; j < pieces; j++) {
+      uint64_t *low = x + 2 * j * h, *high = low + h;
+      for (size_t k = 0; k < h; k++) {
+        uint64_t whole = low[k], part = MulP(high[k], d->root[j]);
+        low[k] = AddP(whole, part);
+        high[k] = SubP(whole, part);
       }
     }
   }
-  if (inverse) {
-    uint64_t scale = PowMod(n, p - 2, p);
-    for (size_t i = 0; i < n; i++) x[i] = x[i] * scale % p;
+}
+
+// Also multiplies by n.
+static void PutTogether(const Divider* d, uint64_t* x) {
+  for (size_t h = 1; h < d->n; h *= 2) {
+    for (size_t j = 0; j < d->n / h / 2; j++) {
+      uint64_t *low = x + 2 * j * h, *high = low + h;
+      for (size_t k = 0; k < h; k++) {
+        uint64_t plus = low[k], minus = high[k];
+        low[k] = AddP(plus, minus);
+        high[k] = MulP(SubP(plus, minus), d->inverse[j]);
+      }
+    }
   }
 }
 
-// out[0..n) = a * b modulo the field's prime; n is a large enough power of 2.
-static void ConvolveMod(const Field* field, const uint64_t* a, size_t na, const uint64_t* b,
-                        size_t nb, uint64_t* out, size_t n) {
-  uint64_t* other = Allocate(n, sizeof(uint64_t));
-  memset(out, 0, n * sizeof(uint64_t));
-  for (size_t i = 0; i < na; i++) out[i] = a[i] % field->p;
-  for (size_t i = 0; i < nb; i++) other[i] = b[i] % field->p;
-  Ntt(field, out, n, false);
-  Ntt(field, other, n, false);
-  for (size_t i = 0; i < n; i++) out[i] = out[i] * other[i] % field->p;
-  Ntt(field, out, n, true);
-  free(other);
-}
-
-// Exact product of non-negative polynomials whose coefficients stay below
-// pA * pB (about 4.7e17), by the Chinese remainder theorem.
+// Product of polynomials with coefficients below P; exact if those of the
+// product are, too.
 static void ConvolveExact(const uint64_t* a, size_t na, const uint64_t* b, size_t nb,
                           uint64_t* out) {
-  size_t n = RoundUpToPowerOfTwo(na + nb - 1);
-  uint64_t *ra = Allocate(n, sizeof(uint64_t)), *rb = Allocate(n, sizeof(uint64_t));
-  const uint64_t pa = kFieldA.p, pb = kFieldB.p;
-  const uint64_t inverse = PowMod(pa, pb - 2, pb);
-  ConvolveMod(&kFieldA, a, na, b, nb, ra, n);
-  ConvolveMod(&kFieldB, a, na, b, nb, rb, n);
-  for (size_t i = 0; i < na + nb - 1; i++) {
-    uint64_t difference = (rb[i] + pb - ra[i] % pb) % pb;
-    out[i] = ra[i] + pa * (difference * inverse % pb);
-  }
-  free(ra);
-  free(rb);
+  Divider d = MakeDivider(RoundUpToPowerOfTwo(na + nb - 1));
+  uint64_t *x = Allocate(d.n, sizeof(uint64_t)), *y = Allocate(d.n, sizeof(uint64_t));
+  memcpy(x, a, na * sizeof(uint64_t));
+  memcpy(y, b, nb * sizeof(uint64_t));
+  TakeApart(&d, x);
+  TakeApart(&d, y);
+  for (size_t i = 0; i < d.n; i++) x[i] = MulP(x[i], y[i]);
+  PutTogether(&d, x);
+  uint64_t nth = kPrime - (kPrime - 1) / d.n;  // Times n it is 1 more than n - 1 times P.
+  for (size_t i = 0; i < na + nb - 1; i++) out[i] = MulP(x[i], nth);
+  free(x);
+  free(y);
+  FreeDivider(&d);
 }
 
 static void ConvolveNaive(const uint64_t* a, size_t na, const uint64_t* b, size_t nb,

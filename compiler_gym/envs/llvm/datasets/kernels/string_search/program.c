@@ -134,23 +134,39 @@ static void search_sunday(Span text, Span pattern, Matches* m) {
   }
 }
 
+// same[d]: of how many characters at its end the pattern has another copy, d characters earlier.
+static void find_repeated_ends(Span pattern, size_t* same) {
+  const size_t n = pattern.size;
+  const unsigned char* const last = pattern.data + n - 1;
+  size_t seen = 0, by = 0;  // How far from the end any comparison came, and the distance of that.
+  for (size_t d = 1; d < n; d++) {
+    size_t k = 0;
+    if (d < seen) {
+      // What lies here is a copy of what lies `by` later, as far as has been seen.
+      k = same[d - by] < seen - d ? same[d - by] : seen - d;
+    }
+    while (d + k < n && *(last - k) == *(last - d - k)) k++;
+    same[d] = k;
+    if (d + k > seen) {
+      seen = d + k;
+      by = d;
+    }
+  }
+}
+
 // good[k]: how far to shift when the characters from k on matched and the one before did not.
 static void find_good_suffixes(Span pattern, size_t* good) {
-  size_t border[kMaxLine + 1];  // Of the suffix that starts at i: where its longest border starts.
+  size_t same[kMaxLine];
   const size_t n = pattern.size;
-  size_t i = n, j = n + 1;
-  for (size_t k = 0; k <= n; k++) good[k] = 0;
-  border[n] = n + 1;
-  while (i > 0) {
-    while (j <= n && pattern.data[i - 1] != pattern.data[j - 1]) {
-      if (good[j] == 0) good[j] = j - i;
-      j = border[j];
-    }
-    border[--i] = --j;
+  find_repeated_ends(pattern, same);
+  // So far that only the beginning of the pattern is where characters matched, if any of it.
+  for (size_t shift = 1, k = 0; shift <= n; shift++) {
+    if (shift < n && same[shift] < n - shift) continue;
+    while (k <= shift) good[k++] = shift;
   }
-  for (i = 0, j = border[0]; i <= n; i++) {
-    if (good[i] == 0) good[i] = j;
-    if (i == j) j = border[j];
+  // Less far, if all that matched is there again behind another character. The least comes last.
+  for (size_t shift = n - 1; shift > 0; shift--) {
+    if (same[shift] < n - shift) good[n - same[shift]] = shift;
   }
 }
 

@@ -24,8 +24,9 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.runfiles_path import runfiles_path
 
-KERNELS_PATH = Path(__file__).parent / "kernels"
+KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
 """One folder for each program: ``program.c``, ``input-N.txt`` and ``expected-N.txt``."""
 
 INPUT_SETS = 2

@@ -13,21 +13,21 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import UNCHANGED, StepResult
 from compiler_gym.errors import ServiceError
-from compiler_gym.service.action_spaces import ActionSpaces
-from compiler_gym.service.benchmark_selection import BenchmarkSelection
 from compiler_gym.service.configurable_env import as_datasets
 from compiler_gym.service.connected_env import ConnectedEnv
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.episode import Episode
+from compiler_gym.service.environment.action_spaces import ActionSpaces
+from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
+from compiler_gym.service.environment.episode import Episode
+from compiler_gym.service.environment.replay import replay_episode
+from compiler_gym.service.environment.reward_copy import copy_reward
+from compiler_gym.service.environment.state_validation import validate_by_replay
+from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
-from compiler_gym.service.reward_copy import copy_reward
-from compiler_gym.service.session_manager import SessionManager
-from compiler_gym.service.session_replay import replay_episode
-from compiler_gym.service.session_start import Deadline
-from compiler_gym.service.state_validation import validate_by_replay
-from compiler_gym.service.step_plan import StepPlan
+from compiler_gym.service.session.session_manager import SessionManager
+from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
 from compiler_gym.util.shallow_copy import shallow_copy
 from compiler_gym.validation_result import ValidationResult

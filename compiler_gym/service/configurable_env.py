@@ -11,10 +11,10 @@ from typing_extensions import override
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.service.action_spaces import ActionSpaces
-from compiler_gym.service.benchmark_selection import BenchmarkSelection
-from compiler_gym.service.episode import Episode
-from compiler_gym.service.step_plan import StepPlan
+from compiler_gym.service.environment.action_spaces import ActionSpaces
+from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
+from compiler_gym.service.environment.episode import Episode
+from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward
 from compiler_gym.util.nearest_names import did_you_mean
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView

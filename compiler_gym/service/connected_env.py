@@ -16,7 +16,7 @@ from compiler_gym.service.proto import (
     GetVersionReply,
     GetVersionRequest,
 )
-from compiler_gym.service.session_manager import SessionManager
+from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.views.observation_view import RawStep

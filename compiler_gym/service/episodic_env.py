@@ -9,7 +9,7 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.configurable_env import ConfigurableEnv
-from compiler_gym.service.episode import Episode
+from compiler_gym.service.environment.episode import Episode
 
 
 class EpisodicEnv(ConfigurableEnv):

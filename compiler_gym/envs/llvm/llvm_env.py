@@ -23,9 +23,9 @@ from compiler_gym.envs.llvm.llvm_observations import derived_observation_spaces
 from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
 from compiler_gym.envs.llvm.pass_plugins import plugin_options
 from compiler_gym.errors import SessionNotFound
-from compiler_gym.service.action_spaces import ServiceMessageConverters
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.environment.action_spaces import ServiceMessageConverters
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.spaces import CommandlineFlag, Reward
 from compiler_gym.util.runfiles_path import site_data_path

@@ -10,8 +10,8 @@ import pytest
 
 from compiler_gym.errors import ServiceInitError
 from compiler_gym.service import ConnectionOpts
-from compiler_gym.service.child_process import ChildProcess
-from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
+from compiler_gym.service.process.child_process import ChildProcess
+from compiler_gym.service.process.managed_service import ManagedService, ServiceExitedAtStart
 from tests.processes import is_running, wait_until
 from tests.service.toy_service import toy_service
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from compiler_gym.errors import ServiceInitError
-from compiler_gym.service.child_process import ChildProcess, describe_exit, growing_waits
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.service_cache import ServiceCache
+from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
+from compiler_gym.service.process.service_cache import ServiceCache
 from compiler_gym.util.debug_util import get_debug_level
 from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
 
@@ -218,7 +218,7 @@ def _environment(level: int) -> dict[str, str]:
     # A service that ends because this process was killed removes the directory in its place.
     env["COMPILER_GYM_WORKING_DIR_OWNER"] = str(os.getpid())
     # For services that are Python programs and import this package.
-    package_root = str(Path(__file__).parent.parent.parent)
+    package_root = str(Path(__file__).parents[3])
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [package_root, env.get("PYTHONPATH")]))
     if level == 0:
         env.setdefault("GRPC_VERBOSITY", "NONE")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.service import service_cache
-from compiler_gym.service.service_cache import ServiceCache, remove_stale_directories
+from compiler_gym.service.process import service_cache
+from compiler_gym.service.process.service_cache import ServiceCache, remove_stale_directories
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_directories_in_use_are_not_stale(transient_cache):
 
 def test_directory_of_a_killed_process_is_removed(transient_cache):
     script = (
-        "from compiler_gym.service.service_cache import ServiceCache\n"
+        "from compiler_gym.service.process.service_cache import ServiceCache\n"
         "import time\n"
         "cache = ServiceCache()\n"
         "print(cache.path, flush=True)\n"

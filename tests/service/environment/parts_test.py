@@ -5,15 +5,11 @@ import numpy as np
 import pytest
 
 from compiler_gym.datasets import Datasets
-from compiler_gym.service import session_start
-from compiler_gym.service.action_encoder import ActionEncoder
-from compiler_gym.service.benchmark_selection import BenchmarkSelection
-from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.environment.action_encoder import ActionEncoder
+from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
+from compiler_gym.service.environment.reward_copy import copy_reward
 from compiler_gym.service.proto import Event
-from compiler_gym.service.reward_copy import copy_reward
-from compiler_gym.service.session_start import Deadline, SessionStarter
 from compiler_gym.spaces import ActionSpace, Box, Discrete, Reward
-from tests.service.fake_service import FakeService
 from tests.service.toy_service import HELLO, ToyDataset, text_benchmark
 
 
@@ -131,20 +127,3 @@ class TestRewardCopy:
                 return "mine"
 
         assert copy_reward(Own("a"), None) == "mine"
-
-
-class TestSessionStarter:
-    def test_what_is_remembered_is_bounded(self, monkeypatch):
-        monkeypatch.setattr(session_start, "_MAX_DIGESTS", 3)
-        with FakeService() as service, CompilerGymServiceConnection(service.address) as connection:
-            starter = SessionStarter()
-            for i in range(10):
-                benchmark = text_benchmark(str(i), f"benchmark://user-v0/{i}")
-                starter.start(connection, benchmark, 0, [], Deadline(10))
-                assert 1 <= len(connection.sent_benchmarks) <= 3
-            assert len(service.sessions) == 10
-
-    def test_deadline(self):
-        assert 9 < Deadline(10).left() <= 10
-        with pytest.raises(TimeoutError, match="time limit of 0 seconds"):
-            Deadline(0).left()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gymnasium.spaces import Space
 
-from compiler_gym.service.action_encoder import ActionEncoder
+from compiler_gym.service.environment.action_encoder import ActionEncoder
 from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import ActionSpace

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 import grpc
 
 from compiler_gym.errors import ServiceTransportError
-from compiler_gym.service.frames import (
+from compiler_gym.service.transport.frames import (
     MAX_PAYLOAD_BYTES,
     REPLY_HEADER,
     REQUEST_HEADER,
     DirectRpcError,
     timeout_in_header,
 )
-from compiler_gym.service.reply_polling import ReplyPolling
+from compiler_gym.service.transport.reply_polling import ReplyPolling
 
 #: The time beyond its limit after which a request is given up, in seconds. The service keeps the
 #: limit itself, and says more about it than can be said here.

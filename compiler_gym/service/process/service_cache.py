@@ -13,7 +13,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from compiler_gym.service.reproducers import keep_reproducers
+from compiler_gym.service.process.reproducers import keep_reproducers
 from compiler_gym.util.filesystem import is_in_memory
 from compiler_gym.util.runfiles_path import cache_path, transient_cache_path
 

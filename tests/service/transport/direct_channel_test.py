@@ -14,8 +14,7 @@ from compiler_gym.errors import (
     SessionDied,
     SessionNotFound,
 )
-from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts, direct_channel
-from compiler_gym.service.frames import MAX_PAYLOAD_BYTES
+from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts
 from compiler_gym.service.proto import (
     AddBenchmarkRequest,
     Event,
@@ -25,7 +24,9 @@ from compiler_gym.service.proto import (
     StartSessionRequest,
     StepRequest,
 )
-from compiler_gym.service.session import Session
+from compiler_gym.service.session.session import Session
+from compiler_gym.service.transport import direct_channel
+from compiler_gym.service.transport.frames import MAX_PAYLOAD_BYTES
 from tests.service.fake_direct_service import FakeDirectService
 from tests.service.fake_service import FakeService
 from tests.service.toy_service import text_benchmark

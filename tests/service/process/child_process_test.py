@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from compiler_gym.service import child_process
-from compiler_gym.service.child_process import ChildProcess, describe_exit, growing_waits
+from compiler_gym.service.process import child_process
+from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
 from tests.processes import is_running, wait_until
 
 
@@ -116,7 +116,7 @@ def test_children_outlive_the_thread_that_asked_for_them():
 def test_children_end_with_the_parent():
     script = (
         "import os, subprocess, time\n"
-        "from compiler_gym.service.child_process import ChildProcess\n"
+        "from compiler_gym.service.process.child_process import ChildProcess\n"
         "child = ChildProcess(['/bin/sleep', '60'], '/', {}, subprocess.DEVNULL)\n"
         "print(child.pid, flush=True)\n"
         "time.sleep(60)\n"
@@ -134,7 +134,7 @@ def test_children_end_with_the_parent():
 def test_a_forked_process_starts_children_of_its_own():
     script = (
         "import os, subprocess\n"
-        "from compiler_gym.service.child_process import ChildProcess\n"
+        "from compiler_gym.service.process.child_process import ChildProcess\n"
         "def start(end):\n"
         "    return ChildProcess(['/bin/sh', '-c', end], '/', {}, subprocess.DEVNULL).wait(10)\n"
         "start('exit 0')\n"  # Now this process has its launching thread.

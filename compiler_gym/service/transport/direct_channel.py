@@ -20,8 +20,13 @@ from google.protobuf.message import DecodeError, Message
 
 from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service import proto
-from compiler_gym.service.frame_socket import LOST_FD, ChannelBroken, FrameSocket, close_fds
-from compiler_gym.service.frames import SOCKET_NAME_KEY, DirectRpcError, error_from_reply
+from compiler_gym.service.transport.frame_socket import (
+    LOST_FD,
+    ChannelBroken,
+    FrameSocket,
+    close_fds,
+)
+from compiler_gym.service.transport.frames import SOCKET_NAME_KEY, DirectRpcError, error_from_reply
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,13 @@ import grpc
 import pytest
 
 from compiler_gym.errors import ServiceTransportError
-from compiler_gym.service.frame_socket import LOST_FD, ChannelBroken, FrameSocket, close_fds
-from compiler_gym.service.frames import REPLY_HEADER, REQUEST_HEADER, DirectRpcError
+from compiler_gym.service.transport.frame_socket import (
+    LOST_FD,
+    ChannelBroken,
+    FrameSocket,
+    close_fds,
+)
+from compiler_gym.service.transport.frames import REPLY_HEADER, REQUEST_HEADER, DirectRpcError
 
 STEP = 6
 
@@ -121,7 +126,7 @@ def test_requests_that_do_not_fit_into_the_socket(pair):
 
 
 def test_time_limit_of_sending(pair, monkeypatch):
-    monkeypatch.setattr("compiler_gym.service.frame_socket.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("compiler_gym.service.transport.frame_socket.GRACE_SECONDS", 0.05)
     client, _ = pair
     with pytest.raises(DirectRpcError) as caught:
         client.call(STEP, bytes(5_000_000), 0.05)

@@ -18,8 +18,8 @@ from compiler_gym.errors import (
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import Event, StartSessionReply, StepReply
-from compiler_gym.service.session import Session
-from compiler_gym.service.session_start import Deadline, SessionStarter
+from compiler_gym.service.session.session import Session
+from compiler_gym.service.session.session_start import Deadline, SessionStarter
 from compiler_gym.util.shallow_copy import shallow_copy
 
 logger = logging.getLogger(__name__)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from compiler_gym.errors import ServiceError
-from compiler_gym.service.episode import Episode
+from compiler_gym.service.environment.episode import Episode
 from compiler_gym.service.proto import Event
-from compiler_gym.service.session_manager import SessionManager
-from compiler_gym.service.session_start import Deadline
+from compiler_gym.service.session.session_manager import SessionManager
+from compiler_gym.service.session.session_start import Deadline
 
 _REPLAY_SECONDS = 300
 

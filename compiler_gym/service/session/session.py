@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from compiler_gym.service.connection import CompilerGymServiceConnection
-from compiler_gym.service.direct_channel import DirectStub
 from compiler_gym.service.proto import (
     EndSessionRequest,
     Event,
@@ -17,6 +16,7 @@ from compiler_gym.service.proto import (
     StepReply,
     StepRequest,
 )
+from compiler_gym.service.transport.direct_channel import DirectStub
 
 
 class Session:

@@ -4,9 +4,9 @@ import socket
 import threading
 import time
 
-from compiler_gym.service.frame_socket import FrameSocket
-from compiler_gym.service.frames import REPLY_HEADER, REQUEST_HEADER
-from compiler_gym.service.reply_polling import MAX_POLL_NS, ReplyPolling
+from compiler_gym.service.transport.frame_socket import FrameSocket
+from compiler_gym.service.transport.frames import REPLY_HEADER, REQUEST_HEADER
+from compiler_gym.service.transport.reply_polling import MAX_POLL_NS, ReplyPolling
 
 FAST, SLOW = MAX_POLL_NS // 5, 100 * MAX_POLL_NS
 

@@ -13,7 +13,7 @@ from compiler_gym.service.proto import (
     StartSessionRequest,
 )
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
-from compiler_gym.service.session import Session
+from compiler_gym.service.session.session import Session
 
 _DIGEST_BYTES = 16
 

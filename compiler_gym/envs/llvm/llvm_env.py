@@ -6,22 +6,27 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets, published_datasets
-from compiler_gym.envs.llvm.command_line_benchmark import (
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
+from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
+from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
     make_benchmark_from_command_line,
 )
-from compiler_gym.envs.llvm.datasets import SOURCE_COMPILERS, KernelsDataset, LlvmDatasets
-from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
-from compiler_gym.envs.llvm.llvm_benchmark import (
+from compiler_gym.envs.llvm.benchmarks.own_programs import (
     BenchmarkInput,
     make_benchmark,
     make_benchmark_from_source,
 )
-from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
-from compiler_gym.envs.llvm.llvm_observations import derived_observation_spaces
-from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
-from compiler_gym.envs.llvm.pass_plugins import plugin_options
+from compiler_gym.envs.llvm.datasets import (
+    SOURCE_COMPILERS,
+    KernelsDataset,
+    LlvmDatasets,
+    published_datasets,
+)
+from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
+from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
+from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.connection_opts import ConnectionOpts

@@ -4,7 +4,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
 
 

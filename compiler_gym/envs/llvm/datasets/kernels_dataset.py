@@ -16,10 +16,14 @@ from compiler_gym.datasets import (
     Dataset,
 )
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.bitcode import compile_source
-from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
-from compiler_gym.envs.llvm.dynamic_config import make_dynamic_config
-from compiler_gym.envs.llvm.validation import ProgramRun, ProgramValidator, validate_against_opt
+from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    ProgramRun,
+    ProgramValidator,
+    validate_against_opt,
+)
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compiler_gym.envs.llvm.inst2vec import EMBEDDING_SIZE, default_encoder
-from compiler_gym.envs.llvm.lexed_ir import LexedToken, lexed_ir_tuple
-from compiler_gym.envs.llvm.program_graph import program_graph, program_graph_json, unpack
+from compiler_gym.envs.llvm.observations.lexed_ir import LexedToken, lexed_ir_tuple
+from compiler_gym.envs.llvm.observations.program_graph import (
+    program_graph,
+    program_graph_json,
+    unpack,
+)
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES, INST_COUNT_FEATURE_NAMES
 from compiler_gym.spaces import Box, Dict, Scalar, SpaceSequence
 from compiler_gym.spaces import Sequence as SequenceSpace

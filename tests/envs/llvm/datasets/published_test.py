@@ -1,4 +1,4 @@
-"""Tests of compiler_gym.datasets.published."""
+"""The datasets that were published for CompilerGym before."""
 
 import bz2
 import hashlib
@@ -9,15 +9,15 @@ import time
 
 import pytest
 
-from compiler_gym.datasets import (
-    BenchmarkWithSource,
-    Datasets,
-    TarDatasetWithManifest,
+from compiler_gym.datasets import BenchmarkWithSource, Datasets, TarDatasetWithManifest
+from compiler_gym.envs.llvm.datasets import published as module
+from compiler_gym.envs.llvm.datasets.published import (
+    BITCODE,
+    CBENCH_RUNTIME_DATA,
     published_dataset,
     published_datasets,
+    published_facts,
 )
-from compiler_gym.datasets import published as module
-from compiler_gym.datasets.published import BITCODE, CBENCH_RUNTIME_DATA, published_facts
 from compiler_gym.errors import DatasetInitError
 from compiler_gym.util.download import MIRROR_VARIABLE
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from typing_extensions import override
 
-from compiler_gym.envs.llvm.legacy_actions import LEGACY_ACTIONS
-from compiler_gym.envs.llvm.pipeline import split_pipeline, unnest, unnested_forms
+from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.envs.llvm.actions.pipeline import split_pipeline, unnest, unnested_forms
 from compiler_gym.spaces import Commandline, CommandlineFlag, UnknownNameError
 from compiler_gym.spaces.named_discrete import unknown_name
 

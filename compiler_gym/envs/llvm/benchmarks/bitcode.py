@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.util.commands import CommandError, run_command
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.errors import ValidationError
 from compiler_gym.util.commands import Popen, run_command
 

@@ -10,10 +10,13 @@ from urllib.parse import quote_plus
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.bitcode import make_bitcode, run_tool
-from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
-from compiler_gym.envs.llvm.compiler_command import CompilerCommand, parse_compiler_command
-from compiler_gym.envs.llvm.dynamic_config import make_command
+from compiler_gym.envs.llvm.benchmarks.bitcode import make_bitcode, run_tool
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.compiler_command import (
+    CompilerCommand,
+    parse_compiler_command,
+)
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_command
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 

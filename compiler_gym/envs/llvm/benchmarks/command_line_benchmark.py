@@ -5,7 +5,6 @@ import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
 from compiler_gym.datasets import Benchmark
@@ -17,11 +16,9 @@ from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     parse_compiler_command,
 )
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_command
+from compiler_gym.envs.llvm.benchmarks.program_env import ProgramEnv
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
-
-if TYPE_CHECKING:
-    from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 
 _KEEP_THE_PASSES_OF_THE_ENVIRONMENT = ("-Xclang", "-disable-llvm-passes", "-Qunused-arguments")
 
@@ -49,7 +46,7 @@ class BenchmarkFromCommandLine(Benchmark):
             make_command(self._build_text(), outfiles=[_SCRATCH_OUTPUT])
         )
 
-    def compile(self, env: "LlvmEnv", timeout: float = 60) -> None:
+    def compile(self, env: ProgramEnv, timeout: float = 60) -> None:
         """Finishes the build: does what the command line does, with the program of an environment.
 
         Code is generated at the optimisation level of the command line, ``-O2`` if it has none, but

@@ -8,15 +8,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.program_env import ProgramEnv
 from compiler_gym.errors import ValidationError
 from compiler_gym.util.commands import Popen, run_command
-
-if TYPE_CHECKING:
-    from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 
 OPT_TIMEOUT_SECONDS = 300
 COMPILE_TIMEOUT_SECONDS = 60
@@ -27,7 +24,7 @@ _OUTPUT_LIMIT_BLOCKS = 64 * 2048
 _MAX_QUOTED_CHARACTERS = 1000
 
 
-def validate_against_opt(env: "LlvmEnv") -> Iterator[ValidationError]:
+def validate_against_opt(env: ProgramEnv) -> Iterator[ValidationError]:
     """Checks that ``opt``, run with ``env.commandline()``, makes the program of an environment.
 
     The bitcode must be the same byte for byte. This is a validation callback for any benchmark.
@@ -97,7 +94,7 @@ class ProgramValidator:
     runs: Sequence[ProgramRun]
     linker_options: Sequence[str] = ("-lm",)
 
-    def __call__(self, env: "LlvmEnv") -> Iterator[ValidationError]:
+    def __call__(self, env: ProgramEnv) -> Iterator[ValidationError]:
         """Validates the program of an environment.
 
         Yields:

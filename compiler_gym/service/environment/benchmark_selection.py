@@ -1,11 +1,16 @@
 """Which program the next episode is about."""
 
 import copy
+from collections.abc import Iterable
+from itertools import islice
 
 import numpy as np
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.util.shallow_copy import shallow_copy
+
+# Some datasets have no end.
+_MAX_LISTED_PER_DATASET = 1000
 
 
 class BenchmarkSelection:
@@ -21,8 +26,8 @@ class BenchmarkSelection:
         datasets: Where benchmarks are looked up.
     """
 
-    def __init__(self, datasets: Datasets):
-        self._datasets = datasets
+    def __init__(self, datasets: Datasets | Iterable[Dataset]):
+        self._datasets = _as_datasets(datasets)
         # Made when needed, because making and copying one takes longer than all else here.
         self._rng: np.random.Generator | None = None
         self._chosen: Benchmark | None = None
@@ -36,9 +41,17 @@ class BenchmarkSelection:
         return self._datasets
 
     @datasets.setter
-    def datasets(self, datasets: Datasets) -> None:
-        self._datasets = datasets
+    def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
+        self._datasets = _as_datasets(datasets)
         self._first = None
+
+    def installed_uris(self) -> list[str]:
+        """Returns the URIs of the installed datasets: the first thousand of each."""
+        return [
+            uri
+            for dataset in self._datasets.datasets(installed_only=True)
+            for uri in islice(dataset.benchmark_uris(), _MAX_LISTED_PER_DATASET)
+        ]
 
     @property
     def is_explicit(self) -> bool:
@@ -120,3 +133,7 @@ class BenchmarkSelection:
         if self._rng is not None:
             clone._rng = copy.deepcopy(self._rng)
         return clone
+
+
+def _as_datasets(datasets: Datasets | Iterable[Dataset]) -> Datasets:
+    return datasets if isinstance(datasets, Datasets) else Datasets(datasets)

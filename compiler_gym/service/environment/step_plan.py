@@ -53,14 +53,18 @@ class StepPlan:
         ]
 
     def evaluate(
-        self, events: Sequence[Event], actions: list[Any], observation_view: ObservationView
+        self,
+        events: Sequence[Event],
+        actions: list[Any],
+        observation_view: ObservationView | None,
     ) -> tuple[list[Any], list[float]]:
         """Turns the reply to a step into observations and rewards.
 
         Args:
             events: One for each of :attr:`indices`.
             actions: The actions of the step.
-            observation_view: Gives further observations to rewards that want them.
+            observation_view: Gives further observations to rewards that want them. None only if
+                there are no rewards.
         """
         values = [translate(events[position]) for position, translate in self._translations]
         observations = [values[i] for i in self._returned]

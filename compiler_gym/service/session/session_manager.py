@@ -17,7 +17,13 @@ from compiler_gym.errors import (
 )
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.proto import Event, StartSessionReply, StepReply
+from compiler_gym.service.proto import (
+    Event,
+    GetVersionReply,
+    GetVersionRequest,
+    StartSessionReply,
+    StepReply,
+)
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_start import Deadline, SessionStarter
 from compiler_gym.util.shallow_copy import shallow_copy
@@ -68,6 +74,7 @@ class SessionManager:
         self._endpoint = endpoint
         self._connection: CompilerGymServiceConnection | None = None
         self._starter = SessionStarter()
+        self._versions: GetVersionReply | None = None
         connection = connection or CompilerGymServiceConnection(endpoint, opts)
         self._connection = connection.retain()
         # These do not change: the meaning of indices depends on them.
@@ -87,6 +94,14 @@ class SessionManager:
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
+
+    @property
+    def versions(self) -> GetVersionReply:
+        """The versions of service and compiler."""
+        if self._versions is None:
+            connection = self.connection
+            self._versions = connection(connection.stub.GetVersion, GetVersionRequest())
+        return self._versions
 
     def _connect(self) -> CompilerGymServiceConnection:
         connection = CompilerGymServiceConnection(self._endpoint, self.opts).retain()

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from gymnasium.spaces import Space
 
@@ -278,7 +278,8 @@ class CompilerEnv(ABC):
     def fork(self) -> "CompilerEnv":
         """Returns an independent environment in exactly the state of this one.
 
-        Starts an episode first if there is none. Both are to be closed. They share a service.
+        Starts an episode first if there was none yet. If the episode has ended, by a failure or by
+        :meth:`close`, so has that of the fork. Both are to be closed. They share a service.
         """
 
     @abstractmethod
@@ -405,6 +406,13 @@ class CompilerEnv(ABC):
 
     def __copy__(self) -> "CompilerEnv":
         raise TypeError("An environment cannot be copied. Use env.fork()")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "An environment cannot be pickled, because its compiler runs in a process of its own. "
+            "Send env.state, or what compiler_gym.make() is to be called with, and make an "
+            "environment there; gymnasium.make_vec() does so"
+        )
 
     def __deepcopy__(self, memo: dict) -> "CompilerEnv":
         return self.fork()

@@ -197,7 +197,9 @@ class ClientServiceCompilerEnv(CompilerEnv):
         self._selection.choose(benchmark)
         if self.in_episode:
             warnings.warn(
-                "Changing the benchmark has no effect until env.reset() is called", stacklevel=2
+                f"{self._selection.peek()} is for the episode that the next env.reset() begins; "
+                f"the present one goes on with {self._runner.benchmark}",
+                stacklevel=2,
             )
 
     @property
@@ -410,7 +412,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @override
     def fork(self) -> "ClientServiceCompilerEnv":
-        if not self.in_episode:
+        if self._runner.episode is None:
             self.reset()
         return self._clone(self._runner.fork())
 
@@ -435,7 +437,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @property
     def service(self) -> CompilerGymServiceConnection:
-        """The connection to the service, which is made if there is none at the moment."""
+        """The connection to the service, made if need be. Raises ServiceIsClosed after close()."""
         return self._sessions.connection
 
     @property

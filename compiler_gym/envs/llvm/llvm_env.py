@@ -204,7 +204,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         Args:
             textformat: Whether to use textual IR instead: ``input.ll`` and ``output.ll``.
         """
-        return self.action_space.to_string(self.actions, textformat=textformat)
+        return self._spelling.to_string(self.actions, textformat=textformat)
 
     def commandline_to_actions(self, commandline: str) -> list[int]:
         """Returns the actions that a command line of ``opt`` stands for.
@@ -216,7 +216,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         Raises:
             ValueError: If it is malformed, or a pass is not an action. The text names similar ones.
         """
-        return self.action_space.from_string(commandline)
+        return super().commandline_to_actions(commandline)
 
     # ----------------------------------------------------------------------------------------------
     # Measuring run time.

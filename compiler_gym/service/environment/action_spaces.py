@@ -1,14 +1,17 @@
 """The action spaces of an environment."""
 
+import copy
 from collections.abc import Sequence
 
-from gymnasium.spaces import Space
+from gymnasium.spaces import Discrete, Space
 
 from compiler_gym.service.environment.action_encoder import ActionEncoder
 from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import ActionSpace
 from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.random_state import copy_generator
+from compiler_gym.util.shallow_copy import shallow_copy
 
 
 class ActionSpaces:
@@ -94,3 +97,28 @@ class ActionSpaces:
         """Puts another action space to use, for the rest of the episode."""
         self.current = self._convert(proto)
         self.encoder = self._make_encoder(self.current)
+
+    def copy(self) -> "ActionSpaces":
+        """Returns the same spaces for a fork: they sample the same actions, independently."""
+        clone = shallow_copy(self)
+        originals = [*self.spaces, self._selected_space, self.current]
+        # Most of the time these are the same.
+        distinct = {id(space): space for space in originals}
+        copies = {number: _copy_space(space) for number, space in distinct.items()}
+        clone.spaces = [copies[id(space)] for space in self.spaces]
+        clone._selected_space = copies[id(self._selected_space)]
+        clone.current = copies[id(self.current)]
+        return clone
+
+
+def _copy_space(space: Space) -> Space:
+    """Returns a space that goes on with the same random numbers."""
+    if isinstance(space, ActionSpace):
+        return ActionSpace(_copy_space(space.wrapped))
+    if not isinstance(space, Discrete):
+        return copy.deepcopy(space)
+    # Nothing else of these changes, and some have many names.
+    clone = shallow_copy(space)
+    if clone._np_random is not None:
+        clone._np_random = copy_generator(clone._np_random)
+    return clone

@@ -1,12 +1,12 @@
 """Which program the next episode is about."""
 
-import copy
 from collections.abc import Iterable
 from itertools import islice
 
 import numpy as np
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.shallow_copy import shallow_copy
 
 # Some datasets have no end.
@@ -131,7 +131,7 @@ class BenchmarkSelection:
         """Returns a selection that makes the same choices, independently."""
         clone = shallow_copy(self)
         if self._rng is not None:
-            clone._rng = copy.deepcopy(self._rng)
+            clone._rng = copy_generator(self._rng)
         return clone
 
 

@@ -14,10 +14,10 @@ from compiler_gym.service.environment.space_choices import SpaceChoices
 from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
+from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
-from compiler_gym.util.shallow_copy import shallow_copy
 from compiler_gym.views import ObservationView
 
 logger = logging.getLogger(__name__)
@@ -94,12 +94,11 @@ class EpisodeRunner:
             SessionNotFound: If there is no episode.
             Exception: If the step is refused; failures of the service end the episode instead.
         """
-        sessions = self.sessions
-        sessions.require_session()
+        session = self.sessions.require_session()
         actions, events = self.action_spaces.encoder.encode(actions)
         self.episode.record(actions, events)
         try:
-            reply = sessions.step(events, plan.indices, timeout)
+            reply = session.step(events, plan.indices, timeout)
             observations, rewards = plan.evaluate(
                 reply.observation, actions, self.choices.observations
             )
@@ -157,18 +156,19 @@ class EpisodeRunner:
     # Forks.
 
     def fork(self) -> "EpisodeRunner":
-        """Returns a runner of another episode in exactly the state of this one.
+        """Returns a runner of another episode in exactly the state of this one, ended or not.
 
         Raises:
-            SessionNotFound: If there is no episode.
             Exception: If the service fails.
         """
         clones: list[EpisodeRunner] = []
-        session = self.sessions.require_session()
-        try:
-            forked = session.fork(meanwhile=lambda: clones.append(self.copy()))
-        except NotImplementedError:  # Of a service that cannot fork sessions.
-            return self._fork_by_replay()
+        forked: Session | None = None
+        if self.sessions.session is not None:
+            session = self.sessions.require_session()
+            try:
+                forked = session.fork(meanwhile=lambda: clones.append(self.copy()))
+            except NotImplementedError:  # Of a service that cannot fork sessions.
+                return self._fork_by_replay()
         clone = clones[0] if clones else self.copy()
         clone.sessions.session = forked
         clone.episode = self.episode.copy()
@@ -189,7 +189,7 @@ class EpisodeRunner:
         sessions = self.sessions.sibling()
         benchmark = self.episode.benchmark if self.episode else None
         choices = self.choices.copy(make_observer(sessions), benchmark)
-        return EpisodeRunner(sessions, shallow_copy(self.action_spaces), choices, self.recovers)
+        return EpisodeRunner(sessions, self.action_spaces.copy(), choices, self.recovers)
 
 
 def make_runner(

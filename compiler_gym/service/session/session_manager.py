@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,6 +74,8 @@ class SessionManager:
         self.params: dict[str, str] = {}
         self._endpoint = endpoint
         self._connection: CompilerGymServiceConnection | None = None
+        self._is_closed = False
+        self._owner_pid = os.getpid()
         self._starter = SessionStarter()
         self._versions: GetVersionReply | None = None
         connection = connection or CompilerGymServiceConnection(endpoint, opts)
@@ -86,14 +89,30 @@ class SessionManager:
         """A connection that works, as far as is known. Made if there is none.
 
         Raises:
+            ServiceIsClosed: If the manager is closed, or was made by another process.
             ServiceInitError: If the service cannot be started, or has changed.
             ServiceTransportError: If an unmanaged service cannot be reached.
         """
+        self._check_owner()
+        if self._is_closed:
+            raise ServiceIsClosed("The environment is closed. env.reset() starts it again")
         if self._connection is not None and not self._connection.is_alive:
             self.disconnect()
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
+
+    @property
+    def _is_inherited(self) -> bool:
+        """Whether this process was forked from the one whose sessions these are."""
+        return self._owner_pid != os.getpid()
+
+    def _check_owner(self) -> None:
+        if self._owner_pid != os.getpid():
+            raise ServiceIsClosed(
+                "This environment belongs to another process, from which this one was forked. "
+                "Make one of its own in each process"
+            )
 
     @property
     def versions(self) -> GetVersionReply:
@@ -138,6 +157,7 @@ class SessionManager:
             ServiceInitError: If the service cannot be started.
             ServiceOSError: If all attempts failed.
         """
+        self._is_closed = False
         for attempt in itertools.count(1):
             connection = self.connection
             try:
@@ -182,7 +202,9 @@ class SessionManager:
 
         Raises:
             SessionNotFound: If there is none.
+            ServiceIsClosed: If the manager was made by another process.
         """
+        self._check_owner()
         if self.session is None:
             raise SessionNotFound("There is no episode. Call env.reset() first")
         return self.session
@@ -201,7 +223,7 @@ class SessionManager:
             Whether the service obeyed, as far as is known.
         """
         session, self.session = self.session, None
-        if session is None:
+        if session is None or self._is_inherited:
             return True
         try:
             session.end(_END_SESSION_SECONDS, waits)
@@ -237,6 +259,8 @@ class SessionManager:
 
     def disconnect(self, exit_max_seconds: float | None = None) -> None:
         """Gives up the connection, and with it the service unless others use it."""
+        if self._is_inherited:
+            return
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
@@ -245,15 +269,17 @@ class SessionManager:
                 logger.warning("%s", error)
 
     def close(self) -> None:
-        """Ends the session and gives up the connection."""
+        """Ends the session and gives up the connection, until a session is started."""
+        self._is_closed = True
         self.end()
         self.disconnect()
 
     def sibling(self) -> "SessionManager":
-        """Returns a manager that shares the connection, and has no session."""
+        """Returns a manager that shares the connection if there is one, and has no session."""
+        self._check_owner()
         clone = shallow_copy(self)
         clone.session = None
         clone.params = self.params.copy()
-        clone._connection = self.connection.retain()
+        clone._connection = None if self._is_closed else self.connection.retain()
         clone._starter = SessionStarter()
         return clone

@@ -1,8 +1,9 @@
 """The working directory of a service.
 
-Each service has one of its own below the transient cache. The Python process that made it holds a
-lock on a file inside, which the operating system releases however that process ends; so a later
-process can tell directories in use from those left behind, and removes the latter.
+Each service has one of its own below the transient cache, and one on disk if that is in memory. The
+Python process that made them holds a lock on a file inside of each, which the operating system
+releases however that process ends; so a later process can tell directories in use from those left
+behind, and removes the latter.
 """
 
 import fcntl
@@ -48,6 +49,7 @@ class ServiceCache:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         _remove_stale_directories_once(root)
         self.path, self._lock_fd = _make_locked_directory(root)
+        self._disk_lock_fd: int | None = None
         self._owner_pid = os.getpid()
         self.logs = self.path / "logs"
         self.disk = self.path / "disk"
@@ -62,8 +64,12 @@ class ServiceCache:
         if not is_in_memory(self.path):
             self.disk.mkdir(mode=0o700)
             return
-        target = cache_path(_FOLDER) / self.path.name
-        target.mkdir(parents=True, mode=0o700)
+        # A service that finds this process killed removes its working directory, but only a lock
+        # tells whether this one is in use.
+        root = cache_path(_FOLDER)
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _remove_stale_directories_once(root)
+        target, self._disk_lock_fd = _make_locked_directory(root)
         self.disk.symlink_to(target)
 
     @property
@@ -84,6 +90,8 @@ class ServiceCache:
         if os.getpid() == self._owner_pid:
             _remove_directory(self.path)
         os.close(lock_fd)
+        if self._disk_lock_fd is not None:
+            os.close(self._disk_lock_fd)
 
     def __enter__(self) -> "ServiceCache":
         return self

@@ -102,6 +102,28 @@ def test_directory_of_a_killed_process_is_removed(transient_cache):
     assert not path.exists()
 
 
+def test_disk_of_a_killed_process_is_removed_by_the_next_one(monkeypatch, tmp_path):
+    script = (
+        "from compiler_gym.service.process import service_cache\n"
+        "import os, shutil, signal\n"
+        "service_cache.is_in_memory = lambda path: True\n"
+        "cache = service_cache.ServiceCache()\n"
+        "(cache.disk / 'program').write_text('something')\n"
+        "shutil.rmtree(cache.path)\n"  # What a service does when it finds its client killed.
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    disks = tmp_path / "cache" / "s"
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", script], env=environment)
+        assert killed.returncode == -signal.SIGKILL
+        assert len(list(disks.iterdir())) == 1
+    monkeypatch.setattr(service_cache, "is_in_memory", lambda path: True)
+    with ServiceCache() as cache, ServiceCache() as other:
+        assert set(disks.iterdir()) == {cache.disk.resolve(), other.disk.resolve()}
+    assert list(disks.iterdir()) == []
+
+
 def test_foreign_directories_are_left_alone(transient_cache):
     foreign = transient_cache / "s" / "foreign"
     foreign.mkdir(parents=True)

@@ -306,7 +306,8 @@ class ClientServiceCompilerEnv(CompilerEnv):
         if reward_spaces is None:
             reward = rewards[0] if rewards else None
             if rewards:
-                runner.episode.reward = (runner.episode.reward or 0.0) + reward
+                episode = runner.episode
+                episode.reward = (episode.reward or 0.0) + reward
         return observation, reward, done, info
 
     def raw_step(

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools, validation
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks import validation
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark_from_source
 from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramRun,

@@ -18,16 +18,16 @@ from compiler_gym.errors import (
     ServiceTransportError,
 )
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.direct_channel import DirectStub, is_switched_off
-from compiler_gym.service.frames import ISOLATION_KEY, SOCKET_NAME_KEY
-from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
+from compiler_gym.service.process.managed_service import ManagedService, ServiceExitedAtStart
 from compiler_gym.service.proto import (
     ActionSpace,
     CompilerGymServiceStub,
     GetSpacesRequest,
     ObservationSpace,
 )
-from compiler_gym.service.status_errors import (
+from compiler_gym.service.transport.direct_channel import DirectStub, is_switched_off
+from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
+from compiler_gym.service.transport.status_errors import (
     exception_from_rpc_error,
     is_transport_failure,
     was_never_sent,
@@ -66,7 +66,7 @@ class CompilerGymServiceConnection:
 
     Attributes:
         stub: The RPC methods. They use the direct channel if the service has one that can be
-            reached, see :class:`compiler_gym.service.direct_channel.DirectStub`.
+            reached, see :class:`compiler_gym.service.transport.direct_channel.DirectStub`.
         isolates_sessions: Whether sessions have processes of their own, so that the end of one
             does not hurt the service.
         action_spaces: What the service offers; ``StartSessionRequest.action_space`` is an index

@@ -5,16 +5,15 @@ imported these. Neither is imported on their account: the one takes time that is
 needed, the other prints a notice, and not everybody has it.
 """
 
-import importlib
 import importlib.abc
 import importlib.machinery
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from compiler_gym.util.env_spec import EnvSpec
 from compiler_gym.util.nearest_names import did_you_mean
 
 if TYPE_CHECKING:
@@ -25,35 +24,6 @@ COMPILER_GYM_ENVS: list[str] = []
 
 _ADAPTER = "compiler_gym.envs.gymnasium_adapter:GymnasiumEnv"
 _OUTERMOST = "compiler_gym.envs.transparent_wrapper:made_transparent"
-
-
-@dataclass(frozen=True)
-class EnvSpec:
-    """What there is to know about a registered environment.
-
-    Attributes:
-        id: Its name, e.g. ``"llvm-ic-v0"``.
-        entry_point: What to call to make it: a function or class, or ``"module:name"`` of one.
-        kwargs: The arguments to call it with.
-        reward_threshold: The sum of rewards that counts as success; for information.
-        nondeterministic: Whether the same actions may give different results.
-        order_enforce: Whether gym and gymnasium insist on ``reset()`` before ``step()``.
-        max_episode_steps: Always None: episodes are not limited unless by a wrapper.
-    """
-
-    id: str
-    entry_point: str | Callable[..., "CompilerEnv"]
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    reward_threshold: float | None = None
-    nondeterministic: bool = False
-    order_enforce: bool = False
-    max_episode_steps: None = None
-
-    def make(self, **kwargs: Any) -> "CompilerEnv":
-        """Makes the environment, as :func:`make` does."""
-        env = _load(self.entry_point)(**{**self.kwargs, **kwargs})
-        env.unwrapped.spec = self
-        return env
 
 
 _specs: dict[str, EnvSpec] = {}
@@ -115,13 +85,6 @@ def make(id: str, **kwargs: Any) -> "CompilerEnv":
             f"There are: {', '.join(COMPILER_GYM_ENVS) or 'none'}"
         )
     return spec.make(**kwargs)
-
-
-def _load(entry_point: str | Callable[..., Any]) -> Callable[..., Any]:
-    if not isinstance(entry_point, str):
-        return entry_point
-    module, _, name = entry_point.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 class _Library:

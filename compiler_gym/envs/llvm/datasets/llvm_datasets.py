@@ -7,8 +7,8 @@ from threading import Lock
 from urllib.parse import unquote
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
-from compiler_gym.envs.llvm.bitcode import SOURCE_SUFFIXES
-from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark
+from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
+from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
 _FILE_DATASET = "benchmark://file-v0"

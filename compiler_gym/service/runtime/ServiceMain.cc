@@ -141,10 +141,11 @@ int exitCode(int sessions) {
 }
 
 // Serves until a signal comes.
-Status serve(const ServiceFlags& flags, const WorkingDirectory& directory,
+Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirectory& directory,
              const HostedService& service, std::unique_ptr<ServiceServer>* server) {
-  RETURN_IF_ERROR(ServiceServer::start(service.service.get(), flags.host, flags.port,
-                                       flags.maxMessageBytes, server));
+  const ServerOptions options = {flags.host, flags.port, flags.maxMessageBytes, directory.socket(),
+                                 access};
+  RETURN_IF_ERROR(ServiceServer::start(service.service.get(), options, server));
   LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()
             << ", PID = " << getpid();
   google::FlushLogFiles(google::INFO);
@@ -169,6 +170,10 @@ int runServiceMain(int argc, char** argv, const char* usage, const ServiceFactor
   std::unique_ptr<ForkServer> forkServer;
   status = startForkServer(flags, makeSession, *directory, &forkServer);
   if (!status.ok()) return failure(status);
+  // After that, so that the secrets are not in the memory of the processes that run the compiler.
+  Access access;
+  status = Access::open(flags.access, &access);
+  if (!status.ok()) return failure(status);
   startLogging(argv[0], directory->logs());
 
   HostedService service;
@@ -178,7 +183,7 @@ int runServiceMain(int argc, char** argv, const char* usage, const ServiceFactor
   if (!status.ok()) return failure(status);
 
   std::unique_ptr<ServiceServer> server;
-  status = serve(flags, *directory, service, &server);
+  status = serve(flags, access, *directory, service, &server);
   if (!status.ok()) return failure(status);
   const int openSessions = service.sessionCount();
   const bool isStopped = service.interrupt ? server->shutdown(kInterruptGrace, service.interrupt)

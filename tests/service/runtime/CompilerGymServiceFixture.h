@@ -49,8 +49,7 @@ class CompilerGymServiceTest : public ::testing::TestWithParam<Setting> {
     if (GetParam() == Setting::kCalls) {
       client_.emplace(service_.get());
     } else {
-      const grpc::Status status =
-          ServiceServer::start(service_.get(), "127.0.0.1", 0, -1, &server_);
+      const grpc::Status status = ServiceServer::start(service_.get(), ServerOptions(), &server_);
       EXPECT_TRUE(status.ok()) << status.error_message();
       client_.emplace(server_->port());
     }

@@ -1,7 +1,7 @@
 // The interface that a compiler implements to become a CompilerGym service.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <boost/filesystem.hpp>
 #include <optional>

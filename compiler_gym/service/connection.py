@@ -18,7 +18,8 @@ from compiler_gym.errors import (
     ServiceTransportError,
 )
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.direct_channel import DirectStub, find_socket_name, is_switched_off
+from compiler_gym.service.direct_channel import DirectStub, is_switched_off
+from compiler_gym.service.frames import ISOLATION_KEY, SOCKET_NAME_KEY
 from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
 from compiler_gym.service.proto import (
     ActionSpace,
@@ -210,9 +211,9 @@ class CompilerGymServiceConnection:
             raise ServiceInitError(f"The service {self.endpoint} has no action space")
         self.action_spaces = list(spaces.action_space_list)
         self.observation_spaces = list(spaces.observation_space_list)
-        socket_name = find_socket_name(call.trailing_metadata())
-        # Only services whose sessions are processes have something to be connected with directly.
-        self.isolates_sessions = socket_name is not None
+        facts = dict(call.trailing_metadata() or ())
+        self.isolates_sessions = facts.get(ISOLATION_KEY) == "process"
+        socket_name = facts.get(SOCKET_NAME_KEY)
         if socket_name and self.opts.direct_channel and not is_switched_off():
             self.stub = DirectStub.connect(socket_name, self.stub, limit) or self.stub
 

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import grpc
@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError, Message
 from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service import proto
 from compiler_gym.service.frame_socket import LOST_FD, ChannelBroken, FrameSocket, close_fds
-from compiler_gym.service.frames import SOCKET_NAME_KEY, DirectRpcError, error_from_reply
+from compiler_gym.service.frames import DirectRpcError, error_from_reply
 
 logger = logging.getLogger(__name__)
 
@@ -60,18 +60,6 @@ _END_SESSION = _method(5, "EndSession")
 _STEP = _method(6, "Step")
 _ADD_BENCHMARK = _method(7, "AddBenchmark")
 _SEND_SESSION_PARAMETER = _method(8, "SendSessionParameter")
-
-
-def find_socket_name(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
-    """Returns the name of a service's socket, or None if it has no direct channel.
-
-    Args:
-        metadata: The trailing metadata of the service's reply to GetSpaces or GetVersion.
-    """
-    for key, value in metadata or ():
-        if key == SOCKET_NAME_KEY:
-            return value
-    return None
 
 
 def is_switched_off() -> bool:

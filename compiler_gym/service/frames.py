@@ -13,6 +13,10 @@ import grpc
 #: whose name is a zero byte followed by the value.
 SOCKET_NAME_KEY = "compiler-gym-direct-socket"
 
+#: The key of the trailing metadata by which a service tells whether each session is a process of
+#: its own: "process" or "none".
+ISOLATION_KEY = "compiler-gym-isolation"
+
 #: Size of the payload, number of the method, zero, time limit in microseconds (0: that of the
 #: service).
 REQUEST_HEADER = struct.Struct("<IHHQ")

@@ -10,6 +10,7 @@ import grpc
 
 from compiler_gym.service import proto
 from compiler_gym.service.frames import (
+    ISOLATION_KEY,
     REPLY_HEADER,
     REQUEST_HEADER,
     SOCKET_NAME_KEY,
@@ -174,7 +175,7 @@ class FakeDirectService(FakeService):
         return session
 
     def GetSpaces(self, request, context):  # noqa: N802
-        context.set_trailing_metadata(((SOCKET_NAME_KEY, self._name),))
+        context.set_trailing_metadata(((SOCKET_NAME_KEY, self._name), (ISOLATION_KEY, "process")))
         return super().GetSpaces(request, context)
 
     def Step(self, request, context):  # noqa: N802

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/ServiceMain.h"
+#include "compiler_gym/service/runtime/server/ServiceMain.h"
 
 namespace compiler_gym::runtime {
 
@@ -26,14 +28,12 @@ namespace compiler_gym::runtime {
 // Call it from the main thread, before any other thread is started.
 template <typename CompilationSessionType>
 [[nodiscard]] int createAndRunCompilerGymService(int argc, char** argv, const char* usage) {
-  const auto makeService = [](const boost::filesystem::path& workingDirectory) {
-    auto service = std::make_shared<CompilerGymService<CompilationSessionType>>(workingDirectory);
-    return HostedService{service, [service] { return service->sessionCount(); }, {}};
-  };
-  const auto makeSession = [](const boost::filesystem::path& workingDirectory) {
-    return std::make_unique<CompilationSessionType>(workingDirectory);
-  };
-  return runServiceMain(argc, argv, usage, makeService, makeSession);
+  using Service = CompilerGymService<CompilationSessionType>;
+  return runServiceMain(argc, argv, usage, Service::makeSession(),
+                        [](std::shared_ptr<Sessions> sessions, std::string directSocket) {
+                          return std::make_unique<Service>(std::move(sessions),
+                                                           std::move(directSocket));
+                        });
 }
 
 }  // namespace compiler_gym::runtime

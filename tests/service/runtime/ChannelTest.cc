@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
-#include "compiler_gym/service/runtime/Channel.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
 
 namespace compiler_gym::runtime {
 namespace {

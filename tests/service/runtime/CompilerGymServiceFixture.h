@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/ForkServer.h"
-#include "compiler_gym/service/runtime/IsolatedService.h"
-#include "compiler_gym/service/runtime/ServiceServer.h"
+#include "compiler_gym/service/runtime/server/ForkServerProcess.h"
+#include "compiler_gym/service/runtime/server/IsolatedBackend.h"
+#include "compiler_gym/service/runtime/server/ServiceServer.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToySession.h"
 
@@ -31,43 +31,34 @@ enum class Setting {
 
 // What the session processes of all tests are forked from. The first call must come before any
 // thread is started.
-ForkServer& forkServer();
+ForkServerProcess& forkServer();
 
 // CompilerGymServiceTest.cc instantiates all tests with each setting.
 class CompilerGymServiceTest : public ::testing::TestWithParam<Setting> {
  protected:
-  CompilerGymServiceTest() {
-    if (GetParam() == Setting::kProcesses) {
-      sessions_.emplace(forkServer(), boost::filesystem::temp_directory_path(), IsolationLimits());
-      service_ = std::make_unique<IsolatedService>(*sessions_, "none");
-    } else {
-      auto inProcess = std::make_unique<CompilerGymService<toy::ToySession>>(
-          boost::filesystem::temp_directory_path());
-      inProcess_ = inProcess.get();
-      service_ = std::move(inProcess);
-    }
+  CompilerGymServiceTest() : service_(makeService()) {
     if (GetParam() == Setting::kCalls) {
-      client_.emplace(service_.get());
+      client_.emplace(&service_);
     } else {
-      const grpc::Status status = ServiceServer::start(service_.get(), ServerOptions(), &server_);
+      const grpc::Status status = ServiceServer::start(&service_, ServerOptions(), &server_);
       EXPECT_TRUE(status.ok()) << status.error_message();
       client_.emplace(server_->port());
     }
   }
 
   const toy::ToyClient& client() const { return *client_; }
-  int sessionCount() const {
-    return inProcess_ ? inProcess_->sessionCount() : sessions_->sessionCount();
-  }
-  const BenchmarkCache& benchmarks() const {
-    return inProcess_ ? inProcess_->benchmarks() : sessions_->benchmarks();
-  }
+  int sessionCount() const { return service_.sessionCount(); }
+  BenchmarkCache& benchmarks() { return service_.benchmarks(); }
 
  private:
-  std::optional<IsolatedSessions> sessions_;
-  std::unique_ptr<compiler_gym::CompilerGymService::Service> service_;
-  // The service, unless sessions are processes.
-  CompilerGymService<toy::ToySession>* inProcess_ = nullptr;
+  static CompilerGymService<toy::ToySession> makeService() {
+    const boost::filesystem::path directory = boost::filesystem::temp_directory_path();
+    if (GetParam() != Setting::kProcesses) return CompilerGymService<toy::ToySession>(directory);
+    return CompilerGymService<toy::ToySession>(std::make_shared<Sessions>(
+        makeIsolatedBackend(forkServer(), directory, Limits()), Limits()));
+  }
+
+  CompilerGymService<toy::ToySession> service_;
   std::unique_ptr<ServiceServer> server_;
   std::optional<toy::ToyClient> client_;
 };

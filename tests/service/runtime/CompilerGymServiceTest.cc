@@ -1,4 +1,5 @@
 // Versions, spaces, and the start of sessions.
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -184,14 +185,14 @@ TEST_P(CompilerGymServiceTest, FailedStartLeavesNoSession) {
 
 }  // namespace
 
-ForkServer& forkServer() {
-  static const std::unique_ptr<ForkServer> server = [] {
+ForkServerProcess& forkServer() {
+  static const std::unique_ptr<ForkServerProcess> server = [] {
     const auto makeSession = [](const fs::path& directory) {
       return std::make_unique<toy::ToySession>(directory);
     };
-    std::unique_ptr<ForkServer> started;
-    const grpc::Status status = ForkServer::start(
-        makeSession, fs::temp_directory_path(), IsolationLimits(), [] {}, &started);
+    std::unique_ptr<ForkServerProcess> started;
+    const grpc::Status status =
+        ForkServerProcess::start(makeSession, fs::temp_directory_path(), Limits(), [] {}, &started);
     CHECK(status.ok()) << status.error_message();
     return started;
   }();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
-#include "compiler_gym/service/runtime/Channel.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
 
 namespace compiler_gym::runtime {
 

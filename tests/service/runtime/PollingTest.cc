@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "compiler_gym/service/runtime/Channel.h"
-#include "compiler_gym/service/runtime/Polling.h"
+#include "compiler_gym/service/runtime/session/Polling.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
 
 namespace compiler_gym::runtime {
 namespace {

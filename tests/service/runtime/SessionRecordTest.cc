@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler_gym/service/runtime/SessionRecord.h"
+#include "compiler_gym/service/runtime/wire/SessionRecord.h"
 
 namespace compiler_gym::runtime {
 namespace {

@@ -97,19 +97,42 @@ TEST_P(CompilerGymServiceTest, NewActionSpace) {
   EXPECT_FALSE(client().step(session, {"rotate"}).reply.has_new_action_space());
 }
 
-TEST_P(CompilerGymServiceTest, FailedActionKeepsThoseBeforeIt) {
+TEST_P(CompilerGymServiceTest, RefusedActionKeepsThoseBeforeIt) {
   const int64_t session = client().startOn("abc");
-  const auto failed = client().step(session, {"append-a", "fail", "reverse"}, {toy::kText});
-  EXPECT_EQ(failed.code(), StatusCode::DATA_LOSS);
-  EXPECT_EQ(failed.message(), "The action fail left the program invalid");
+  StepRequest request;
+  request.set_session_id(session);
+  request.add_action()->set_int64_value(toy::actionNumber("append-a"));
+  request.add_action()->set_int64_value(1000);
+  EXPECT_EQ(client().step(request).code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(client().textOf(session), "abca");
 }
 
-TEST_P(CompilerGymServiceTest, ExceptionsBecomeInternalErrors) {
+// Nobody knows what the program is after an action that has failed half-way.
+TEST_P(CompilerGymServiceTest, SessionDoesNotGoOnAfterAFailure) {
   const int64_t session = client().startOn("abc");
-  const auto action = client().step(session, {"throw"});
+  const int64_t other = client().startOn("other");
+  const auto failed = client().step(session, {"append-a", "fail", "reverse"}, {toy::kText});
+  EXPECT_EQ(failed.code(), StatusCode::DATA_LOSS);
+  EXPECT_EQ(failed.message(), "The action fail left the program invalid");
+  const auto later = client().step(session, {"reverse"}, {toy::kText});
+  EXPECT_EQ(later.code(), StatusCode::DATA_LOSS);
+  EXPECT_EQ(later.message(),
+            "The session cannot go on after an earlier failure: The action fail left the program "
+            "invalid");
+  EXPECT_EQ(client().step(session, {}, {toy::kText}).code(), StatusCode::DATA_LOSS);
+  EXPECT_EQ(client().send(session, {{"toy.get_sleep_milliseconds", ""}}).code(),
+            StatusCode::DATA_LOSS);
+  const auto fork = client().fork(session);
+  EXPECT_FALSE(fork.ok() && client().step(fork.reply.session_id(), {"reverse"}).ok());
+  EXPECT_EQ(client().textOf(other), "other");
+  EXPECT_TRUE(client().end(session).ok());
+}
+
+TEST_P(CompilerGymServiceTest, ExceptionsBecomeInternalErrors) {
+  const auto action = client().step(client().startOn("abc"), {"throw"});
   EXPECT_EQ(action.code(), StatusCode::INTERNAL);
   EXPECT_EQ(action.message(), "Exception in applyAction: thrown by the action");
+  const int64_t session = client().startOn("abc");
   const auto observation = client().step(session, {}, {toy::kThrowing});
   EXPECT_EQ(observation.code(), StatusCode::INTERNAL);
   EXPECT_EQ(observation.message(),

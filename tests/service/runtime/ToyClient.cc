@@ -6,14 +6,10 @@
 
 namespace compiler_gym::toy {
 
-namespace {
-
 int64_t actionNumber(const std::string& name) {
   const std::vector<std::string>& names = ToySession::editNames();
   return std::find(names.begin(), names.end(), name) - names.begin();
 }
-
-}  // namespace
 
 ToyClient::ToyClient(int port, std::chrono::milliseconds timeout) : timeout_(timeout) {
   grpc::ChannelArguments arguments;

@@ -39,6 +39,9 @@ struct Answer {
   std::string message() const { return status.error_message(); }
 };
 
+// The number of an action of the space "Edit".
+int64_t actionNumber(const std::string& name);
+
 // One method for each RPC, with convenient arguments. May be used by any number of threads.
 class ToyClient {
  public:

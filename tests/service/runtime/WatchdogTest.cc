@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler_gym/service/runtime/Channel.h"
-#include "compiler_gym/service/runtime/Watchdog.h"
+#include "compiler_gym/service/runtime/session/Watchdog.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
 
 namespace compiler_gym::runtime {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "compiler_gym/service/runtime/WorkingDirectory.h"
+#include "compiler_gym/service/runtime/server/WorkingDirectory.h"
 
 namespace compiler_gym::runtime {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/ServiceServer.h"
+#include "compiler_gym/service/runtime/server/ServiceServer.h"
 #include "compiler_gym/service/runtime/server/Acceptor.h"
 #include "compiler_gym/util/FileDescriptor.h"
 #include "tests/service/runtime/ToyClient.h"

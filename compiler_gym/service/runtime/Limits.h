@@ -1,0 +1,32 @@
+// What sessions may use.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace compiler_gym::runtime {
+
+// The limits of a service. Those above the line hold wherever its sessions live, the others where
+// each is a process of its own.
+struct Limits {
+  // Number of sessions open at a time.
+  int maxSessions = 1000;
+  // Size of a message on the direct channel.
+  size_t maxMessageBytes = size_t{1} << 30;
+
+  // ----------------------------------------------------------------------------------------------
+
+  // The time for a request whose client sets none.
+  std::chrono::seconds requestTimeout{300};
+  // Writable memory of a session process; 0 means no limit.
+  uint64_t sessionMemoryBytes = uint64_t{4} << 30;
+  // Memory of all pristine sessions together.
+  size_t pristineBytes = size_t{1} << 30;
+  // How many copies of sessions may be made ahead of time.
+  int maxSpares = 8;
+  // How many reproducers may be saved in the life of the service.
+  int maxReproducers = 32;
+};
+
+}  // namespace compiler_gym::runtime

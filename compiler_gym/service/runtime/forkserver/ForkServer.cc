@@ -1,0 +1,196 @@
+#include "compiler_gym/service/runtime/forkserver/ForkServer.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/session/SessionLoop.h"
+#include "compiler_gym/service/runtime/wire/ServiceDescription.h"
+#include "compiler_gym/service/runtime/wire/SessionRecord.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using util::FileDescriptor;
+
+namespace {
+
+constexpr std::chrono::seconds kSendTimeout(10);
+// How long to go on killing what is left when the service has ended.
+constexpr std::chrono::milliseconds kClearTimeout(900);
+
+std::vector<pid_t> children() {
+  const std::string self = std::to_string(getpid());
+  std::ifstream file("/proc/self/task/" + self + "/children");
+  std::vector<pid_t> pids;
+  for (pid_t pid; file >> pid;) pids.push_back(pid);
+  return pids;
+}
+
+class ForkServer {
+ public:
+  ForkServer(const SessionFactory& makeSession, const boost::filesystem::path& workingDirectory,
+             const Limits& limits, Channel service)
+      : makeSession_(makeSession),
+        workingDirectory_(workingDirectory),
+        limits_(limits),
+        service_(std::move(service)) {
+    // Signals of a terminal are for the service, which tells this process when to end.
+    setsid();
+    // What compilers leave in the current directory and in that of temporary files goes when the
+    // service does.
+    if (chdir(workingDirectory_.c_str()) != 0) std::_Exit(EXIT_FAILURE);
+    setenv("TMPDIR", workingDirectory_.c_str(), /*overwrite=*/1);
+    // What a session process leaves running becomes a child of this one.
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigset_t childEnded;
+    sigemptyset(&childEnded);
+    sigaddset(&childEnded, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &childEnded, nullptr);
+    childEnded_ = FileDescriptor(signalfd(-1, &childEnded, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+
+  // False if sessions cannot be made.
+  bool describe() {
+    const Status status = util::callWithoutExceptions("starting the service", [this] {
+      description_.emplace(*makeSession_(workingDirectory_));
+      return Status::OK;
+    });
+    const GetVersionReply none;
+    const bool isSent = send(status, status.ok() ? description_->version() : none);
+    if (!status.ok() || !isSent) return false;
+    return send(Status::OK, description_->spaces());
+  }
+
+  // True if the service has told this process to end.
+  bool serve() {
+    while (true) {
+      std::array<pollfd, 2> files = {
+          {{service_.socket().get(), POLLIN, 0}, {childEnded_.get(), POLLIN, 0}}};
+      if (poll(files.data(), files.size(), -1) < 0) continue;
+      if (files[1].revents != 0) reap(/*isReported=*/true);
+      if (files[0].revents == 0) continue;
+      Frame frame;
+      if (!service_.receive(&frame, Clock::now() + kSendTimeout).ok()) return false;
+      if (frame.method() == Method::kQuit) return true;
+      if (frame.method() == Method::kSpawn && frame.descriptors.size() == 2) spawn(frame);
+    }
+  }
+
+  void killAll() {
+    const Deadline deadline = Clock::now() + kClearTimeout;
+    while (Clock::now() < deadline) {
+      const std::vector<pid_t> pids = children();
+      if (pids.empty()) return;
+      for (const pid_t pid : pids) killProcess(pid);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      reap(/*isReported=*/false);
+    }
+  }
+
+ private:
+  bool send(const Status& status, const google::protobuf::MessageLite& message) {
+    return sendReply(service_, status, message, Clock::now() + kSendTimeout).ok();
+  }
+
+  void spawn(Frame& frame) {
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid == 0) becomeSessionProcess(frame, parent);
+    // The service finds the socket closed.
+    if (pid < 0) tellOfFailure(frame, errno);
+  }
+
+  static void tellOfFailure(Frame& frame, int error) {
+    std::unique_ptr<SessionRecord> record;
+    if (!SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) return;
+    record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(error));
+  }
+
+  [[noreturn]] void becomeSessionProcess(Frame& frame, pid_t parent) {
+    service_.close();
+    childEnded_.close();
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    std::unique_ptr<SessionRecord> record;
+    if (!SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
+      std::_Exit(EXIT_FAILURE);
+    }
+    SessionLoop(*description_, makeSession_(workingDirectory_), limits_,
+                std::move(frame.descriptors[0]), std::move(record), parent)
+        .run();
+  }
+
+  // Commands lead groups of their own; session processes are in that of this process.
+  static void killProcess(pid_t pid) {
+    const pid_t group = getpgid(pid);
+    kill(group > 0 && group != getpgrp() ? -group : pid, SIGKILL);
+  }
+
+  static void killLeftCommands() {
+    for (const pid_t pid : children()) {
+      if (const pid_t group = getpgid(pid); group > 0 && group != getpgrp()) kill(-group, SIGKILL);
+    }
+  }
+
+  void reap(bool isReported) {
+    signalfd_siginfo ignored;
+    while (read(childEnded_.get(), &ignored, sizeof(ignored)) > 0) {
+    }
+    bool anyEnded = false;
+    int status = 0;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+      anyEnded = true;
+      if (isReported) report(pid, status);
+    }
+    if (anyEnded) killLeftCommands();
+  }
+
+  void report(int32_t pid, int32_t status) {
+    std::string payload(2 * sizeof(int32_t), '\0');
+    std::memcpy(payload.data(), &pid, sizeof(pid));
+    std::memcpy(payload.data() + sizeof(pid), &status, sizeof(status));
+    service_.send(static_cast<uint16_t>(Method::kDied), payload, Clock::now() + kSendTimeout);
+  }
+
+  const SessionFactory& makeSession_;
+  const boost::filesystem::path& workingDirectory_;
+  const Limits& limits_;
+  Channel service_;
+  FileDescriptor childEnded_;
+  std::optional<ServiceDescription> description_;
+};
+
+}  // namespace
+
+void runForkServer(const SessionFactory& makeSession,
+                   const boost::filesystem::path& workingDirectory, const Limits& limits,
+                   const std::function<void()>& removeDirectory, Channel service) {
+  ForkServer process(makeSession, workingDirectory, limits, std::move(service));
+  if (!process.describe()) std::_Exit(EXIT_FAILURE);
+  const bool isOrderly = process.serve();
+  process.killAll();
+  if (!isOrderly) removeDirectory();
+  std::_Exit(EXIT_SUCCESS);
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,82 @@
+// The process that all session processes are forked from.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "compiler_gym/service/runtime/Limits.h"
+#include "compiler_gym/service/runtime/SessionFactory.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
+#include "compiler_gym/service/runtime/wire/ServiceDescription.h"
+
+namespace compiler_gym::runtime {
+
+// What the process of the service knows of the fork server.
+//
+// The fork server is a process with a single thread and with the compiler initialised, so that a
+// session process is ready as soon as it is forked. All session processes are its children, also
+// those that are copies of others. It reports their ends, and kills commands that they leave
+// behind. When the process of the service is gone, for whatever reason, it kills them all, removes
+// what the service has left in its working directory, and ends.
+//
+// All methods may be called from any number of threads.
+class ForkServerProcess {
+ public:
+  // Forks the fork server. Call it before any thread is started. `removeDirectory` is what is to be
+  // done when the service died without an end of its own. Fails with what the construction of a
+  // session fails with.
+  static grpc::Status start(const SessionFactory& makeSession,
+                            const boost::filesystem::path& workingDirectory, const Limits& limits,
+                            std::function<void()> removeDirectory,
+                            std::unique_ptr<ForkServerProcess>* forkServer);
+
+  // As stop().
+  ~ForkServerProcess();
+
+  // Ends all session processes and waits until they and the fork server are gone. Requests at work
+  // fail.
+  void stop();
+
+  const ServiceDescription& description() const { return description_; }
+  int pid() const { return pid_; }
+
+  // Starts a session process with this control socket and record.
+  grpc::Status spawn(int control, int record);
+
+  // How the session process `pid` has ended, as of waitpid(); waits for its end if need be.
+  std::optional<int> waitStatus(int pid, std::chrono::milliseconds limit);
+
+  // What to call, in another thread, if the fork server ends unexpectedly.
+  void onEnd(std::function<void()> callback);
+
+ private:
+  ForkServerProcess(int pid, Channel channel, ServiceDescription description);
+
+  void watch();
+  void noteDeath(int pid, int status);
+
+  const int pid_;
+  const ServiceDescription description_;
+  Channel channel_;
+  std::mutex sendMutex_;
+
+  std::mutex mutex_;
+  std::function<void()> onEnd_;
+  std::condition_variable died_;
+  // The latest ends, oldest first.
+  std::deque<std::pair<int, int>> deaths_;
+  bool isStopping_ = false;
+  bool hasEnded_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace compiler_gym::runtime

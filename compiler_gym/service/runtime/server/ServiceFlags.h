@@ -1,0 +1,35 @@
+// The command line of a service program.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "compiler_gym/service/runtime/Limits.h"
+#include "compiler_gym/service/runtime/server/Access.h"
+
+namespace compiler_gym::runtime {
+
+// What the flags ask for.
+struct ServiceFlags {
+  // Empty: a new directory that lives as long as the service.
+  std::string workingDirectory;
+  // Name or address of the interface to listen on.
+  std::string host;
+  // 0 to 65535; 0 means any free port.
+  int port = 0;
+  // Limit of a request and of a reply; -1 means none.
+  int maxMessageBytes = -1;
+  // Who may connect by TCP.
+  AccessFlags access;
+  // Whether each session is a process, with these limits.
+  bool isolatesSessions = true;
+  Limits limits;
+};
+
+// Parses the command line into `flags`. `usage` is printed by --help. Returns the exit code if the
+// process has nothing more to do: 0 after printing help, 1 after an error message on stderr.
+// Unknown flags and values of the wrong type end the process with exit code 1.
+[[nodiscard]] std::optional<int> parseServiceFlags(int argc, char** argv, const char* usage,
+                                                   ServiceFlags* flags);
+
+}  // namespace compiler_gym::runtime

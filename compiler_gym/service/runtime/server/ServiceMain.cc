@@ -1,0 +1,193 @@
+#include "compiler_gym/service/runtime/server/ServiceMain.h"
+
+#include <gflags/gflags.h>
+#include <glog/logging.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "compiler_gym/service/runtime/server/Access.h"
+#include "compiler_gym/service/runtime/server/DirectServer.h"
+#include "compiler_gym/service/runtime/server/ForkServerProcess.h"
+#include "compiler_gym/service/runtime/server/InProcessBackend.h"
+#include "compiler_gym/service/runtime/server/IsolatedBackend.h"
+#include "compiler_gym/service/runtime/server/ServiceFlags.h"
+#include "compiler_gym/service/runtime/server/ServiceServer.h"
+#include "compiler_gym/service/runtime/server/WorkingDirectory.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
+#include "compiler_gym/util/Process.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitSessionsOpen = 6;
+
+// How long requests may go on after the signal to stop, before they are cancelled.
+constexpr std::chrono::milliseconds kShutdownGrace(2000);
+// The same where the requests at work can be ended safely.
+constexpr std::chrono::milliseconds kInterruptGrace(300);
+
+sigset_t stopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// Threads started from here on leave the signals to waitForStopSignal(). Writing to a client or a
+// log reader that is gone becomes an error of that write.
+void prepareSignals() {
+  const sigset_t signals = stopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+void waitForStopSignal() {
+  const sigset_t signals = stopSignals();
+  int received = 0;
+  sigwait(&signals, &received);
+  LOG(INFO) << "Stopping after signal " << received;
+}
+
+void startLogging(const char* program, const boost::filesystem::path& directory) {
+  if (gflags::GetCommandLineFlagInfoOrDie("log_dir").is_default) {
+    FLAGS_log_dir = directory.string();
+  }
+  google::InitGoogleLogging(program);
+}
+
+int failure(const Status& status) {
+  std::cerr << "ERROR: " << status.error_message() << std::endl;
+  return kExitFailure;
+}
+
+// The parts of a service, in the order in which they depend on each other.
+struct Service {
+  // Ends the session processes first: threads that are to be joined may wait for one.
+  ~Service() {
+    if (sessions) sessions->stop();
+  }
+
+  // Set if sessions are processes.
+  std::unique_ptr<ForkServerProcess> forkServer;
+  std::shared_ptr<Sessions> sessions;
+  std::unique_ptr<DirectServer> direct;
+  std::unique_ptr<RpcService> rpcs;
+};
+
+// No thread may exist yet, and nothing may be logged: the log would be that of two processes.
+Status startForkServer(const ServiceFlags& flags, const SessionFactory& makeSession,
+                       const WorkingDirectory& directory, Service* service) {
+  if (!flags.isolatesSessions) return Status::OK;
+  return ForkServerProcess::start(makeSession, directory.path(), flags.limits, directory.removal(),
+                                  &service->forkServer);
+}
+
+std::unique_ptr<SessionBackend> makeBackend(const ServiceFlags& flags,
+                                            const SessionFactory& makeSession,
+                                            const boost::filesystem::path& directory,
+                                            ForkServerProcess* forkServer) {
+  if (forkServer == nullptr) return makeInProcessBackend(makeSession, directory);
+  forkServer->onEnd([] { kill(getpid(), SIGTERM); });
+  return makeIsolatedBackend(*forkServer, directory, flags.limits);
+}
+
+// Constructors of sessions and of the service may throw.
+Status make(const ServiceFlags& flags, const SessionFactory& makeSession,
+            const ServiceFactory& makeService, const boost::filesystem::path& directory,
+            Service* service) {
+  return util::callWithoutExceptions("starting the service", [&] {
+    service->sessions = std::make_shared<Sessions>(
+        makeBackend(flags, makeSession, directory, service->forkServer.get()), flags.limits);
+    RETURN_IF_ERROR(
+        DirectServer::start(*service->sessions, flags.limits.maxMessageBytes, &service->direct));
+    service->rpcs = makeService(service->sessions, service->direct->name());
+    return Status::OK;
+  });
+}
+
+// Sessions, and the sockets and records of their processes, take some open files each.
+void raiseOpenFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int exitCode(int sessions) {
+  if (sessions == 0) return EXIT_SUCCESS;
+  LOG(ERROR) << "The service was stopped while " << sessions << " session(s) were open";
+  return kExitSessionsOpen;
+}
+
+// Ends the process although a request is at work in it, e.g. in an endless loop of a compiler, and
+// so nothing that the request uses can be destroyed.
+[[noreturn]] void abandon(std::unique_ptr<WorkingDirectory> directory) {
+  LOG(ERROR) << "The service was stopped while a request was at work that did not end";
+  util::killRunningProcesses();
+  google::FlushLogFiles(google::INFO);
+  directory.reset();
+  std::_Exit(kExitSessionsOpen);
+}
+
+// Serves until a signal comes.
+Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirectory& directory,
+             const Service& service, std::unique_ptr<ServiceServer>* server) {
+  const ServerOptions options = {flags.host, flags.port, flags.maxMessageBytes, directory.socket(),
+                                 access};
+  service.rpcs->askFor(access.tokenCheck());
+  RETURN_IF_ERROR(ServiceServer::start(service.rpcs.get(), options, server));
+  LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()
+            << ", PID = " << getpid();
+  google::FlushLogFiles(google::INFO);
+  // Last, so that who has the address finds the log complete.
+  RETURN_IF_ERROR(directory.writeAddress((*server)->port(), getpid()));
+  waitForStopSignal();
+  return Status::OK;
+}
+
+}  // namespace
+
+int runServiceMain(int argc, char** argv, const char* usage, const SessionFactory& makeSession,
+                   const ServiceFactory& makeService) {
+  ServiceFlags flags;
+  if (const auto code = parseServiceFlags(argc, argv, usage, &flags)) return *code;
+  prepareSignals();
+  raiseOpenFileLimit();
+
+  std::unique_ptr<WorkingDirectory> directory;
+  Status status = WorkingDirectory::open(flags.workingDirectory, &directory);
+  if (!status.ok()) return failure(status);
+  Service service;
+  status = startForkServer(flags, makeSession, *directory, &service);
+  if (!status.ok()) return failure(status);
+  // After that, so that the secrets are not in the memory of the processes that run the compiler.
+  Access access;
+  status = Access::open(flags.access, &access);
+  if (!status.ok()) return failure(status);
+  startLogging(argv[0], directory->logs());
+  status = make(flags, makeSession, makeService, directory->path(), &service);
+  if (!status.ok()) return failure(status);
+
+  std::unique_ptr<ServiceServer> server;
+  status = serve(flags, access, *directory, service, &server);
+  if (!status.ok()) return failure(status);
+  const int openSessions = service.sessions->sessionCount();
+  const bool isStopped = server->shutdown(flags.isolatesSessions ? kInterruptGrace : kShutdownGrace,
+                                          [&] { service.sessions->stop(); });
+  if (!isStopped || !service.direct->stop(kShutdownGrace)) abandon(std::move(directory));
+  return exitCode(openSessions);
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,51 @@
+// The directory that a service keeps its files in.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <boost/filesystem.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace compiler_gym::runtime {
+
+// A directory of the service, with a directory logs/ in it. Every directory made here can be used
+// by its owner only (mode 0700), because it holds the programs of the user.
+class WorkingDirectory {
+ public:
+  // Opens the directory `path`, made if it does not exist, and removes what an earlier service has
+  // left: port.txt, pid.txt and service.sock. An empty path makes a new directory
+  // compiler_gym-service-XXXX-XXXX among the temporary files, which the destructor removes with all
+  // it contains. INTERNAL, with the reason, if a directory cannot be made.
+  static grpc::Status open(const std::string& path, std::unique_ptr<WorkingDirectory>* directory);
+
+  // Removes port.txt, pid.txt and service.sock, which lead nowhere from now on; the whole directory
+  // if open() chose its name, or if the process that the directory was made for has ended. The
+  // environment variable COMPILER_GYM_WORKING_DIR_OWNER has the id of that process; without it
+  // there is none.
+  ~WorkingDirectory();
+  WorkingDirectory(const WorkingDirectory&) = delete;
+  WorkingDirectory& operator=(const WorkingDirectory&) = delete;
+
+  // What the destructor does, for another process to do if it cannot run.
+  std::function<void()> removal() const;
+
+  // Absolute.
+  const boost::filesystem::path& path() const { return path_; }
+  boost::filesystem::path logs() const { return path_ / "logs"; }
+  // Where the service's Unix socket is to be.
+  boost::filesystem::path socket() const;
+
+  // Tells clients where the service is: writes port.txt, then pid.txt, each a decimal number. A
+  // reader sees a whole file or none. INTERNAL, with the reason, if one cannot be written.
+  grpc::Status writeAddress(int port, int pid) const;
+
+ private:
+  WorkingDirectory(boost::filesystem::path path, bool isTemporary);
+
+  const boost::filesystem::path path_;
+  const bool isTemporary_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,248 @@
+#include "compiler_gym/service/runtime/session/Session.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+using util::callWithoutExceptions;
+
+namespace {
+
+Status closedWhileWaiting() {
+  return Status(StatusCode::NOT_FOUND,
+                "Session not found: it was ended while this request waited for it");
+}
+
+// Whether an action or a parameter was not accepted, and nothing has happened.
+bool isRefusal(const Status& status) {
+  switch (status.error_code()) {
+    case StatusCode::INVALID_ARGUMENT:
+    case StatusCode::UNIMPLEMENTED:
+    case StatusCode::NOT_FOUND:
+    case StatusCode::FAILED_PRECONDITION:
+    case StatusCode::OUT_OF_RANGE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+google::protobuf::RepeatedPtrField<std::string> actionNames(const ActionSpace& actionSpace) {
+  const Space& space = actionSpace.space();
+  if (space.has_named_discrete()) return space.named_discrete().name();
+  CommandlineSpace commandline;
+  if (space.has_any_value()) space.any_value().UnpackTo(&commandline);
+  return commandline.name();
+}
+
+}  // namespace
+
+class Session::Note {
+ public:
+  Note(SessionRecord* record, Activity activity, std::string_view subject = {}, int64_t number = -1)
+      : record_(record) {
+    if (record_) record_->begin(activity, subject, number);
+  }
+  ~Note() {
+    if (record_) record_->end();
+  }
+  Note(const Note&) = delete;
+  Note& operator=(const Note&) = delete;
+
+ private:
+  SessionRecord* const record_;
+};
+
+Session::Session(std::unique_ptr<CompilationSession> session, const ServiceDescription& description,
+                 SessionRecord* record)
+    : session_(std::move(session)), description_(description), record_(record) {}
+
+void Session::setRecord(SessionRecord* record) {
+  const std::lock_guard lock(mutex_);
+  record_ = record;
+}
+
+std::string_view Session::nameOf(const Event& action) const {
+  const int64_t index = action.has_int64_value() ? action.int64_value() : -1;
+  return index >= 0 && index < actionNames_.size() ? actionNames_[static_cast<int>(index)]
+                                                   : std::string_view();
+}
+
+Status Session::checkUsable() const {
+  if (closed_) return closedWhileWaiting();
+  return failure_.value_or(Status::OK);
+}
+
+Status Session::noteFailure(const Status& status) {
+  if (status.ok() || isRefusal(status)) return status;
+  failure_ = Status(status.error_code(),
+                    "The session cannot go on after an earlier failure: " + status.error_message());
+  return status;
+}
+
+Status Session::start(const StartSessionRequest& request, const Benchmark& benchmark,
+                      StartSessionReply* reply) {
+  const std::lock_guard lock(mutex_);
+  const ActionSpace* actionSpace = nullptr;
+  RETURN_IF_ERROR(description_.findActionSpace(request.action_space(), &actionSpace));
+  RequestedSpaces spaces;
+  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
+  if (record_) actionNames_ = actionNames(*actionSpace);
+  {
+    const Note note(record_, Activity::kStarting);
+    RETURN_IF_ERROR(
+        callWithoutExceptions("init", [&] { return session_->init(*actionSpace, benchmark); }));
+  }
+  return computeObservations(spaces, reply->mutable_observation());
+}
+
+Status Session::observe(const StepRequest& request, StepReply* reply) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(checkUsable());
+  RequestedSpaces spaces;
+  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
+  return computeObservations(spaces, reply->mutable_observation());
+}
+
+bool Session::holdsOnlyMemory() {
+  const std::lock_guard lock(mutex_);
+  return session_->holdsOnlyMemory();
+}
+
+Status Session::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
+  const std::lock_guard lock(mutex_);
+  return callWithoutExceptions("saveReproducer",
+                               [&] { return session_->saveReproducer(action, directory); });
+}
+
+Status Session::fork(Session* copy) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(checkUsable());
+  RETURN_IF_ERROR(
+      callWithoutExceptions("init", [&] { return copy->session_->init(session_.get()); }));
+  copy->endOfEpisode_ = endOfEpisode_;
+  copy->actionNames_ = actionNames_;
+  return Status::OK;
+}
+
+Status Session::step(const StepRequest& request, StepReply* reply) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(checkUsable());
+  RequestedSpaces spaces;
+  RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
+
+  if (record_) record_->beginStep();
+  bool hadNoEffect = true;
+  std::optional<ActionSpace> newActionSpace;
+  RETURN_IF_ERROR(applyActions(request.action(), newActionSpace, hadNoEffect));
+  RETURN_IF_ERROR(computeObservations(spaces, reply->mutable_observation()));
+  RETURN_IF_ERROR(endStep(hadNoEffect, newActionSpace));
+
+  reply->set_end_of_session(endOfEpisode_);
+  reply->set_action_had_no_effect(hadNoEffect);
+  if (newActionSpace) {
+    if (record_) actionNames_ = actionNames(*newActionSpace);
+    *reply->mutable_new_action_space() = *std::move(newActionSpace);
+  }
+  return Status::OK;
+}
+
+Status Session::endStep(bool hadNoEffect, std::optional<ActionSpace>& newActionSpace) {
+  const Note note(record_, Activity::kEndingStep);
+  bool endOfEpisode = endOfEpisode_;
+  RETURN_IF_ERROR(noteFailure(callWithoutExceptions("endOfStep", [&] {
+    return session_->endOfStep(hadNoEffect, endOfEpisode, newActionSpace);
+  })));
+  endOfEpisode_ = endOfEpisode;
+  return Status::OK;
+}
+
+Status Session::applyActions(const Events& actions, std::optional<ActionSpace>& newActionSpace,
+                             bool& hadNoEffect) {
+  if (endOfEpisode_ && !actions.empty()) {
+    return Status(StatusCode::INVALID_ARGUMENT,
+                  "The session has reached its end and accepts no further action, only requests "
+                  "for observations. Start a new session to go on");
+  }
+  for (const Event& action : actions) {
+    RETURN_IF_ERROR(applyAction(action, newActionSpace, hadNoEffect));
+    if (endOfEpisode_) break;
+  }
+  return Status::OK;
+}
+
+Status Session::applyAction(const Event& action, std::optional<ActionSpace>& newActionSpace,
+                            bool& hadNoEffect) {
+  bool actionHadNoEffect = false;
+  std::optional<ActionSpace> actionSpace;
+  if (record_) record_->addToHistory(/*isAction=*/true, action);
+  Status status;
+  {
+    const Note note(record_, Activity::kActing, nameOf(action),
+                    action.has_int64_value() ? action.int64_value() : -1);
+    status = callWithoutExceptions("applyAction", [&] {
+      return session_->applyAction(action, endOfEpisode_, actionSpace, actionHadNoEffect);
+    });
+  }
+  if (!status.ok()) {
+    if (record_) record_->dropFromHistory();
+    return noteFailure(status);
+  }
+  hadNoEffect &= actionHadNoEffect;
+  if (actionSpace) newActionSpace = std::move(actionSpace);
+  return Status::OK;
+}
+
+Status Session::computeObservations(const RequestedSpaces& spaces, Events* observations) {
+  // A space that was requested more than once is computed once.
+  std::unordered_map<const ObservationSpace*, int> computed;
+  observations->Reserve(static_cast<int>(spaces.size()));
+  for (const ObservationSpace* space : spaces) {
+    const auto [previous, isNew] = computed.emplace(space, observations->size());
+    if (!isNew) {
+      *observations->Add() = observations->Get(previous->second);
+      continue;
+    }
+    const Note note(record_, Activity::kObserving, space->name());
+    const auto where = [space] { return "computeObservation of " + space->name(); };
+    const Status status = callWithoutExceptions(
+        where, [&] { return session_->computeObservation(*space, *observations->Add()); });
+    // To fail to observe changes nothing, but to find the program broken does.
+    if (status.error_code() == StatusCode::DATA_LOSS) return noteFailure(status);
+    RETURN_IF_ERROR(status);
+  }
+  return Status::OK;
+}
+
+Status Session::setParameters(const SendSessionParameterRequest& request,
+                              SendSessionParameterReply* reply) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(checkUsable());
+  for (const SessionParameter& parameter : request.parameter()) {
+    RETURN_IF_ERROR(setParameter(parameter, reply));
+  }
+  return Status::OK;
+}
+
+Status Session::setParameter(const SessionParameter& parameter, SendSessionParameterReply* reply) {
+  std::optional<std::string> text;
+  const Note note(record_, Activity::kSettingParameter, parameter.key());
+  RETURN_IF_ERROR(callWithoutExceptions("handleSessionParameter", [&] {
+    return session_->handleSessionParameter(parameter.key(), parameter.value(), text);
+  }));
+  if (text && record_) record_->addToHistory(/*isAction=*/false, parameter);
+  if (!text) {
+    return Status(StatusCode::INVALID_ARGUMENT,
+                  "Unknown session parameter \"" + parameter.key() +
+                      "\": check its spelling, and that this compiler supports it");
+  }
+  reply->add_reply(*std::move(text));
+  return Status::OK;
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,200 @@
+#include "compiler_gym/service/runtime/session/SessionLoop.h"
+
+#include <linux/sched.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+// How long to wait for a peer that does not read its reply.
+constexpr std::chrono::seconds kReplyTimeout(60);
+
+// In a frame: the service has its own limit.
+constexpr std::chrono::microseconds kNoTime(0);
+
+// Forks a process that is a child not of this one but of its parent, the fork server, which
+// supervises all session processes. The C library has no function for it. What its fork() would do
+// beyond the system call is for programs with several threads.
+pid_t forkSibling() {
+  return static_cast<pid_t>(syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0));
+}
+
+// Decodes a request, has it served by `serve`, and encodes the reply.
+template <typename Request, typename Reply, typename Serve>
+Status handle(const Frame& frame, std::string* reply, const Serve& serve) {
+  Request request;
+  Reply result;
+  RETURN_IF_ERROR(parseMessage(frame.payload, &request));
+  RETURN_IF_ERROR(serve(request, &result));
+  if (result.SerializeToString(reply)) return Status::OK;
+  return Status(StatusCode::RESOURCE_EXHAUSTED,
+                "The observations are larger than a message can be");
+}
+
+Status unimplemented(const char* text) { return Status(StatusCode::UNIMPLEMENTED, text); }
+
+}  // namespace
+
+SessionLoop::SessionLoop(const ServiceDescription& description,
+                         std::unique_ptr<CompilationSession> session, const Limits& limits,
+                         util::FileDescriptor control, std::unique_ptr<SessionRecord> record,
+                         int forkServerPid)
+    : limits_(limits),
+      forkServerPid_(forkServerPid),
+      record_(std::move(record)),
+      session_(std::make_unique<Session>(std::move(session), description, record_.get())),
+      control_(std::move(control)),
+      watchdog_(limits.sessionMemoryBytes) {
+  // A dump of a process that has died as expected is of no use and takes long to write.
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  joinForkServer();
+  watchdog_.watch(record_.get(), control_.socket().get(), -1);
+}
+
+void SessionLoop::joinForkServer() const {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != forkServerPid_) std::_Exit(EXIT_FAILURE);
+  record_->adopt();
+}
+
+void SessionLoop::run() {
+  Frame frame;
+  while (true) {
+    Channel& channel = awaitRequest();
+    const Status status = channel.receive(&frame, Clock::now() + kReplyTimeout);
+    if (!status.ok()) {
+      // Too large a request is the client's mistake, which it is told before the end.
+      sendReply(channel, status, StepReply(), Clock::now() + kReplyTimeout);
+      end();
+    }
+    serve(channel, frame);
+  }
+}
+
+Channel& SessionLoop::awaitRequest() {
+  const Deadline begin = Clock::now();
+  std::array<pollfd, 2> files = {
+      {{control_.socket().get(), POLLIN, 0}, {direct_.socket().get(), POLLIN, 0}}};
+  const auto hasRequest = [&files](int timeout) {
+    return poll(files.data(), files.size(), timeout) > 0;
+  };
+  if (!direct_.isOpen() || !polling_.waitFor([&] { return hasRequest(0); })) {
+    while (!hasRequest(-1)) {
+    }
+  }
+  // The client may take the copy for made, and go on, before this process was asked for it.
+  if (files[0].revents != 0 || record_->isCopyOrdered()) return control_;
+  polling_.noteWait(Clock::now() - begin);
+  return direct_;
+}
+
+void SessionLoop::serve(Channel& channel, Frame& frame) {
+  const bool isClient = &channel == &direct_;
+  if (!isClient && frame.method() == Method::kFork) return fork(frame);
+
+  record_->rewindOutput();
+  watchdog_.arm(frame.timeout == kNoTime ? std::chrono::microseconds(limits_.requestTimeout)
+                                         : frame.timeout);
+  std::string reply;
+  const Status status = util::callWithoutExceptions(
+      "the session process", [&] { return dispatch(frame, isClient, &reply); });
+  watchdog_.disarm();
+
+  const Deadline deadline = Clock::now() + kReplyTimeout;
+  const Status sent = status.ok() ? channel.send(0, reply, deadline)
+                                  : sendReply(channel, status, StepReply(), deadline);
+  if (!sent.ok()) end();
+}
+
+Status SessionLoop::dispatch(const Frame& frame, bool isClient, std::string* reply) {
+  if (frame.method() == Method::kStep) {
+    return handle<StepRequest, StepReply>(frame, reply, [this](const auto& request, auto* result) {
+      return session_->step(request, result);
+    });
+  }
+  if (isClient) return unimplemented("This socket serves Step only: ask the service");
+  switch (frame.method()) {
+    case Method::kStartSession:
+      return handle<StartSessionRequest, StartSessionReply>(
+          frame, reply, [this](const auto& request, auto* result) {
+            return session_->start(request, request.benchmark(), result);
+          });
+    case Method::kObserve:
+      return handle<StepRequest, StepReply>(
+          frame, reply,
+          [this](const auto& request, auto* result) { return session_->observe(request, result); });
+    case Method::kSendSessionParameter:
+      return handle<SendSessionParameterRequest, SendSessionParameterReply>(
+          frame, reply, [this](const auto& request, auto* result) {
+            return session_->setParameters(request, result);
+          });
+    case Method::kSaveReproducer:
+      return handle<ListEvent, StepReply>(
+          frame, reply,
+          [this](const auto& arguments, auto* /*none*/) { return saveReproducer(arguments); });
+    default:
+      return unimplemented("Not a method of a session process");
+  }
+}
+
+Status SessionLoop::saveReproducer(const ListEvent& arguments) {
+  if (arguments.event_size() != 2) {
+    return Status(StatusCode::INVALID_ARGUMENT, "Expected an action and a directory");
+  }
+  return session_->saveReproducer(arguments.event(0), arguments.event(1).string_value());
+}
+
+void SessionLoop::fork(Frame& frame) {
+  record_->noteCopy();
+  if (frame.descriptors.size() != 3) return;
+  std::unique_ptr<SessionRecord> record;
+  if (SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
+    // The copy would read this later, when this process may have gone on.
+    record->copyHistory(*record_);
+    const pid_t pid = forkSibling();
+    if (pid == 0) return becomeCopy(frame, std::move(record));
+    if (pid < 0) record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(errno));
+    // The copy may be killed before it has done anything.
+    if (pid > 0) record->expect(pid);
+  }
+  // The copy alone may hold these, so that their end of file tells of its end, or that there is
+  // none.
+  frame.descriptors.clear();
+}
+
+void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record) {
+  control_ = Channel(std::move(frame.descriptors[0]));
+  direct_ = Channel(std::move(frame.descriptors[2]), limits_.maxMessageBytes);
+  session_->setRecord(record.get());
+  record_ = std::move(record);
+  frame.descriptors.clear();
+  joinForkServer();
+  watchdog_.watch(record_.get(), control_.socket().get(), direct_.socket().get());
+  polling_ = Polling();
+}
+
+void SessionLoop::end() {
+  // The session may have files to remove. Nothing else of this process needs an orderly end.
+  watchdog_.arm(std::chrono::seconds(1));
+  if (!session_->holdsOnlyMemory()) session_.reset();
+  std::_Exit(EXIT_SUCCESS);
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,54 @@
+// A session process.
+#pragma once
+
+#include <boost/filesystem.hpp>
+#include <memory>
+
+#include "compiler_gym/service/runtime/Limits.h"
+#include "compiler_gym/service/runtime/session/Polling.h"
+#include "compiler_gym/service/runtime/session/Session.h"
+#include "compiler_gym/service/runtime/session/Watchdog.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
+#include "compiler_gym/service/runtime/wire/ServiceDescription.h"
+#include "compiler_gym/service/runtime/wire/SessionRecord.h"
+
+namespace compiler_gym::runtime {
+
+// Serves one session in a process of its own, which the fork server has forked, until the service
+// or the client closes its socket. All of it happens in one thread.
+class SessionLoop {
+ public:
+  // `description` must live as long as this object, `forkServerPid` is the parent of this process.
+  SessionLoop(const ServiceDescription& description, std::unique_ptr<CompilationSession> session,
+              const Limits& limits, util::FileDescriptor control,
+              std::unique_ptr<SessionRecord> record, int forkServerPid);
+
+  // Ends the process when it is done.
+  [[noreturn]] void run();
+
+ private:
+  // The socket on which the next request has come.
+  Channel& awaitRequest();
+  void serve(Channel& channel, Frame& frame);
+  grpc::Status dispatch(const Frame& frame, bool isClient, std::string* reply);
+
+  grpc::Status saveReproducer(const ListEvent& arguments);
+
+  // Copies the process. In the copy it returns with everything set up for a session of its own.
+  void fork(Frame& frame);
+  void becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record);
+  // Ties the life of the process to that of the fork server.
+  void joinForkServer() const;
+  [[noreturn]] void end();
+
+  const Limits limits_;
+  const int forkServerPid_;
+  std::unique_ptr<SessionRecord> record_;
+  std::unique_ptr<Session> session_;
+  Channel control_;
+  Channel direct_;
+  Watchdog watchdog_;
+  Polling polling_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,112 @@
+#include "compiler_gym/service/runtime/session/Watchdog.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <new>
+
+namespace compiler_gym::runtime {
+
+using std::chrono::microseconds;
+
+namespace {
+
+// Sanitizers reserve more memory than a limit could leave them.
+#ifdef COMPILER_GYM_SANITIZER
+constexpr bool kCanLimitMemory = false;
+#else
+constexpr bool kCanLimitMemory = true;
+#endif
+
+// How often to look whether anybody still waits for a request.
+constexpr microseconds kLookInterval(250'000);
+
+// What the handlers of signals can reach.
+std::atomic<Watchdog*>& watchdogOfProcess() {
+  static std::atomic<Watchdog*> watchdog = nullptr;
+  return watchdog;
+}
+
+void setTimer(microseconds wait) {
+  itimerval timer = {};
+  timer.it_value.tv_sec = static_cast<time_t>(wait.count() / 1'000'000);
+  timer.it_value.tv_usec = static_cast<suseconds_t>(wait.count() % 1'000'000);
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+bool isClosed(int socket) {
+  pollfd file = {socket, POLLRDHUP, 0};
+  return socket >= 0 && poll(&file, 1, 0) > 0;
+}
+
+}  // namespace
+
+Watchdog::Watchdog(uint64_t memoryBytes) : memoryBytes_(memoryBytes) {
+  watchdogOfProcess() = this;
+  struct sigaction action = {};
+  action.sa_handler = onTimer;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
+  if (kCanLimitMemory && memoryBytes > 0) {
+    const rlimit limit = {memoryBytes, memoryBytes};
+    setrlimit(RLIMIT_DATA, &limit);
+    std::set_new_handler(onOutOfMemory);
+  }
+}
+
+void Watchdog::watch(SessionRecord* record, int controlSocket, int directSocket) {
+  record_ = record;
+  controlSocket_ = controlSocket;
+  directSocket_ = directSocket;
+}
+
+void Watchdog::arm(microseconds timeout) {
+  timeout_ = timeout;
+  deadline_ = Clock::now() + timeout;
+  schedule();
+}
+
+void Watchdog::disarm() { setTimer(microseconds(0)); }
+
+void Watchdog::schedule() const {
+  const auto left = std::chrono::ceil<microseconds>(deadline_ - Clock::now());
+  setTimer(std::clamp(left, microseconds(1), kLookInterval));
+}
+
+void Watchdog::onTimer(int /*signal*/) {
+  const int savedErrno = errno;
+  if (Watchdog* const watchdog = watchdogOfProcess()) watchdog->look();
+  errno = savedErrno;
+}
+
+void Watchdog::look() {
+  if (Clock::now() >= deadline_) {
+    endProcess(EndReason::kDeadline, static_cast<uint64_t>(timeout_.count()));
+  }
+  if (isClosed(controlSocket_) || isClosed(directSocket_)) endProcess(EndReason::kClientGone, 0);
+  schedule();
+}
+
+void Watchdog::onOutOfMemory() {
+  Watchdog* const watchdog = watchdogOfProcess();
+  watchdog->endProcess(EndReason::kMemory, watchdog->memoryBytes_);
+}
+
+void Watchdog::endProcess(EndReason reason, uint64_t limit) {
+  record_->setEndReason(reason, limit);
+  // To give back the memory may take long, and they need not wait for that.
+  shutdown(directSocket_, SHUT_RDWR);
+  shutdown(controlSocket_, SHUT_RDWR);
+  // Not exit(): the compiler may be in the middle of anything.
+  kill(getpid(), SIGKILL);
+  std::_Exit(EXIT_FAILURE);
+}
+
+}  // namespace compiler_gym::runtime

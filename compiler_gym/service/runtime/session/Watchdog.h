@@ -1,0 +1,44 @@
+// Ends a session process from within.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "compiler_gym/service/runtime/wire/Channel.h"
+#include "compiler_gym/service/runtime/wire/SessionRecord.h"
+
+namespace compiler_gym::runtime {
+
+// Ends this process when a request takes longer than it may, when nobody waits for it any more, or
+// when it needs more memory than it may have. It works by a signal, so an endless loop in a
+// compiler does not stop it. There is at most one in a process. It notes in the record why it has
+// ended the process.
+class Watchdog {
+ public:
+  // Limits the memory of the process; 0 means not at all. Under a sanitizer it is never limited.
+  explicit Watchdog(uint64_t memoryBytes);
+
+  // Uses this record and these sockets from now on; -1 for one that there is not.
+  void watch(SessionRecord* record, int controlSocket, int directSocket);
+
+  // The request that begins has this much time.
+  void arm(std::chrono::microseconds timeout);
+  void disarm();
+
+ private:
+  static void onTimer(int signal);
+  [[noreturn]] static void onOutOfMemory();
+  void look();
+  void schedule() const;
+  [[noreturn]] void endProcess(EndReason reason, uint64_t limit);
+
+  const uint64_t memoryBytes_;
+  SessionRecord* record_ = nullptr;
+  int controlSocket_ = -1;
+  int directSocket_ = -1;
+  std::chrono::microseconds timeout_{0};
+  Deadline deadline_;
+};
+
+}  // namespace compiler_gym::runtime

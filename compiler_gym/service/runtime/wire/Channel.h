@@ -1,0 +1,138 @@
+// Requests and replies on Unix sockets.
+//
+// A Unix stream socket carries frames: a header of 16 bytes, little endian, and `size` bytes of
+// payload.
+//
+//   request  uint32 size | uint16 method      | uint16 zero | uint64 timeout in microseconds
+//   reply    uint32 size | uint16 status code | uint16 zero | uint64 zero
+//
+// The payload of a request is the message of the RPC; that of a reply is the reply message if the
+// status code, which is gRPC's, is 0, and otherwise the error text in UTF-8. A timeout of 0 means
+// the service's own limit. Requests are served one after the other, and there is one reply for
+// each. File descriptors travel with the first byte of a header.
+//
+// The *direct channel* of a service is an abstract Unix socket, named by the trailing metadata
+// kDirectSocketKey of GetVersion and GetSpaces. All RPCs are served there. A successful reply to
+// StartSession or ForkSession on it carries one file descriptor if sessions are processes: a socket
+// that is connected to the session's own process and serves Step only. Closing it ends the session;
+// its end of file means that the process has ended, and a Step on the service's socket then tells
+// why.
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/util/FileDescriptor.h"
+
+namespace compiler_gym::runtime {
+
+// Trailing metadata of GetVersion and GetSpaces: the name of the socket without the NUL that it
+// begins with, and "process" or "none", as of the flag --isolation.
+constexpr char kDirectSocketKey[] = "compiler-gym-direct-socket";
+constexpr char kIsolationKey[] = "compiler-gym-isolation";
+
+// What a request asks for. The numbers below 100 are for clients, the others are used between the
+// processes of a service.
+enum class Method : uint16_t {
+  kGetVersion = 1,
+  kGetSpaces = 2,
+  kStartSession = 3,
+  kForkSession = 4,
+  kEndSession = 5,
+  kStep = 6,
+  kAddBenchmark = 7,
+  kSendSessionParameter = 8,
+
+  // To the fork server: start a session process. Descriptors: its control socket and its record.
+  // There is no reply.
+  kSpawn = 100,
+  // From the fork server: a process has ended. Payload: pid and wait status, int32 each.
+  kDied = 101,
+  // To the fork server: end all processes, then yourself. There is no reply.
+  kQuit = 102,
+  // To a session process: copy yourself. Descriptors as of kSpawn, and a socket on which the copy
+  // is to serve Step, too. There is no reply.
+  kFork = 103,
+  // To a session process: CompilationSession::saveReproducer(). Payload: a ListEvent of the action
+  // and the directory. The reply is empty.
+  kSaveReproducer = 104,
+  // To a session process: compute observations without making a step. Payload: a StepRequest. The
+  // reply is a StepReply.
+  kObserve = 105,
+};
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+
+// A frame that was received. `code` is the method of a request or the status code of a reply.
+struct Frame {
+  uint16_t code = 0;
+  std::chrono::microseconds timeout{0};
+  std::string payload;
+  std::vector<util::FileDescriptor> descriptors;
+
+  Method method() const { return static_cast<Method>(code); }
+};
+
+// One end of a socket that carries frames. To be used by one thread at a time for each direction.
+//
+// Methods fail with UNAVAILABLE when the other side has closed the socket, DEADLINE_EXCEEDED when
+// the time is over, RESOURCE_EXHAUSTED when a frame is larger than the limit. After a failure the
+// socket is good for nothing but being closed.
+class Channel {
+ public:
+  // Frames received are limited to `maxBytes`; those sent, to what the header can express.
+  explicit Channel(util::FileDescriptor socket = util::FileDescriptor(),
+                   size_t maxBytes = INT32_MAX)
+      : socket_(std::move(socket)), maxBytes_(maxBytes) {}
+
+  // Two connected ends. INTERNAL if the process may not open more files.
+  static grpc::Status pair(util::FileDescriptor* first, util::FileDescriptor* second);
+
+  grpc::Status send(uint16_t code, std::string_view payload, Deadline deadline,
+                    std::chrono::microseconds timeout = {},
+                    const std::vector<int>& descriptors = {});
+
+  grpc::Status receive(Frame* frame, Deadline deadline);
+
+  // Whether a frame, or the end of file, can be received without waiting.
+  bool isReadable() const;
+
+  const util::FileDescriptor& socket() const { return socket_; }
+  bool isOpen() const { return socket_.isOpen(); }
+  void close() { socket_.close(); }
+
+ private:
+  grpc::Status receiveBytes(char* data, size_t size, Deadline deadline, Frame* frame);
+
+  util::FileDescriptor socket_;
+  size_t maxBytes_;
+};
+
+// Sends a reply: the message if `status` is OK, otherwise the text of the status, cut if it is very
+// long.
+grpc::Status sendReply(Channel& channel, const grpc::Status& status,
+                       const google::protobuf::MessageLite& reply, Deadline deadline,
+                       const std::vector<int>& descriptors = {});
+
+// Sends a request and receives its reply. The error is that of the reply, or of the channel;
+// `isChannelBroken`, if given, tells which. The other side is told of the deadline; its reply is
+// waited for by `grace` longer.
+grpc::Status roundTrip(Channel& channel, Method method,
+                       const google::protobuf::MessageLite& request,
+                       google::protobuf::MessageLite* reply, Deadline deadline,
+                       const std::vector<int>& descriptors = {}, bool* isChannelBroken = nullptr,
+                       std::chrono::milliseconds grace = {});
+
+// Decodes the payload of a request. INVALID_ARGUMENT if it is not such a message.
+grpc::Status parseMessage(const std::string& payload, google::protobuf::MessageLite* message);
+
+}  // namespace compiler_gym::runtime

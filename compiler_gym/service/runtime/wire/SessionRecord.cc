@@ -1,0 +1,240 @@
+#include "compiler_gym/service/runtime/wire/SessionRecord.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <system_error>
+#include <utility>
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+using util::FileDescriptor;
+
+struct SessionRecord::Page {
+  std::atomic<int32_t> pid;
+  std::atomic<Activity> activity;
+  std::atomic<EndReason> endReason;
+  std::atomic<uint64_t> limit;
+  std::atomic<uint64_t> step;
+  std::atomic<uint64_t> state;
+  std::atomic<int64_t> number;
+  std::atomic<uint64_t> historyBytes;
+  // Before the last entry.
+  std::atomic<uint64_t> formerHistoryBytes;
+  std::atomic<bool> isHistoryIncomplete;
+  std::atomic<uint64_t> copiesOrdered;
+  std::atomic<uint64_t> copiesMade;
+  std::array<char, 256> subject;
+};
+
+namespace {
+
+// The memory: one page of facts, the history, and the output, which ends at the end of the file so
+// that nothing can be printed beyond it. Only what is used takes memory.
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kHistoryBytes = 1024 * 1024;
+constexpr size_t kOutputBytes = 64 * 1024;
+constexpr size_t kOutputBegin = kPageBytes + kHistoryBytes;
+constexpr size_t kTotalBytes = kOutputBegin + kOutputBytes;
+constexpr size_t kMappedBytes = kOutputBegin;
+constexpr size_t kMaxTailBytes = 2048;
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+Status failure(const char* what) {
+  return Status(StatusCode::RESOURCE_EXHAUSTED,
+                std::string("Cannot ") + what + ": " + std::generic_category().message(errno));
+}
+
+// There is one writer.
+void increment(std::atomic<uint64_t>& number) {
+  number.store(number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+struct EntryHeader {
+  uint32_t isAction;
+  uint32_t size;
+};
+
+std::string indented(const std::string& text) {
+  std::string result;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) result += "\n  " + text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  return result;
+}
+
+const char* nameOf(Activity activity) {
+  switch (activity) {
+    case Activity::kStarting:
+      return "the start of the session";
+    case Activity::kActing:
+      return "action";
+    case Activity::kObserving:
+      return "observation";
+    case Activity::kEndingStep:
+      return "the end of the step";
+    case Activity::kSettingParameter:
+      return "parameter";
+    case Activity::kNothing:
+      break;
+  }
+  return "no action or observation";
+}
+
+}  // namespace
+
+Status SessionRecord::create(std::unique_ptr<SessionRecord>* record) {
+  FileDescriptor memory(memfd_create("compiler_gym-session", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory.isOpen() || ftruncate(memory.get(), kTotalBytes) != 0 ||
+      fcntl(memory.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) != 0) {
+    return failure("make the record of a session");
+  }
+  return open(std::move(memory), record);
+}
+
+Status SessionRecord::open(FileDescriptor memory, std::unique_ptr<SessionRecord>* record) {
+  void* const mapping =
+      mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  if (mapping == MAP_FAILED) return failure("map the record of a session");
+  record->reset(new SessionRecord(std::move(memory), mapping));
+  return Status::OK;
+}
+
+SessionRecord::SessionRecord(FileDescriptor memory, void* mapping)
+    : memory_(std::move(memory)),
+      page_(static_cast<Page*>(mapping)),
+      history_(static_cast<char*>(mapping) + kPageBytes) {
+  static_assert(sizeof(Page) <= kPageBytes);
+}
+
+SessionRecord::~SessionRecord() { munmap(page_, kMappedBytes); }
+
+void SessionRecord::adopt() const {
+  lseek(memory_.get(), kOutputBegin, SEEK_SET);
+  dup2(memory_.get(), STDOUT_FILENO);
+  dup2(memory_.get(), STDERR_FILENO);
+  page_->pid = getpid();
+}
+
+void SessionRecord::expect(int pid) const { page_->pid = pid; }
+
+void SessionRecord::copyHistory(const SessionRecord& original) {
+  const uint64_t bytes = std::min<uint64_t>(original.page_->historyBytes, kHistoryBytes);
+  std::memcpy(history_, original.history_, bytes);
+  page_->historyBytes = bytes;
+  page_->isHistoryIncomplete = original.page_->isHistoryIncomplete.load();
+  page_->step = original.page_->step.load();
+  page_->state = original.page_->state.load();
+}
+
+void SessionRecord::begin(Activity activity, std::string_view subject, int64_t number) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  if (activity != Activity::kNothing) increment(page_->state);
+  page_->activity.store(activity, relaxed);
+  page_->number.store(number, relaxed);
+  const size_t size = subject.copy(page_->subject.data(), page_->subject.size() - 1);
+  page_->subject[size] = '\0';
+}
+
+void SessionRecord::beginStep() { increment(page_->step); }
+
+void SessionRecord::addToHistory(bool isAction, const google::protobuf::MessageLite& message) {
+  const uint64_t used = page_->historyBytes.load(std::memory_order_relaxed);
+  page_->formerHistoryBytes.store(used, std::memory_order_relaxed);
+  const EntryHeader header = {isAction, static_cast<uint32_t>(message.ByteSizeLong())};
+  if (used + sizeof(header) + header.size > kHistoryBytes) {
+    page_->isHistoryIncomplete = true;
+    return;
+  }
+  std::memcpy(history_ + used, &header, sizeof(header));
+  message.SerializeToArray(history_ + used + sizeof(header), static_cast<int>(header.size));
+  page_->historyBytes.store(used + sizeof(header) + header.size, std::memory_order_relaxed);
+}
+
+void SessionRecord::dropFromHistory() { page_->historyBytes = page_->formerHistoryBytes.load(); }
+
+void SessionRecord::setEndReason(EndReason reason, uint64_t limit) {
+  page_->limit = limit;
+  page_->endReason = reason;
+}
+
+void SessionRecord::rewindOutput() const {
+  if (lseek(STDERR_FILENO, 0, SEEK_CUR) > static_cast<off_t>(kOutputBegin + kOutputBytes / 2)) {
+    lseek(STDERR_FILENO, kOutputBegin, SEEK_SET);
+    // Streams that ran out of room would print nothing any more.
+    std::cout.clear();
+    std::cerr.clear();
+  }
+}
+
+bool SessionRecord::isCopyOrdered() const { return page_->copiesOrdered != page_->copiesMade; }
+
+void SessionRecord::noteCopy() { increment(page_->copiesMade); }
+
+int SessionRecord::pid() const { return page_->pid; }
+
+bool SessionRecord::isBusy() const { return page_->activity != Activity::kNothing; }
+
+bool SessionRecord::isActing() const { return page_->activity == Activity::kActing; }
+
+uint64_t SessionRecord::state() const { return page_->state; }
+
+void SessionRecord::orderCopy() { increment(page_->copiesOrdered); }
+
+void SessionRecord::expectState(uint64_t state) const { page_->state = state; }
+
+EndReason SessionRecord::endReason() const { return page_->endReason; }
+
+uint64_t SessionRecord::limit() const { return page_->limit; }
+
+std::string SessionRecord::subject() const {
+  const size_t size = page_->subject.size();
+  return std::string(page_->subject.data(), strnlen(page_->subject.data(), size));
+}
+
+std::string SessionRecord::describeActivity() const {
+  std::string text = nameOf(page_->activity);
+  if (const std::string name = subject(); !name.empty()) text += " '" + name + "'";
+  if (!isActing()) return text;
+  const int64_t number = page_->number;
+  const std::string step = "step " + std::to_string(page_->step);
+  return text + (number < 0 ? " (" : " (number " + std::to_string(number) + ", ") + step + ")";
+}
+
+std::string SessionRecord::outputTail() const {
+  const off_t end = std::clamp<off_t>(lseek(memory_.get(), 0, SEEK_CUR), kOutputBegin, kTotalBytes);
+  const off_t begin = std::max<off_t>(end - static_cast<off_t>(kMaxTailBytes), kOutputBegin);
+  std::string text(static_cast<size_t>(end - begin), '\0');
+  const ssize_t count = pread(memory_.get(), text.data(), text.size(), begin);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  return indented(text);
+}
+
+bool SessionRecord::history(std::vector<HistoryEntry>* entries) const {
+  const uint64_t bytes = std::min<uint64_t>(page_->historyBytes, kHistoryBytes);
+  uint64_t position = 0;
+  EntryHeader header;
+  while (position + sizeof(header) <= bytes) {
+    std::memcpy(&header, history_ + position, sizeof(header));
+    position += sizeof(header);
+    if (header.size > bytes - position) return false;
+    entries->push_back({header.isAction != 0, std::string(history_ + position, header.size)});
+    position += header.size;
+  }
+  return !page_->isHistoryIncomplete;
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,116 @@
+// What remains of a session process when it has ended.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/util/FileDescriptor.h"
+
+namespace compiler_gym::runtime {
+
+// What a session process is doing.
+enum class Activity : uint32_t {
+  kNothing,
+  kStarting,
+  kActing,
+  kObserving,
+  kEndingStep,
+  kSettingParameter,
+};
+
+// Why a session process ended itself, or was not made.
+enum class EndReason : uint32_t { kNone, kDeadline, kMemory, kClientGone, kNotForked };
+
+// Something that has changed the program of a session: an action, or else a parameter.
+struct HistoryEntry {
+  bool isAction = true;
+  // A serialised Event or SessionParameter.
+  std::string message;
+};
+
+// Memory that a session process shares with the process of the service: what the session is doing,
+// what it has done, and the end of what it and its compiler have printed. A session process writes
+// it, with a few stores per action, and the service reads it after the process has ended, however
+// that happened.
+//
+// The reading methods trust nothing that is in the memory.
+class SessionRecord {
+ public:
+  // Makes a new, empty one. RESOURCE_EXHAUSTED if there is no memory, or too many open files.
+  static grpc::Status create(std::unique_ptr<SessionRecord>* record);
+  // One that another process has made.
+  static grpc::Status open(util::FileDescriptor memory, std::unique_ptr<SessionRecord>* record);
+
+  ~SessionRecord();
+  SessionRecord(const SessionRecord&) = delete;
+  SessionRecord& operator=(const SessionRecord&) = delete;
+
+  int memory() const { return memory_.get(); }
+
+  // --- For the session process.
+
+  // Makes this process the one that the record is of, and sends what it prints to the record.
+  void adopt() const;
+  // Tells of which process the record is before that adopts it.
+  void expect(int pid) const;
+  // Continues a record: a copied session has the history and the state of its original.
+  void copyHistory(const SessionRecord& original);
+
+  // From here to the next call, the session does this. `subject` is the name of the action,
+  // observation or parameter, and `number` that of the action.
+  void begin(Activity activity, std::string_view subject = {}, int64_t number = -1);
+  void end() { begin(Activity::kNothing); }
+  void beginStep();
+  // Adds an entry, which dropFromHistory() takes back. An action is added before it is applied, so
+  // that the last entry is the one that the process did not survive.
+  void addToHistory(bool isAction, const google::protobuf::MessageLite& message);
+  void dropFromHistory();
+  // For the handler of a signal. `limit` is what was exceeded, or the error number of the fork.
+  void setEndReason(EndReason reason, uint64_t limit);
+  // Gives the output of the next request room.
+  void rewindOutput() const;
+  // Whether the service has promised copies of the session that noteCopy() does not know of yet.
+  bool isCopyOrdered() const;
+  void noteCopy();
+
+  // --- For the service.
+
+  // 0 until adopt() or expect() was called.
+  int pid() const;
+  bool isBusy() const;
+  bool isActing() const;
+  // Another number after whatever the session has done, and the same in a copy of it.
+  uint64_t state() const;
+  // Says that the service will send one more request for a copy, which goes before all others.
+  void orderCopy();
+  // Tells the state of a copy that is about to be made.
+  void expectState(uint64_t state) const;
+  EndReason endReason() const;
+  uint64_t limit() const;
+  // E.g. "action 'gvn' (number 70, step 12)".
+  std::string describeActivity() const;
+  // The name of the action or observation.
+  std::string subject() const;
+  // The last lines that were printed, each indented by two blanks.
+  std::string outputTail() const;
+  // False if there were too many actions to remember all.
+  bool history(std::vector<HistoryEntry>* entries) const;
+
+ private:
+  struct Page;
+
+  explicit SessionRecord(util::FileDescriptor memory, void* mapping);
+
+  util::FileDescriptor memory_;
+  Page* page_;
+  char* history_;
+};
+
+}  // namespace compiler_gym::runtime

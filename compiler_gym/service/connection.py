@@ -20,6 +20,7 @@ from compiler_gym.errors import (
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.direct_channel import DirectStub, is_switched_off
 from compiler_gym.service.frames import ISOLATION_KEY, SOCKET_NAME_KEY
+from compiler_gym.service.grpc_channels import open_channel
 from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
 from compiler_gym.service.proto import (
     ActionSpace,
@@ -34,16 +35,6 @@ from compiler_gym.service.status_errors import (
 )
 
 logger = logging.getLogger(__name__)
-
-GRPC_CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
-    ("grpc.max_send_message_length", -1),  # Unlimited: a message holds a whole program.
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_metadata_size", 512 * 1024),  # Error texts travel as metadata.
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.so_reuseport", 0),
-    # A port may be used again by another service soon; do not inherit the state of its former user.
-    ("grpc.use_local_subchannel_pool", 1),
-)
 
 # A connection breaks a moment before the operating system says that the service's process ended.
 _DEATH_NOTICE_SECONDS = 0.2
@@ -62,7 +53,7 @@ class CompilerGymServiceConnection:
     Args:
         endpoint: The path of a service executable, which is started for this connection (a
             *managed* service), or the address ``"host:port"`` of a running (*unmanaged*) one.
-        opts: Time limits and more.
+        opts: Time limits, what to show to a service that asks for it, and more.
 
     Attributes:
         stub: The RPC methods. They use the direct channel if the service has one that can be
@@ -79,7 +70,10 @@ class CompilerGymServiceConnection:
     Raises:
         FileNotFoundError: If there is no such executable.
         ServiceInitError: If the service could not be started.
-        ServiceTransportError: If an unmanaged service cannot be reached.
+        ServiceTransportError: If an unmanaged service cannot be reached. One that does not let
+            in this user without a token closes the connection.
+        PermissionError: If the service asks for a token, and the options have none or another.
+        ValueError: If the options for TLS or the token contradict each other.
         TypeError: If the endpoint is neither a path nor an address.
     """
 
@@ -193,10 +187,10 @@ class CompilerGymServiceConnection:
         try:
             if isinstance(self.endpoint, Path):
                 self.service = ManagedService(self.endpoint, self.opts)
-                address = f"127.0.0.1:{self.service.port}"
+                address = self.service.address
             else:
                 address = self.endpoint
-            self._channel = grpc.insecure_channel(address, options=GRPC_CHANNEL_OPTIONS)
+            self._channel = open_channel(address, self.opts)
             self.stub = CompilerGymServiceStub(self._channel)
             self._read_spaces()
         except BaseException:

@@ -201,9 +201,8 @@ TEST_F(ToyServiceTest, UnixSocketInTheWorkingDirectory) {
 TEST_F(ToyServiceTest, OtherInterfacesAreRefused) {
   const ProcessResult result = run({"--host=0.0.0.0"});
   expectExit(result, 1);
-  EXPECT_THAT(result.errorTail,
-              AllOf(HasSubstr("ERROR: Other machines can reach --host=0.0.0.0"),
-                    HasSubstr("--token_file"), HasSubstr("--insecure")));
+  EXPECT_THAT(result.errorTail, AllOf(HasSubstr("ERROR: Other machines can reach --host=0.0.0.0"),
+                                      HasSubstr("--token_file"), HasSubstr("--insecure")));
   start({"--host=0.0.0.0", "--insecure"});
   EXPECT_TRUE(client_->getVersion().ok());
   expectExit(stop(), 0);

@@ -1,6 +1,10 @@
 #include "compiler_gym/service/runtime/server/Access.h"
 
 #include <fcntl.h>
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,12 +66,43 @@ Status readFile(const std::string& flag, const std::string& path, bool isSecret,
   return status.ok() ? status : invalid(what + status.error_message());
 }
 
-Status readPem(const std::string& flag, const std::string& path, bool isSecret,
-               std::string* contents) {
-  RETURN_IF_ERROR(readFile(flag, path, isSecret, contents));
-  if (contents->find("-----BEGIN ") != std::string::npos) return Status::OK;
-  return invalid("Cannot use --" + flag + "=" + path +
-                 ": it is not in PEM format (-----BEGIN ...-----)");
+using OpenText = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+
+OpenText openText(const std::string& text) {
+  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free};
+}
+
+// The first one in the text; none if there is none.
+Certificate certificateIn(const std::string& text) {
+  return {PEM_read_bio_X509(openText(text).get(), nullptr, nullptr, nullptr), X509_free};
+}
+
+Key keyIn(const std::string& text) {
+  // Nobody is there to be asked for it.
+  const auto noPassphrase = [](char*, int, int, void*) { return -1; };
+  return {PEM_read_bio_PrivateKey(openText(text).get(), nullptr, noPassphrase, nullptr),
+          EVP_PKEY_free};
+}
+
+// gRPC would start without a word, and then refuse all clients.
+Status checkPair(const AccessFlags& flags, const std::string& certificateText,
+                 const std::string& keyText) {
+  const Certificate certificate = certificateIn(certificateText);
+  if (!certificate) {
+    return invalid("--tls_certificate=" + flags.tlsCertificate +
+                   " holds no certificate in PEM format");
+  }
+  const Key key = keyIn(keyText);
+  if (!key) {
+    return invalid("--tls_key=" + flags.tlsKey + " holds no key in PEM format without passphrase");
+  }
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return invalid("--tls_key=" + flags.tlsKey +
+                   " is not the key of --tls_certificate=" + flags.tlsCertificate);
+  }
+  return Status::OK;
 }
 
 bool isPrintable(const std::string& text) {
@@ -100,11 +135,16 @@ Status Access::readTls(const AccessFlags& flags) {
                : invalid("--tls_client_ca needs --tls_certificate and --tls_key");
   }
   grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-  RETURN_IF_ERROR(readPem("tls_certificate", flags.tlsCertificate, false, &pair.cert_chain));
-  RETURN_IF_ERROR(readPem("tls_key", flags.tlsKey, true, &pair.private_key));
+  RETURN_IF_ERROR(readFile("tls_certificate", flags.tlsCertificate, false, &pair.cert_chain));
+  RETURN_IF_ERROR(readFile("tls_key", flags.tlsKey, true, &pair.private_key));
+  RETURN_IF_ERROR(checkPair(flags, pair.cert_chain, pair.private_key));
   tls_.pem_key_cert_pairs.push_back(std::move(pair));
   if (!flags.tlsClientCa.empty()) {
-    RETURN_IF_ERROR(readPem("tls_client_ca", flags.tlsClientCa, false, &tls_.pem_root_certs));
+    RETURN_IF_ERROR(readFile("tls_client_ca", flags.tlsClientCa, false, &tls_.pem_root_certs));
+    if (!certificateIn(tls_.pem_root_certs)) {
+      return invalid("--tls_client_ca=" + flags.tlsClientCa +
+                     " holds no certificate in PEM format");
+    }
     tls_.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
   }
   return Status::OK;

@@ -95,9 +95,7 @@ Status ServiceServer::start(grpc::Service* service, const ServerOptions& options
   builder.experimental().SetInterceptorCreators(requestCountingInterceptors(requests));
   std::unique_ptr<grpc::Server> started = builder.BuildAndStart();
   if (!started) {
-    return Status(StatusCode::INVALID_ARGUMENT,
-                  "Cannot start the server: the files of --tls_certificate, --tls_key and "
-                  "--tls_client_ca may not fit together");
+    return Status(StatusCode::INTERNAL, "gRPC cannot start a server; it has said why above");
   }
   std::unique_ptr<Acceptor> acceptor;
   RETURN_IF_ERROR(Acceptor::start(std::move(entrances), &acceptor));

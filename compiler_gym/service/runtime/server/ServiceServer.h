@@ -34,8 +34,7 @@ struct ServerOptions {
 class ServiceServer {
  public:
   // Starts to listen. `service` must outlive the server. UNAVAILABLE if it is not possible to
-  // listen there, FAILED_PRECONDITION if everybody would be served and nobody said so,
-  // INVALID_ARGUMENT if the certificate or its key are of no use.
+  // listen there, FAILED_PRECONDITION if everybody would be served and nobody said so.
   static grpc::Status start(grpc::Service* service, const ServerOptions& options,
                             std::unique_ptr<ServiceServer>* server);
 

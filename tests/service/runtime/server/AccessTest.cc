@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <boost/filesystem.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -19,7 +20,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kToken[] = "0123456789abcdef";
-constexpr char kPem[] = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
 
 class AccessTest : public ::testing::Test {
  protected:
@@ -27,6 +27,17 @@ class AccessTest : public ::testing::Test {
     fs::create_directory(directory_);
   }
   ~AccessTest() override { fs::remove_all(directory_); }
+
+  // Makes a certificate and its key.
+  void makePair(const std::string& name, std::string* certificate, std::string* key) const {
+    *certificate = (directory_ / (name + ".pem")).string();
+    *key = (directory_ / (name + ".key")).string();
+    const std::string command =
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=test"
+        " -keyout " +
+        *key + " -out " + *certificate + " 2>/dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
 
   std::string file(const std::string& contents, mode_t mode = 0600) const {
     const fs::path path = directory_ / fs::unique_path();
@@ -78,15 +89,19 @@ TEST_F(AccessTest, InsecureLetsInAnybody) {
 }
 
 TEST_F(AccessTest, ClientCertificatesLetInOthers) {
-  ASSERT_TRUE(
-      Access::open({file(kPem, 0644), file(kPem), file(kPem, 0644), "", false}, &access_).ok());
+  AccessFlags flags;
+  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
+  flags.tlsClientCa = flags.tlsCertificate;
+  ASSERT_TRUE(Access::open(flags, &access_).ok());
   EXPECT_TRUE(access_.usesTls());
   EXPECT_FALSE(access_.isForOwnerOnly());
   EXPECT_TRUE(access_.checkHost("0.0.0.0", false).ok());
 }
 
 TEST_F(AccessTest, TlsDoesNotAskWhoTheClientIs) {
-  ASSERT_TRUE(Access::open({file(kPem), file(kPem), "", "", false}, &access_).ok());
+  AccessFlags flags;
+  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
+  ASSERT_TRUE(Access::open(flags, &access_).ok());
   EXPECT_TRUE(access_.usesTls());
   EXPECT_TRUE(access_.isForOwnerOnly());
   const Status status = access_.checkHost("0.0.0.0", false);
@@ -127,20 +142,41 @@ TEST_F(AccessTest, FilesThatCannotBeRead) {
 }
 
 TEST_F(AccessTest, TlsFiles) {
-  expectInvalid({file(kPem), "", "", "", false}, "need each other");
-  expectInvalid({"", file(kPem), "", "", false}, "need each other");
-  expectInvalid({"", "", file(kPem), "", false}, "--tls_client_ca needs");
-  expectInvalid({file("x"), file(kPem), "", "", false}, "--tls_certificate");
-  expectInvalid({file(kPem), file("x"), "", "", false}, "not in PEM format");
-  expectInvalid({file(kPem), file(kPem, 0644), "", "", false}, "chmod 600");
-  expectInvalid({file(kPem), file(kPem), file(""), "", false}, "--tls_client_ca=");
+  std::string certificate, key, otherCertificate, otherKey;
+  makePair("a", &certificate, &key);
+  makePair("b", &otherCertificate, &otherKey);
+  const std::string text = file("text");
+  expectInvalid({certificate, "", "", "", false}, "need each other");
+  expectInvalid({"", key, "", "", false}, "need each other");
+  expectInvalid({"", "", certificate, "", false}, "--tls_client_ca needs");
+  expectInvalid({text, key, "", "", false}, "--tls_certificate=" + text + " holds no certificate");
+  expectInvalid({certificate, text, "", "", false}, "--tls_key=" + text + " holds no key");
+  expectInvalid({certificate, otherKey, "", "", false}, "is not the key of");
+  expectInvalid({certificate, key, text, "", false}, "--tls_client_ca=" + text + " holds no");
+  ASSERT_EQ(chmod(key.c_str(), 0644), 0);
+  expectInvalid({certificate, key, "", "", false}, "chmod 600");
+}
+
+TEST_F(AccessTest, KeyWithAPassphrase) {
+  AccessFlags flags;
+  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
+  const std::string locked = file("");
+  const std::string command = "openssl ec -aes128 -passout pass:secret -in " + flags.tlsKey +
+                              " -out " + locked + " 2>/dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  flags.tlsKey = locked;
+  expectInvalid(flags, "without passphrase");
 }
 
 TEST_F(AccessTest, Contradictions) {
   expectInvalid({"", "", "", file(kToken), true}, "--insecure lets anybody in");
-  expectInvalid({file(kPem), file(kPem), file(kPem), "", true}, "--insecure lets anybody in");
+  AccessFlags flags;
+  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
+  flags.isInsecure = true;
   // Encrypted, for anybody.
-  EXPECT_TRUE(Access::open({file(kPem), file(kPem), "", "", true}, &access_).ok());
+  EXPECT_TRUE(Access::open(flags, &access_).ok());
+  flags.tlsClientCa = flags.tlsCertificate;
+  expectInvalid(flags, "--insecure lets anybody in");
 }
 
 TEST(TokenCheck, SameSecret) {

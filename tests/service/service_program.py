@@ -1,4 +1,4 @@
-"""A toy service that was started by hand, rather than by the client that uses it."""
+"""A service that was started by hand, rather than by the client that uses it."""
 
 import signal
 import subprocess
@@ -14,6 +14,7 @@ class ServiceProgram:
     Args:
         directory: Its working directory.
         args: Its flags.
+        binary: The program; the toy service by default.
 
     Attributes:
         port: Where it listens on the loopback interface.
@@ -24,9 +25,9 @@ class ServiceProgram:
         RuntimeError: If it ends at once, with what it wrote.
     """
 
-    def __init__(self, directory: Path, *args: str):
+    def __init__(self, directory: Path, *args: str, binary: Path | None = None):
         self.socket = directory / "service.sock"
-        command = [str(toy_service()), f"--working_dir={directory}", *args]
+        command = [str(binary or toy_service()), f"--working_dir={directory}", *args]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         started = directory / "pid.txt"
         wait_until(lambda: started.is_file() or self._process.poll() is not None, seconds=30)

@@ -44,17 +44,8 @@ class Authority:
     @staticmethod
     def _request(pair: Pair, name: str, *args: str | Path) -> None:
         kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        _openssl(
-            "req",
-            *kind,
-            "-subj",
-            f"/CN={name}",
-            "-keyout",
-            pair.key,
-            "-out",
-            pair.certificate,
-            *args,
-        )
+        files = ["-keyout", pair.key, "-out", pair.certificate]
+        _openssl("req", *kind, "-subj", f"/CN={name}", *files, *args)
 
     def sign(self, name: str) -> Pair:
         """Makes a certificate, which is good for 127.0.0.1 and localhost."""

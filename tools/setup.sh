@@ -13,8 +13,8 @@ packages=(
   "clang-$llvm_version" clang-format-22 "libclang-rt-$llvm_version-dev"
   "llvm-$llvm_version" "llvm-$llvm_version-dev" "llvm-$llvm_version-tools"
   g++ libbenchmark-dev libboost-filesystem-dev libgflags-dev libgmock-dev libgoogle-glog-dev
-  libgrpc++-dev libgtest-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-  python3 python3-venv
+  libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev protobuf-compiler protobuf-compiler-grpc
+  openssl python3 python3-venv
 )
 
 say() { printf '\033[1m%s\033[0m\n' "setup: $*"; }

@@ -23,10 +23,12 @@ from compiler_gym.service.proto import (
     ActionSpace,
     CompilerGymServiceStub,
     GetSpacesRequest,
+    HoldLeaseRequest,
     ObservationSpace,
 )
 from compiler_gym.service.transport.direct_channel import DirectStub, is_switched_off
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
+from compiler_gym.service.transport.grpc_channels import open_channel
 from compiler_gym.service.transport.status_errors import (
     exception_from_rpc_error,
     is_transport_failure,
@@ -34,16 +36,6 @@ from compiler_gym.service.transport.status_errors import (
 )
 
 logger = logging.getLogger(__name__)
-
-GRPC_CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
-    ("grpc.max_send_message_length", -1),  # Unlimited: a message holds a whole program.
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_metadata_size", 512 * 1024),  # Error texts travel as metadata.
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.so_reuseport", 0),
-    # A port may be used again by another service soon; do not inherit the state of its former user.
-    ("grpc.use_local_subchannel_pool", 1),
-)
 
 # A connection breaks a moment before the operating system says that the service's process ended.
 _DEATH_NOTICE_SECONDS = 0.2
@@ -62,7 +54,7 @@ class CompilerGymServiceConnection:
     Args:
         endpoint: The path of a service executable, which is started for this connection (a
             *managed* service), or the address ``"host:port"`` of a running (*unmanaged*) one.
-        opts: Time limits and more.
+        opts: Time limits, what to show to a service that asks for it, and more.
 
     Attributes:
         stub: The RPC methods. They use the direct channel if the service has one that can be
@@ -79,7 +71,10 @@ class CompilerGymServiceConnection:
     Raises:
         FileNotFoundError: If there is no such executable.
         ServiceInitError: If the service could not be started.
-        ServiceTransportError: If an unmanaged service cannot be reached.
+        ServiceTransportError: If an unmanaged service cannot be reached. One that does not let
+            in this user without a token closes the connection.
+        PermissionError: If the service asks for a token, and the options have none or another.
+        ValueError: If the options for TLS or the token contradict each other.
         TypeError: If the endpoint is neither a path nor an address.
     """
 
@@ -92,6 +87,8 @@ class CompilerGymServiceConnection:
         self.action_spaces: list[ActionSpace] = []
         self.observation_spaces: list[ObservationSpace] = []
         self.sent_benchmarks: dict[str, bytes] = {}
+        self._lease_id = 0
+        self._lease: grpc.Call | None = None
         self._channel: grpc.Channel | None = None
         self._owner_pid = os.getpid()
         self._death_is_known = False
@@ -193,12 +190,13 @@ class CompilerGymServiceConnection:
         try:
             if isinstance(self.endpoint, Path):
                 self.service = ManagedService(self.endpoint, self.opts)
-                address = f"127.0.0.1:{self.service.port}"
+                address = self.service.address
             else:
                 address = self.endpoint
-            self._channel = grpc.insecure_channel(address, options=GRPC_CHANNEL_OPTIONS)
-            self.stub = CompilerGymServiceStub(self._channel)
+            self._channel = open_channel(address, self.opts)
+            self.stub = self._grpc_stub = CompilerGymServiceStub(self._channel)
             self._read_spaces()
+            self._lease_id = self._hold_lease()
         except BaseException:
             self._release()
             raise
@@ -217,6 +215,37 @@ class CompilerGymServiceConnection:
         if socket_name and self.opts.direct_channel and not is_switched_off():
             self.stub = DirectStub.connect(socket_name, self.stub, limit) or self.stub
 
+    @property
+    def lease_id(self) -> int:
+        """The number of the lease with which sessions end when this process does, however it ends.
+
+        For ``StartSessionRequest.lease_id``. 0 if the service has no leases.
+        """
+        if self._lease is not None and not self._lease.is_active():
+            # The network was interrupted, and with the lease the sessions have ended.
+            self._lease_id = self._hold_lease()
+        return self._lease_id
+
+    def _hold_lease(self) -> int:
+        """Opens the lease. The direct channel has one that needs no thread of gRPC."""
+        if isinstance(self.stub, DirectStub):
+            lease = self.stub.hold_lease(self.opts.rpc_init_max_seconds)
+            if lease is not None:
+                return lease
+        lease = self._grpc_stub.HoldLease(HoldLeaseRequest())
+        # The call itself has no time limit, as it is to last.
+        limit = threading.Timer(self.opts.rpc_init_max_seconds, lease.cancel)
+        limit.start()
+        try:
+            lease_id = next(lease).lease_id
+        except grpc.RpcError as error:
+            logger.debug("The service gives no lease: %s", error)
+            return 0
+        finally:
+            limit.cancel()
+        self._lease = lease
+        return lease_id
+
     def _release(self, exit_max_seconds: float | None = None) -> int | None:
         """Closes what is open, and returns the exit code of a managed service."""
         channel, self._channel = self._channel, None
@@ -224,6 +253,8 @@ class CompilerGymServiceConnection:
             if channel and self._owner_pid == os.getpid():
                 if isinstance(self.stub, DirectStub):
                     self.stub.close()
+                if self._lease is not None:
+                    self._lease.cancel()
                 channel.close()
         finally:
             service, self.service = self.service, None

@@ -1,6 +1,8 @@
-"""How long and how often to try when talking to a service."""
+"""How to reach a service, and how long and how often to try."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 
 class ConnectionOpts(BaseModel):
@@ -42,6 +44,24 @@ class ConnectionOpts(BaseModel):
     direct_channel: bool = True
     """Talk to a service on this machine without gRPC if it can do so, which is much faster. The
     environment variable ``COMPILER_GYM_DIRECT_CHANNEL=0`` switches it off for all connections."""
+
+    token: SecretStr | None = None
+    """The secret that a service with ``--token_file`` asks for. It is sent with each request by
+    TCP, so use TLS unless nobody else can listen on the way."""
+
+    token_file: Path | None = None
+    """A file with the token, instead of ``token``."""
+
+    tls_ca_file: Path | None = None
+    """A file with certificates, in PEM format, one of which must have signed that of the service.
+    Connections by TCP are encrypted then, as a service with ``--tls_certificate`` demands."""
+
+    tls_certificate_file: Path | None = None
+    """A file with this client's own certificate, in PEM format, for a service with
+    ``--tls_client_ca``."""
+
+    tls_key_file: Path | None = None
+    """The key of ``tls_certificate_file``, in PEM format."""
 
     script_args: list[str] = Field(default_factory=list)
     """Further command line arguments of a service that is started."""

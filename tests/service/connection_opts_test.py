@@ -18,6 +18,11 @@ def test_defaults():
         "rpc_init_max_seconds": 3,
         "always_send_benchmark_on_reset": False,
         "direct_channel": True,
+        "token": None,
+        "token_file": None,
+        "tls_ca_file": None,
+        "tls_certificate_file": None,
+        "tls_key_file": None,
         "script_args": [],
         "script_env": {},
     }

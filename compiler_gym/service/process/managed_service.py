@@ -11,6 +11,7 @@ from compiler_gym.errors import ServiceInitError
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
 from compiler_gym.service.process.service_cache import ServiceCache
+from compiler_gym.service.transport.unix_socket import UnixSocket
 from compiler_gym.util.debug_util import get_debug_level
 from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
 
@@ -41,6 +42,7 @@ class ManagedService:
 
     Attributes:
         port: The port on the loopback interface where the service listens.
+        address: How gRPC reaches the service: by its Unix socket, or if it has none, by the port.
 
     Raises:
         FileNotFoundError: If there is no such executable.
@@ -70,6 +72,7 @@ class ManagedService:
         )
         try:
             self.port = self._wait_for_port(opts.local_service_port_init_max_seconds)
+            self.address = self._find_address()
         except BaseException:
             self.close(exit_max_seconds=0)  # It owes nobody an orderly end.
             raise
@@ -107,6 +110,14 @@ class ManagedService:
             f"The service {self._binary} did not announce its port within {max_seconds:g} seconds "
             f"(ConnectionOpts.local_service_port_init_max_seconds).{self.log_tail()}"
         )
+
+    def _find_address(self) -> str:
+        try:
+            self._socket = UnixSocket(self._cache.path)
+        except OSError as error:
+            logger.debug("%s has no Unix socket that can be used: %s", self._binary, error)
+            return f"127.0.0.1:{self.port}"
+        return self._socket.address
 
     def _parse_port(self, text: str) -> int:
         try:

@@ -79,7 +79,9 @@ class SessionStarter:
             Exception: As of the connection, for failures of the service.
         """
         request = StartSessionRequest(
-            action_space=action_space, observation_space=observation_indices
+            action_space=action_space,
+            observation_space=observation_indices,
+            lease_id=connection.lease_id,
         )
         try:
             if connection.opts.always_send_benchmark_on_reset:

@@ -65,6 +65,7 @@ _END_SESSION = _method(5, "EndSession")
 _STEP = _method(6, "Step")
 _ADD_BENCHMARK = _method(7, "AddBenchmark")
 _SEND_SESSION_PARAMETER = _method(8, "SendSessionParameter")
+_HOLD_LEASE = _method(9, "HoldLease")
 
 
 def is_switched_off() -> bool:
@@ -95,6 +96,8 @@ class DirectStub:
         self._sockets_of_sessions: dict[int, FrameSocket] = {}
         # What to send along with the next request.
         self._ending: list[proto.EndSessionRequest] = []
+        # Open as long as the lease lasts.
+        self._lease: FrameSocket | None = None
         # Those of sessions that have ended, the last one included.
         self._retired: list[FrameSocket] = []
         self._lock = threading.RLock()
@@ -209,6 +212,27 @@ class DirectStub:
         """Sends parameters of a session."""
         return self._ask_service(_SEND_SESSION_PARAMETER, request, timeout)
 
+    def hold_lease(self, timeout: float) -> int | None:
+        """Opens a lease that lasts as long as this stub, or this process.
+
+        Args:
+            timeout: The time limit.
+
+        Returns:
+            Its number. None if the service has no leases.
+        """
+        sock = self._take()
+        if sock is None:
+            return None
+        try:
+            reply = _exchange(sock, _HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
+        except (grpc.RpcError, ChannelBroken) as error:
+            logger.debug("The service gives no lease: %s", error)
+            sock.close()
+            return None
+        self._lease = sock
+        return reply.lease_id
+
     def close(self) -> None:
         """Closes all sockets, which ends all sessions. Requests are then made by gRPC."""
         if self._ending and self._idle:
@@ -219,6 +243,8 @@ class DirectStub:
             with contextlib.suppress(KeyError):
                 self._sockets_of_sessions.popitem()[1].close()
         self._close_retired(all_but=0)
+        if self._lease is not None:
+            self._lease.close()
 
     # ------------------------------------------------------------------------------------------
 
@@ -332,7 +358,9 @@ class DirectStub:
     def _close_in_child(self) -> None:
         """Lets the sessions of the parent process end when that wants it, not when we end."""
         self._name = None
-        for sock in [*self._idle, *self._sockets_of_sessions.values(), *self._retired]:
+        leases = [self._lease] if self._lease is not None else []
+        sessions = self._sockets_of_sessions.values()
+        for sock in [*self._idle, *sessions, *self._retired, *leases]:
             sock.close_in_child()
         self._idle, self._sockets_of_sessions, self._retired, self._ending = [], {}, [], []
 

@@ -100,6 +100,7 @@ class FrameSocket:
 
         Raises:
             OSError: If nobody listens there, as seen from this process.
+            PermissionError: If it is another user who listens.
         """
         connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -107,6 +108,7 @@ class FrameSocket:
             limit = struct.pack("ll", math.ceil(timeout), 0)
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
             connected.connect("\0" + name)
+            _check_owner(connected)
             return cls(connected)
         except BaseException:
             connected.close()
@@ -333,3 +335,15 @@ def close_fds(fds: list[int]) -> None:
 
 def _end_of_file() -> OSError:
     return ConnectionResetError("The service has closed the connection")
+
+
+def _check_owner(connected: socket.socket) -> None:
+    """Raises PermissionError if the other end belongs to another user.
+
+    Everybody can see the name of an abstract socket, and take it when its owner is gone.
+    """
+    credentials = struct.Struct("iII")
+    raw = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
+    _, user, _ = credentials.unpack(raw)
+    if user != os.geteuid():
+        raise PermissionError(f"The socket belongs to the user with id {user}")

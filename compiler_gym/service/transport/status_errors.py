@@ -33,6 +33,7 @@ _EXCEPTION_OF_CODE: dict[grpc.StatusCode, type[Exception]] = {
     grpc.StatusCode.UNAVAILABLE: ServiceTransportError,
     grpc.StatusCode.DEADLINE_EXCEEDED: TimeoutError,
     grpc.StatusCode.CANCELLED: ServiceIsClosed,
+    grpc.StatusCode.UNAUTHENTICATED: PermissionError,
 }
 
 
@@ -48,7 +49,8 @@ def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
         RESOURCE_EXHAUSTED, ``TypeError`` for FAILED_PRECONDITION and for a request that cannot be
         encoded, ``SessionDied`` for ABORTED, ``ServiceTransportError`` for UNAVAILABLE,
         ``TimeoutError`` for DEADLINE_EXCEEDED, ``ServiceIsClosed`` for CANCELLED (the channel was
-        closed during the call), ``ServiceError`` for all others. It is not raised.
+        closed during the call), ``PermissionError`` for UNAUTHENTICATED, ``ServiceError`` for all
+        others. It is not raised.
     """
     code = error.code()
     details = error.details() or ""

@@ -40,7 +40,7 @@ class CompilerGymServiceTest : public ::testing::TestWithParam<Setting> {
     if (GetParam() == Setting::kCalls) {
       client_.emplace(&service_);
     } else {
-      const grpc::Status status = ServiceServer::start(&service_, "127.0.0.1", 0, -1, &server_);
+      const grpc::Status status = ServiceServer::start(&service_, ServerOptions(), &server_);
       EXPECT_TRUE(status.ok()) << status.error_message();
       client_.emplace(server_->port());
     }

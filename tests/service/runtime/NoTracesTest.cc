@@ -93,6 +93,7 @@ TEST_F(NoTracesTest, DirectoryOfALivingOwnerStays) {
   expectAllGone(all);
   EXPECT_TRUE(fs::is_directory(working() / "logs"));
   EXPECT_FALSE(fs::exists(working() / "pid.txt"));
+  EXPECT_FALSE(fs::exists(working() / "service.sock"));
 }
 
 TEST_F(NoTracesTest, SigtermWhileSessionsAreBusy) {

@@ -35,7 +35,7 @@ class ServiceServerTest : public ::testing::Test {
   std::unique_ptr<ServiceServer> start(const std::string& host = "127.0.0.1", int port = 0,
                                        int maxMessageBytes = -1) {
     std::unique_ptr<ServiceServer> server;
-    status_ = ServiceServer::start(&service_, host, port, maxMessageBytes, &server);
+    status_ = ServiceServer::start(&service_, {host, port, maxMessageBytes, {}, {}}, &server);
     return server;
   }
 
@@ -77,7 +77,14 @@ TEST_F(ServiceServerTest, PortInUse) {
 }
 
 TEST_F(ServiceServerTest, HostThatIsNotOurs) {
-  EXPECT_EQ(start("192.0.2.1"), nullptr);
+  AccessFlags flags;
+  flags.isInsecure = true;
+  ServerOptions options;
+  options.host = "192.0.2.1";
+  ASSERT_TRUE(Access::open(flags, &options.access).ok());
+  std::unique_ptr<ServiceServer> server;
+  status_ = ServiceServer::start(&service_, options, &server);
+  EXPECT_EQ(server, nullptr);
   EXPECT_EQ(status_.error_code(), StatusCode::UNAVAILABLE);
   EXPECT_THAT(status_.error_message(), HasSubstr("192.0.2.1:0"));
 }

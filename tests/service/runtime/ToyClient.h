@@ -51,6 +51,10 @@ class ToyClient {
   // Connects to a port of this machine. Requests end after `timeout`; 0 means that they have none.
   explicit ToyClient(int port, std::chrono::milliseconds timeout = {});
 
+  // Talks through a channel.
+  explicit ToyClient(const std::shared_ptr<grpc::ChannelInterface>& channel)
+      : stub_(CompilerGymService::NewStub(channel)) {}
+
   Answer<GetVersionReply> getVersion() const;
   Answer<GetSpacesReply> getSpaces() const;
   Answer<StartSessionReply> start(const Benchmark& benchmark,

@@ -167,6 +167,7 @@ TEST_F(ToyServiceTest, DefaultWorkingDirectoryIsRemoved) {
 
 TEST_F(ToyServiceTest, DefaultWorkingDirectoryIsRemovedAfterAFailure) {
   expectExit(run({"--host=192.0.2.1"}), 1);
+  expectExit(run({"--host=192.0.2.1", "--insecure"}), 1);
   EXPECT_TRUE(fs::is_empty(temporary()));
 }
 
@@ -176,11 +177,34 @@ TEST_F(ToyServiceTest, ListensOnLoopbackOnly) {
   port << std::uppercase << std::hex << std::setw(4) << std::setfill('0') << port_;
   const std::string sockets = contentsOf("/proc/" + std::to_string(pid_) + "/net/tcp") +
                               contentsOf("/proc/" + std::to_string(pid_) + "/net/tcp6");
-  // "Local address, remote address, state" of a socket that listens to IPv4 and IPv6 at once.
-  EXPECT_THAT(sockets, HasSubstr(" 0000000000000000FFFF00000100007F:" + port.str() + " " +
-                                 std::string(32, '0') + ":0000 0A "));
+  // "Local address, remote address, state" of a socket that listens.
+  EXPECT_THAT(sockets, HasSubstr(" 0100007F:" + port.str() + " 00000000:0000 0A "));
   EXPECT_THAT(sockets, Not(HasSubstr(" 00000000:" + port.str() + " ")));
   EXPECT_THAT(sockets, Not(HasSubstr(" " + std::string(32, '0') + ":" + port.str() + " ")));
+  expectExit(stop(), 0);
+}
+
+TEST_F(ToyServiceTest, UnixSocketInTheWorkingDirectory) {
+  start();
+  struct stat information = {};
+  ASSERT_EQ(stat((working() / "service.sock").c_str(), &information), 0);
+  EXPECT_TRUE(S_ISSOCK(information.st_mode));
+  EXPECT_EQ(information.st_mode & 0777, 0600);
+  EXPECT_TRUE(ToyClient(grpc::CreateChannel("unix:" + (working() / "service.sock").string(),
+                                            grpc::InsecureChannelCredentials()))
+                  .getVersion()
+                  .ok());
+  expectExit(stop(), 0);
+  EXPECT_FALSE(fs::exists(working() / "service.sock"));
+}
+
+TEST_F(ToyServiceTest, OtherInterfacesAreRefused) {
+  const ProcessResult result = run({"--host=0.0.0.0"});
+  expectExit(result, 1);
+  EXPECT_THAT(result.errorTail, AllOf(HasSubstr("ERROR: Other machines can reach --host=0.0.0.0"),
+                                      HasSubstr("--token_file"), HasSubstr("--insecure")));
+  start({"--host=0.0.0.0", "--insecure"});
+  EXPECT_TRUE(client_->getVersion().ok());
   expectExit(stop(), 0);
 }
 
@@ -221,7 +245,8 @@ TEST_F(ToyServiceTest, Help) {
   expectExit(result, 0);
   EXPECT_THAT(result.output, HasSubstr("Edits text, for tests of the runtime and its clients."));
   for (const char* flag :
-       {"-working_dir ", "-port ", "-host ", "-isolation ", "-max_message_bytes ", "--helpfull"}) {
+       {"-working_dir ", "-port ", "-host ", "-isolation ", "-max_message_bytes ", "-token_file ",
+        "-tls_certificate ", "-tls_key ", "-tls_client_ca ", "-insecure ", "--helpfull"}) {
     EXPECT_THAT(result.output, HasSubstr(flag));
   }
   EXPECT_THAT(result.output, Not(HasSubstr("logmailer")));
@@ -264,6 +289,9 @@ INSTANTIATE_TEST_SUITE_P(
          "--isolation must be 'process' or 'none', not 'thread'"},
         {"Limit", "--max_sessions=-1", "--max_sessions must not be negative"},
         {"Host", "--host=", "--host must be a name or an address"},
+        {"TokenFile", "--token_file=/no/such", "--token_file=/no/such: No such file"},
+        {"TlsCertificate", "--tls_certificate=file", "--tls_certificate and --tls_key need"},
+        {"TlsClientCa", "--tls_client_ca=file", "--tls_client_ca needs"},
         {"MessageLimit", "--max_message_bytes=-2", "not -2"},
         {"MessageLimitText", "--max_message_bytes=x", "max_message_bytes"},
     }),

@@ -99,17 +99,22 @@ TEST_F(WorkingDirectoryTest, AddressIsWrittenAndRemovedAtTheEnd) {
     ASSERT_TRUE(directory->writeAddress(1234, 5678).ok());
     EXPECT_EQ(contentsOf(base_ / "port.txt"), "1234");
     EXPECT_EQ(contentsOf(base_ / "pid.txt"), "5678");
+    EXPECT_EQ(directory->socket(), base_ / "service.sock");
+    std::ofstream(directory->socket().string()) << "";
   }
   EXPECT_FALSE(fs::exists(base_ / "port.txt"));
   EXPECT_FALSE(fs::exists(base_ / "pid.txt"));
+  EXPECT_FALSE(fs::exists(base_ / "service.sock"));
 }
 
 TEST_F(WorkingDirectoryTest, AddressOfAServiceThatWasKilledIsRemoved) {
   std::ofstream((base_ / "port.txt").string()) << "1234";
   std::ofstream((base_ / "pid.txt").string()) << "5678";
+  std::ofstream((base_ / "service.sock").string()) << "";
   const auto directory = open(base_);
   EXPECT_FALSE(fs::exists(base_ / "port.txt"));
   EXPECT_FALSE(fs::exists(base_ / "pid.txt"));
+  EXPECT_FALSE(fs::exists(base_ / "service.sock"));
 }
 
 TEST_F(WorkingDirectoryTest, AddressLeavesNoTemporaryFiles) {

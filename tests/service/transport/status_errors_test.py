@@ -40,6 +40,7 @@ class RpcFailure(grpc.RpcError):
         ("UNAVAILABLE", ServiceTransportError),
         ("DEADLINE_EXCEEDED", TimeoutError),
         ("CANCELLED", ServiceIsClosed),
+        ("UNAUTHENTICATED", PermissionError),
         ("DATA_LOSS", ServiceError),
         ("UNKNOWN", ServiceError),
         ("ABORTED", SessionDied),

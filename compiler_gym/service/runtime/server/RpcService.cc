@@ -38,19 +38,22 @@ Deadline RpcService::deadlineOf(const ServerContext* context) const {
 template <typename Request, typename Reply>
 Status RpcService::serve(const char* name, Rpc<Request, Reply> rpc, ServerContext* context,
                          const Request* request, Reply* reply) {
-  return util::callWithoutExceptions(
-      name, [&] { return (*sessions_.*rpc)(*request, reply, {deadlineOf(context)}); });
+  return util::callWithoutExceptions(name, [&] {
+    RETURN_IF_ERROR(tokenCheck_.check(context));
+    return (*sessions_.*rpc)(*request, reply, {deadlineOf(context)});
+  });
 }
 
 template <typename Request, typename Reply>
 Status RpcService::introduce(const char* name, Rpc<Request, Reply> rpc, ServerContext* context,
                              const Request* request, Reply* reply) {
-  if (context) {
+  const Status status = serve(name, rpc, context, request, reply);
+  if (status.ok() && context) {
     context->AddTrailingMetadata(kIsolationKey,
                                  sessions_->backend().isolatesSessions() ? "process" : "none");
     if (!directSocket_.empty()) context->AddTrailingMetadata(kDirectSocketKey, directSocket_);
   }
-  return serve(name, rpc, context, request, reply);
+  return status;
 }
 
 Status RpcService::GetVersion(ServerContext* context, const GetVersionRequest* request,
@@ -95,6 +98,7 @@ Status RpcService::SendSessionParameter(ServerContext* context,
 
 Status RpcService::HoldLease(ServerContext* context, const HoldLeaseRequest* /*request*/,
                              grpc::ServerWriter<HoldLeaseReply>* writer) {
+  RETURN_IF_ERROR(tokenCheck_.check(context));
   const int64_t lease = sessions_->openLease();
   HoldLeaseReply reply;
   reply.set_lease_id(lease);

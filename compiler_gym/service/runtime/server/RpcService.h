@@ -5,9 +5,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
 #include "compiler_gym/service/runtime/server/Sessions.h"
+#include "compiler_gym/service/runtime/server/TokenCheck.h"
 
 namespace compiler_gym::runtime {
 
@@ -38,6 +40,9 @@ class RpcService : public compiler_gym::CompilerGymService::Service {
   grpc::Status HoldLease(grpc::ServerContext* context, const HoldLeaseRequest* request,
                          grpc::ServerWriter<HoldLeaseReply>* writer) override;
 
+  // From now on requests have to pass `tokenCheck`. To be called before there are any.
+  void askFor(TokenCheck tokenCheck) { tokenCheck_ = std::move(tokenCheck); }
+
   BenchmarkCache& benchmarks() { return sessions_->benchmarks(); }
 
   // Number of sessions that were started or forked and not ended.
@@ -58,6 +63,7 @@ class RpcService : public compiler_gym::CompilerGymService::Service {
 
   const std::shared_ptr<Sessions> sessions_;
   const std::string directSocket_;
+  TokenCheck tokenCheck_;
 };
 
 }  // namespace compiler_gym::runtime

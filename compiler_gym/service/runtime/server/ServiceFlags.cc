@@ -17,8 +17,23 @@ DEFINE_string(working_dir, "",
               "directory among the temporary files, which is removed at exit");
 DEFINE_string(port, "0", "Port to listen on; 0 means any free one, see port.txt in --working_dir");
 DEFINE_string(host, "127.0.0.1",
-              "Interface to listen on. Anybody who can reach it can make the service run commands, "
-              "so the default is this machine alone");
+              "Interface to listen on. Clients can make the service run commands. So by default "
+              "only this machine can reach it, and only processes of the same user may connect. "
+              "Any other interface needs --token_file, --tls_client_ca or --insecure");
+DEFINE_string(token_file, "",
+              "File with a secret that clients have to send, by TCP from anywhere, as metadata "
+              "'authorization: Bearer TOKEN'. At least 16 characters, readable by nobody else");
+DEFINE_string(tls_certificate, "",
+              "File with the service's certificate, in PEM format. Connections by TCP are "
+              "encrypted then. Needs --tls_key");
+DEFINE_string(tls_key, "",
+              "File with the key of --tls_certificate, in PEM format. Readable by nobody else");
+DEFINE_string(tls_client_ca, "",
+              "File with certificates, in PEM format, one of which must have signed that of a "
+              "client. Clients without are refused. Needs --tls_certificate");
+DEFINE_bool(insecure, false,
+            "Let anybody who can reach --host use the service, and so run commands as the user "
+            "who runs it");
 DEFINE_string(isolation, "process",
               "How sessions are kept apart. process: each is a process, so nothing that a compiler "
               "does can hurt another session. none: all of them run inside the service process");
@@ -106,6 +121,11 @@ Limits limitsOfFlags() {
   return limits;
 }
 
+AccessFlags accessOfFlags() {
+  return {FLAGS_tls_certificate, FLAGS_tls_key, FLAGS_tls_client_ca, FLAGS_token_file,
+          FLAGS_insecure};
+}
+
 std::optional<int> failure(const std::string& message) {
   std::cerr << "ERROR: " << message << std::endl;
   return 1;
@@ -143,9 +163,9 @@ std::optional<int> parseServiceFlags(int argc, char** argv, const char* usage,
   if (const auto problem = findNegativeLimit()) {
     return failure("--" + *problem + " must not be negative");
   }
-  *flags = {
-      FLAGS_working_dir, FLAGS_host, *port, FLAGS_max_message_bytes, FLAGS_isolation == "process",
-      limitsOfFlags()};
+  *flags = {FLAGS_working_dir,       FLAGS_host,      *port,
+            FLAGS_max_message_bytes, accessOfFlags(), FLAGS_isolation == "process",
+            limitsOfFlags()};
   return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "compiler_gym/service/runtime/Limits.h"
+#include "compiler_gym/service/runtime/server/Access.h"
 
 namespace compiler_gym::runtime {
 
@@ -18,6 +19,8 @@ struct ServiceFlags {
   int port = 0;
   // Limit of a request and of a reply; -1 means none.
   int maxMessageBytes = -1;
+  // Who may connect by TCP.
+  AccessFlags access;
   // Whether each session is a process, with these limits.
   bool isolatesSessions = true;
   Limits limits;

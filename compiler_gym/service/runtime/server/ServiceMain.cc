@@ -12,6 +12,7 @@
 #include <iostream>
 #include <string>
 
+#include "compiler_gym/service/runtime/server/Access.h"
 #include "compiler_gym/service/runtime/server/DirectServer.h"
 #include "compiler_gym/service/runtime/server/ForkServerProcess.h"
 #include "compiler_gym/service/runtime/server/InProcessBackend.h"
@@ -141,10 +142,12 @@ int exitCode(int sessions) {
 }
 
 // Serves until a signal comes.
-Status serve(const ServiceFlags& flags, const WorkingDirectory& directory, const Service& service,
-             std::unique_ptr<ServiceServer>* server) {
-  RETURN_IF_ERROR(ServiceServer::start(service.rpcs.get(), flags.host, flags.port,
-                                       flags.maxMessageBytes, server));
+Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirectory& directory,
+             const Service& service, std::unique_ptr<ServiceServer>* server) {
+  const ServerOptions options = {flags.host, flags.port, flags.maxMessageBytes, directory.socket(),
+                                 access};
+  service.rpcs->askFor(access.tokenCheck());
+  RETURN_IF_ERROR(ServiceServer::start(service.rpcs.get(), options, server));
   LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()
             << ", PID = " << getpid();
   google::FlushLogFiles(google::INFO);
@@ -169,12 +172,16 @@ int runServiceMain(int argc, char** argv, const char* usage, const SessionFactor
   Service service;
   status = startForkServer(flags, makeSession, *directory, &service);
   if (!status.ok()) return failure(status);
+  // After that, so that the secrets are not in the memory of the processes that run the compiler.
+  Access access;
+  status = Access::open(flags.access, &access);
+  if (!status.ok()) return failure(status);
   startLogging(argv[0], directory->logs());
   status = make(flags, makeSession, makeService, directory->path(), &service);
   if (!status.ok()) return failure(status);
 
   std::unique_ptr<ServiceServer> server;
-  status = serve(flags, *directory, service, &server);
+  status = serve(flags, access, *directory, service, &server);
   if (!status.ok()) return failure(status);
   const int openSessions = service.sessions->sessionCount();
   const bool isStopped = server->shutdown(flags.isolatesSessions ? kInterruptGrace : kShutdownGrace,

@@ -3,26 +3,42 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <boost/filesystem.hpp>
 #include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
 
+#include "compiler_gym/service/runtime/server/Acceptor.h"
+#include "compiler_gym/service/runtime/server/Access.h"
 #include "compiler_gym/service/runtime/server/RequestCounter.h"
 
 namespace compiler_gym::runtime {
 
-// Serves one gRPC service, together with gRPC's health and reflection services, without encryption.
+// Where a server listens, and to whom.
+struct ServerOptions {
+  // Name or address of an interface, and the port there; 0 means any free one.
+  std::string host = "127.0.0.1";
+  int port = 0;
+  // Limit of a request and of a reply; -1 means none.
+  int maxMessageBytes = -1;
+  // Where to make a Unix socket, if the file system can; empty if there is to be none.
+  boost::filesystem::path unixSocket;
+  // Who may connect by TCP. By the Unix socket it is always the user who runs the service alone.
+  Access access;
+};
+
+// Serves one gRPC service, together with gRPC's health and reflection services. These two ask for
+// no token: they tell that the service is alive, and its protocol.
 class ServiceServer {
  public:
-  // Starts to listen on `port` of `host`; port 0 means any free one. Requests and replies are
-  // limited to `maxMessageBytes`, -1 means not at all. `service` must outlive the server.
-  // UNAVAILABLE if it is not possible to listen there.
-  static grpc::Status start(grpc::Service* service, const std::string& host, int port,
-                            int maxMessageBytes, std::unique_ptr<ServiceServer>* server);
+  // Starts to listen. `service` must outlive the server. UNAVAILABLE if it is not possible to
+  // listen there, FAILED_PRECONDITION if everybody would be served and nobody said so.
+  static grpc::Status start(grpc::Service* service, const ServerOptions& options,
+                            std::unique_ptr<ServiceServer>* server);
 
-  // The port that the server listens on.
+  // The TCP port that the server listens on.
   int port() const { return port_; }
 
   // Waits up to `grace` for the requests at work, then stops listening, cancels those that are
@@ -32,11 +48,12 @@ class ServiceServer {
       std::chrono::milliseconds grace, const std::function<void()>& interrupt = [] {});
 
  private:
-  ServiceServer(std::unique_ptr<grpc::Server> server, int port,
+  ServiceServer(int port, std::unique_ptr<grpc::Server> server, std::unique_ptr<Acceptor> acceptor,
                 std::shared_ptr<RequestCounter> requests);
 
   const std::shared_ptr<RequestCounter> requests_;
   const std::unique_ptr<grpc::Server> server_;
+  const std::unique_ptr<Acceptor> acceptor_;
   const int port_;
   std::future<void> stopped_;
 };

@@ -22,6 +22,7 @@ namespace {
 
 constexpr char kPortFile[] = "port.txt";
 constexpr char kPidFile[] = "pid.txt";
+constexpr char kSocketFile[] = "service.sock";
 
 Status error(const std::string& what, const fs::path& path, int errorNumber) {
   return Status(StatusCode::INTERNAL,
@@ -92,6 +93,7 @@ void remove(const fs::path& path, bool isTemporary) {
   } else {
     fs::remove(path / kPidFile, problem);
     fs::remove(path / kPortFile, problem);
+    fs::remove(path / kSocketFile, problem);
   }
 }
 
@@ -112,6 +114,7 @@ Status WorkingDirectory::open(const std::string& path,
     RETURN_IF_ERROR(makeDirectories((*directory)->logs()));
     fs::remove(opened / kPortFile);
     fs::remove(opened / kPidFile);
+    fs::remove(opened / kSocketFile);
     return Status::OK;
   });
 }
@@ -120,6 +123,8 @@ WorkingDirectory::WorkingDirectory(fs::path path, bool isTemporary)
     : path_(std::move(path)), isTemporary_(isTemporary) {}
 
 WorkingDirectory::~WorkingDirectory() { remove(path_, isTemporary_); }
+
+fs::path WorkingDirectory::socket() const { return path_ / kSocketFile; }
 
 std::function<void()> WorkingDirectory::removal() const {
   return [path = path_, isTemporary = isTemporary_] { remove(path, isTemporary); };

@@ -15,14 +15,15 @@ namespace compiler_gym::runtime {
 class WorkingDirectory {
  public:
   // Opens the directory `path`, made if it does not exist, and removes what an earlier service has
-  // left in port.txt and pid.txt. An empty path makes a new directory
+  // left: port.txt, pid.txt and service.sock. An empty path makes a new directory
   // compiler_gym-service-XXXX-XXXX among the temporary files, which the destructor removes with all
   // it contains. INTERNAL, with the reason, if a directory cannot be made.
   static grpc::Status open(const std::string& path, std::unique_ptr<WorkingDirectory>* directory);
 
-  // Removes port.txt and pid.txt, which lead nowhere from now on; the whole directory if open()
-  // chose its name, or if the process that the directory was made for has ended. The environment
-  // variable COMPILER_GYM_WORKING_DIR_OWNER has the id of that process; without it there is none.
+  // Removes port.txt, pid.txt and service.sock, which lead nowhere from now on; the whole directory
+  // if open() chose its name, or if the process that the directory was made for has ended. The
+  // environment variable COMPILER_GYM_WORKING_DIR_OWNER has the id of that process; without it
+  // there is none.
   ~WorkingDirectory();
   WorkingDirectory(const WorkingDirectory&) = delete;
   WorkingDirectory& operator=(const WorkingDirectory&) = delete;
@@ -33,6 +34,8 @@ class WorkingDirectory {
   // Absolute.
   const boost::filesystem::path& path() const { return path_; }
   boost::filesystem::path logs() const { return path_ / "logs"; }
+  // Where the service's Unix socket is to be.
+  boost::filesystem::path socket() const;
 
   // Tells clients where the service is: writes port.txt, then pid.txt, each a decimal number. A
   // reader sees a whole file or none. INTERNAL, with the reason, if one cannot be written.

@@ -1,0 +1,46 @@
+// Lets connections in.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "compiler_gym/util/FileDescriptor.h"
+
+namespace compiler_gym::runtime {
+
+// Accepts connections for a gRPC server, which by itself would not ask who is there. Those that may
+// not come in are closed before anything is read from them.
+class Acceptor {
+ public:
+  // A socket that listens, does not block, and leads to `server`.
+  struct Entrance {
+    util::FileDescriptor listener;
+    // Whether only processes of the user who runs this one may come in.
+    bool isForOwnerOnly = true;
+    std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> server;
+  };
+
+  // Starts to accept. RESOURCE_EXHAUSTED if there can be no thread or no file for it.
+  static grpc::Status start(std::vector<Entrance> entrances, std::unique_ptr<Acceptor>* acceptor);
+
+  // Stops, if stop() was not called.
+  ~Acceptor();
+
+  // Accepts nothing more, and closes the sockets that listen. Who has come in stays. May be called
+  // repeatedly, by one thread at a time.
+  void stop();
+
+ private:
+  Acceptor(std::vector<Entrance> entrances, util::FileDescriptor stopEvent);
+
+  void run();
+
+  std::vector<Entrance> entrances_;
+  const util::FileDescriptor stopEvent_;
+  std::thread thread_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,110 @@
+"""Channels of gRPC to services, by TCP with or without TLS and a token, or by a Unix socket."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grpc
+
+from compiler_gym.service.connection_opts import ConnectionOpts
+
+_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_send_message_length", -1),  # Unlimited: a message holds a whole program.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_metadata_size", 512 * 1024),  # Error texts travel as metadata.
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.so_reuseport", 0),
+    # A port may be used again by another service soon; do not inherit the state of its former user.
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+def open_channel(address: str, opts: ConnectionOpts) -> grpc.Channel:
+    """Makes a channel to a service. It connects when it is first used.
+
+    Args:
+        address: ``"host:port"``, or ``"unix:PATH"`` for a Unix socket, where neither TLS nor a
+            token is needed.
+        opts: Has the files of TLS, and the token.
+
+    Raises:
+        ValueError: If the options contradict each other, or a file does not hold what it should.
+        OSError: If a file cannot be read.
+    """
+    if address.startswith("unix:"):
+        return grpc.insecure_channel(address, options=_OPTIONS)
+    credentials, token = _tls_credentials(opts), _read_token(opts)
+    if credentials is None:
+        channel = grpc.insecure_channel(address, options=_OPTIONS)
+    else:
+        channel = grpc.secure_channel(address, credentials, options=_OPTIONS)
+    return channel if token is None else grpc.intercept_channel(channel, _TokenSender(token))
+
+
+def _tls_credentials(opts: ConnectionOpts) -> grpc.ChannelCredentials | None:
+    if (opts.tls_certificate_file is None) != (opts.tls_key_file is None):
+        raise ValueError("tls_certificate_file and tls_key_file need each other")
+    if opts.tls_ca_file is None:
+        if opts.tls_key_file is not None:
+            raise ValueError("tls_certificate_file needs tls_ca_file, to know the service by")
+        return None
+    return grpc.ssl_channel_credentials(
+        _read_pem(opts.tls_ca_file),
+        opts.tls_key_file and _read_pem(opts.tls_key_file),
+        opts.tls_certificate_file and _read_pem(opts.tls_certificate_file),
+    )
+
+
+def _read_pem(path: Path) -> bytes:
+    contents = path.read_bytes()
+    if b"-----BEGIN " not in contents:
+        raise ValueError(f"{path} is not in PEM format (-----BEGIN ...-----)")
+    return contents
+
+
+def _read_token(opts: ConnectionOpts) -> str | None:
+    if opts.token is not None and opts.token_file is not None:
+        raise ValueError("Give either token or token_file, not both")
+    if opts.token is not None:
+        token, source = opts.token.get_secret_value(), "ConnectionOpts.token"
+    elif opts.token_file is not None:
+        token, source = opts.token_file.read_text().strip(), str(opts.token_file)
+    else:
+        return None
+    if not (token and token.isascii() and token.isprintable() and " " not in token):
+        raise ValueError(f"{source} holds no token, which has printable characters and no spaces")
+    return token
+
+
+class _CallDetails(NamedTuple):
+    """What gRPC asks of ``grpc.ClientCallDetails``."""
+
+    method: str
+    timeout: float | None
+    metadata: list[tuple[str, str | bytes]]
+    credentials: grpc.CallCredentials | None
+    wait_for_ready: bool | None
+    compression: grpc.Compression | None
+
+
+class _TokenSender(grpc.UnaryUnaryClientInterceptor):
+    """Adds the token to each request. gRPC's own credentials would do so with TLS only."""
+
+    def __init__(self, token: str):
+        self._entry = ("authorization", f"Bearer {token}")
+
+    def intercept_unary_unary(
+        self, continuation: Callable[..., Any], client_call_details: Any, request: Any
+    ) -> Any:
+        details = client_call_details
+        return continuation(
+            _CallDetails(
+                details.method,
+                details.timeout,
+                [*(details.metadata or ()), self._entry],
+                details.credentials,
+                details.wait_for_ready,
+                details.compression,
+            ),
+            request,
+        )

@@ -1,0 +1,241 @@
+// Who gets into a server, and who does not.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/filesystem.hpp>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler_gym/service/runtime/CompilerGymService.h"
+#include "compiler_gym/service/runtime/server/Acceptor.h"
+#include "compiler_gym/service/runtime/server/ServiceServer.h"
+#include "compiler_gym/util/FileDescriptor.h"
+#include "tests/service/runtime/ToyClient.h"
+#include "tests/service/runtime/ToySession.h"
+#include "tests/service/runtime/server/OtherUser.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+namespace fs = boost::filesystem;
+using grpc::Status;
+using grpc::StatusCode;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using toy::ToyClient;
+using util::FileDescriptor;
+
+FileDescriptor connectTo(int port, in_addr_t host = INADDR_LOOPBACK) {
+  FileDescriptor client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(host);
+  if (connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    client.close();
+  }
+  return client;
+}
+
+ToyClient clientOf(const std::string& target) {
+  return ToyClient(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()));
+}
+
+milliseconds processorTime() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto inMilliseconds = [](const timeval& time) {
+    return milliseconds(time.tv_sec * 1000 + time.tv_usec / 1000);
+  };
+  return inMilliseconds(usage.ru_utime) + inMilliseconds(usage.ru_stime);
+}
+
+class AcceptorTest : public ::testing::Test {
+ protected:
+  AcceptorTest() : directory_(fs::temp_directory_path() / fs::unique_path()), service_(directory_) {
+    fs::create_directory(directory_);
+    EXPECT_EQ(chmod(directory_.c_str(), 0700), 0);
+  }
+  ~AcceptorTest() override { fs::remove_all(directory_); }
+
+  fs::path unixSocket() const { return directory_ / "s"; }
+
+  std::unique_ptr<ServiceServer> start(const ServerOptions& options) {
+    std::unique_ptr<ServiceServer> server;
+    status_ = ServiceServer::start(&service_, options, &server);
+    return server;
+  }
+  std::unique_ptr<ServiceServer> startOn(const std::string& host = "127.0.0.1") {
+    ServerOptions options;
+    options.host = host;
+    options.unixSocket = unixSocket();
+    return start(options);
+  }
+  std::unique_ptr<ServiceServer> startInsecure(const std::string& host) {
+    AccessFlags flags;
+    flags.isInsecure = true;
+    ServerOptions options;
+    options.host = host;
+    EXPECT_TRUE(Access::open(flags, &options.access).ok());
+    return start(options);
+  }
+
+  const fs::path directory_;
+  CompilerGymService<toy::ToySession> service_;
+  Status status_;
+};
+
+TEST_F(AcceptorTest, SameUserByTcpAndByUnixSocket) {
+  const auto server = startOn();
+  ASSERT_TRUE(status_.ok()) << status_.error_message();
+  EXPECT_EQ(greetPort(server->port()), kAnswered);
+  EXPECT_EQ(greetUnixSocket(unixSocket().c_str()), kAnswered);
+  EXPECT_TRUE(ToyClient(server->port()).getVersion().ok());
+  EXPECT_TRUE(clientOf("unix:" + unixSocket().string()).getVersion().ok());
+}
+
+TEST_F(AcceptorTest, OtherUserByTcp) {
+  SKIP_WITHOUT_OTHER_USER();
+  const auto server = startOn();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(runAsOtherUser([&] { return greetPort(server->port()); }), kClosed);
+  }
+  EXPECT_TRUE(ToyClient(server->port()).getVersion().ok());
+}
+
+TEST_F(AcceptorTest, OtherUserByUnixSocket) {
+  SKIP_WITHOUT_OTHER_USER();
+  const auto server = startOn();
+  const std::string path = unixSocket().string();
+  const auto greet = [&] { return greetUnixSocket(path.c_str()); };
+  EXPECT_EQ(runAsOtherUser(greet), kNotConnected);
+  // Two walls, of which each is enough: the modes of directory and socket, and who connects.
+  ASSERT_EQ(chmod(directory_.c_str(), 0755), 0);
+  EXPECT_EQ(runAsOtherUser(greet), kNotConnected);
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  EXPECT_EQ(runAsOtherUser(greet), kClosed);
+  EXPECT_EQ(greet(), kAnswered);
+}
+
+TEST_F(AcceptorTest, InsecureLetsInOtherUsers) {
+  SKIP_WITHOUT_OTHER_USER();
+  const auto server = startInsecure("127.0.0.1");
+  EXPECT_EQ(runAsOtherUser([&] { return greetPort(server->port()); }), kAnswered);
+}
+
+TEST_F(AcceptorTest, OtherInterfacesNeedMore) {
+  for (const char* host : {"0.0.0.0", "::"}) {
+    EXPECT_EQ(startOn(host), nullptr);
+    EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(status_.error_message(), HasSubstr(host));
+    const auto server = startInsecure(host);
+    ASSERT_TRUE(status_.ok()) << status_.error_message();
+    EXPECT_TRUE(ToyClient(server->port()).getVersion().ok());
+  }
+}
+
+TEST_F(AcceptorTest, LoopbackHasManyNames) {
+  for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1", "[::1]"}) {
+    const auto server = startOn(host);
+    ASSERT_TRUE(status_.ok()) << status_.error_message();
+    const std::string name = std::string(host) == "::1" ? "[::1]" : host;
+    EXPECT_TRUE(clientOf(name + ":" + std::to_string(server->port())).getVersion().ok()) << host;
+  }
+}
+
+TEST_F(AcceptorTest, UnknownHost) {
+  EXPECT_EQ(startOn("no.such.host.invalid"), nullptr);
+  EXPECT_EQ(status_.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status_.error_message(), HasSubstr("--host=no.such.host.invalid"));
+}
+
+TEST_F(AcceptorTest, AnyNumberOfSilentClients) {
+  const auto server = startOn();
+  std::vector<FileDescriptor> clients;
+  for (int i = 0; i < 200; ++i) {
+    clients.push_back(connectTo(server->port()));
+    ASSERT_TRUE(clients.back().isOpen());
+  }
+  EXPECT_TRUE(ToyClient(server->port()).getVersion().ok());
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_TRUE(server->shutdown(milliseconds(20000)));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(10000));
+}
+
+TEST_F(AcceptorTest, SocketOfAnEarlierServiceIsReplaced) {
+  startOn();
+  ASSERT_TRUE(fs::exists(unixSocket()));
+  const auto server = startOn();
+  ASSERT_TRUE(status_.ok()) << status_.error_message();
+  EXPECT_EQ(greetUnixSocket(unixSocket().c_str()), kAnswered);
+  struct stat information = {};
+  ASSERT_EQ(stat(unixSocket().c_str(), &information), 0);
+  EXPECT_EQ(information.st_mode & 0777, 0600);
+}
+
+TEST_F(AcceptorTest, PathOfTheSocketMayBeLong) {
+  ServerOptions options;
+  const fs::path folder = directory_ / std::string(200, 'd');
+  fs::create_directory(folder);
+  options.unixSocket = folder / "s";
+  const auto server = start(options);
+  ASSERT_TRUE(status_.ok()) << status_.error_message();
+  fs::create_symlink(folder, directory_ / "short");
+  EXPECT_EQ(greetUnixSocket((directory_ / "short" / "s").c_str()), kAnswered);
+}
+
+TEST_F(AcceptorTest, NothingIsAcceptedAfterShutdown) {
+  const auto server = startOn();
+  EXPECT_TRUE(server->shutdown(milliseconds(0)));
+  EXPECT_EQ(greetPort(server->port()), kNotConnected);
+  EXPECT_EQ(greetUnixSocket(unixSocket().c_str()), kNotConnected);
+}
+
+TEST_F(AcceptorTest, StopsMoreThanOnce) {
+  std::vector<Acceptor::Entrance> entrances;
+  std::unique_ptr<Acceptor> acceptor;
+  ASSERT_TRUE(Acceptor::start(std::move(entrances), &acceptor).ok());
+  acceptor->stop();
+  acceptor->stop();
+}
+
+// It waits for files to be closed, without using the processor, and then goes on.
+TEST_F(AcceptorTest, TooManyOpenFiles) {
+  const auto server = startOn();
+  ASSERT_TRUE(ToyClient(server->port()).getVersion().ok());
+  std::vector<FileDescriptor> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(server->port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (const FileDescriptor& client : clients) {
+    EXPECT_EQ(connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
+              0);
+  }
+  const milliseconds used = processorTime();
+  std::this_thread::sleep_for(milliseconds(1000));
+  EXPECT_LT((processorTime() - used).count(), 500);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(ToyClient(server->port()).getVersion().ok());
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

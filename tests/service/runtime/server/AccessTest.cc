@@ -1,0 +1,201 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <boost/filesystem.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "compiler_gym/service/runtime/server/Access.h"
+#include "tests/service/runtime/server/OtherUser.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+namespace fs = boost::filesystem;
+using grpc::Status;
+using grpc::StatusCode;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kToken[] = "0123456789abcdef";
+
+class AccessTest : public ::testing::Test {
+ protected:
+  AccessTest() : directory_(fs::temp_directory_path() / fs::unique_path()) {
+    fs::create_directory(directory_);
+  }
+  ~AccessTest() override { fs::remove_all(directory_); }
+
+  // Makes a certificate and its key.
+  void makePair(const std::string& name, std::string* certificate, std::string* key) const {
+    *certificate = (directory_ / (name + ".pem")).string();
+    *key = (directory_ / (name + ".key")).string();
+    const std::string command =
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=test"
+        " -keyout " +
+        *key + " -out " + *certificate + " 2>/dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
+
+  std::string file(const std::string& contents, mode_t mode = 0600) const {
+    const fs::path path = directory_ / fs::unique_path();
+    std::ofstream(path.string()) << contents;
+    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    return path.string();
+  }
+
+  // Opens with a token file.
+  Status openToken(const std::string& path) {
+    AccessFlags flags;
+    flags.tokenFile = path;
+    return Access::open(flags, &access_);
+  }
+
+  void expectInvalid(const AccessFlags& flags, const std::string& message) {
+    const Status status = Access::open(flags, &access_);
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr(message));
+  }
+
+  const fs::path directory_;
+  Access access_;
+};
+
+TEST_F(AccessTest, DefaultIsTheSameUserOnThisMachine) {
+  ASSERT_TRUE(Access::open({}, &access_).ok());
+  EXPECT_TRUE(access_.isForOwnerOnly());
+  EXPECT_FALSE(access_.usesTls());
+  EXPECT_TRUE(access_.checkHost("127.0.0.1", true).ok());
+  const Status status = access_.checkHost("0.0.0.0", false);
+  EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("--host=0.0.0.0"), HasSubstr("--token_file"),
+                                            HasSubstr("--tls_client_ca"), HasSubstr("--insecure")));
+}
+
+TEST_F(AccessTest, TokenLetsInOthers) {
+  ASSERT_TRUE(openToken(file(std::string(kToken) + "\n")).ok());
+  EXPECT_FALSE(access_.isForOwnerOnly());
+  EXPECT_TRUE(access_.checkHost("0.0.0.0", false).ok());
+}
+
+TEST_F(AccessTest, InsecureLetsInAnybody) {
+  AccessFlags flags;
+  flags.isInsecure = true;
+  ASSERT_TRUE(Access::open(flags, &access_).ok());
+  EXPECT_FALSE(access_.isForOwnerOnly());
+  EXPECT_TRUE(access_.checkHost("0.0.0.0", false).ok());
+}
+
+TEST_F(AccessTest, ClientCertificatesLetInOthers) {
+  AccessFlags flags;
+  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
+  flags.tlsClientCa = flags.tlsCertificate;
+  ASSERT_TRUE(Access::open(flags, &access_).ok());
+  EXPECT_TRUE(access_.usesTls());
+  EXPECT_FALSE(access_.isForOwnerOnly());
+  EXPECT_TRUE(access_.checkHost("0.0.0.0", false).ok());
+}
+
+TEST_F(AccessTest, TlsDoesNotAskWhoTheClientIs) {
+  AccessFlags flags;
+  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
+  ASSERT_TRUE(Access::open(flags, &access_).ok());
+  EXPECT_TRUE(access_.usesTls());
+  EXPECT_TRUE(access_.isForOwnerOnly());
+  const Status status = access_.checkHost("0.0.0.0", false);
+  EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("TLS without either"));
+}
+
+TEST_F(AccessTest, TokenThatOthersCanRead) {
+  for (const mode_t mode : {0640, 0604, 0620, 0602}) {
+    const Status status = openToken(file(kToken, mode));
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << mode;
+    EXPECT_THAT(status.error_message(), AllOf(HasSubstr("--token_file="), HasSubstr("chmod 600")));
+  }
+}
+
+TEST_F(AccessTest, TokenOfAnotherUser) {
+  SKIP_WITHOUT_OTHER_USER();
+  const std::string path = file(kToken);
+  ASSERT_EQ(chown(path.c_str(), kOtherUser, kOtherUser), 0);
+  EXPECT_THAT(openToken(path).error_message(), HasSubstr("belongs to another user"));
+}
+
+TEST_F(AccessTest, TokenThatIsNone) {
+  for (const char* text :
+       {"", "\n", "short", "0123456789 abcdef", "0123456789abcdef\nsecond line"}) {
+    const Status status = openToken(file(text));
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << text;
+    EXPECT_THAT(status.error_message(), HasSubstr("openssl rand"));
+  }
+}
+
+TEST_F(AccessTest, FilesThatCannotBeRead) {
+  const std::string missing = (directory_ / "missing").string();
+  EXPECT_THAT(openToken(missing).error_message(),
+              AllOf(HasSubstr("--token_file=" + missing), HasSubstr("No such file")));
+  EXPECT_FALSE(openToken(directory_.string()).ok());
+  EXPECT_THAT(openToken(file(std::string(2 << 20, 'x'))).error_message(), HasSubstr("too large"));
+}
+
+TEST_F(AccessTest, TlsFiles) {
+  std::string certificate, key, otherCertificate, otherKey;
+  makePair("a", &certificate, &key);
+  makePair("b", &otherCertificate, &otherKey);
+  const std::string text = file("text");
+  expectInvalid({certificate, "", "", "", false}, "need each other");
+  expectInvalid({"", key, "", "", false}, "need each other");
+  expectInvalid({"", "", certificate, "", false}, "--tls_client_ca needs");
+  expectInvalid({text, key, "", "", false}, "--tls_certificate=" + text + " holds no certificate");
+  expectInvalid({certificate, text, "", "", false}, "--tls_key=" + text + " holds no key");
+  expectInvalid({certificate, otherKey, "", "", false}, "is not the key of");
+  expectInvalid({certificate, key, text, "", false}, "--tls_client_ca=" + text + " holds no");
+  ASSERT_EQ(chmod(key.c_str(), 0644), 0);
+  expectInvalid({certificate, key, "", "", false}, "chmod 600");
+}
+
+TEST_F(AccessTest, KeyWithAPassphrase) {
+  AccessFlags flags;
+  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
+  const std::string locked = file("");
+  const std::string command = "openssl ec -aes128 -passout pass:secret -in " + flags.tlsKey +
+                              " -out " + locked + " 2>/dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  flags.tlsKey = locked;
+  expectInvalid(flags, "without passphrase");
+}
+
+TEST_F(AccessTest, Contradictions) {
+  expectInvalid({"", "", "", file(kToken), true}, "--insecure lets anybody in");
+  AccessFlags flags;
+  makePair("a", &flags.tlsCertificate, &flags.tlsKey);
+  flags.isInsecure = true;
+  // Encrypted, for anybody.
+  EXPECT_TRUE(Access::open(flags, &access_).ok());
+  flags.tlsClientCa = flags.tlsCertificate;
+  expectInvalid(flags, "--insecure lets anybody in");
+}
+
+TEST(TokenCheck, SameSecret) {
+  EXPECT_TRUE(isSameSecret("abc", "abc"));
+  for (const char* other : {"", "ab", "abd", "bbc", "abcd"}) {
+    EXPECT_FALSE(isSameSecret("abc", other)) << other;
+  }
+  EXPECT_FALSE(isSameSecret("abc", std::string("abc\0", 4)));
+}
+
+// A request that came from nowhere, as no gRPC request does.
+TEST(TokenCheck, RequestWithoutMetadata) {
+  const grpc::ServerContext context;
+  EXPECT_TRUE(TokenCheck().check(&context).ok());
+  EXPECT_TRUE(TokenCheck(kToken).check(nullptr).ok());
+  const Status status = TokenCheck(kToken).check(&context);
+  EXPECT_EQ(status.error_code(), StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(status.error_message(), HasSubstr("--token_file"));
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <glog/logging.h>
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <exception>
 #include <new>

@@ -1,7 +1,7 @@
 // Child processes of a program with many threads.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <boost/filesystem.hpp>
 #include <chrono>

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "llvm/IR/Module.h"
+namespace llvm {
+class Module;
+}
 
 namespace compiler_gym::llvm_service {
 

@@ -1,11 +1,14 @@
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <cstdint>
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/IR/Module.h"
+
+namespace llvm {
+class Module;
+}
 
 namespace compiler_gym::llvm_service {
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "llvm/IR/Instructions.h"
 #include "llvm/Config/llvm-config.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"

@@ -1,6 +1,7 @@
 // The texts of graphs, compared with what LLVM prints in slower ways.
 #include <gtest/gtest.h>
 
+#include "llvm/IR/Instructions.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm_service/Ir.h"

@@ -85,8 +85,7 @@ std::string shellWords(const std::vector<std::string>& words) {
 /// Collects the actions of all spaces.
 class Discovery {
  public:
-  Discovery(const Policy& policy, const std::vector<LoadedPlugin>& plugins)
-      : policy_(policy) {
+  Discovery(const Policy& policy, const std::vector<LoadedPlugin>& plugins) : policy_(policy) {
     for (const LoadedPlugin& plugin : plugins) {
       parser_.load(plugin.plugin);
       pluginOptions_.push_back(plugin.optOption());

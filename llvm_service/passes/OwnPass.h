@@ -49,7 +49,8 @@ void registerOwnPasses(llvm::PassBuilder& passBuilder);
 
 /// As LLVM names it in a header that takes ten times as long to compile as this one.
 using LoopPassManager =
-    llvm::PassManager<llvm::Loop, llvm::AnalysisManager<llvm::Loop, llvm::LoopStandardAnalysisResults&>,
+    llvm::PassManager<llvm::Loop,
+                      llvm::AnalysisManager<llvm::Loop, llvm::LoopStandardAnalysisResults&>,
                       llvm::LoopStandardAnalysisResults&, llvm::LPMUpdater&>;
 
 /// How to make a pass without parameters.

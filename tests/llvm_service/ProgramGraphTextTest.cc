@@ -1,9 +1,9 @@
 // The texts of graphs, compared with what LLVM prints in slower ways.
 #include <gtest/gtest.h>
 
-#include "llvm/IR/Instructions.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/observations/ProgramGraph.h"
 #include "tests/llvm_service/RandomWalk.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/IR/Module.h"
 #include "llvm_service/ContentHash.h"
 #include "llvm_service/Fingerprint.h"
 

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "llvm/IR/Module.h"
+namespace llvm {
+class Module;
+}
 
 namespace compiler_gym::llvm_service {
 

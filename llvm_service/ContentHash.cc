@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/IR/Operator.h"
 #include "llvm_service/IrHash.h"
 
 namespace compiler_gym::llvm_service {
@@ -44,8 +43,9 @@ class ContentHasher : public ir_hash::WordHasher {
     if (llvm::isa<llvm::GlobalValue>(value)) {
       return addGlobalIdentity(value);
     }
-    if (llvm::isa<llvm::ConstantExpr, llvm::ConstantAggregate>(value)) {
-      return addConstant(llvm::cast<llvm::Constant>(value));
+    if (ir_hash::isCompound(value)) {
+      add(static_cast<uint64_t>(Kind::kConstant));
+      return ir_hash::addConstant(llvm::cast<llvm::Constant>(value), *this);
     }
     const auto local = numbers_.find(&value);
     if (local != numbers_.end()) {
@@ -80,27 +80,6 @@ class ContentHasher : public ir_hash::WordHasher {
       return add(Kind::kGlobal, static_cast<uint64_t>(llvm::hash_value(global.getName())));
     }
     add(Kind::kOther, reinterpret_cast<uintptr_t>(&global));
-  }
-
-  // Compound constants are freed when nothing uses them, so their addresses say nothing.
-  void addConstant(const llvm::Constant& constant) {
-    add(Kind::kConstant, uint64_t{constant.getValueID()} << 32 | constant.getNumOperands());
-    add(constant.getType());
-    if (const auto* expression = llvm::dyn_cast<llvm::ConstantExpr>(&constant)) {
-      add(uint64_t{expression->getOpcode()} << 32 | expression->getRawSubclassOptionalData());
-      if (const auto* address = llvm::dyn_cast<llvm::GEPOperator>(&constant)) {
-        addAddress(*address);
-      }
-    }
-    ir_hash::addOperands(constant, *this);
-  }
-
-  void addAddress(const llvm::GEPOperator& address) {
-    add(address.getSourceElementType());
-    if (const std::optional<llvm::ConstantRange> range = address.getInRange()) {
-      add(static_cast<uint64_t>(llvm::hash_value(range->getLower())));
-      add(static_cast<uint64_t>(llvm::hash_value(range->getUpper())));
-    }
   }
 
   // From 1; none of values of other functions.

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 
-#include "llvm/IR/Module.h"
+namespace llvm {
+class Function;
+class Module;
+}  // namespace llvm
 
 namespace compiler_gym::llvm_service {
 

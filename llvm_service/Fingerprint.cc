@@ -16,9 +16,9 @@ class AddressHasher : public ir_hash::WordHasher {
   void addIdentity(const llvm::Value& value) {
     add(&value);
     // Other values are visited on their own; for plain constants see below.
-    if (llvm::isa<llvm::ConstantExpr, llvm::ConstantAggregate>(value)) {
+    if (ir_hash::isCompound(value)) {
       addUses(value);
-      ir_hash::addOperands(llvm::cast<llvm::User>(value), *this);
+      ir_hash::addConstant(llvm::cast<llvm::Constant>(value), *this);
     }
   }
 

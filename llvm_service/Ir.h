@@ -1,6 +1,6 @@
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <functional>
 #include <memory>
@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+
+namespace llvm {
+class DiagnosticInfoOptimizationBase;
+}
 
 namespace compiler_gym::llvm_service {
 

@@ -1,13 +1,16 @@
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/IR/Function.h"
+
+namespace llvm {
+class Function;
+}
 
 namespace compiler_gym::llvm_service {
 

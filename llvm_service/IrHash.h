@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallVector.h"
@@ -10,6 +11,7 @@
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
 #include "llvm_service/LlvmCompatibility.h"
 
 /// What the hashes of a module have in common: a walk over all that its bitcode is made from. The
@@ -189,6 +191,27 @@ void addMetadata(const Holder& holder, Hasher& hasher) {
         hasher.add(operand.get());
       }
     }
+  }
+}
+
+// A compound constant: all that it is. It is freed when nothing uses it, so that the next one may
+// have its address.
+template <typename Hasher>
+void addConstant(const llvm::Constant& constant, Hasher& hasher) {
+  hasher.add(uint64_t{constant.getValueID()} << 32 | constant.getNumOperands());
+  hasher.add(constant.getType());
+  if (const auto* expression = llvm::dyn_cast<llvm::ConstantExpr>(&constant)) {
+    hasher.add(uint64_t{expression->getOpcode()} << 32 | expression->getRawSubclassOptionalData());
+  }
+  if (const auto* address = llvm::dyn_cast<llvm::GEPOperator>(&constant)) {
+    hasher.add(address->getSourceElementType());
+    if (const std::optional<llvm::ConstantRange> range = address->getInRange()) {
+      hasher.add(static_cast<uint64_t>(llvm::hash_value(range->getLower())));
+      hasher.add(static_cast<uint64_t>(llvm::hash_value(range->getUpper())));
+    }
+  }
+  for (const llvm::Use& use : constant.operands()) {
+    hasher.addIdentity(*use.get());
   }
 }
 

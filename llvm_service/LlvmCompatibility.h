@@ -2,17 +2,12 @@
 
 // What differs between the versions of LLVM that the service can be built with.
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Triple.h"
 
 #if __has_include("llvm/Plugins/PassPlugin.h")
@@ -41,12 +36,6 @@ inline constexpr bool kPlainConstantsHaveUses<
 /// The triple of a module as text.
 inline std::string targetName(const llvm::Module& module) {
   return llvm::Triple(module.getTargetTriple()).str();
-}
-
-/// The target of a triple, or null.
-inline const llvm::Target* lookUpTarget(const llvm::Triple& triple) {
-  std::string error;
-  return llvm::TargetRegistry::lookupTarget(asTarget(triple), error);
 }
 
 }  // namespace compiler_gym::llvm_service

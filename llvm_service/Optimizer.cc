@@ -1,47 +1,72 @@
 #include "llvm_service/Optimizer.h"
 
 #include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm_service/Target.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
 
+struct Optimizer::Managers {
+  Managers(const llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins);
+
+  const std::unique_ptr<llvm::TargetMachine> targetMachine;
+  const llvm::TargetLibraryInfoImpl targetLibraryInfo;
+  // Analyses of inner units refer to managers of outer ones: this order of destruction is LLVM's.
+  llvm::LoopAnalysisManager loopAnalyses;
+  llvm::FunctionAnalysisManager functionAnalyses;
+  llvm::CGSCCAnalysisManager cgsccAnalyses;
+  llvm::ModuleAnalysisManager moduleAnalyses;
+  llvm::PassInstrumentationCallbacks callbacks;
+  llvm::StandardInstrumentations instrumentations;
+  llvm::PassBuilder passBuilder;
+};
+
 // `opt` makes its target machine at the code generation level None unless told otherwise.
-Optimizer::Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins)
-    : module_(module),
-      targetMachine_(createTargetMachine(module, llvm::CodeGenOptLevel::None)),
-      targetLibraryInfo_(llvm::Triple(module.getTargetTriple())),
-      instrumentations_(module.getContext(), /*DebugLogging=*/false),
-      passBuilder_(targetMachine_.get(), llvm::PipelineTuningOptions(), std::nullopt, &callbacks_) {
-  instrumentations_.registerCallbacks(callbacks_, &moduleAnalyses_);
+Optimizer::Managers::Managers(const llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins)
+    : targetMachine(createTargetMachine(module, llvm::CodeGenOptLevel::None)),
+      targetLibraryInfo(llvm::Triple(module.getTargetTriple())),
+      instrumentations(module.getContext(), /*DebugLogging=*/false),
+      passBuilder(targetMachine.get(), llvm::PipelineTuningOptions(), std::nullopt, &callbacks) {
+  instrumentations.registerCallbacks(callbacks, &moduleAnalyses);
   // The first registration of an analysis wins: this one has to precede the general ones.
-  functionAnalyses_.registerPass(
-      [this] { return llvm::TargetLibraryAnalysis(targetLibraryInfo_); });
+  functionAnalyses.registerPass([this] { return llvm::TargetLibraryAnalysis(targetLibraryInfo); });
   for (const LoadedPlugin& plugin : plugins) {
-    plugin.plugin.registerPassBuilderCallbacks(passBuilder_);
+    plugin.plugin.registerPassBuilderCallbacks(passBuilder);
   }
-  registerOwnPasses(passBuilder_);
-  passBuilder_.registerModuleAnalyses(moduleAnalyses_);
-  passBuilder_.registerCGSCCAnalyses(cgsccAnalyses_);
-  passBuilder_.registerFunctionAnalyses(functionAnalyses_);
-  passBuilder_.registerLoopAnalyses(loopAnalyses_);
-  passBuilder_.crossRegisterProxies(loopAnalyses_, functionAnalyses_, cgsccAnalyses_,
-                                    moduleAnalyses_);
+  registerOwnPasses(passBuilder);
+  passBuilder.registerModuleAnalyses(moduleAnalyses);
+  passBuilder.registerCGSCCAnalyses(cgsccAnalyses);
+  passBuilder.registerFunctionAnalyses(functionAnalyses);
+  passBuilder.registerLoopAnalyses(loopAnalyses);
+  passBuilder.crossRegisterProxies(loopAnalyses, functionAnalyses, cgsccAnalyses, moduleAnalyses);
 }
+
+Optimizer::Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins)
+    : module_(module), managers_(std::make_unique<Managers>(module, plugins)) {}
+
+Optimizer::~Optimizer() = default;
 
 grpc::Status Optimizer::run(llvm::StringRef pipeline) {
   if (pipeline.empty()) {  // Which LLVM does not parse.
     return grpc::Status::OK;
   }
   llvm::ModulePassManager passManager;
-  if (llvm::Error error = passBuilder_.parsePassPipeline(passManager, pipeline)) {
+  if (llvm::Error error = managers_->passBuilder.parsePassPipeline(passManager, pipeline)) {
     return {grpc::StatusCode::INVALID_ARGUMENT, "LLVM cannot parse the pipeline \"" +
                                                     pipeline.str() +
                                                     "\": " + llvm::toString(std::move(error))};
   }
-  passManager.run(module_, moduleAnalyses_);
+  passManager.run(module_, managers_->moduleAnalyses);
   return grpc::Status::OK;
 }
 

@@ -1,18 +1,15 @@
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <memory>
-#include <string>
 
-#include "llvm/Analysis/CGSCCPassManager.h"
-#include "llvm/Analysis/LoopAnalysisManager.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/Module.h"
-#include "llvm/IR/PassManager.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Passes/StandardInstrumentations.h"
-#include "llvm/Target/TargetMachine.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace llvm {
+class Module;
+}
 
 namespace compiler_gym::llvm_service {
 
@@ -29,6 +26,8 @@ class Optimizer {
   /// @param plugins whose passes are known too, besides LLVM's and the project's own.
   explicit Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins = {});
 
+  ~Optimizer();
+
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -40,17 +39,11 @@ class Optimizer {
   [[nodiscard]] grpc::Status run(llvm::StringRef pipeline);
 
  private:
+  // LLVM's headers of the pass managers cost more to compile than all others together.
+  struct Managers;
+
   llvm::Module& module_;
-  const std::unique_ptr<llvm::TargetMachine> targetMachine_;
-  const llvm::TargetLibraryInfoImpl targetLibraryInfo_;
-  // Analyses of inner units refer to managers of outer ones: this order of destruction is LLVM's.
-  llvm::LoopAnalysisManager loopAnalyses_;
-  llvm::FunctionAnalysisManager functionAnalyses_;
-  llvm::CGSCCAnalysisManager cgsccAnalyses_;
-  llvm::ModuleAnalysisManager moduleAnalyses_;
-  llvm::PassInstrumentationCallbacks callbacks_;
-  llvm::StandardInstrumentations instrumentations_;
-  llvm::PassBuilder passBuilder_;
+  const std::unique_ptr<Managers> managers_;
 };
 
 }  // namespace compiler_gym::llvm_service

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 
+#include "compiler_gym/util/CanonicalBytes.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DebugInfo.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Optimizer.h"
 #include "llvm_service/Target.h"
+#include "llvm_service/benchmark/Files.h"
 #include "llvm_service/costs/ClangPipeline.h"
 
 namespace compiler_gym::llvm_service {
@@ -30,20 +32,15 @@ Status checkSize(size_t size, size_t maxBytes) {
   return Status::OK;
 }
 
-Status readFile(llvm::StringRef uri, size_t maxBytes, std::string& contents) {
+Status readUri(llvm::StringRef uri, size_t maxBytes, std::string& contents) {
   llvm::StringRef path = uri;
   if (!path.consume_front("file://") || !path.starts_with("/")) {
     return {StatusCode::INVALID_ARGUMENT,
             "Cannot read the program \"" + uri.str() + "\": expected file:///absolute/path"};
   }
-  const auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer) {
-    return {StatusCode::NOT_FOUND,
-            "Cannot read the program file \"" + path.str() + "\": " + buffer.getError().message()};
-  }
-  RETURN_IF_ERROR(checkSize((*buffer)->getBufferSize(), maxBytes));
-  contents = (*buffer)->getBuffer().str();
-  return Status::OK;
+  uint64_t size = 0;
+  RETURN_IF_ERROR(llvm_service::readFile(path.str(), maxBytes, size, contents));
+  return checkSize(size, maxBytes);
 }
 
 Status readProgram(const Benchmark& benchmark, size_t maxBytes, std::string& contents) {
@@ -54,7 +51,7 @@ Status readProgram(const Benchmark& benchmark, size_t maxBytes, std::string& con
       contents = file.contents();
       return Status::OK;
     case File::kUri:
-      return readFile(file.uri(), maxBytes, contents);
+      return readUri(file.uri(), maxBytes, contents);
     case File::DATA_NOT_SET:
       break;
   }
@@ -77,7 +74,7 @@ std::string contentKey(const Benchmark& benchmark, const std::string& contents) 
     return llvm::utohexstr(value.high64) + "-" + llvm::utohexstr(value.low64) + "-" +
            std::to_string(text.size());
   };
-  return hash(contents) + " " + hash(benchmark.dynamic_config().SerializeAsString());
+  return hash(contents) + " " + hash(util::canonicalBytes(benchmark.dynamic_config()));
 }
 
 // The pipelines as `opt` names them; none for -O0, as nothing is run.
@@ -133,6 +130,7 @@ Program::Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig,
                  std::shared_ptr<SharedCosts> costs)
     : bitcode_(std::move(bitcode)),
       dynamicConfig_(std::move(dynamicConfig)),
+      commandsKey_(util::canonicalBytes(dynamicConfig_)),
       costs_(std::move(costs)) {}
 
 Status Program::load(const Benchmark& benchmark, size_t maxBytes,
@@ -179,9 +177,8 @@ Status Program::optimised(Baseline baseline, bool ofMachineCode,
   return Status::OK;
 }
 
-// Sizes of what is built depend on the commands, too.
 SharedCosts::Key Program::keyOf(const std::string& bitcode, const std::string& name) const {
-  return {bitcode, name + " " + dynamicConfig_.SerializeAsString()};
+  return {bitcode, name + " " + commandsKey_};
 }
 
 Status Program::costOf(const std::string& bitcode, const std::string& name, const Cost& cost,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <functional>
 #include <map>
@@ -80,6 +80,8 @@ class Program {
 
   const std::string bitcode_;
   const BenchmarkDynamicConfig dynamicConfig_;
+  // Sizes of what is built depend on the commands, too: this tells them apart.
+  const std::string commandsKey_;
   const std::shared_ptr<SharedCosts> costs_;
   // What has been computed so far, guarded by the mutex.
   mutable std::mutex mutex_;

@@ -1,6 +1,9 @@
 #include "llvm_service/Target.h"
 
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/LlvmCompatibility.h"
@@ -15,6 +18,12 @@ const char* defaultFeatures(const llvm::Triple& triple) {
   return triple.getArch() == llvm::Triple::riscv64
              ? "+64bit,+a,+c,+d,+f,+m,+relax,+zaamo,+zalrsc,+zca,+zcd,+zicsr,+zifencei,+zmmul"
              : "";
+}
+
+// The target of a triple, or null.
+const llvm::Target* lookUpTarget(const llvm::Triple& triple) {
+  std::string error;
+  return llvm::TargetRegistry::lookupTarget(asTarget(triple), error);
 }
 
 std::string namesOfTargets() {

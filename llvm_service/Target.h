@@ -1,13 +1,17 @@
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "llvm/IR/Module.h"
-#include "llvm/Target/TargetMachine.h"
+#include "llvm/Support/CodeGen.h"
+
+namespace llvm {
+class Module;
+class TargetMachine;
+}  // namespace llvm
 
 namespace compiler_gym::llvm_service {
 

@@ -1,7 +1,7 @@
 // Runs the commands of a benchmark.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <boost/filesystem.hpp>
 #include <chrono>

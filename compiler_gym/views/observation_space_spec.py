@@ -59,7 +59,7 @@ class ObservationSpaceSpec:
         return cls(
             id=proto.name,
             index=index,
-            space=py_converters.space_from_proto(proto.space, proto.name),
+            space=py_converters.observation_space_from_proto(proto),
             translate=py_converters.event_to_value,
             to_string=str,
             deterministic=proto.deterministic,

@@ -6,12 +6,11 @@
 #include <optional>
 #include <set>
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm_service/Target.h"
 #include "llvm_service/actions/Descriptions.h"
 #include "llvm_service/actions/LegacyActions.h"
+#include "llvm_service/actions/PipelineParser.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -86,11 +85,9 @@ std::string shellWords(const std::vector<std::string>& words) {
 /// Collects the actions of all spaces.
 class Discovery {
  public:
-  Discovery(const Policy& policy, const std::vector<LoadedPlugin>& plugins)
-      : policy_(policy), passBuilder_(targetMachine_.get()) {
-    registerOwnPasses(passBuilder_);
+  Discovery(const Policy& policy, const std::vector<LoadedPlugin>& plugins) : policy_(policy) {
     for (const LoadedPlugin& plugin : plugins) {
-      plugin.plugin.registerPassBuilderCallbacks(passBuilder_);
+      parser_.load(plugin.plugin);
       pluginOptions_.push_back(plugin.optOption());
     }
   }
@@ -106,7 +103,9 @@ class Discovery {
     }
     std::vector<Action> withVariants = all_;
     llvm::append_range(withVariants, variants_);
-    const auto parses = [this](const std::string& pipeline) { return this->parses(pipeline); };
+    const auto parses = [this](const std::string& pipeline) {
+      return parser_.understands(pipeline);
+    };
     spaces_.lists = {{"PassesAll", all_},
                      {"PassesWithParameters", std::move(withVariants)},
                      {"Legacy124", makeLegacyActions(policy_, Descriptions::builtin(), parses)},
@@ -127,7 +126,7 @@ class Discovery {
       }
       for (const std::string& parameters : policy_.variants(pass.name)) {
         Action variant = makeAction(pass, pass.name + "<" + parameters + ">", policy_);
-        if (parses(variant.pipeline)) {  // Another LLVM may have other parameters.
+        if (parser_.understands(variant.pipeline)) {  // Another LLVM may have other parameters.
           add(variants_, std::move(variant));
         }
       }
@@ -176,18 +175,8 @@ class Discovery {
     }
   }
 
-  bool parses(const std::string& pipeline) {
-    llvm::ModulePassManager passManager;
-    llvm::Error error = passBuilder_.parsePassPipeline(passManager, "module(" + pipeline + ")");
-    const bool parsed = !error;
-    llvm::consumeError(std::move(error));
-    return parsed;
-  }
-
   const Policy& policy_;
-  // Some passes ask for it when they are parsed.
-  const std::unique_ptr<llvm::TargetMachine> targetMachine_ = createHostTargetMachine();
-  llvm::PassBuilder passBuilder_;
+  PipelineParser parser_;
   std::vector<std::string> pluginOptions_;
   std::set<std::string> seen_;
   std::vector<Action> all_;
@@ -199,10 +188,7 @@ class Discovery {
 }  // namespace
 
 std::vector<ListedPass> listPasses() {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::PassBuilder().printPassNames(stream);
-
+  const std::string text = printPassNames();
   std::vector<ListedPass> passes;
   std::optional<Level> level;
   bool withParameters = false;

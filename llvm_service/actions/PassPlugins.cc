@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm_service/passes/OwnPass.h"
+#include "llvm_service/actions/PipelineParser.h"
+#include "llvm_service/passes/PassLevel.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -73,8 +73,7 @@ std::optional<std::vector<NamedPass>> namedByLibrary(const std::string& path) {
 }
 
 // The name with the adaptors that LLVM understands it in; nothing if there are none.
-std::optional<std::string> withFittingAdaptors(llvm::PassBuilder& passBuilder,
-                                               const std::string& name) {
+std::optional<std::string> withFittingAdaptors(PipelineParser& parser, const std::string& name) {
   std::vector<std::string> candidates = {name};
   if (name.find('(') == std::string::npos) {
     // From the inside out: outer levels accept some passes of inner ones.
@@ -82,12 +81,9 @@ std::optional<std::string> withFittingAdaptors(llvm::PassBuilder& passBuilder,
                   withAdaptors(PassLevel::kCgscc, name), name};
   }
   for (const std::string& candidate : candidates) {
-    llvm::ModulePassManager passManager;
-    llvm::Error error = passBuilder.parsePassPipeline(passManager, "module(" + candidate + ")");
-    if (!error) {
+    if (parser.understands(candidate)) {
       return candidate;
     }
-    llvm::consumeError(std::move(error));
   }
   return std::nullopt;
 }
@@ -106,7 +102,7 @@ Specification parseSpecification(StringRef text) {
   return {path.str(), names.str()};
 }
 
-llvm::Expected<LoadedPlugin> loadPlugin(StringRef text, llvm::PassBuilder& passBuilder) {
+llvm::Expected<LoadedPlugin> loadPlugin(StringRef text, PipelineParser& parser) {
   const Specification specification = parseSpecification(text);
   const std::string& path = specification.path;
   if (!llvm::sys::fs::exists(path)) {
@@ -123,10 +119,10 @@ llvm::Expected<LoadedPlugin> loadPlugin(StringRef text, llvm::PassBuilder& passB
     return failure(path, llvm::Twine("does not tell its passes: name them, as in ") + path +
                              ":first,second, or define " + kPassesFunction + "() in it");
   }
-  plugin->registerPassBuilderCallbacks(passBuilder);
+  parser.load(*plugin);
   LoadedPlugin loaded{*plugin, {}};
   for (const NamedPass& pass : *passes) {
-    const std::optional<std::string> pipeline = withFittingAdaptors(passBuilder, pass.name);
+    const std::optional<std::string> pipeline = withFittingAdaptors(parser, pass.name);
     if (!pipeline) {
       return failure(path, "has no pass \"" + pass.name + "\" that LLVM can parse");
     }
@@ -142,14 +138,13 @@ std::string LoadedPlugin::optOption() const {
 }
 
 llvm::Expected<std::vector<LoadedPlugin>> loadPlugins(StringRef specifications) {
-  llvm::PassBuilder passBuilder;
-  registerOwnPasses(passBuilder);
+  PipelineParser parser;
   std::vector<LoadedPlugin> plugins;
   for (StringRef text : llvm::split(specifications, ';')) {
     if (text.trim().empty()) {
       continue;
     }
-    llvm::Expected<LoadedPlugin> plugin = loadPlugin(text.trim(), passBuilder);
+    llvm::Expected<LoadedPlugin> plugin = loadPlugin(text.trim(), parser);
     if (!plugin) {
       return plugin.takeError();
     }

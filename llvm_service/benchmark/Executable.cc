@@ -122,12 +122,13 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
   RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_));
   const CpuPin pin(counts.pinned != 0);
   const LocalShellCommand command(config_.run_cmd());
-  for (int64_t i = 0; i < counts.warmup + counts.measured; ++i) {
-    double runSeconds = 0;
+  double runSeconds = 0;
+  for (int64_t i = 0; i < counts.warmup; ++i) {
     RETURN_IF_ERROR(runChecked(command, scratch_, runSeconds));
-    if (i >= counts.warmup) {
-      seconds.push_back(runSeconds);
-    }
+  }
+  for (int64_t i = 0; i < counts.measured; ++i) {
+    RETURN_IF_ERROR(runChecked(command, scratch_, runSeconds));
+    seconds.push_back(runSeconds);
   }
   return runAll(config_.post_run_cmd(), scratch_);
 }

@@ -1,7 +1,16 @@
 #include "llvm_service/benchmark/Files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <boost/filesystem.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "compiler_gym/util/FileDescriptor.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileOutputBuffer.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace compiler_gym::llvm_service {
@@ -20,6 +29,39 @@ grpc::Status writeFile(const boost::filesystem::path& path, const std::string& c
     return {grpc::StatusCode::INTERNAL,
             "Cannot write " + path.string() + ": " + llvm::toString(std::move(error))};
   }
+  return grpc::Status::OK;
+}
+
+grpc::Status readFile(const std::string& path, uint64_t maxBytes, uint64_t& size,
+                      std::string& contents) {
+  const auto failure = [&path](grpc::StatusCode code, const std::string& reason) {
+    return grpc::Status(code, "Cannot read the file \"" + path + "\": " + reason);
+  };
+  // To open a device may do something. What the path names may be another file by then, and to
+  // open a pipe waits for somebody who writes to it, unless told otherwise.
+  struct stat status{};
+  bool exists = stat(path.c_str(), &status) == 0;
+  util::FileDescriptor file;
+  if (exists && S_ISREG(status.st_mode)) {
+    file = util::FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    exists = file.isOpen() && fstat(file.get(), &status) == 0;
+  }
+  if (!exists) {
+    return failure(grpc::StatusCode::NOT_FOUND, std::strerror(errno));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return failure(grpc::StatusCode::INVALID_ARGUMENT, "it is not an ordinary file");
+  }
+  size = static_cast<uint64_t>(status.st_size);
+  if (size > maxBytes) {
+    return grpc::Status::OK;
+  }
+  const auto buffer = llvm::MemoryBuffer::getOpenFile(
+      file.get(), path, size, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
+  if (!buffer) {
+    return failure(grpc::StatusCode::NOT_FOUND, buffer.getError().message());
+  }
+  contents = (*buffer)->getBuffer().str();
   return grpc::Status::OK;
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
-#include <boost/filesystem.hpp>
+#include <boost/filesystem/path.hpp>
+#include <cstdint>
 #include <string>
 
 namespace compiler_gym::llvm_service {
@@ -14,5 +15,13 @@ boost::filesystem::path uniquePath(const boost::filesystem::path& directory,
 /// @return INTERNAL, with the reason, if the file cannot be written.
 [[nodiscard]] grpc::Status writeFile(const boost::filesystem::path& path,
                                      const std::string& contents);
+
+/// Reads a file, of which no more than maxBytes is held in memory.
+///
+/// @param size the file's size in bytes. The contents are left alone if it is more than maxBytes.
+/// @return NOT_FOUND, with the reason, if the file cannot be opened; INVALID_ARGUMENT if it is not
+///     an ordinary file, e.g. a directory, a device or a pipe: those may have no end.
+[[nodiscard]] grpc::Status readFile(const std::string& path, uint64_t maxBytes, uint64_t& size,
+                                    std::string& contents);
 
 }  // namespace compiler_gym::llvm_service

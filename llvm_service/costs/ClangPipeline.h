@@ -1,6 +1,8 @@
 #pragma once
 
-#include "llvm/IR/Module.h"
+namespace llvm {
+class Module;
+}
 
 namespace compiler_gym::llvm_service {
 
@@ -8,5 +10,9 @@ namespace compiler_gym::llvm_service {
 /// tell every pass to prefer small code, and with clang's choice of passes at this level, which,
 /// unlike that of `opt`, vectorises straight code but neither vectorises nor unrolls loops.
 void optimizeAsClangForSize(llvm::Module& module);
+
+/// Does what clang does to a module at every level, -O0 included: inlines the functions that must
+/// be inlined and splits coroutines. Modules without either are left as they are.
+void optimizeAsClangAtO0(llvm::Module& module);
 
 }  // namespace compiler_gym::llvm_service

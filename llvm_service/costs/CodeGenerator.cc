@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Target.h"
 
@@ -10,6 +11,8 @@ namespace compiler_gym::llvm_service {
 
 using grpc::Status;
 using grpc::StatusCode;
+
+CodeGenerator::~CodeGenerator() = default;
 
 CodeGenerator::CodeGenerator(std::unique_ptr<llvm::TargetMachine> machine)
     : machine_(std::move(machine)), stream_(object_) {

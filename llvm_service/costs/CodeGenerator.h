@@ -1,15 +1,18 @@
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <memory>
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
+
+namespace llvm {
+class Module;
+class TargetMachine;
+}  // namespace llvm
 
 namespace compiler_gym::llvm_service {
 
@@ -25,6 +28,11 @@ class CodeGenerator {
   /// @return INVALID_ARGUMENT if it is unknown or has no object files.
   [[nodiscard]] static grpc::Status make(const llvm::Module& module,
                                          std::unique_ptr<CodeGenerator>& generator);
+
+  ~CodeGenerator();
+
+  CodeGenerator(const CodeGenerator&) = delete;
+  CodeGenerator& operator=(const CodeGenerator&) = delete;
 
   /// Whether it may generate code for a module after it has done so for others: it is for the same
   /// target, and that target's code generator is known to keep nothing of the others.

@@ -7,6 +7,7 @@
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm_service/Ir.h"
+#include "llvm_service/costs/ClangPipeline.h"
 #include "llvm_service/costs/CodeGenerator.h"
 
 namespace compiler_gym::llvm_service {
@@ -52,6 +53,7 @@ Status objectTextSize(llvm::StringRef bitcode, int64_t& bytes) {
   // Code generation changes the module and its context, so it gets copies of both.
   OwnedModule copy;
   RETURN_IF_ERROR(parseIr(bitcode, copy));
+  optimizeAsClangAtO0(*copy.module);
   optimizeForSize(*copy.module);
   std::unique_ptr<CodeGenerator> generator = std::move(keptGenerator());
   if (!generator || !generator->isReusableFor(*copy.module)) {

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-#include "llvm/IR/Module.h"
+namespace llvm {
+class Module;
+}
 
 namespace compiler_gym::llvm_service {
 

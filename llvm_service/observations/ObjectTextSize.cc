@@ -6,6 +6,8 @@ namespace compiler_gym::llvm_service {
 /// ObjectTextSizeBytes, ObjectTextSizeO0, ...O3, ...Oz: bytes of code and read-only data of the
 /// object file. The module and the baselines are code-generated alike: optimised for size, as
 /// `clang -Oz -c` does. ObjectTextSizeOz is what that makes of the source, to within a percent.
+/// ObjectTextSizeO0 is the program after the passes of `clang -O0`, which inlines what must be
+/// inlined; so is that of any module, as whatever compiles it does that.
 Observations objectTextSize() {
   const auto ofBitcode = [](const Compilation&, const std::string& bitcode, int64_t& value) {
     return llvm_service::objectTextSize(bitcode, value);

@@ -1,6 +1,8 @@
 #include "llvm_service/observations/Observation.h"
 
-#include <iterator>
+#include <utility>
+
+#include "llvm_service/observations/Spaces.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -11,7 +13,10 @@ namespace compiler_gym::llvm_service {
 Observations listObservations() {
   Observations all;
   const auto append = [&all](Observations family) {
-    std::move(family.begin(), family.end(), std::back_inserter(all));
+    for (Observation& observation : family) {
+      observation.space = forAllClients(std::move(observation.space));
+      all.push_back(std::move(observation));
+    }
   };
 #define OBSERVATIONS(family) append(family());
 #include "llvm_service/observations/Observations.def"

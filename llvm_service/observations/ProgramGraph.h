@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/Allocator.h"
+
+namespace llvm {
+class Module;
+}
 
 namespace compiler_gym::llvm_service {
 

@@ -1,5 +1,6 @@
 #include "llvm_service/observations/Spaces.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -36,6 +37,12 @@ Space columnSpace(Column column) {
       break;
   }
   return space;
+}
+
+bool hasTextSequence(const Space& space) {
+  const auto isOne = [](const auto& entry) { return hasTextSequence(entry.second); };
+  const auto& fields = space.space_dict().space();
+  return space.has_string_sequence() || std::any_of(fields.begin(), fields.end(), isOne);
 }
 
 Event& columnOf(Event& table, const std::string& column) {
@@ -134,6 +141,18 @@ ObservationSpace tableSpace(const std::string& name,
     }
   }
   return space;
+}
+
+ObservationSpace forAllClients(ObservationSpace space) {
+  if (hasTextSequence(space.space())) {
+    space.mutable_exact_space()->Swap(space.mutable_space());
+    *space.mutable_space() = textSpace("").space();
+  }
+  return space;
+}
+
+const Space& exactSpace(const ObservationSpace& space) {
+  return space.has_exact_space() ? space.exact_space() : space.space();
 }
 
 void addIntegers(Event& table, const std::string& column, const std::vector<int64_t>& values) {

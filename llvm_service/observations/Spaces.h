@@ -57,6 +57,13 @@ void addIntegers(Event& table, const std::string& column, const std::vector<int6
 void addTexts(Event& table, const std::string& column, const std::vector<std::string>& values);
 void addFlags(Event& table, const std::string& column, const std::vector<bool>& values);
 
+/// The space as all clients can read it: one with sequences of texts, which those of CompilerGym
+/// 0.2.5 cannot, moves to the field exact_space.
+ObservationSpace forAllClients(ObservationSpace space);
+
+/// What the values are, wherever the space says so.
+const Space& exactSpace(const ObservationSpace& space);
+
 /// Makes the event hold a vector of integers.
 void setCounts(const std::vector<int64_t>& counts, Event& event);
 

@@ -1,5 +1,7 @@
 #include "llvm_service/passes/OwnPass.h"
 
+#include "llvm/Passes/PassBuilder.h"
+
 namespace compiler_gym::llvm_service {
 
 #define OWN_PASS(pass) OwnPass pass();
@@ -30,6 +32,27 @@ std::vector<std::string> OwnPass::pipelines() const {
   }
   return texts;
 }
+
+template <typename Manager>
+OwnPass::Register byName(const std::string& name, std::function<void(Manager&)> add) {
+  return [name, add = std::move(add)](llvm::PassBuilder& passBuilder) {
+    passBuilder.registerPipelineParsingCallback(
+        [name, add](llvm::StringRef text, Manager& manager,
+                    llvm::ArrayRef<llvm::PassBuilder::PipelineElement> nested) {
+          if (text != name || !nested.empty()) {
+            return false;
+          }
+          add(manager);
+          return true;
+        });
+  };
+}
+
+template OwnPass::Register byName(const std::string&,
+                                  std::function<void(llvm::ModulePassManager&)>);
+template OwnPass::Register byName(const std::string&,
+                                  std::function<void(llvm::FunctionPassManager&)>);
+template OwnPass::Register byName(const std::string&, std::function<void(LoopPassManager&)>);
 
 OwnPass::Register byParameter(const std::string& name, AddModulePass add) {
   return [name, add = std::move(add)](llvm::PassBuilder& passBuilder) {

@@ -5,8 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "llvm/Passes/PassBuilder.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/PassManager.h"
 #include "llvm_service/passes/PassLevel.h"
+
+namespace llvm {
+class Loop;
+class LPMUpdater;
+class PassBuilder;
+struct LoopStandardAnalysisResults;
+}  // namespace llvm
 
 namespace compiler_gym::llvm_service {
 
@@ -39,24 +47,18 @@ std::vector<OwnPass> listOwnPasses();
 /// Makes all of them known to a pass builder.
 void registerOwnPasses(llvm::PassBuilder& passBuilder);
 
+/// As LLVM names it in a header that takes ten times as long to compile as this one.
+using LoopPassManager =
+    llvm::PassManager<llvm::Loop,
+                      llvm::AnalysisManager<llvm::Loop, llvm::LoopStandardAnalysisResults&>,
+                      llvm::LoopStandardAnalysisResults&, llvm::LPMUpdater&>;
+
 /// How to make a pass without parameters.
 ///
-/// @tparam Pass a pass as LLVM wants it, with a method run(); it can be made without arguments.
-/// @tparam Manager what holds such passes, e.g. llvm::FunctionPassManager.
-template <typename Pass, typename Manager>
-OwnPass::Register byName(const std::string& name) {
-  return [name](llvm::PassBuilder& passBuilder) {
-    passBuilder.registerPipelineParsingCallback(
-        [name](llvm::StringRef text, Manager& manager,
-               llvm::ArrayRef<llvm::PassBuilder::PipelineElement> nested) {
-          if (text != name || !nested.empty()) {
-            return false;
-          }
-          manager.addPass(Pass());
-          return true;
-        });
-  };
-}
+/// @tparam Manager what holds such passes: of modules, functions or loops.
+/// @param add adds the pass to a manager.
+template <typename Manager>
+OwnPass::Register byName(const std::string& name, std::function<void(Manager&)> add);
 
 /// How to make a module pass with a parameter.
 ///
@@ -66,25 +68,31 @@ using AddModulePass = std::function<bool(llvm::PassBuilder& passBuilder, llvm::S
                                          llvm::ModulePassManager& manager)>;
 OwnPass::Register byParameter(const std::string& name, AddModulePass add);
 
+/// @tparam Pass a pass as LLVM wants it, with a method run(); it can be made without arguments.
+template <typename Pass, typename Manager>
+void addTo(Manager& manager) {
+  manager.addPass(Pass());
+}
+
 /// Pass::run(llvm::Module&, llvm::ModuleAnalysisManager&).
 template <typename Pass>
 OwnPass modulePass(const std::string& name, std::string description) {
   return {name, std::move(description), PassLevel::kModule,
-          byName<Pass, llvm::ModulePassManager>(name)};
+          byName<llvm::ModulePassManager>(name, addTo<Pass, llvm::ModulePassManager>)};
 }
 
 /// Pass::run(llvm::Function&, llvm::FunctionAnalysisManager&).
 template <typename Pass>
 OwnPass functionPass(const std::string& name, std::string description) {
   return {name, std::move(description), PassLevel::kFunction,
-          byName<Pass, llvm::FunctionPassManager>(name)};
+          byName<llvm::FunctionPassManager>(name, addTo<Pass, llvm::FunctionPassManager>)};
 }
 
 /// Pass::run of a loop: see llvm/Transforms/Scalar/LoopPassManager.h.
 template <typename Pass>
 OwnPass loopPass(const std::string& name, std::string description) {
   return {name, std::move(description), PassLevel::kLoop,
-          byName<Pass, llvm::LoopPassManager>(name)};
+          byName<LoopPassManager>(name, addTo<Pass, LoopPassManager>)};
 }
 
 }  // namespace compiler_gym::llvm_service

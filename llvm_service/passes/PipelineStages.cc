@@ -1,7 +1,7 @@
 #include <optional>
 
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Transforms/IPO/Inliner.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {

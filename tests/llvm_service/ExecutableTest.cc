@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "llvm_service/benchmark/Executable.h"
@@ -194,6 +195,15 @@ TEST_F(ExecutableTest, WarmupIsNotMeasured) {
   EXPECT_EQ(log(), "run\nrun\nrun\nrun\n");
   EXPECT_THAT(seconds_, SizeIs(3));
   EXPECT_THAT(seconds_, ::testing::Each(::testing::Lt(0.9)));
+}
+
+TEST_F(ExecutableTest, LargestCountsDoNotOverflow) {
+  setCommand(config_.mutable_run_cmd(), logging("run") + "; false");
+  ASSERT_THAT(build(), IsOk());
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  EXPECT_THAT(run({/*warmup=*/kLargest, /*measured=*/1}), IsError(StatusCode::INTERNAL, ""));
+  EXPECT_THAT(run({/*warmup=*/0, /*measured=*/kLargest}), IsError(StatusCode::INTERNAL, ""));
+  EXPECT_EQ(log(), "run\nrun\n");
 }
 
 TEST_F(ExecutableTest, SecondsAreWallTime) {

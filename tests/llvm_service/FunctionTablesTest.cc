@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Instructions.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Tables.h"

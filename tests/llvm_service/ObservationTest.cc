@@ -12,6 +12,7 @@
 #include "llvm_service/Ir.h"
 #include "llvm_service/costs/CodeSize.h"
 #include "llvm_service/observations/Observation.h"
+#include "llvm_service/observations/Spaces.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -106,7 +107,8 @@ TEST(ObservationListTest, ValuesAreInTheirSpaces) {
   for (const Observation& observation : availableObservations()) {
     const ObservationSpace& space = observation.space;
     const Event event = observe(*compilation, space.name());
-    EXPECT_EQ(checker.findMismatch(space.space(), decoded(event)), std::nullopt) << space.name();
+    EXPECT_EQ(checker.findMismatch(exactSpace(space), decoded(event)), std::nullopt)
+        << space.name();
   }
 }
 
@@ -117,7 +119,7 @@ TEST(ObservationListTest, DefaultsAreInTheirSpaces) {
     const ObservationSpace& space = observation.space;
     if (space.has_default_observation()) {
       const Event value = decoded(space.default_observation());
-      EXPECT_EQ(checker.findMismatch(space.space(), value), std::nullopt) << space.name();
+      EXPECT_EQ(checker.findMismatch(exactSpace(space), value), std::nullopt) << space.name();
     } else {
       withoutDefault.insert(space.name());
     }

@@ -7,6 +7,7 @@
 
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm_service/Ir.h"

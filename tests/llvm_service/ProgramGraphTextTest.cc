@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/observations/ProgramGraph.h"
 #include "tests/llvm_service/RandomWalk.h"

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
+#include <boost/filesystem.hpp>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -156,6 +158,28 @@ TEST(ProgramTest, RefusesFilesThatCannotBeRead) {
     EXPECT_THAT(loadUri(uri), IsError(StatusCode::INVALID_ARGUMENT, "file:///absolute/path"))
         << uri;
   }
+}
+
+// A pipe without anybody who writes to it would be waited for, and a device has no end.
+TEST(ProgramTest, RefusesWhatIsNoOrdinaryFile) {
+  const TemporaryDirectory directory;
+  const std::string pipe = (directory.path() / "pipe.bc").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, directory.path().string(), std::string("/dev/zero")}) {
+    EXPECT_THAT(loadUri("file://" + path), IsError(StatusCode::INVALID_ARGUMENT, path));
+    EXPECT_THAT(loadUri("file://" + path), IsError(StatusCode::INVALID_ARGUMENT, "ordinary file"));
+  }
+}
+
+// The file takes no space on the disk, and would take all memory.
+TEST(ProgramTest, LooksAtTheSizeOfAFileBeforeItReadsIt) {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "large.bc";
+  writeFile(path, "");
+  boost::filesystem::resize_file(path, uintmax_t{1} << 40);
+  std::shared_ptr<const Program> program;
+  EXPECT_THAT(load(benchmarkOfUri("file://" + path.string()), program),
+              IsError(StatusCode::RESOURCE_EXHAUSTED, std::to_string(uint64_t{1} << 40)));
 }
 
 TEST(ProgramTest, ForgetsWhatDoesNotChangeTheCode) {
@@ -362,6 +386,26 @@ TEST(ProgramCacheTest, TellsCommandsApart) {
   const auto buildable = get(cache, benchmark);
   EXPECT_NE(buildable, plain);
   EXPECT_EQ(buildable->dynamicConfig().build_cmd().argument(0), "$CC $IN");
+}
+
+// Each object has an order of its own of the entries of its maps.
+TEST(ProgramCacheTest, EnvironmentsAreComparedWithoutTheirOrder) {
+  constexpr int kVariables = 64;
+  ProgramCache cache;
+  Benchmark forwards = makeBenchmark(kText);
+  Benchmark backwards = makeBenchmark(kText);
+  for (int i = 0; i < kVariables; ++i) {
+    auto& first = *forwards.mutable_dynamic_config()->mutable_build_cmd()->mutable_env();
+    auto& second = *backwards.mutable_dynamic_config()->mutable_build_cmd()->mutable_env();
+    first["V" + std::to_string(i)] = "x";
+    second["V" + std::to_string(kVariables - 1 - i)] = "x";
+  }
+  ASSERT_NE(forwards.SerializeAsString(), backwards.SerializeAsString());
+  const auto program = get(cache, forwards);
+  EXPECT_EQ(get(cache, backwards), program);
+  auto& variables = *backwards.mutable_dynamic_config()->mutable_build_cmd()->mutable_env();
+  variables["V0"] = "y";
+  EXPECT_NE(get(cache, backwards), program);
 }
 
 TEST(ProgramCacheTest, ReadsFilesAgain) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <string>
 

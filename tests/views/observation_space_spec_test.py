@@ -80,6 +80,19 @@ def test_string():
     assert spec.platform_dependent
 
 
+def test_exact_space_counts_rather_than_that_for_older_clients():
+    spec = ObservationSpaceSpec.from_proto(
+        0,
+        ObservationSpace(
+            name="Cost",
+            space=Space(string_value=StringSpace(length_range=Int64Range(min=0))),
+            exact_space=Space(double_value=DoubleRange(min=0)),
+        ),
+    )
+    assert spec.space == Scalar(name="Cost", min=0, max=np.inf, dtype=np.float64)
+    assert spec.translate(Event(double_value=2)) == 2
+
+
 def test_default_of_zero_is_kept():
     spec = ObservationSpaceSpec.from_proto(
         0,

@@ -226,8 +226,6 @@ def _environment(level: int) -> dict[str, str]:
     env = dict(os.environ)
     env["COMPILER_GYM_RUNFILES"] = str(runfiles_path("."))
     env["COMPILER_GYM_SITE_DATA"] = str(site_data_path("."))
-    # A service that ends because this process was killed removes the directory in its place.
-    env["COMPILER_GYM_WORKING_DIR_OWNER"] = str(os.getpid())
     # For services that are Python programs and import this package.
     package_root = str(Path(__file__).parents[3])
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [package_root, env.get("PYTHONPATH")]))

@@ -38,6 +38,7 @@ __all__ = [
     "event_to_value",
     "event_to_value_by_kind",
     "message_to_python",
+    "observation_space_from_proto",
     "opaque_to_value",
     "space_from_proto",
     "space_from_proto_by_kind",
@@ -57,13 +58,28 @@ def message_to_python(message: Message) -> Any:
     """
     if isinstance(message, Event):
         return event_to_value(message)
-    if isinstance(message, (ActionSpace, ObservationSpace)):
+    if isinstance(message, ActionSpace):
         return space_from_proto(message.space, message.name)
+    if isinstance(message, ObservationSpace):
+        return observation_space_from_proto(message)
     if isinstance(message, Space):
         return space_from_proto(message)
     if isinstance(message, Opaque):
         return opaque_to_value(message)
     raise ConversionError(f"There is no Python value for a message of {type(message).__name__!r}")
+
+
+def observation_space_from_proto(message: ObservationSpace) -> gym_spaces.Space:
+    """Returns the space of an observation's values.
+
+    It is the exact one, where the service declares another for older clients.
+
+    Raises:
+        ConversionError: There is no Python space for it.
+        ValueError: The message is malformed.
+    """
+    is_exact = message.HasField("exact_space")
+    return space_from_proto(message.exact_space if is_exact else message.space, message.name)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
+from compiler_gym.envs.llvm.rewards.cost_rewards import CLEAR_CHANGE, make_llvm_rewards
 
 NAMES = [reward.name for reward in make_llvm_rewards()]
 PASSES = ["mem2reg", "simplifycfg", "inline", "instcombine", "globaldce"]
@@ -23,7 +23,8 @@ def test_rewards_add_up_to_the_total_reduction(env, name):
     if name.endswith("Norm"):
         norm = unoptimised
     elif name.endswith(("O3", "Oz")):
-        norm = max(unoptimised - env.observation[reward.baseline_cost_function], 1)
+        change = abs(unoptimised - env.observation[reward.baseline_cost_function])
+        norm = max(change, CLEAR_CHANGE * unoptimised)
     assert env.episode_reward == pytest.approx(gain / norm)
 
 

@@ -98,10 +98,37 @@ def test_normalised_by_a_baseline(view):
     assert reward.update([], [40], view) == 1
 
 
-@pytest.mark.parametrize("baseline_cost", [100, 150])
-def test_baseline_that_gains_nothing(baseline_cost):
+@pytest.mark.parametrize(
+    ("baseline_cost", "norm"),
+    [
+        pytest.param(10, 90, id="much better"),
+        pytest.param(90, 10, id="just clearly better"),
+        pytest.param(99, 10, id="slightly better"),
+        pytest.param(100, 10, id="equal"),
+        pytest.param(101, 10, id="slightly worse"),
+        pytest.param(150, 50, id="clearly worse"),
+        pytest.param(900, 800, id="much worse"),
+    ],
+)
+def test_norm_of_any_baseline(baseline_cost, norm):
     view = CountingView({"CostO0": 100, "CostOz": baseline_cost})
-    assert started(baseline_reward(), view).update([], [98], view) == 2
+    reward = started(baseline_reward(), view)
+    assert reward.update([], [98], view) == pytest.approx(2 / norm)
+    assert reward.update([], [0], view) == pytest.approx(98 / norm)
+
+
+def test_sizes_that_were_met():
+    """Of lz4, whose functions must be inlined."""
+    view = CountingView({"CostO0": 37_538, "CostOz": 90_967})
+    reward = started(baseline_reward(), view)
+    assert reward.update([], [30_000], view) == pytest.approx(0.14, abs=0.01)
+    assert reward.update([], [90_967], view) == pytest.approx(-1.14, abs=0.01)
+
+
+@pytest.mark.parametrize("cost", [0, 3])
+def test_program_and_baseline_without_cost(cost):
+    view = CountingView({"CostO0": 0, "CostOz": 0})
+    assert started(baseline_reward(), view).update([], [cost], view) == -cost
 
 
 def test_norm_is_kept_while_the_benchmark_is_the_same(view):

@@ -341,6 +341,10 @@ def test_message_to_python():
     assert message_to_python(discrete) == Discrete(2)
     assert message_to_python(ActionSpace(name="x", space=discrete)) == Discrete(2, "x")
     assert message_to_python(ObservationSpace(name="x", space=discrete)) == Discrete(2, "x")
+    exact = ObservationSpace(
+        name="x", space=Space(string_value=StringSpace()), exact_space=discrete
+    )
+    assert message_to_python(exact) == Discrete(2, "x")
     assert message_to_python(Event(int64_value=2)) == 2
     assert message_to_python(Opaque(format="json://", data=b"1")) == 1
     with pytest.raises(ConversionError, match="for a message of 'DiscreteSpace'"):

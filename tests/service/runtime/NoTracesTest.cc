@@ -1,16 +1,19 @@
 // Ends that nobody has prepared for: what remains of a service and its sessions.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
+#include <sys/file.h>
 
 #include <algorithm>
+#include <fstream>
 #include <future>
 #include <string>
 #include <vector>
 
+#include "compiler_gym/util/FileDescriptor.h"
 #include "tests/service/runtime/IsolatedServiceFixture.h"
 
 namespace compiler_gym::runtime {
@@ -28,6 +31,13 @@ class NoTracesTest : public IsolatedServiceTest {
   std::future<grpc::Status> stepLater(int64_t session, const std::string& action) {
     return std::async(std::launch::async,
                       [this, session, action] { return client().step(session, {action}).status; });
+  }
+
+  // Makes the file by which clients say that the working directory is theirs.
+  fs::path makeOwnerFile() const {
+    const fs::path path = working() / "owner.lock";
+    std::ofstream(path.string()).close();
+    return path;
   }
 
   // Starts the service in its default working directory, which is returned.
@@ -71,10 +81,8 @@ TEST_F(NoTracesTest, ServiceIsKilledWhileSessionsAreBusy) {
 }
 
 TEST_F(NoTracesTest, DirectoryOfADeadOwnerIsRemoved) {
-  const pid_t owner = fork();
-  if (owner == 0) _exit(0);
-  ASSERT_EQ(waitpid(owner, nullptr, 0), owner);
-  environment_["COMPILER_GYM_WORKING_DIR_OWNER"] = std::to_string(owner);
+  fs::create_directory(working());
+  makeOwnerFile();
   start();
   auto looping = stepLater(client().startOn("abc"), "loop");
   awaitAsleep();
@@ -86,7 +94,9 @@ TEST_F(NoTracesTest, DirectoryOfADeadOwnerIsRemoved) {
 }
 
 TEST_F(NoTracesTest, DirectoryOfALivingOwnerStays) {
-  environment_["COMPILER_GYM_WORKING_DIR_OWNER"] = std::to_string(getpid());
+  fs::create_directory(working());
+  const util::FileDescriptor owner(open(makeOwnerFile().c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(flock(owner.get(), LOCK_EX), 0);
   start();
   const std::vector<pid_t> all = descendantsOf(pid_);
   stop(SIGKILL);
@@ -94,6 +104,14 @@ TEST_F(NoTracesTest, DirectoryOfALivingOwnerStays) {
   EXPECT_TRUE(fs::is_directory(working() / "logs"));
   EXPECT_FALSE(fs::exists(working() / "pid.txt"));
   EXPECT_FALSE(fs::exists(working() / "service.sock"));
+}
+
+TEST_F(NoTracesTest, DirectoryOfAUserStays) {
+  fs::create_directory(working());
+  std::ofstream((working() / "mine").string()) << "text";
+  start();
+  expectExit(stop(), 0);
+  EXPECT_EQ(contentsOf(working() / "mine"), "text");
 }
 
 TEST_F(NoTracesTest, SigtermWhileSessionsAreBusy) {

@@ -7,6 +7,9 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationView
 
+# What a baseline has to change of the unoptimised cost, at least, to be a measure of rewards.
+CLEAR_CHANGE = 0.1
+
 
 class CostFunctionReward(Reward):
     """The reduction of a cost by a step: previous cost - cost.
@@ -99,8 +102,14 @@ class NormalizedReward(CostFunctionReward):
 class BaselineImprovementNormalizedReward(NormalizedReward):
     """The reduction of a cost by a step, as a share of what a baseline pipeline reduces.
 
-    Rewards that add up to one equal the baseline; more beats it. A baseline that does not reduce
-    the cost counts as if it reduced it by one.
+    The reward is (previous cost - cost) / (cost at O0 - cost of the baseline). Rewards that add up
+    to one equal the baseline; more beats it.
+
+    That needs a baseline that is clearly better than no optimisation, and some programs have none:
+    O3 often makes a program larger, and so does Oz where functions must be inlined. The share is
+    then of what the baseline changes, for better or worse, and of at least a tenth of the
+    unoptimised cost: the divisor is ``max(abs(cost at O0 - cost of the baseline), cost at O0 /
+    10)``, so that the reductions of a whole program never add up to more than ten.
 
     Args:
         baseline_cost_function: The observation space of the cost after the baseline pipeline.
@@ -114,9 +123,10 @@ class BaselineImprovementNormalizedReward(NormalizedReward):
         self.baseline_cost_function = baseline_cost_function
 
     def get_cost_norm(self, observation_view: ObservationView) -> float:
-        """Returns by how much the baseline pipeline reduces the cost."""
+        """Returns by how much the baseline pipeline changes the cost, or a tenth of the cost."""
+        unoptimised = super().get_cost_norm(observation_view)
         baseline = float(observation_view[self.baseline_cost_function])
-        return super().get_cost_norm(observation_view) - baseline
+        return max(abs(unoptimised - baseline), CLEAR_CHANGE * unoptimised)
 
 
 def make_llvm_rewards() -> list[Reward]:

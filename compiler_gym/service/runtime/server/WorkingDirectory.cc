@@ -1,14 +1,16 @@
 #include "compiler_gym/service/runtime/server/WorkingDirectory.h"
 
+#include <fcntl.h>
 #include <glog/logging.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <system_error>
 #include <utility>
 
+#include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace fs = boost::filesystem;
@@ -22,6 +24,8 @@ namespace {
 
 constexpr char kPortFile[] = "port.txt";
 constexpr char kPidFile[] = "pid.txt";
+constexpr char kOwnerFile[] = "owner.lock";
+constexpr char kDiskLink[] = "disk";
 constexpr char kSocketFile[] = "service.sock";
 
 Status error(const std::string& what, const fs::path& path, int errorNumber) {
@@ -67,27 +71,27 @@ Status writeFile(const fs::path& path, const std::string& contents) {
   return renaming ? error("Cannot write", path, renaming.value()) : Status::OK;
 }
 
-// Whether a process runs. One that has ended exists until its parent takes notice of it.
-bool isRunning(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string stat;
-  std::getline(file, stat);
-  // The name of the program before the state may contain anything.
-  const size_t state = stat.rfind(") ");
-  return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
+// Whether the directory was made by a client that has ended. Clients that make one hold a lock on a
+// file in it, which the system releases however they end. Nobody else's directory has that file.
+bool isAbandoned(const fs::path& path) {
+  const util::FileDescriptor lock(open((path / kOwnerFile).c_str(), O_RDWR | O_CLOEXEC));
+  return lock.isOpen() && flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-// Whether the directory was made for a process that has ended meanwhile.
-bool isOrphaned() {
-  const char* const owner = std::getenv("COMPILER_GYM_WORKING_DIR_OWNER");
-  const int pid = owner ? std::atoi(owner) : 0;
-  return pid > 0 && !isRunning(pid);
+// A link in an abandoned directory to one like it, as of clients whose working directory is in
+// memory.
+void removeDisk(const fs::path& path) {
+  boost::system::error_code problem;
+  const fs::path target = fs::read_symlink(path / kDiskLink, problem);
+  if (!problem && isAbandoned(target)) fs::remove_all(target, problem);
 }
 
 // Files that cannot be removed are found stale by the next service.
 void remove(const fs::path& path, bool isTemporary) {
   boost::system::error_code problem;
-  if (isTemporary || isOrphaned()) {
+  const bool isLeft = isAbandoned(path);
+  if (isTemporary || isLeft) {
+    if (isLeft) removeDisk(path);
     fs::remove_all(path, problem);
     if (problem) LOG(ERROR) << "Cannot remove " << path << ": " << problem.message();
   } else {

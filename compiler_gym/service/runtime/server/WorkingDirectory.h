@@ -21,9 +21,8 @@ class WorkingDirectory {
   static grpc::Status open(const std::string& path, std::unique_ptr<WorkingDirectory>* directory);
 
   // Removes port.txt, pid.txt and service.sock, which lead nowhere from now on; the whole directory
-  // if open() chose its name, or if the process that the directory was made for has ended. The
-  // environment variable COMPILER_GYM_WORKING_DIR_OWNER has the id of that process; without it
-  // there is none.
+  // if open() chose its name, or if it was made by a client that has ended: then there is a file
+  // owner.lock in it that nobody has locked, see flock(2).
   ~WorkingDirectory();
   WorkingDirectory(const WorkingDirectory&) = delete;
   WorkingDirectory& operator=(const WorkingDirectory&) = delete;

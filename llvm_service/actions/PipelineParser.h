@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "llvm/ADT/StringRef.h"
+
+namespace llvm {
+class PassPlugin;
+}
+
+namespace compiler_gym::llvm_service {
+
+/// Tells which texts LLVM understands as pipelines, with the project's own passes.
+class PipelineParser {
+ public:
+  PipelineParser();
+  ~PipelineParser();
+  PipelineParser(const PipelineParser&) = delete;
+  PipelineParser& operator=(const PipelineParser&) = delete;
+
+  /// From now on the passes of the plugin are known, too.
+  void load(const llvm::PassPlugin& plugin);
+
+  /// @param pipeline what may stand in "module(...)".
+  bool understands(llvm::StringRef pipeline);
+
+ private:
+  struct Impl;
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+/// The passes that LLVM lists, as `opt --print-passes` prints them.
+std::string printPassNames();
+
+}  // namespace compiler_gym::llvm_service

@@ -19,7 +19,7 @@ from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.proto import Event, StartSessionRequest
-from compiler_gym.service.session import Session
+from compiler_gym.service.session.session import Session
 
 DIRECT = "processes"
 PROCESSES_GRPC = "processes, gRPC"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.bitcode import compile_source, link, run_tool
-from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, link, run_tool
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 
 _TIMEOUT_SECONDS = 60

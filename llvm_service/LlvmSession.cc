@@ -233,6 +233,11 @@ Status LlvmSession::saveReproducer(const Event& action, const boost::filesystem:
   return writeReproducer(*compilation_, actions_->actions[index], directory);
 }
 
+Status LlvmSession::afterFork() {
+  compilation_->executable().afterFork();
+  return Status::OK;
+}
+
 bool LlvmSession::holdsOnlyMemory() const {
   return !compilation_ || !compilation_->executable().isBuilt();
 }

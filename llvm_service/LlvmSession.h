@@ -46,6 +46,7 @@ class LlvmSession final : public CompilationSession {
                                             const boost::filesystem::path& directory) final;
 
   bool holdsOnlyMemory() const final;
+  [[nodiscard]] grpc::Status afterFork() final;
 
  private:
   /// A value of a deterministic observation, and the version of the module or the number of the

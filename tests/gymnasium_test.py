@@ -58,6 +58,83 @@ class TestGymnasium:
             ends = [env.step(NO_OP)[2:4] for _ in range(3)]
             assert ends == [(False, False), (False, False), (False, True)]
 
+    def test_settings_behind_wrappers_of_make(self, toy_id):
+        with gymnasium.make(toy_id, max_episode_steps=3) as env:
+            env.benchmark = "benchmark://toy-v0/alphabet"
+            env.observation_space = "text"
+            env.action_space = "Append"
+            env.reward_space = "counter"
+            env.recover = True
+            env.note = "mine"
+            assert env.reset()[0] == "abcdefghijklmnopqrstuvwxyz"
+            assert env.compiler_env.recover
+            assert env.compiler_env.action_space.name == env.action_space.name == "Append"
+            assert env.step("!")[:2] == ("abcdefghijklmnopqrstuvwxyz!", 1)
+            assert env.observation["text"].endswith("!")
+            assert env.note == "mine"
+            assert not hasattr(env.unwrapped, "note")
+            assert not hasattr(env, "_sessions") and not hasattr(env, "no_such")
+
+    def test_fork_behind_wrappers_of_make(self, toy_id):
+        with gymnasium.make(toy_id, max_episode_steps=3) as env:
+            env.reset()
+            env.step(NO_OP)
+            with env.fork() as fork:
+                assert [fork.step(APPEND_A)[3] for _ in range(2)] == [False, True]
+                assert fork.actions == [NO_OP, APPEND_A, APPEND_A]
+            assert env.actions == [NO_OP]
+            assert not env.step(NO_OP)[3]
+
+    def test_made_again(self, toy_id):
+        with gymnasium.make(toy_id, max_episode_steps=3) as env:
+            spec = env.spec
+        assert spec.max_episode_steps == 3
+        with gymnasium.make(spec) as env:
+            env.benchmark = "benchmark://toy-v0/empty"
+            assert env.reset()[0].sum() == 0
+            assert [env.step(NO_OP)[3] for _ in range(3)] == [False, False, True]
+
+    def test_order_is_enforced_if_wanted(self, toy_id):
+        register(
+            id=toy_id, entry_point="tests.service.toy_service:make_toy_env", order_enforce=True
+        )
+        with gymnasium.make(toy_id, disable_env_checker=False) as env:
+            with pytest.raises(gymnasium.error.ResetNeeded):
+                env.step(NO_OP)
+            env.observation_space = "text"
+            assert env.reset()[0] == "hello"
+
+    def test_settings_that_a_wrapper_keeps(self, toy_id):
+        env = gymnasium.wrappers.RecordEpisodeStatistics(
+            gymnasium.wrappers.TimeLimit(gymnasium.make(toy_id), 3)
+        )
+        with env:
+            env.env.benchmark = "benchmark://toy-v0/empty"
+            with pytest.warns(UserWarning, match=r"TimeLimit.*env\.unwrapped\.benchmark") as caught:
+                env.reset()
+            assert caught[0].filename == __file__
+            del env.env.benchmark
+            env.recover = True
+            with pytest.warns(UserWarning, match=r"RecordEpisodeStatistics.*unwrapped\.recover"):
+                env.reset()
+            del env.recover
+            env.unwrapped.benchmark = "benchmark://toy-v0/empty"
+            env.set_wrapper_attr("recover", True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert env.reset()[0].sum() == 0
+            assert env.unwrapped.compiler_env.recover
+
+    def test_attributes_that_a_wrapper_of_the_user_keeps(self, toy_id):
+        class Mine(gymnasium.Wrapper):
+            def __init__(self, env):
+                super().__init__(env)
+                self.actions = []
+
+        with Mine(gymnasium.make(toy_id)) as env, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            env.reset()
+
     def test_wrappers(self, toy_id):
         env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make(toy_id))
         env = gymnasium.wrappers.TransformObservation(

@@ -1,5 +1,6 @@
 """What ``import compiler_gym`` gives."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -66,6 +67,59 @@ def test_names_of_subpackages():
             assert getattr(package, name).__name__ == name
         with pytest.raises(AttributeError, match="no_such_name"):
             _ = package.no_such_name
+
+
+# Where programs written for CompilerGym 0.2 import from, wherever things live now.
+DOCUMENTED = {
+    "compiler_gym.datasets": ["Benchmark", "BenchmarkUri", "Dataset", "Datasets", "TarDataset"],
+    "compiler_gym.envs": ["CompilerEnv", "LlvmEnv"],
+    "compiler_gym.envs.compiler_env": ["CompilerEnv"],
+    "compiler_gym.envs.llvm": [
+        "BenchmarkFromCommandLine",
+        "ClangInvocation",
+        "LlvmEnv",
+        "compute_observation",
+        "get_system_library_flags",
+        "make_benchmark",
+        "make_benchmark_from_command_line",
+        "make_benchmark_from_source",
+    ],
+    "compiler_gym.envs.llvm.llvm_benchmark": ["get_system_library_flags", "make_benchmark"],
+    "compiler_gym.envs.llvm.llvm_env": ["LlvmEnv"],
+    "compiler_gym.envs.llvm.llvm_rewards": [
+        "BaselineImprovementNormalizedReward",
+        "CostFunctionReward",
+        "NormalizedReward",
+    ],
+    "compiler_gym.envs.llvm.specs": ["AUTOPHASE_FEATURE_NAMES", "INST_COUNT_FEATURE_NAMES"],
+    "compiler_gym.errors": ["BenchmarkInitError", "ServiceError", "ValidationError"],
+    "compiler_gym.service": [
+        "ClientServiceCompilerEnv",
+        "CompilerGymServiceConnection",
+        "ConnectionOpts",
+        "ServiceError",
+        "SessionNotFound",
+    ],
+    "compiler_gym.service.client_service_compiler_env": ["ClientServiceCompilerEnv"],
+    "compiler_gym.service.connection": [
+        "CompilerGymServiceConnection",
+        "ConnectionOpts",
+        "ServiceError",
+        "ServiceIsClosed",
+    ],
+    "compiler_gym.service.proto": ["Benchmark", "CompilerGymServiceStub", "Event", "StepRequest"],
+    "compiler_gym.service.proto.py_converters": ["ServiceMessageConverters"],
+    "compiler_gym.spaces": ["Commandline", "NamedDiscrete", "Reward", "RuntimeReward", "Scalar"],
+    "compiler_gym.util.registration": ["COMPILER_GYM_ENVS", "make", "register"],
+    "compiler_gym.views": ["ObservationSpaceSpec", "ObservationView", "RewardView"],
+    "compiler_gym.wrappers": ["CompilerEnvWrapper", "RuntimePointEstimateReward"],
+}
+
+
+@pytest.mark.parametrize("module", DOCUMENTED)
+def test_documented_paths(module):
+    for name in DOCUMENTED[module]:
+        assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
 
 
 def test_unknown_name():

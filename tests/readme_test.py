@@ -13,15 +13,14 @@ needs_gym = pytest.mark.skipif(
     importlib.util.find_spec("gym") is None, reason="gym is not installed"
 )
 
-# As documented for CompilerGym 0.2; %s is the loop's way to take a step.
-RANDOM_ACTIONS = """
-episode_reward = 0
-for i in range(1, 101):
+# How episodes were written for CompilerGym 0.2. %s takes a step at random.
+EPISODE = """
+rewards = []
+done = False
+while not done and len(rewards) < 100:
     %s
-    if done:
-        break
-    episode_reward += reward
-    print(f"Step {i}, quality={episode_reward:.2%%}")
+    rewards.append(reward)
+    print(f"{len(rewards)} steps: {sum(rewards):+.1%%}")
 """
 
 
@@ -54,7 +53,7 @@ def test_your_own_programs(tmp_path):
 
 
 def steps(output: str) -> list[str]:
-    return re.findall(r"^Step \d+, quality=-?[\d.]+%$", output, re.M)
+    return re.findall(r"^\d+ steps: [-+][\d.]+%$", output, re.M)
 
 
 @needs_gym
@@ -66,7 +65,7 @@ def test_documented_gym(tmp_path):
     )
     step = "observation, reward, done, info = env.step(env.action_space.sample())"
     end = 'env.write_bitcode("program.bc")\nenv.close()\n'
-    output = run_python(begin + RANDOM_ACTIONS % step + end, tmp_path)
+    output = run_python(begin + EPISODE % step + end, tmp_path)
     assert output.startswith("; ModuleID = ")
     assert len(steps(output)) == 100
     assert (tmp_path / "program.bc").read_bytes()[:2] == b"BC"
@@ -83,7 +82,7 @@ def test_documented_gymnasium(tmp_path):
         "done = terminated or truncated"
     )
     end = 'env.write_bitcode("program.bc")\nenv.close()\n'
-    output = run_python(begin + RANDOM_ACTIONS % step + end, tmp_path)
+    output = run_python(begin + EPISODE % step + end, tmp_path)
     assert output.startswith("; ModuleID = ")
     assert len(steps(output)) == 100
     assert (tmp_path / "program.bc").read_bytes()[:2] == b"BC"

@@ -10,7 +10,6 @@ from compiler_gym.datasets.dataset import Dataset
 from compiler_gym.datasets.datasets import Datasets
 from compiler_gym.datasets.deprecated import activate, deactivate, delete, require
 from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
-from compiler_gym.datasets.published import published_dataset, published_datasets
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
@@ -34,7 +33,5 @@ __all__ = [
     "deactivate",
     "delete",
     "download",
-    "published_dataset",
-    "published_datasets",
     "require",
 ]

@@ -5,19 +5,26 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 
-if TYPE_CHECKING:
-    from compiler_gym.envs.compiler_env import CompilerEnv
+# Given an environment (of the kind that it is made for, or None), says what is wrong with the
+# program that this has compiled. The environment is the callback's own, to do with as it likes.
+ValidationCallback = Callable[[Any], Iterable[ValidationError] | None]
 
-# Given an environment, says what is wrong with the program that it has compiled. The
-# environment is the callback's own, to do with as it likes.
-ValidationCallback = Callable[["CompilerEnv | None"], Iterable[ValidationError] | None]
+
+class ForkableEnv(Protocol):
+    """What validating needs of an environment; every ``CompilerEnv`` has it."""
+
+    def fork(self) -> "ForkableEnv":
+        """Returns an independent environment in the same state."""
+
+    def close(self) -> None:
+        """Ends the episode."""
 
 
 class BenchmarkSource(NamedTuple):
@@ -155,7 +162,7 @@ class Benchmark:
         """
         self._validation_callbacks.append(callback)
 
-    def validate(self, env: "CompilerEnv | None") -> list[ValidationError]:
+    def validate(self, env: ForkableEnv | None) -> list[ValidationError]:
         """Validates the state of an environment by all validation callbacks.
 
         Args:
@@ -168,7 +175,7 @@ class Benchmark:
         """
         return list(self.ivalidate(env))
 
-    def ivalidate(self, env: "CompilerEnv | None") -> Iterator[ValidationError]:
+    def ivalidate(self, env: ForkableEnv | None) -> Iterator[ValidationError]:
         """As :meth:`validate`, but yields errors as they are found.
 
         The callbacks run in parallel. An exception of one of them is raised here.
@@ -223,7 +230,7 @@ class BenchmarkWithSource(Benchmark):
 
 
 def _run(
-    callback: ValidationCallback, env: "CompilerEnv | None", fork_lock: Lock
+    callback: ValidationCallback, env: ForkableEnv | None, fork_lock: Lock
 ) -> list[ValidationError]:
     """Returns the errors that a callback finds in a fork of an environment."""
     if env is None:

@@ -22,8 +22,10 @@ class Dataset:
 
     A subclass implements :meth:`benchmark_uris` and :meth:`benchmark_from_parsed_uri`, and
     :attr:`size` if the collection is finite and the size is known. One whose benchmarks need
-    files implements :attr:`installed` and :meth:`install` too. Iterating over a dataset gives
-    its benchmarks, always in the same order. Datasets can be pickled.
+    files implements :attr:`installed` and :meth:`install` too, and one whose benchmarks take time
+    to make :meth:`has_parsed_uri`. Iterating over a dataset gives its benchmarks, always in the
+    same order. ``uri in dataset`` tells whether it has a benchmark, as far as that is known without
+    a download. Datasets can be pickled.
 
     Args:
         name: The scheme and name, e.g. ``"benchmark://npb-v0"``. Without a scheme,
@@ -194,6 +196,23 @@ class Dataset:
         """
         raise NotImplementedError(f"{type(self).__name__} does not make benchmarks")
 
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether there is a benchmark, without installing the dataset.
+
+        False if that cannot be told yet. This implementation makes the benchmark to find out,
+        unless the dataset is not installed.
+
+        Args:
+            uri: A URI of this dataset.
+        """
+        if not self.installed:
+            return False
+        try:
+            self.benchmark_from_parsed_uri(uri)
+        except (LookupError, ValueError):
+            return False
+        return True
+
     def random_benchmark(self, random_state: np.random.Generator | None = None) -> Benchmark:
         """Returns a benchmark at random, all being equally likely.
 
@@ -231,11 +250,12 @@ class Dataset:
         return self.benchmark(uri)
 
     def __contains__(self, uri: object) -> bool:
+        """Returns whether there is a benchmark, see :meth:`has_parsed_uri`."""
         try:
-            self.benchmark(str(uri))
-        except (LookupError, ValueError):
+            parsed = BenchmarkUri.from_string(str(uri))
+        except ValueError:
             return False
-        return True
+        return parsed.dataset_uri == self.name and self.has_parsed_uri(parsed)
 
     def __iter__(self) -> Iterator[Benchmark]:
         return self.benchmarks()

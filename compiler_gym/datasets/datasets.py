@@ -20,8 +20,9 @@ class Datasets:
     """A collection of datasets, by name.
 
     Works as a dictionary from the full name of a dataset (``"benchmark://npb-v0"``; without a
-    scheme, any dataset of that name is meant) to the dataset. Iterating gives the datasets that
-    are not deprecated, by their sort order and then by name.
+    scheme, any dataset of that name is meant) to the dataset. The URI of a benchmark stands for its
+    dataset: ``uri in datasets`` says whether there is that dataset, without installing it.
+    Iterating gives the datasets that are not deprecated, by their sort order and then by name.
 
     Besides the benchmarks of its datasets it knows two kinds of files:
     ``file:///absolute/path`` is a program in a form that the compiler understands, and

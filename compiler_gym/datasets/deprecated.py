@@ -1,27 +1,33 @@
 """Functions of former releases that managed datasets, kept for programs that call them."""
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from compiler_gym.datasets.dataset import Dataset
-
-if TYPE_CHECKING:
-    from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.datasets.datasets import Datasets
 
 
-def activate(env: "CompilerEnv", dataset: str | Dataset) -> bool:
+class EnvWithDatasets(Protocol):
+    """What these functions need of an environment; every ``CompilerEnv`` has it."""
+
+    @property
+    def datasets(self) -> Datasets:
+        """The datasets to choose benchmarks from."""
+
+
+def activate(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
     """Does nothing: every dataset can be used. Returns False, for "no change"."""
     _warn("activate", "nothing in its place")
     return False
 
 
-def deactivate(env: "CompilerEnv", dataset: str | Dataset) -> bool:
+def deactivate(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
     """Does nothing: datasets cannot be set aside. Returns False, for "no change"."""
     _warn("deactivate", "env.datasets.remove()")
     return False
 
 
-def delete(env: "CompilerEnv", dataset: str | Dataset) -> bool:
+def delete(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
     """Deletes the files of a dataset. Returns whether it had any."""
     _warn("delete", "env.datasets.dataset(name).uninstall()")
     found = env.datasets.dataset(dataset)
@@ -30,7 +36,7 @@ def delete(env: "CompilerEnv", dataset: str | Dataset) -> bool:
     return had_files
 
 
-def require(env: "CompilerEnv", dataset: str | Dataset) -> bool:
+def require(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
     """Installs a dataset. Returns whether it was not installed before."""
     _warn("require", "env.datasets.require()")
     was_installed = env.datasets.dataset(dataset).installed

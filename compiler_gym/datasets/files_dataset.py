@@ -146,6 +146,13 @@ class FilesDataset(Dataset):
         benchmark.add_source(BenchmarkSource(path.name, path.read_bytes()))
         return benchmark
 
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether there is a benchmark. Does not compile it, nor install the dataset."""
+        path = self._path_of(uri)
+        # Names that were given are known before the files are there.
+        is_known = self._programs is not None and not self.installed
+        return path is not None and (is_known or path.is_file())
+
     def random_benchmark(self, random_state: np.random.Generator | None = None) -> Benchmark:
         """Returns a benchmark at random, all being equally likely.
 

@@ -86,6 +86,10 @@ class TarDataset(FilesDataset):
                     self._install()
                     self._memoized_uris = None
 
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """As of :class:`FilesDataset`. Files that an interrupted installation left do not count."""
+        return (self.installed or self._programs is not None) and super().has_parsed_uri(uri)
+
     def uninstall(self) -> None:
         """Deletes the dataset's files. The downloaded archive stays in the cache."""
         super().uninstall()
@@ -194,7 +198,7 @@ class TarDatasetWithManifest(TarDataset):
         """The number of benchmarks; 0 if not known because nothing has been downloaded."""
         if self._memoized_uris is not None:
             return len(self._memoized_uris)
-        if self._manifest_path.is_file():
+        if self._has_list:
             return sum(1 for _ in self.benchmark_uris())
         return self._published_size
 
@@ -205,10 +209,21 @@ class TarDatasetWithManifest(TarDataset):
             raise self._no_such_benchmark(uri)
         return super().benchmark_from_parsed_uri(uri)
 
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """As of :class:`TarDataset`; before it is installed, whether it is on the list."""
+        if self.installed:
+            return super().has_parsed_uri(uri)
+        return self._has_list and f"{self.name}{uri.path}" in set(self.benchmark_uris())
+
     def uninstall(self) -> None:
         """Deletes the dataset's files. What was downloaded stays in the cache."""
         super().uninstall()
         self._manifest_path.unlink(missing_ok=True)
+
+    @property
+    def _has_list(self) -> bool:
+        """Whether the list need not be fetched."""
+        return self._memoized_uris is not None or self._manifest_path.is_file()
 
     @property
     def _manifest_path(self) -> Path:

@@ -3,18 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from gymnasium.spaces import Space
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.spaces import Reward
+from compiler_gym.util.env_spec import EnvSpec
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
-
-if TYPE_CHECKING:
-    from compiler_gym.util.registration import EnvSpec
 
 
 class OptionalArgumentValue(Enum):
@@ -55,13 +53,12 @@ class CompilerEnv(ABC):
         "render.modes": ["human", "ansi"],
         "render_modes": ["human", "ansi"],
     }
-    spec: "EnvSpec | None" = None
+    spec: EnvSpec | None = None
 
     # ------------------------------------------------------------------------------------------
     # Spaces.
 
     @property
-    @abstractmethod
     def observation_space(self) -> Space | None:
         """The space of the observations that steps return by default, or None.
 
@@ -71,6 +68,12 @@ class CompilerEnv(ABC):
         Raises:
             LookupError: If set to a name that does not exist.
         """
+        spec = self.observation_space_spec
+        return spec.space if spec else None
+
+    @observation_space.setter
+    def observation_space(self, space: str | ObservationSpaceSpec | None) -> None:
+        self.observation_space_spec = space
 
     @property
     @abstractmethod
@@ -93,6 +96,10 @@ class CompilerEnv(ABC):
     def reward_space_spec(self) -> Reward | None:
         """Same as :attr:`reward_space`."""
         return self.reward_space
+
+    @reward_space_spec.setter
+    def reward_space_spec(self, space: str | Reward | None) -> None:
+        self.reward_space = space
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -271,7 +278,8 @@ class CompilerEnv(ABC):
     def fork(self) -> "CompilerEnv":
         """Returns an independent environment in exactly the state of this one.
 
-        Starts an episode first if there is none. Both are to be closed. They share a service.
+        Starts an episode first if there was none yet. If the episode has ended, by a failure or by
+        :meth:`close`, so has that of the fork. Both are to be closed. They share a service.
         """
 
     @abstractmethod
@@ -281,7 +289,6 @@ class CompilerEnv(ABC):
         A further :meth:`reset` starts the environment again.
         """
 
-    @abstractmethod
     def render(self, mode: str = "human") -> str | None:
         """Shows the default observation.
 
@@ -291,6 +298,16 @@ class CompilerEnv(ABC):
         Raises:
             ValueError: If the mode is another, or there is no default observation.
         """
+        if mode not in self.metadata["render_modes"]:
+            raise ValueError(f"Unknown render mode {mode!r}. There are: human, ansi")
+        spec = self.observation_space_spec
+        if spec is None:
+            raise ValueError("Cannot render without an observation space. Set one first")
+        text = spec.to_string(self.observation[spec.id])
+        if mode == "ansi":
+            return text
+        print(text)
+        return None
 
     @property
     @abstractmethod
@@ -389,6 +406,13 @@ class CompilerEnv(ABC):
 
     def __copy__(self) -> "CompilerEnv":
         raise TypeError("An environment cannot be copied. Use env.fork()")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "An environment cannot be pickled, because its compiler runs in a process of its own. "
+            "Send env.state, or what compiler_gym.make() is to be called with, and make an "
+            "environment there; gymnasium.make_vec() does so"
+        )
 
     def __deepcopy__(self, memo: dict) -> "CompilerEnv":
         return self.fork()

@@ -1,6 +1,8 @@
 """Environments with the interface of gymnasium."""
 
 import copy
+import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -10,6 +12,7 @@ from gymnasium import spaces
 
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.util.registration import make
+from compiler_gym.util.settings import is_setting
 
 # Users of gymnasium count on an observation; this is the one of environments that have none.
 _NO_OBSERVATION_SPACE = spaces.Box(low=0, high=0, shape=(0,), dtype=np.float32)
@@ -26,10 +29,17 @@ GymnasiumStepResult = tuple[Any, Any, bool, bool, dict[str, Any]]
 class GymnasiumEnv(gymnasium.Env):
     """A :class:`CompilerEnv` with the interface of gymnasium.
 
-    What ``gymnasium.make()`` returns. All attributes of the environment proper are there too; the
-    difference is in ``reset()``, and in ``step()`` and ``multistep()`` with their five results.
-    ``terminated`` tells of the end of an episode, also after a failure of the compiler, about
-    which ``info`` then has more. ``truncated`` is always false; limits are a matter of wrappers.
+    What ``gymnasium.make()`` returns. All attributes of the environment proper are there too, to be
+    read and to be set; the difference is in ``reset()``, and in ``step()`` and ``multistep()`` with
+    their five results. ``terminated`` tells of the end of an episode, also after a failure of the
+    compiler, about which ``info`` then has more. ``truncated`` is always false; limits are a matter
+    of wrappers.
+
+    What is set on a wrapper of gymnasium stays there: behind one, write
+    ``env.unwrapped.benchmark = ...``, or ``env.set_wrapper_attr("benchmark", ...)``, or use the
+    options of ``reset()``, which warns of settings that such a wrapper keeps. Wrappers that
+    ``gymnasium.make()`` itself adds, say for ``max_episode_steps``, are no obstacle: see
+    :class:`~compiler_gym.envs.transparent_wrapper.TransparentWrapper`.
 
     Args:
         env: The environment proper, or its id.
@@ -98,6 +108,7 @@ class GymnasiumEnv(gymnasium.Env):
             Exception: As of :meth:`CompilerEnv.reset`.
         """
         super().reset(seed=seed)
+        self._warn_of_lost_settings()
         options = options or {}
         if unknown := sorted(set(options) - set(_RESET_OPTIONS)):
             raise ValueError(
@@ -160,11 +171,29 @@ class GymnasiumEnv(gymnasium.Env):
         return getattr(self._compiler_env, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        env = self.__dict__.get("_compiler_env")
-        is_setting = not hasattr(type(self), name) and isinstance(
-            getattr(type(env), name, None), property
-        )
-        if is_setting:
+        env = vars(self).get("_compiler_env")
+        is_own = env is None or hasattr(type(self), name)
+        if not is_own and is_setting(env, name):
             setattr(env, name, value)
         else:
             super().__setattr__(name, value)
+
+    def _warn_of_lost_settings(self) -> None:
+        """Warns of settings that were set on wrappers of gymnasium; called by ``reset()``."""
+        # An environment does not know the wrappers around it, but they are what calls it.
+        frame, level = sys._getframe(2), 3
+        lost = {}
+        while frame is not None and isinstance(
+            wrapper := frame.f_locals.get("self"), gymnasium.Wrapper
+        ):
+            # Wrappers of others may have attributes of their own by such a name.
+            if type(wrapper).__module__.startswith("gymnasium."):
+                names = (name for name in vars(wrapper) if is_setting(self._compiler_env, name))
+                lost.update(dict.fromkeys(names, wrapper))
+            frame, level = frame.f_back, level + 1
+        for name, wrapper in lost.items():
+            warnings.warn(
+                f"{type(wrapper).__name__} keeps the attribute {name!r} that was set on it; the "
+                f"environment inside does not get it. Use env.unwrapped.{name} = ...",
+                stacklevel=level,
+            )

@@ -16,6 +16,10 @@ Status CompilationSession::init(CompilationSession* /*other*/) {
                 "repeat the actions");
 }
 
+bool CompilationSession::forkable() const { return true; }
+
+Status CompilationSession::afterFork() { return Status::OK; }
+
 Status CompilationSession::endOfStep(bool /*actionHadNoEffect*/, bool& /*endOfEpisode*/,
                                      std::optional<ActionSpace>& /*newActionSpace*/) {
   return Status::OK;

@@ -18,14 +18,43 @@ namespace compiler_gym {
 // Life of a session:
 //   1. It is constructed. A service also constructs sessions only to ask for their compiler version
 //      and their spaces, so the constructor should be cheap.
-//   2. init() is called exactly once: with a benchmark, or with the session it is to be a copy of.
+//   2. init() is called once: with a benchmark, or with the session it is to be a copy of.
 //   3. Any number of steps: applyAction() for each action, computeObservation() for each
 //      observation, then endOfStep().
-//   4. It is destroyed.
+//   4. It is destroyed. If its process is killed or crashes, it is not.
 //
-// Threads: the runtime calls one method of a session at a time, from any thread. Different sessions
-// are used at the same time from different threads, so whatever sessions share (statics, files in
-// the working directory, the current directory of the process) needs care.
+// Processes: a service gives each session a process of its own (--isolation=process, the default),
+// and copies sessions by copying processes, as fork(2) does. That is how a client's fork is made,
+// and how sessions start: init(benchmark) is called in one process for each program, of which the
+// sessions on that program are copies. So one object may live on in many processes:
+//   - A copy has all memory of its original as it was, and the same open files: with the position
+//     in a file and what arrives at a socket the two share.
+//   - A copy has none of the original's threads, timers, file locks and child processes.
+//   - Paths in memory lead to the same files and directories as those of the original.
+//   - afterFork() is called in the copy before any other method. There it makes a directory, a
+//     thread, a child or a connection of its own in place of the original's.
+//   - Each process destroys its own object. Whatever the destructor gives back must be its own:
+//   what
+//     was made by init() in the process in which init() ran, what afterFork() has made in a copy.
+//   - A session that a copy of the process would break, e.g. because it works with a thread that
+//     cannot be stopped, says so by forkable(). It is then started in a new process for each
+//     client, and copied by repeating what was done with it: parameters and actions, step by step.
+//   - Handlers of pthread_atfork() are not called; what the C library itself knows of the process
+//     (the ids of process and thread, robust mutexes) is that of the copy.
+// With --isolation=none all sessions live in the process of the service, and a copy is a new object
+// on which init(other) is called.
+//
+// Plugins and statics: what is loaded or made before the first session is made is so in the process
+// that all others are copied from. It must have no threads, because no copy would have them, and
+// nothing that has to be given back once for each process.
+//
+// Commands that a session runs by util::LocalShellCommand end with its process, however that ends.
+// Other children do not end with a process that crashes, unless they ask for it (PR_SET_PDEATHSIG).
+//
+// Threads: the runtime calls one method of a session at a time, and in a process of its own always
+// from the same thread. With --isolation=none it calls from any thread, and different sessions at
+// the same time, so whatever they share (statics, files in the working directory, the current
+// directory of the process) needs care. Sessions that are processes share files, too.
 //
 // Errors: return a status with one of the codes that the protocol lists, and a text that tells the
 // user what was wrong and what to do. An exception that leaves a method becomes INTERNAL with the
@@ -56,10 +85,20 @@ class CompilationSession {
   [[nodiscard]] virtual grpc::Status init(const ActionSpace& actionSpace,
                                           const Benchmark& benchmark) = 0;
 
-  // Starts as a copy of `other`, a session of the same class that has been initialised and is not
-  // used by anybody else during the call. From then on the two are independent, and equal actions
-  // give equal results. UNIMPLEMENTED by default.
+  // Starts as a copy of `other`, a session of the same class in the same process that has been
+  // initialised and is not used by anybody else during the call. From then on the two are
+  // independent, and equal actions give equal results. Called with --isolation=none only.
+  // UNIMPLEMENTED by default.
   [[nodiscard]] virtual grpc::Status init(CompilationSession* other);
+
+  // Whether a copy of the process is a copy of the session, see above. Asked after each request. A
+  // copy may be made at any time until the next request, and several of them. True by default.
+  virtual bool forkable() const;
+
+  // Called on the object in a process that was just copied, and nowhere else. It must leave what
+  // belongs to the original alone. If it fails, so does every request to the copy, with this
+  // error. Does nothing by default.
+  [[nodiscard]] virtual grpc::Status afterFork();
 
   // Applies one action. The outputs hold their defaults on entry: `endOfEpisode` false,
   // `newActionSpace` unset, `actionHadNoEffect` false. Set
@@ -67,21 +106,25 @@ class CompilationSession {
   //   newActionSpace     when the actions that can follow have changed;
   //   actionHadNoEffect  when the action changed nothing, so that every deterministic observation
   //                      keeps its value. When in doubt leave it false.
-  // On an error the program must be as it was before the action, or the session must fail every
-  // later request. INVALID_ARGUMENT if the action is not in the action space.
+  // An action that is refused leaves the program as it was: INVALID_ARGUMENT if it is not in the
+  // action space, or NOT_FOUND, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED. After any other
+  // error, or an exception, nobody knows what the program is, and the runtime fails every later
+  // request with it.
   [[nodiscard]] virtual grpc::Status applyAction(const Event& action, bool& endOfEpisode,
                                                  std::optional<ActionSpace>& newActionSpace,
                                                  bool& actionHadNoEffect) = 0;
 
   // Computes one observation into `observation`, which is empty on entry. `observationSpace` is an
-  // element of getObservationSpaces(). Must not change what later actions do.
+  // element of getObservationSpaces(). Must not change what later actions do. DATA_LOSS says that
+  // the program is broken, and fails every later request.
   [[nodiscard]] virtual grpc::Status computeObservation(const ObservationSpace& observationSpace,
                                                         Event& observation) = 0;
 
   // Called once at the end of each step, after its observations, e.g. to check the program.
   // `actionHadNoEffect` is what the client is about to be told of the whole step (true if it had no
   // action). On entry `endOfEpisode` and `newActionSpace` hold what the actions reported; both may
-  // be changed. An error fails the step; its actions stay applied. Does nothing by default.
+  // be changed. An error fails the step, and unless it is one of those for refused actions every
+  // later request, too. Does nothing by default.
   [[nodiscard]] virtual grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
                                                std::optional<ActionSpace>& newActionSpace);
 

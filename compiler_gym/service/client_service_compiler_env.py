@@ -1,51 +1,48 @@
 """Environments whose compiler runs in a service."""
 
-import logging
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Space
 from typing_extensions import override
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.envs.compiler_env import UNCHANGED, StepResult
-from compiler_gym.errors import ServiceError
-from compiler_gym.service.action_spaces import ActionSpaces
-from compiler_gym.service.benchmark_selection import BenchmarkSelection
-from compiler_gym.service.configurable_env import as_datasets
-from compiler_gym.service.connected_env import ConnectedEnv
+from compiler_gym.envs.compiler_env import UNCHANGED, CompilerEnv, StepResult
+from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.episode import Episode
-from compiler_gym.service.proto import Event
+from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
+from compiler_gym.service.environment.episode import Episode
+from compiler_gym.service.environment.episode_runner import (
+    EpisodeRunner,
+    RunResult,
+    make_runner,
+)
+from compiler_gym.service.environment.replay import replay_state
+from compiler_gym.service.environment.state_validation import validate_by_replay
+from compiler_gym.service.proto import GetVersionReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
-from compiler_gym.service.reward_copy import copy_reward
-from compiler_gym.service.session_manager import SessionManager
-from compiler_gym.service.session_replay import replay_episode
-from compiler_gym.service.session_start import Deadline
-from compiler_gym.service.state_validation import validate_by_replay
-from compiler_gym.service.step_plan import StepPlan
+from compiler_gym.service.session.session_manager import SessionManager
+from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
 from compiler_gym.util.shallow_copy import shallow_copy
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
-logger = logging.getLogger(__name__)
-
-_FORK_SECONDS = 300
-
 _SEQUENCE_TYPES = (list, tuple, np.ndarray)
-
 _FORMER_NAMES_WARNING = (
     "The arguments observations and rewards are deprecated. Use observation_spaces and "
     "reward_spaces"
 )
 
 
-class ClientServiceCompilerEnv(ConnectedEnv):
+class ClientServiceCompilerEnv(CompilerEnv):
     """An environment whose compiler runs in a service.
 
     Args:
@@ -69,17 +66,6 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         service_connection: A connection to use at first, in place of a new one; environments may
             share it. The last of them to be closed closes it.
         recover: Go on after a step that failed, see :attr:`recover`.
-
-    Attributes:
-        recover: Whether an episode goes on after a step in which the compiler crashed, hung, ran
-            out of memory, or failed otherwise. If so, a new session is started on the same
-            benchmark and all actions before that step are applied again. The step then returns
-            the observations of that state, the rewards of no change, ``done=False``, and an
-            ``info`` with ``recovered: True`` besides ``error_type`` and ``error_details``. The
-            actions of the step are not among :attr:`actions`; if :meth:`multistep` fails, these
-            are all the actions given to it, as it is not known which of them did. Should the
-            other actions fail this time, the episode ends as it does without recovery. Can be
-            set at any time, and is inherited by forks.
 
     Raises:
         FileNotFoundError: If there is no such executable.
@@ -106,22 +92,16 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         service_connection: CompilerGymServiceConnection | None = None,
         recover: bool = False,
     ):
-        self.recover = recover
-        selection = BenchmarkSelection(as_datasets(datasets))
+        self._selection = BenchmarkSelection(datasets or ())
         if benchmark is not None:
-            selection.set_default(benchmark)
+            self._selection.set_default(benchmark)
         self._sessions = SessionManager(
             service, connection_settings or ConnectionOpts(), service_connection
         )
         try:
-            action_spaces = ActionSpaces(
-                self._sessions.action_spaces,
-                service_message_converters or ServiceMessageConverters(),
-            )
-            view = ObservationView(self._raw_step(), self._sessions.observation_spaces)
-            for derived in derived_observation_spaces or ():
-                view.add_derived_space(**derived)
-            super().__init__(selection, action_spaces, view, rewards)
+            converters = service_message_converters or ServiceMessageConverters()
+            derived = derived_observation_spaces or ()
+            self._hold(make_runner(self._sessions, converters, derived, rewards, recover))
             self.action_space = action_space
             self.observation_space = observation_space
             self.reward_space = reward_space
@@ -129,7 +109,123 @@ class ClientServiceCompilerEnv(ConnectedEnv):
             self.close()
             raise
 
-    # ------------------------------------------------------------------------------------------
+    @property
+    def recover(self) -> bool:
+        """Whether an episode goes on after a step that failed.
+
+        If so, and the compiler crashes, hangs, runs out of memory or fails otherwise in a step, a
+        new session is started on the same benchmark and all actions before that step are applied
+        again. The step then returns the observations of that state, the rewards of no change,
+        ``done=False``, and an ``info`` with ``recovered: True`` besides ``error_type`` and
+        ``error_details``. The actions of the step are not among :attr:`actions`; if
+        :meth:`multistep` fails, these are all the actions given to it, as it is not known which
+        of them did. Should the other actions fail this time, the episode ends as it does without
+        recovery. Can be set at any time, and is inherited by forks.
+        """
+        return self._runner.recovers
+
+    @recover.setter
+    def recover(self, recovers: bool) -> None:
+        self._runner.recovers = recovers
+
+    # Spaces.
+
+    @property
+    @override
+    def observation(self) -> ObservationView:
+        return self._choices.observations
+
+    @observation.setter
+    def observation(self, view: ObservationView) -> None:
+        self._choices.replace_observations(view)
+
+    @property
+    @override
+    def reward(self) -> RewardView:
+        return self._choices.rewards
+
+    @reward.setter
+    def reward(self, view: RewardView) -> None:
+        self._choices.replace_rewards(view)
+
+    @property
+    @override
+    def observation_space_spec(self) -> ObservationSpaceSpec | None:
+        return self._choices.observation
+
+    @observation_space_spec.setter
+    def observation_space_spec(self, space: str | ObservationSpaceSpec | None) -> None:
+        self._choices.choose_observation(space)
+
+    @property
+    @override
+    def reward_space(self) -> Reward | None:
+        return self._choices.reward
+
+    @reward_space.setter
+    def reward_space(self, space: str | Reward | None) -> None:
+        self._choices.choose_reward(space, self._runner.benchmark)
+        if self._runner.episode is not None:
+            self._runner.episode.reward = 0.0 if self._choices.reward else None
+
+    @property
+    @override
+    def action_space(self) -> Space:
+        return self._action_spaces.current
+
+    @action_space.setter
+    def action_space(self, space: str | Space | None) -> None:
+        self._action_spaces.select(space, self.in_episode)
+
+    @property
+    @override
+    def action_spaces(self) -> list[Space]:
+        return self._action_spaces.spaces
+
+    # Benchmarks.
+
+    @property
+    @override
+    def benchmark(self) -> Benchmark | None:
+        episode = self._runner.episode
+        if episode and (self.in_episode or not self._selection.is_explicit):
+            return episode.benchmark
+        return self._selection.peek()
+
+    @benchmark.setter
+    def benchmark(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
+        self._selection.choose(benchmark)
+        if self.in_episode:
+            warnings.warn(
+                f"{self._selection.peek()} is for the episode that the next env.reset() begins; "
+                f"the present one goes on with {self._runner.benchmark}",
+                stacklevel=2,
+            )
+
+    @property
+    @override
+    def datasets(self) -> Datasets:
+        return self._selection.datasets
+
+    @datasets.setter
+    def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
+        self._selection.datasets = datasets
+
+    @property
+    @override
+    def benchmarks(self) -> list[str]:
+        return self._selection.installed_uris()
+
+    @override
+    def require_datasets(self, names: Iterable[str | Dataset]) -> None:
+        self._selection.require(list(names))
+
+    @override
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        self._selection.seed(seed)
+        self.action_space.seed(seed)
+        return [seed]
+
     # Episodes.
 
     @override
@@ -145,33 +241,14 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         if benchmark is not None:
             self._selection.choose(benchmark)
         self._sessions.end(waits=False)
-        self._episode = None
+        self._runner.episode = None
         if observation_space is not UNCHANGED:
             self.observation_space = observation_space
         if reward_space is not UNCHANGED:
             self.reward_space = reward_space
         if action_space is not None:
             self.action_space = action_space
-        return self._begin_episode(self._selection.next(), deadline)
-
-    def _begin_episode(self, benchmark: Benchmark, deadline: Deadline) -> Any:
-        self._action_spaces.begin_episode()
-        reply, events = self._sessions.start(
-            benchmark, self._action_spaces.selected, self._initial_plan.indices, deadline
-        )
-        self._episode = Episode(
-            benchmark, self.action_space, params=[*self._sessions.params.items()]
-        )
-        self._episode.reward = 0.0 if self._default_reward else None
-        if reply.HasField("new_action_space"):
-            self._action_spaces.replace(reply.new_action_space)
-        try:
-            observations, _ = self._initial_plan.evaluate(events, [], self._observation_view)
-            self._reward_view.reset(benchmark, self._observation_view)
-        except BaseException:
-            self._sessions.end()
-            raise
-        return observations[0] if observations else None
+        return self._runner.begin(self._selection.next(), deadline)
 
     @override
     def step(
@@ -189,12 +266,9 @@ class ClientServiceCompilerEnv(ConnectedEnv):
             actions = action
         if observations is not None or rewards is not None:
             _warn(_FORMER_NAMES_WARNING)
-        return self._step(
-            actions,
-            observations if observation_spaces is None else observation_spaces,
-            rewards if reward_spaces is None else reward_spaces,
-            timeout,
-        )
+            observation_spaces = observations if observation_spaces is None else observation_spaces
+            reward_spaces = rewards if reward_spaces is None else reward_spaces
+        return self._step(actions, observation_spaces, reward_spaces, timeout)
 
     @override
     def multistep(
@@ -208,12 +282,9 @@ class ClientServiceCompilerEnv(ConnectedEnv):
     ) -> StepResult:
         if observations is not None or rewards is not None:
             _warn(_FORMER_NAMES_WARNING)
-        return self._step(
-            actions,
-            observations if observation_spaces is None else observation_spaces,
-            rewards if reward_spaces is None else reward_spaces,
-            timeout,
-        )
+            observation_spaces = observations if observation_spaces is None else observation_spaces
+            reward_spaces = rewards if reward_spaces is None else reward_spaces
+        return self._step(actions, observation_spaces, reward_spaces, timeout)
 
     def _step(
         self,
@@ -222,8 +293,12 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         reward_spaces: Iterable[str | Reward] | None,
         timeout: float,
     ) -> StepResult:
-        plan = self._plan_for(observation_spaces, reward_spaces)
-        observations, rewards, done, info = self._run(plan, actions, timeout)
+        runner = self._runner
+        if observation_spaces is None and reward_spaces is None:
+            plan = self._choices.step_plan
+        else:
+            plan = self._choices.plan_for(observation_spaces, reward_spaces, runner.benchmark)
+        observations, rewards, done, info = runner.run(plan, actions, timeout)
         observation: Any = observations
         if observation_spaces is None:
             observation = observations[0] if observations else None
@@ -231,7 +306,8 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         if reward_spaces is None:
             reward = rewards[0] if rewards else None
             if rewards:
-                self._episode.reward = (self._episode.reward or 0.0) + reward
+                episode = runner.episode
+                episode.reward = (episode.reward or 0.0) + reward
         return observation, reward, done, info
 
     def raw_step(
@@ -240,150 +316,181 @@ class ClientServiceCompilerEnv(ConnectedEnv):
         observation_spaces: Sequence[ObservationSpaceSpec],
         reward_spaces: Sequence[Reward],
         timeout: float = 300,
-    ) -> tuple[list[Any], list[float], bool, dict[str, Any]]:
+    ) -> RunResult:
         """As :meth:`multistep`, with all spaces given as objects; for subclasses.
 
-        Does not change :attr:`episode_reward`.
-
-        Returns:
-            A value for each observation, one for each reward, whether the episode has ended, and
-            information.
+        Returns lists of values, and does not change :attr:`episode_reward`.
         """
-        return self._run(self._make_plan(observation_spaces, reward_spaces), actions, timeout)
+        plan = self._choices.make_plan(observation_spaces, reward_spaces)
+        return self._runner.run(plan, actions, timeout)
 
-    def _run(
-        self, plan: StepPlan, actions: Iterable[Any], timeout: float
-    ) -> tuple[list[Any], list[float], bool, dict[str, Any]]:
-        sessions = self._sessions
-        sessions.require_session()
-        actions, events = self._action_spaces.encoder.encode(actions)
-        self._episode.record(actions, events)
-        try:
-            reply = sessions.step(events, plan.indices, timeout)
-            observations, rewards = plan.evaluate(
-                reply.observation, actions, self._observation_view
-            )
-        except (ServiceError, TimeoutError) as error:
-            return self._fail(plan, error, events)
-        except Exception:
-            if events:
-                self._episode.record_refusal()
-            raise
-        has_new_action_space = reply.HasField("new_action_space")
-        if has_new_action_space:
-            self._action_spaces.replace(reply.new_action_space)
-        info = {
-            "action_had_no_effect": reply.action_had_no_effect,
-            "new_action_space": has_new_action_space,
-        }
-        return observations, rewards, reply.end_of_session, info
+    @property
+    @override
+    def in_episode(self) -> bool:
+        return self._sessions.session is not None
 
-    def _fail(
-        self, plan: StepPlan, error: Exception, events: list[Event]
-    ) -> tuple[list[Any], list[float], bool, dict[str, Any]]:
-        """Ends the episode after a failure of the service, unless it can be recovered."""
-        self._sessions.abandon(error)
-        info = {
-            "action_had_no_effect": False,
-            "new_action_space": False,
-            "error_type": type(error).__name__,
-            "error_details": str(error),
-        }
-        recovered = self._recover(plan, events) if self.recover else None
-        if recovered is not None:
-            return *recovered, False, info | {"action_had_no_effect": True, "recovered": True}
-        return *plan.defaults(self.episode_reward), True, info
+    @property
+    @override
+    def episode_reward(self) -> float | None:
+        episode = self._runner.episode
+        return episode.reward if episode else None
 
-    def _recover(self, plan: StepPlan, events: list[Event]) -> tuple[list[Any], list[float]] | None:
-        """Goes back to before a step that failed.
+    @episode_reward.setter
+    def episode_reward(self, reward: float | None) -> None:
+        self._require_episode().reward = reward
 
-        Returns:
-            The observations and rewards of that state, or None if it cannot be reached.
-        """
-        before = self._episode.before_last(events)
-        action_space = self._action_spaces.index_of(before.action_space)
-        try:
-            values = replay_episode(self._sessions, before, action_space, plan.indices)
-            result = plan.evaluate(values, [], self._observation_view)
-        except (ServiceError, OSError) as error:
-            logger.info("Cannot recover the episode: %s: %s", type(error).__name__, error)
-            self._sessions.abandon(error)
-            return None
-        self._episode = before
-        return result
+    @property
+    @override
+    def episode_walltime(self) -> float:
+        return self._require_episode().walltime
 
-    # ------------------------------------------------------------------------------------------
-    # Forks.
+    @property
+    @override
+    def actions(self) -> list[Any]:
+        episode = self._runner.episode
+        return episode.actions.copy() if episode else []
+
+    def _require_episode(self) -> Episode:
+        if self._runner.episode is None:
+            raise SessionNotFound("There was no episode yet. Call env.reset() first")
+        return self._runner.episode
+
+    # States.
+
+    @property
+    def _spelling(self) -> Space:
+        """The action space that the actions of the present or else the last episode are of."""
+        # One that came up during the episode may number actions differently.
+        episode = self._runner.episode
+        return episode.action_space if episode else self.action_space
 
     @override
-    def fork(self) -> "ClientServiceCompilerEnv":
+    def commandline(self) -> str:
+        return self._spelling.to_string(self.actions)
+
+    @override
+    def commandline_to_actions(self, commandline: str) -> list[Any]:
+        return self._spelling.from_string(commandline)
+
+    @property
+    @override
+    def state(self) -> CompilerEnvState:
+        episode = self._require_episode()
+        return CompilerEnvState(
+            benchmark=str(episode.benchmark),
+            commandline=self.commandline(),
+            walltime=episode.walltime,
+            reward=episode.reward,
+        )
+
+    def _benchmark_of(self, state: CompilerEnvState) -> Benchmark | str:
+        """The benchmark of a state; users' own benchmarks cannot be looked up by their URI."""
+        episode = self._runner.episode
+        if episode and episode.benchmark == state.benchmark:
+            return episode.benchmark
+        return state.benchmark
+
+    @override
+    def apply(self, state: CompilerEnvState) -> None:
         if not self.in_episode:
-            self.reset()
-        clones: list[ClientServiceCompilerEnv] = []
-        try:
-            session = self._sessions.session.fork(meanwhile=lambda: clones.append(self._clone()))
-        except NotImplementedError:
-            return self._fork_by_replay()
-        clone = clones[0] if clones else self._clone()
-        clone._sessions.session = session
-        clone._episode = self._episode.copy()
-        return clone
-
-    def _fork_by_replay(self) -> "ClientServiceCompilerEnv":
-        """Makes a fork by doing all again; for services that cannot fork sessions."""
-        clone = self._clone()
-        try:
-            clone._begin_episode(self._episode.benchmark, Deadline(_FORK_SECONDS))
-            clone._sessions.session.send_params(self._episode.params)
-            _, _, _, info = clone.raw_step(self._episode.actions, [], [], _FORK_SECONDS)
-            if "error_type" in info:
-                raise ServiceError(
-                    f"Cannot fork by repeating the actions: {info['error_type']}: "
-                    f"{info['error_details']}"
-                )
-            clone._copy_rewards(self)
-        except BaseException:
-            clone.close()
-            raise
-        clone._episode = self._episode.copy()
-        return clone
-
-    def _clone(self) -> "ClientServiceCompilerEnv":
-        """Returns an environment like this one but without an episode."""
-        clone = shallow_copy(self)
-        clone._sessions = self._sessions.sibling()
-        clone._episode = None
-        clone._selection = self._selection.copy()
-        clone._action_spaces = shallow_copy(self._action_spaces)
-        clone._observation_view = self._observation_view.copy(clone._raw_step())
-        clone._copy_rewards(self)
-        clone._init_fork(self)
-        return clone
-
-    def _copy_rewards(self, parent: "ClientServiceCompilerEnv") -> None:
-        """Takes over the rewards with all that they remember."""
-        benchmark = parent._episode.benchmark if parent._episode else None
-        copies = {
-            name: copy_reward(reward, benchmark)
-            for name, reward in parent._reward_view.spaces.items()
-        }
-        self._reward_view = RewardView(copies.values(), self._observation_view)
-        if parent._default_reward is not None:
-            self._default_reward = copies[parent._default_reward.name]
-            self._default_plan = self._make_plan(
-                self._default_plan.observation_spaces, [self._default_reward]
+            self.reset(benchmark=self._benchmark_of(state))
+        benchmark = self._require_episode().benchmark
+        if benchmark != state.benchmark:
+            warnings.warn(
+                f"Applying a state of {state.benchmark} to an episode of {benchmark}", stacklevel=2
             )
-
-    def _init_fork(self, parent: "ClientServiceCompilerEnv") -> None:
-        """Called on a new fork, whose attributes are those of its parent unless changed here."""
+        replay_state(self, state)
 
     @override
     def validate(self, state: CompilerEnvState | None = None) -> ValidationResult:
         state = state or self.state
-        with self._clone() as clone:
-            if self._episode:
-                clone.action_space = self._episode.action_space
+        with self._clone(self._runner.copy()) as clone:
+            if self._runner.episode:
+                clone.action_space = self._spelling
             return validate_by_replay(clone, state, self._benchmark_of(state))
+
+    # Forks.
+
+    @override
+    def fork(self) -> "ClientServiceCompilerEnv":
+        if self._runner.episode is None:
+            self.reset()
+        return self._clone(self._runner.fork())
+
+    def _clone(self, runner: EpisodeRunner) -> "ClientServiceCompilerEnv":
+        """Returns an environment like this one with another runner."""
+        clone = shallow_copy(self)
+        clone._hold(runner)
+        clone._selection = self._selection.copy()
+        clone._init_fork(self)
+        return clone
+
+    def _hold(self, runner: EpisodeRunner) -> None:
+        self._runner = runner
+        self._sessions = runner.sessions
+        self._action_spaces = runner.action_spaces
+        self._choices = runner.choices
+
+    def _init_fork(self, parent: "ClientServiceCompilerEnv") -> None:
+        """Called on a new fork, whose attributes are those of its parent unless changed here."""
+
+    # The service.
+
+    @property
+    def service(self) -> CompilerGymServiceConnection:
+        """The connection to the service, made if need be. Raises ServiceIsClosed after close()."""
+        return self._sessions.connection
+
+    @property
+    def versions(self) -> GetVersionReply:
+        """The versions of service and compiler."""
+        return self._sessions.versions
+
+    @property
+    @override
+    def version(self) -> str:
+        return self.versions.service_version
+
+    @property
+    @override
+    def compiler_version(self) -> str:
+        return self.versions.compiler_version
+
+    def send_param(self, key: str, value: str, resend_on_reset: bool = False) -> str:
+        """As :meth:`send_params`, for a single parameter. Returns its reply."""
+        return self.send_params((key, value), resend_on_reset=resend_on_reset)[0]
+
+    def send_params(self, *params: tuple[str, str], resend_on_reset: bool = False) -> list[str]:
+        """Sends parameters to the session.
+
+        Args:
+            params: Keys and values.
+            resend_on_reset: Send them again at the start of each further episode. They are
+                remembered even if this call then fails because there is no episode yet.
+
+        Returns:
+            The service's reply to each.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            ValueError: If a key is unknown or a value malformed; those before it are set.
+        """
+        if resend_on_reset:
+            self._sessions.params.update(params)
+        replies = self._sessions.require_session().send_params(params)
+        self._require_episode().params.extend(params)
+        return replies
+
+    @override
+    def close(self) -> None:
+        self._sessions.close()
+
+    def __del__(self):
+        # The service is ended at exit anyway, and gRPC does not work any more by then. There are no
+        # sessions if the constructor failed.
+        if not sys.is_finalizing():
+            with suppress(Exception):
+                self.close()
 
 
 def _warn(message: str) -> None:

@@ -18,17 +18,18 @@ from compiler_gym.errors import (
     ServiceTransportError,
 )
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.direct_channel import DirectStub, is_switched_off
-from compiler_gym.service.frames import ISOLATION_KEY, SOCKET_NAME_KEY
-from compiler_gym.service.grpc_channels import open_channel
-from compiler_gym.service.managed_service import ManagedService, ServiceExitedAtStart
+from compiler_gym.service.process.managed_service import ManagedService, ServiceExitedAtStart
 from compiler_gym.service.proto import (
     ActionSpace,
     CompilerGymServiceStub,
     GetSpacesRequest,
+    HoldLeaseRequest,
     ObservationSpace,
 )
-from compiler_gym.service.status_errors import (
+from compiler_gym.service.transport.direct_channel import DirectStub, is_switched_off
+from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
+from compiler_gym.service.transport.grpc_channels import open_channel
+from compiler_gym.service.transport.status_errors import (
     exception_from_rpc_error,
     is_transport_failure,
     was_never_sent,
@@ -57,7 +58,7 @@ class CompilerGymServiceConnection:
 
     Attributes:
         stub: The RPC methods. They use the direct channel if the service has one that can be
-            reached, see :class:`compiler_gym.service.direct_channel.DirectStub`.
+            reached, see :class:`compiler_gym.service.transport.direct_channel.DirectStub`.
         isolates_sessions: Whether sessions have processes of their own, so that the end of one
             does not hurt the service.
         action_spaces: What the service offers; ``StartSessionRequest.action_space`` is an index
@@ -86,6 +87,8 @@ class CompilerGymServiceConnection:
         self.action_spaces: list[ActionSpace] = []
         self.observation_spaces: list[ObservationSpace] = []
         self.sent_benchmarks: dict[str, bytes] = {}
+        self._lease_id = 0
+        self._lease: grpc.Call | None = None
         self._channel: grpc.Channel | None = None
         self._owner_pid = os.getpid()
         self._death_is_known = False
@@ -191,8 +194,9 @@ class CompilerGymServiceConnection:
             else:
                 address = self.endpoint
             self._channel = open_channel(address, self.opts)
-            self.stub = CompilerGymServiceStub(self._channel)
+            self.stub = self._grpc_stub = CompilerGymServiceStub(self._channel)
             self._read_spaces()
+            self._lease_id = self._hold_lease()
         except BaseException:
             self._release()
             raise
@@ -211,6 +215,37 @@ class CompilerGymServiceConnection:
         if socket_name and self.opts.direct_channel and not is_switched_off():
             self.stub = DirectStub.connect(socket_name, self.stub, limit) or self.stub
 
+    @property
+    def lease_id(self) -> int:
+        """The number of the lease with which sessions end when this process does, however it ends.
+
+        For ``StartSessionRequest.lease_id``. 0 if the service has no leases.
+        """
+        if self._lease is not None and not self._lease.is_active():
+            # The network was interrupted, and with the lease the sessions have ended.
+            self._lease_id = self._hold_lease()
+        return self._lease_id
+
+    def _hold_lease(self) -> int:
+        """Opens the lease. The direct channel has one that needs no thread of gRPC."""
+        if isinstance(self.stub, DirectStub):
+            lease = self.stub.hold_lease(self.opts.rpc_init_max_seconds)
+            if lease is not None:
+                return lease
+        lease = self._grpc_stub.HoldLease(HoldLeaseRequest())
+        # The call itself has no time limit, as it is to last.
+        limit = threading.Timer(self.opts.rpc_init_max_seconds, lease.cancel)
+        limit.start()
+        try:
+            lease_id = next(lease).lease_id
+        except grpc.RpcError as error:
+            logger.debug("The service gives no lease: %s", error)
+            return 0
+        finally:
+            limit.cancel()
+        self._lease = lease
+        return lease_id
+
     def _release(self, exit_max_seconds: float | None = None) -> int | None:
         """Closes what is open, and returns the exit code of a managed service."""
         channel, self._channel = self._channel, None
@@ -218,6 +253,8 @@ class CompilerGymServiceConnection:
             if channel and self._owner_pid == os.getpid():
                 if isinstance(self.stub, DirectStub):
                     self.stub.close()
+                if self._lease is not None:
+                    self._lease.cancel()
                 channel.close()
         finally:
             service, self.service = self.service, None

@@ -1,5 +1,6 @@
 """The time that a program takes, as a reward."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +14,8 @@ class RuntimeReward(Reward):
     """By how many seconds a step makes the program faster.
 
     Each observation ``Runtime`` holds several measurements, of which an estimator makes one
-    number. The time before the first step is measured once, and again when the benchmark
-    changes.
+    number. The time before the first step is measured once, and again when the program or the way
+    to run it changes; its name does not matter.
 
     Attributes:
         runtime_count: How many measurements an observation holds.
@@ -42,7 +43,7 @@ class RuntimeReward(Reward):
         self.estimator = estimator
         self.starting_runtime: float | None = None
         self.previous_runtime: float | None = None
-        self._benchmark: Any = None
+        self._program: Any = None
 
     def reset(self, benchmark: Any, observation_view: Any) -> None:
         """Measures the program before the first step.
@@ -51,8 +52,9 @@ class RuntimeReward(Reward):
             BenchmarkInitError: The benchmark is not runnable.
             ServiceError: An observation does not hold as many measurements as were asked for.
         """
-        if self.starting_runtime is None or self._benchmark != benchmark:
-            # First forget the former benchmark, in case that this one cannot be measured.
+        program = _identity(benchmark)
+        if self.starting_runtime is None or self._program != program:
+            # First forget the former program, in case that this one cannot be measured.
             self.starting_runtime = None
             if not observation_view["IsRunnable"]:
                 raise BenchmarkInitError(
@@ -60,7 +62,7 @@ class RuntimeReward(Reward):
                     "Choose a benchmark with a build and a run command"
                 )
             self.starting_runtime = self._estimate(observation_view["Runtime"])
-            self._benchmark = benchmark
+            self._program = program
         self.previous_runtime = self.starting_runtime
 
     def update(self, actions: list[Any], observations: list[Any], observation_view: Any) -> float:
@@ -81,3 +83,17 @@ class RuntimeReward(Reward):
                 f"{len(runtimes)}; set env.runtime_observation_count to match the reward"
             )
         return float(self.estimator(runtimes))
+
+
+def _identity(benchmark: Any) -> Any:
+    """Returns what programs have in common that are the same and are run in the same way.
+
+    The message of a benchmark can be changed, and may be large, so it is not kept itself. Of a name
+    alone no more is known than the name.
+    """
+    proto = getattr(benchmark, "proto", None)
+    if proto is None:
+        return benchmark
+    parts = (proto.program, proto.dynamic_config)
+    texts = (part.SerializeToString(deterministic=True) for part in parts)
+    return tuple(hashlib.sha256(text).digest() for text in texts)

@@ -32,9 +32,6 @@ Status systemError(const std::string& what, int errorNumber) {
                 "Cannot " + what + ": " + std::generic_category().message(errorNumber));
 }
 
-// The C library's own declaration (2.36) cannot be linked from C++.
-int openPidfd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
-
 // A pipe that a child writes and this process reads, without waiting.
 struct Pipe {
   Status open() {
@@ -142,6 +139,7 @@ class RunningGroups {
   template <typename Spawn>
   int add(const Spawn& spawn) {
     const std::lock_guard lock(mutex_);
+    if (observer_) observer_();
     pid_t leader = 0;
     const int error = spawn(&leader);
     if (error == 0) leaders_.insert(leader);
@@ -154,6 +152,11 @@ class RunningGroups {
     leaders_.erase(leader);
   }
 
+  void setObserver(std::function<void()> observer) {
+    const std::lock_guard lock(mutex_);
+    observer_ = std::move(observer);
+  }
+
   void killAll() {
     const std::lock_guard lock(mutex_);
     for (const pid_t leader : leaders_) kill(-leader, SIGKILL);
@@ -162,6 +165,7 @@ class RunningGroups {
  private:
   std::mutex mutex_;
   std::set<pid_t> leaders_;
+  std::function<void()> observer_;
 };
 
 // A running child that leads a process group. Destroying it kills and reaps what is left of it.
@@ -324,6 +328,13 @@ Status runProcess(const ProcessOptions& options, ProcessResult* result) {
   *result = ProcessResult();
   return Supervisor(options, result).run();
 }
+
+void setProcessObserver(std::function<void()> beforeStart) {
+  RunningGroups::instance().setObserver(std::move(beforeStart));
+}
+
+// The C library's own declaration (2.36) cannot be linked from C++.
+int openPidfd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
 void killRunningProcesses() { RunningGroups::instance().killAll(); }
 

@@ -1,11 +1,13 @@
 // Child processes of a program with many threads.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
+#include <sys/types.h>
 
 #include <boost/filesystem.hpp>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,6 +51,12 @@ struct ProcessResult {
 // The current directory, environment, signal handlers and other children of this process are not
 // touched, so any number of threads can call this. INTERNAL if the process cannot be started.
 [[nodiscard]] grpc::Status runProcess(const ProcessOptions& options, ProcessResult* result);
+
+// What runProcess() is to call before it starts a process, in its thread. Set it before the first.
+void setProcessObserver(std::function<void()> beforeStart);
+
+// Opens a descriptor of a process, see pidfd_open(2). Negative if that fails.
+int openPidfd(pid_t pid);
 
 // Kills whatever runProcess() is running in any thread, for a program that is about to end without
 // waiting for its threads.

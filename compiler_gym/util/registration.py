@@ -5,16 +5,15 @@ imported these. Neither is imported on their account: the one takes time that is
 needed, the other prints a notice, and not everybody has it.
 """
 
-import importlib
 import importlib.abc
 import importlib.machinery
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from compiler_gym.util.env_spec import EnvSpec
 from compiler_gym.util.nearest_names import did_you_mean
 
 if TYPE_CHECKING:
@@ -24,35 +23,7 @@ if TYPE_CHECKING:
 COMPILER_GYM_ENVS: list[str] = []
 
 _ADAPTER = "compiler_gym.envs.gymnasium_adapter:GymnasiumEnv"
-
-
-@dataclass(frozen=True)
-class EnvSpec:
-    """What there is to know about a registered environment.
-
-    Attributes:
-        id: Its name, e.g. ``"llvm-ic-v0"``.
-        entry_point: What to call to make it: a function or class, or ``"module:name"`` of one.
-        kwargs: The arguments to call it with.
-        reward_threshold: The sum of rewards that counts as success; for information.
-        nondeterministic: Whether the same actions may give different results.
-        order_enforce: Whether gym and gymnasium insist on ``reset()`` before ``step()``.
-        max_episode_steps: Always None: episodes are not limited unless by a wrapper.
-    """
-
-    id: str
-    entry_point: str | Callable[..., "CompilerEnv"]
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    reward_threshold: float | None = None
-    nondeterministic: bool = False
-    order_enforce: bool = False
-    max_episode_steps: None = None
-
-    def make(self, **kwargs: Any) -> "CompilerEnv":
-        """Makes the environment, as :func:`make` does."""
-        env = _load(self.entry_point)(**{**self.kwargs, **kwargs})
-        env.unwrapped.spec = self
-        return env
+_OUTERMOST = "compiler_gym.envs.transparent_wrapper:made_transparent"
 
 
 _specs: dict[str, EnvSpec] = {}
@@ -116,23 +87,18 @@ def make(id: str, **kwargs: Any) -> "CompilerEnv":
     return spec.make(**kwargs)
 
 
-def _load(entry_point: str | Callable[..., Any]) -> Callable[..., Any]:
-    if not isinstance(entry_point, str):
-        return entry_point
-    module, _, name = entry_point.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
 class _Library:
     """A library that has a registry of environments, and may not have been imported yet.
 
     Args:
         module_name: The module with the registry.
-        arguments_of: Given an environment, returns arguments of that module's ``register()``
+        arguments_of: Given that module and an environment, returns arguments of ``register()``
             other than the id.
     """
 
-    def __init__(self, module_name: str, arguments_of: Callable[[EnvSpec], dict[str, Any]]):
+    def __init__(
+        self, module_name: str, arguments_of: Callable[[ModuleType, EnvSpec], dict[str, Any]]
+    ):
         self.module_name = module_name
         self._arguments_of = arguments_of
 
@@ -158,7 +124,7 @@ class _Library:
                 disable_env_checker=True,
                 reward_threshold=spec.reward_threshold,
                 nondeterministic=spec.nondeterministic,
-                **self._arguments_of(spec),
+                **self._arguments_of(module, spec),
             )
         except Exception as error:
             # Whatever version of the library this is, importing it must not fail.
@@ -169,12 +135,19 @@ class _Library:
             )
 
 
-def _classic_arguments(spec: EnvSpec) -> dict[str, Any]:
+def _classic_arguments(gym: ModuleType, spec: EnvSpec) -> dict[str, Any]:
+    del gym
     return {"entry_point": spec.entry_point, "kwargs": spec.kwargs}
 
 
-def _adapter_arguments(spec: EnvSpec) -> dict[str, Any]:
-    return {"entry_point": _ADAPTER, "kwargs": {"env": spec.id}}
+def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
+    # Comes last, and so around what gymnasium.make() itself puts around the environment.
+    outermost = gymnasium.WrapperSpec("TransparentWrapper", _OUTERMOST, {})
+    return {
+        "entry_point": _ADAPTER,
+        "kwargs": {"env": spec.id},
+        "additional_wrappers": (outermost,),
+    }
 
 
 _LIBRARIES = (

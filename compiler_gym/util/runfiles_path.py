@@ -22,7 +22,7 @@ def runfiles_path(relpath: str | Path = "") -> Path:
 
     Args:
         relpath: The path relative to the root of the source tree, for example
-            ``"compiler_gym/envs/llvm/datasets"``. Works alike in a source tree, under Bazel and
+            ``"compiler_gym/data/kernels-v0"``. Works alike in a source tree, under Bazel and
             when installed; the environment variable ``COMPILER_GYM_RUNFILES`` names another root.
     """
     root = os.environ.get("COMPILER_GYM_RUNFILES")

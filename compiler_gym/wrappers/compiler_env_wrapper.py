@@ -1,19 +1,46 @@
 """The base of wrappers."""
 
+import copy
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+from gymnasium.spaces import Space
+from typing_extensions import override
+
+from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.spaces import Reward
-from compiler_gym.views import ObservationSpaceSpec
+from compiler_gym.util.registration import EnvSpec
+from compiler_gym.util.settings import is_setting
+from compiler_gym.validation_result import ValidationResult
+from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
+
+_SEQUENCE_TYPES = (list, tuple, np.ndarray)
 
 
-class CompilerEnvWrapper:
+class CompilerEnvWrapper(CompilerEnv):
     """An environment that is another one, but for what subclasses override.
 
-    Whatever a subclass does not define is that of the wrapped environment, to be read and to be
-    set. It counts as a :class:`CompilerEnv`. To change what happens in a step override
-    :meth:`multistep`, which :meth:`step` calls.
+    Every method and property of :class:`CompilerEnv` is here that of the wrapped environment. The
+    arguments are handed on as they were given, so that overrides may take fewer of them. To change
+    what happens in a step override :meth:`multistep`, which :meth:`step` calls.
+    :meth:`apply` and :meth:`validate` are about the compiler's own actions, as are
+    :attr:`state` and :meth:`commandline`, and do not go by way of the steps of wrappers.
+
+    What the class of the wrapped environment has beyond that, such as
+    ``LlvmEnv.write_bitcode`` and ``LlvmEnv.runtime_observation_count``, can be read here. To set a
+    property, or another public attribute of the environment proper such as ``recover``, sets it
+    there. All other attributes that are set are the wrapper's own, as are all whose names begin
+    with an underscore.
+
+    A fork has the same class and its own copies of the wrapper's own attributes, see
+    :meth:`_fork_attribute`.
+
+    Args:
+        env: The environment to wrap.
 
     Attributes:
         env: The wrapped environment.
@@ -25,71 +52,311 @@ class CompilerEnvWrapper:
         self.env = env
 
     def __getattr__(self, name: str) -> Any:
-        if name == "env" or name.startswith("__"):  # Not set yet, e.g. while being unpickled.
-            raise AttributeError(name)
+        # Called for what is not found here, and for properties that raise an AttributeError.
+        if name == "env" or name.startswith("_") or hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # Raises what has led here.
         return getattr(self.env, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        is_own = name == "env" or hasattr(type(self), name) or name in self.__dict__
-        if not is_own and hasattr(self.env, name):
+        is_own = name == "env" or hasattr(type(self), name)
+        if not is_own and "env" in vars(self) and is_setting(self.env, name):
             setattr(self.env, name, value)
         else:
             object.__setattr__(self, name, value)
 
+    # ------------------------------------------------------------------------------------------
+    # Spaces.
+
+    @property
+    @override
+    def metadata(self) -> dict[str, Any]:
+        return self.env.metadata
+
+    @property
+    @override
+    def spec(self) -> EnvSpec | None:
+        return self.env.spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self.env.spec = spec
+
+    @property
+    @override
+    def observation_space(self) -> Space | None:
+        return self.env.observation_space
+
+    @observation_space.setter
+    def observation_space(self, space: str | ObservationSpaceSpec | None) -> None:
+        self.env.observation_space = space
+
+    @property
+    @override
+    def observation_space_spec(self) -> ObservationSpaceSpec | None:
+        return self.env.observation_space_spec
+
+    @observation_space_spec.setter
+    def observation_space_spec(self, space: str | ObservationSpaceSpec | None) -> None:
+        self.env.observation_space_spec = space
+
+    @property
+    @override
+    def reward_space(self) -> Reward | None:
+        return self.env.reward_space
+
+    @reward_space.setter
+    def reward_space(self, space: str | Reward | None) -> None:
+        self.env.reward_space = space
+
+    @property
+    @override
+    def reward_space_spec(self) -> Reward | None:
+        return self.env.reward_space_spec
+
+    @reward_space_spec.setter
+    def reward_space_spec(self, space: str | Reward | None) -> None:
+        self.env.reward_space_spec = space
+
+    @property
+    @override
+    def reward_range(self) -> tuple[float, float]:
+        return self.env.reward_range
+
+    @property
+    @override
+    def action_space(self) -> Space:
+        return self.env.action_space
+
+    @action_space.setter
+    def action_space(self, space: str | Space | None) -> None:
+        self.env.action_space = space
+
+    @property
+    @override
+    def action_spaces(self) -> list[Space]:
+        return self.env.action_spaces
+
+    @property
+    @override
+    def observation(self) -> ObservationView:
+        return self.env.observation
+
+    @observation.setter
+    def observation(self, view: ObservationView) -> None:
+        self.env.observation = view
+
+    @property
+    @override
+    def reward(self) -> RewardView:
+        return self.env.reward
+
+    @reward.setter
+    def reward(self, view: RewardView) -> None:
+        self.env.reward = view
+
+    # ------------------------------------------------------------------------------------------
+    # Benchmarks.
+
+    @property
+    @override
+    def benchmark(self) -> Benchmark | None:
+        return self.env.benchmark
+
+    @benchmark.setter
+    def benchmark(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
+        self.env.benchmark = benchmark
+
+    @property
+    @override
+    def datasets(self) -> Datasets:
+        return self.env.datasets
+
+    @datasets.setter
+    def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
+        self.env.datasets = datasets
+
+    @property
+    @override
+    def benchmarks(self) -> list[str]:
+        return self.env.benchmarks
+
+    @override
+    def require_datasets(self, names: Iterable[str | Dataset]) -> None:
+        self.env.require_datasets(names)
+
+    @override
+    def require_dataset(self, name: str | Dataset) -> None:
+        self.env.require_dataset(name)
+
+    @override
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        return self.env.seed(seed)
+
+    # ------------------------------------------------------------------------------------------
+    # Episodes.
+
+    @override
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        return self.env.reset(*args, **kwargs)
+
+    @override
     def step(
         self,
         action: Any,
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
-        timeout: float = 300,
         **kwargs: Any,
     ) -> StepResult:
         """As :meth:`CompilerEnv.step`, by way of :meth:`multistep`."""
-        return self.multistep(
-            [action], observation_spaces, reward_spaces, timeout=timeout, **kwargs
-        )
+        actions: Iterable[Any] = [action]
+        if isinstance(action, _SEQUENCE_TYPES) and not self.action_space.contains(action):
+            warnings.warn(
+                "Giving several actions to env.step() is deprecated. Use env.multistep()",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            actions = action
+        return self.multistep(actions, observation_spaces, reward_spaces, **kwargs)
 
+    @override
     def multistep(
         self,
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
-        timeout: float = 300,
         **kwargs: Any,
     ) -> StepResult:
-        """As :meth:`CompilerEnv.multistep`."""
-        return self.env.multistep(
-            actions, observation_spaces, reward_spaces, timeout=timeout, **kwargs
-        )
+        return self.env.multistep(actions, observation_spaces, reward_spaces, **kwargs)
 
-    def fork(self) -> "CompilerEnvWrapper":
-        """Returns a wrapper of the same kind around a fork of the wrapped environment."""
-        fork = object.__new__(type(self))
-        fork.__dict__.update(self.__dict__)
-        fork.env = self.env.fork()
-        return fork
+    @override
+    def close(self) -> None:
+        self.env.close()
+
+    @override
+    def render(self, mode: str = "human") -> str | None:
+        return self.env.render(mode)
 
     @property
+    @override
+    def in_episode(self) -> bool:
+        return self.env.in_episode
+
+    @property
+    @override
+    def episode_reward(self) -> float | None:
+        return self.env.episode_reward
+
+    @episode_reward.setter
+    def episode_reward(self, reward: float | None) -> None:
+        self.env.episode_reward = reward
+
+    @property
+    @override
+    def episode_walltime(self) -> float:
+        return self.env.episode_walltime
+
+    @property
+    @override
+    def actions(self) -> list[Any]:
+        return self.env.actions
+
+    # ------------------------------------------------------------------------------------------
+    # States.
+
+    @property
+    @override
+    def state(self) -> CompilerEnvState:
+        return self.env.state
+
+    @override
+    def apply(self, state: CompilerEnvState) -> None:
+        self.env.apply(state)
+
+    @override
+    def validate(self, state: CompilerEnvState | None = None) -> ValidationResult:
+        return self.env.validate(state)
+
+    @override
+    def commandline(self, *args: Any, **kwargs: Any) -> str:
+        return self.env.commandline(*args, **kwargs)
+
+    @override
+    def commandline_to_actions(self, commandline: str) -> list[Any]:
+        return self.env.commandline_to_actions(commandline)
+
+    # ------------------------------------------------------------------------------------------
+    # Versions.
+
+    @property
+    @override
+    def version(self) -> str:
+        return self.env.version
+
+    @property
+    @override
+    def compiler_version(self) -> str:
+        return self.env.compiler_version
+
+    # ------------------------------------------------------------------------------------------
+    # Forks.
+
+    @override
+    def fork(self) -> "CompilerEnvWrapper":
+        """Returns a wrapper of the same class around a fork of the wrapped environment.
+
+        Raises:
+            TypeError: If an attribute of the wrapper cannot be copied.
+            Exception: As of :meth:`CompilerEnv.fork`.
+        """
+        if not self.in_episode:
+            self.reset()
+        fork = object.__new__(type(self))
+        fork.env = self.env.fork()
+        try:
+            memo = _counterparts(self, fork)
+            for name, value in vars(self).items():
+                if name != "env":
+                    vars(fork)[name] = self._fork_attribute(name, value, memo)
+        except BaseException:
+            fork.env.close()
+            raise
+        return fork
+
+    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        """Returns what a new fork has for an attribute of this wrapper.
+
+        It is a copy as of ``copy.deepcopy``, in which the environment and its wrappers are
+        replaced by those of the fork. Override this for what forks are to share, or to begin anew.
+
+        Args:
+            name: The name of the attribute.
+            value: Its value here.
+            memo: The second argument of ``copy.deepcopy``.
+
+        Raises:
+            TypeError: If it cannot be copied.
+        """
+        try:
+            return copy.deepcopy(value, memo)
+        except (TypeError, copy.Error) as error:
+            raise TypeError(
+                f"Cannot copy {type(self).__name__}.{name} for a fork: {error}. "
+                "Override _fork_attribute() to say what the fork is to have"
+            ) from error
+
+    @property
+    @override
     def unwrapped(self) -> CompilerEnv:
-        """The innermost environment."""
         return self.env.unwrapped
-
-    def __enter__(self) -> "CompilerEnvWrapper":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
-
-    def __copy__(self) -> "CompilerEnvWrapper":
-        return self.env.__copy__()
-
-    def __deepcopy__(self, memo: dict) -> "CompilerEnvWrapper":
-        del memo
-        return self.fork()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
 
 
-# Not a subclass: that would define everything, and __getattr__ is for what is not defined.
-CompilerEnv.register(CompilerEnvWrapper)
+def _counterparts(env: CompilerEnv, fork: CompilerEnv) -> dict[int, Any]:
+    """Returns which part of a fork stands for which part of an environment, by identity."""
+    counterparts = {id(env): fork}
+    while isinstance(env, CompilerEnvWrapper) and isinstance(fork, CompilerEnvWrapper):
+        env, fork = env.env, fork.env
+        counterparts[id(env)] = fork
+    return counterparts

@@ -21,9 +21,10 @@ class RuntimePointEstimateReward(CompilerEnvWrapper):
     4. the estimator makes one number of these. The median is not moved by a few runs that something
        else on the machine disturbed.
 
-    The program before the first step is measured once, when the episode begins, and not again
-    until the benchmark changes. To know whether a difference between two programs is more than
-    noise, observe ``Runtime`` of both and use :func:`compiler_gym.util.runtimes.compare_runtimes`.
+    The program before the first step is measured once, when the episode begins (if it has begun
+    already, when this is made), and not again until the program changes. To know whether a
+    difference between two programs is more than noise, observe ``Runtime`` of both and use
+    :func:`compiler_gym.util.runtimes.compare_runtimes`.
 
     Only benchmarks with build and run commands have a run time; ``reset()`` raises
     ``BenchmarkInitError`` for others.
@@ -46,13 +47,8 @@ class RuntimePointEstimateReward(CompilerEnvWrapper):
         pinning: bool = False,
     ):
         super().__init__(env)
-        env.reward.add_space(
-            RuntimeReward(
-                runtime_count=runtime_count, warmup_count=warmup_count, estimator=estimator
-            )
-        )
         env.runtime_observation_count = runtime_count
         env.runtime_warmup_runs_count = warmup_count
         if pinning:
             env.runtime_pinning = True
-        env.reward_space = "runtime"
+        env.reward_space = RuntimeReward(runtime_count, warmup_count, estimator)

@@ -1,7 +1,5 @@
 #include "llvm_service/benchmark/Executable.h"
 
-#include <unistd.h>
-
 #include <chrono>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
@@ -55,7 +53,7 @@ Executable::~Executable() {
   }
 }
 
-bool Executable::isBuilt() const { return !scratch_.empty() && owner_ == getpid(); }
+bool Executable::isBuilt() const { return !scratch_.empty(); }
 
 bool Executable::isBuildable() const { return config_.build_cmd().argument_size() > 0; }
 
@@ -78,7 +76,6 @@ Status Executable::makeScratchDirectory() {
             "Cannot make the directory " + directory.string() + ": " + error.message()};
   }
   scratch_ = directory;
-  owner_ = getpid();
   return Status::OK;
 }
 

@@ -37,9 +37,12 @@ class Executable {
   /// Whether the benchmark says how to build and how to run it.
   bool isRunnable() const;
 
-  /// Whether there is a build of this process. That of a process which this one is a copy of does
-  /// not count: it is changed and removed as that process likes.
+  /// Whether there is a build.
   bool isBuilt() const;
+
+  /// Leaves the build to the object that this one is a copy of, in another process, which changes
+  /// and removes it as it likes.
+  void afterFork() { scratch_.clear(); }
 
   /// Writes the bitcode and runs the build command.
   ///
@@ -65,7 +68,6 @@ class Executable {
   BenchmarkDynamicConfig config_;
   const boost::filesystem::path parent_;
   boost::filesystem::path scratch_;  // Empty until the first build.
-  int owner_ = 0;                    // The process that has made it.
 };
 
 }  // namespace compiler_gym::llvm_service

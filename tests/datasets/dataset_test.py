@@ -105,6 +105,26 @@ def test_look_up():
         dataset.benchmark("two words")
 
 
+def test_containing_does_not_install():
+    class Far(Numbers):
+        installed = False
+
+        def benchmark_from_parsed_uri(self, uri):
+            raise AssertionError("This would install it")
+
+    assert "benchmark://numbers-v3/2" not in Far()
+
+
+@pytest.mark.filterwarnings("error")
+def test_containing_does_not_use_what_is_not_its_own():
+    class Careless(Numbers):
+        def _check_own(self, uri):
+            pass
+
+    assert "benchmark://numbers-v3/2" in Careless()
+    assert "benchmark://other-v0/2" not in Careless()
+
+
 def test_benchmark_class():
     class Special(Benchmark):
         pass

@@ -82,6 +82,15 @@ def test_absolute_path_is_not_followed(root):
         make(root).benchmark(f"benchmark://mine-v0/{root.parent}/outside")
 
 
+def test_containing(root):
+    dataset = make(root)
+    assert all(uri in dataset for uri in URIS)
+    assert "mine-v0/a?x=1" in dataset
+    for path in ("", "/", "/c", "/m", "/../outside", f"/{root.parent}/outside"):
+        assert f"benchmark://mine-v0{path}" not in dataset
+    assert "benchmark://mine-v0/a" not in make(root / "missing")
+
+
 def test_suggestion(root):
     with pytest.raises(LookupError, match=r"Did you mean benchmark://mine-v0/m/n/2"):
         make(root).benchmark("benchmark://mine-v0/m/2")

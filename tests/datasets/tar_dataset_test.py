@@ -11,7 +11,12 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from compiler_gym.datasets import BenchmarkWithSource, TarDataset, TarDatasetWithManifest
+from compiler_gym.datasets import (
+    BenchmarkWithSource,
+    Datasets,
+    TarDataset,
+    TarDatasetWithManifest,
+)
 from compiler_gym.datasets import tar_dataset as module
 from compiler_gym.errors import DatasetInitError
 from compiler_gym.util.download import MIRROR_VARIABLE
@@ -94,6 +99,24 @@ def test_use_installs(source, use):
     dataset = source.dataset()
     assert use(dataset)
     assert dataset.installed
+
+
+def test_containing_does_not_install(source):
+    dataset = source.dataset()
+    assert "data-v0/a" not in dataset  # Nobody knows yet.
+    assert "benchmark://data-v0" in Datasets([dataset])
+    assert not dataset.installed
+    assert not (source.archive.parent.parent / "cache").exists()
+    dataset.install()
+    assert "data-v0/a" in dataset and "benchmark://data-v0/sub/b?x=1" in dataset
+    assert "data-v0/c" not in dataset and "other-v0/a" not in dataset and "a b" not in dataset
+
+
+def test_containing_by_names_that_are_known_before(source):
+    dataset = source.dataset(programs={"first": "a.bc"})
+    assert "data-v0/first" in dataset
+    assert "data-v0/a" not in dataset
+    assert not dataset.installed
 
 
 def test_published_size(source):
@@ -247,6 +270,10 @@ _upper_runs: list[str] = []
 def test_sources_are_compiled_once(source):
     _upper_runs.clear()
     options = {"compiler": _upper, "benchmark_class": BenchmarkWithSource}
+    dataset = source.dataset(**options)
+    dataset.install()
+    assert "data-v0/sub/b" in dataset
+    assert not _upper_runs
     for _ in range(2):
         benchmark = source.dataset(**options).benchmark("data-v0/sub/b")
         assert benchmark.proto.program.contents == b"2!"
@@ -286,6 +313,19 @@ class TestManifest:
         with pytest.raises(LookupError, match="Did you mean benchmark://data-v0/sub/b"):
             dataset.benchmark("data-v0/sub/c")
         assert not dataset.installed
+
+    def test_containing_does_not_download(self, source):
+        dataset = source.dataset_with_manifest()
+        assert "data-v0/a" not in dataset  # Nobody knows yet.
+        assert not (source.archive.parent.parent / "cache").exists()
+        list(dataset.benchmark_uris())
+        for same in (dataset, source.dataset_with_manifest(memoize_uris=False)):
+            assert "data-v0/a" in same and "data-v0/gone" in same
+            assert "data-v0/c" not in same
+            assert not same.installed
+        dataset.install()
+        assert "data-v0/a" in dataset
+        assert "data-v0/gone" not in dataset
 
     def test_file_missing_from_archive(self, source):
         with pytest.raises(LookupError, match="No benchmark benchmark://data-v0/gone"):

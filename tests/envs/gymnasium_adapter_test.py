@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.service import ClientServiceCompilerEnv
+from compiler_gym.wrappers import CompilerEnvWrapper
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env
 
 APPEND_A, NO_OP, END, FAIL = 3, 4, 5, 7
@@ -181,6 +182,25 @@ class TestExtendedInterface:
         env.action_space = "Append"
         env.reset()
         assert env.compiler_env.action_space.name == "Append"
+
+    def test_attributes_of_the_environment(self, env):
+        env.recover = True
+        assert env.compiler_env.recover
+        assert "recover" not in vars(env)
+
+    def test_settings_of_a_wrapped_environment(self):
+        class Wrapper(CompilerEnvWrapper):
+            limit = property(lambda self: self._limit, lambda self, value: self.set_limit(value))
+
+            def set_limit(self, value):
+                self._limit = value
+
+        with make_toy_env() as classic:
+            env = GymnasiumEnv(Wrapper(classic))
+            env.recover = True
+            env.limit = 3
+            assert classic.recover
+            assert env.limit == env.compiler_env.limit == 3
 
     def test_own_attributes_stay_own(self, env):
         env.note = 1

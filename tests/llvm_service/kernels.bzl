@@ -5,7 +5,7 @@ _FLAGS = ["-std=c11", "-O2", "-Xclang", "-disable-llvm-passes", "-w", "-emit-llv
 
 def _kernel_bitcode_impl(ctx):
     outputs = []
-    for source in ctx.attr.dataset[DefaultInfo].default_runfiles.files.to_list():
+    for source in ctx.files.dataset:
         if source.basename != "program.c":
             continue
         name = source.dirname.rpartition("/")[2]
@@ -26,7 +26,7 @@ def _kernel_bitcode_impl(ctx):
 
 kernel_bitcode = rule(
     implementation = _kernel_bitcode_impl,
-    doc = "Compiles every program.c among a target's data to kernels/NAME.bc.",
+    doc = "Compiles every program.c among a target's files to kernels/NAME.bc.",
     attrs = {
         "dataset": attr.label(mandatory = True),
         "_clang": attr.label(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.errors import BenchmarkInitError, ServiceError, SessionNotFound
+from compiler_gym.errors import BenchmarkInitError, ServiceError, ServiceIsClosed, SessionNotFound
 from compiler_gym.spaces import Reward
 from tests.service.toy_service import HELLO, make_toy_env, text_benchmark
 
@@ -458,6 +458,12 @@ def test_closed_environment():
         env.step(0)
     with pytest.raises(SessionNotFound):
         env.observation["text"]
+    with pytest.raises(ServiceIsClosed, match=r"closed.*reset"):
+        env.service  # noqa: B018 - must not start a service.
+    with pytest.raises(ServiceIsClosed, match=r"closed.*reset"):
+        env.version  # noqa: B018
+    assert env.actions == []
+    assert env.state.commandline == ""
     env.close()
     assert env.reset() == "hello"
     env.close()

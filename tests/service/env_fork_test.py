@@ -5,11 +5,18 @@ import copy
 import numpy as np
 import pytest
 
-from compiler_gym.errors import ServiceError
+from compiler_gym.errors import ServiceError, SessionNotFound
 from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.spaces import Reward
 from tests.service.fake_service import FakeService
-from tests.service.toy_service import HELLO, ToyDataset, is_running, make_toy_env, text_benchmark
+from tests.service.toy_service import (
+    HELLO,
+    ToyDataset,
+    is_running,
+    kill_service,
+    make_toy_env,
+    text_benchmark,
+)
 
 UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP = range(5)
 RESTRICT, SLEEP = 9, 10
@@ -148,6 +155,70 @@ def test_new_action_space(env):
         fork.reset()
         assert fork.action_space.n == size
         assert env.action_space.n == 5
+
+
+def samples(space):
+    return [space.sample() for _ in range(20)]
+
+
+def test_random_actions_are_the_same_and_independent(env):
+    env.action_space.seed(3)
+    samples(env.action_space)
+    with env.fork() as fork:
+        ours = samples(env.action_space)
+        assert samples(fork.action_space) == ours
+        env.action_space.seed(4)
+        ours = samples(env.action_space)
+        env.action_space.seed(4)
+        fork.seed(5)
+        assert samples(env.action_space) == ours
+        assert samples(fork.action_space) != ours
+
+
+def test_action_spaces_that_nobody_sampled_are_independent():
+    with make_toy_env() as env:
+        env.reset()
+        with env.fork() as fork:
+            for ours, theirs in zip(env.action_spaces, fork.action_spaces, strict=True):
+                assert theirs == ours
+                ours.seed(1)
+                expected = samples(ours)
+                ours.seed(1)
+                theirs.seed(2)
+                assert samples(ours) == expected
+            assert any(space is fork.action_space for space in fork.action_spaces)
+
+
+def test_new_action_space_is_independent(env):
+    env.step(RESTRICT)
+    env.action_space.seed(1)
+    with env.fork() as fork:
+        ours = samples(env.action_space)
+        assert samples(fork.action_space) == ours
+
+
+def end_by_failure(env):
+    env.step(APPEND_A)
+    kill_service(env)
+    assert env.step(UPPERCASE)[2]
+
+
+@pytest.mark.parametrize("end", [end_by_failure, ClientServiceCompilerEnv.close])
+def test_fork_of_an_episode_that_has_ended(end):
+    with make_toy_env(observation_space="text", reward_space="length") as env:
+        env.reset(benchmark="benchmark://toy-v0/alphabet")
+        end(env)
+        before = env.state
+        with env.fork() as fork:
+            for each in (env, fork):
+                assert not each.in_episode
+                assert each.benchmark == "benchmark://toy-v0/alphabet"
+            assert fork.actions == env.actions
+            assert fork.state == env.state == before
+            with pytest.raises(SessionNotFound):
+                fork.step(APPEND_A)
+            assert fork.reset() == env.reset() == "abcdefghijklmnopqrstuvwxyz"
+            assert fork.actions == []
 
 
 def test_session_parameters(env):

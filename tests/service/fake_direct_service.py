@@ -9,7 +9,7 @@ import time
 import grpc
 
 from compiler_gym.service import proto
-from compiler_gym.service.frames import (
+from compiler_gym.service.transport.frames import (
     ISOLATION_KEY,
     REPLY_HEADER,
     REQUEST_HEADER,

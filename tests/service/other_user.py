@@ -12,8 +12,8 @@ from pathlib import Path
 import grpc
 import pytest
 
-from compiler_gym.service.frames import REQUEST_HEADER
 from compiler_gym.service.proto import CompilerGymServiceStub, GetVersionRequest
+from compiler_gym.service.transport.frames import REQUEST_HEADER
 
 #: "nobody".
 OTHER_USER = 65534

@@ -10,9 +10,7 @@ import grpc
 import pytest
 
 from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts, proto, unix_socket
-from compiler_gym.service.frame_socket import FrameSocket
-from compiler_gym.service.frames import SOCKET_NAME_KEY
-from compiler_gym.service.managed_service import ServiceExitedAtStart
+from compiler_gym.service.process.managed_service import ServiceExitedAtStart
 from compiler_gym.service.proto import (
     CompilerGymServiceStub,
     EndSessionRequest,
@@ -20,6 +18,8 @@ from compiler_gym.service.proto import (
     StartSessionRequest,
     StepRequest,
 )
+from compiler_gym.service.transport.frame_socket import FrameSocket
+from compiler_gym.service.transport.frames import SOCKET_NAME_KEY
 from tests.service.other_user import (
     as_other_user,
     ask_by_grpc,

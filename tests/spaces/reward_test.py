@@ -7,7 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
+from compiler_gym.datasets import Benchmark
 from compiler_gym.errors import BenchmarkInitError, ServiceError
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto import File
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward, RuntimeReward
 
 
@@ -139,6 +142,42 @@ def test_runtime_reward_of_another_benchmark(runtime):
     runtime.reset("benchmark://x", View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
     runtime.reset("benchmark://y", View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
     assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
+
+
+def program(uri: str, contents: bytes = b"", run: str = "") -> Benchmark:
+    proto = BenchmarkProto(uri=uri, program=File(contents=contents))
+    proto.dynamic_config.run_cmd.argument.append(run)
+    for number in range(20):
+        proto.dynamic_config.run_cmd.env[f"{number}"] = "1"
+    return Benchmark(proto)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [program("benchmark://a-v0/x", b"another"), program("benchmark://a-v0/x", b"one", "./a.out 2")],
+)
+def test_runtime_reward_of_another_program_of_the_same_name(runtime, other):
+    runtime.reset(
+        program("benchmark://a-v0/x", b"one", "./a.out"),
+        View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]),
+    )
+    runtime.reset(other, View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
+    assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
+
+
+def test_runtime_reward_of_a_program_that_was_changed(runtime):
+    benchmark = program("benchmark://a-v0/x", b"one", "./a.out")
+    runtime.reset(benchmark, View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0]))
+    benchmark.proto.dynamic_config.run_cmd.argument.append("--slowly")
+    runtime.reset(benchmark, View(IsRunnable=True, Runtime=[5.0, 5.0, 5.0]))
+    assert runtime.update([0], [[4.0, 4.0, 4.0]], {}) == 1
+
+
+def test_runtime_reward_of_the_same_program_by_another_name(runtime):
+    view = View(IsRunnable=True, Runtime=[1.0, 1.0, 1.0])
+    for name in ("x", "y"):
+        runtime.reset(program(f"benchmark://a-v0/{name}", b"one", "./a.out"), view)
+    assert view.counts["Runtime"] == 1
 
 
 def test_runtime_reward_needs_a_runnable_benchmark(runtime):

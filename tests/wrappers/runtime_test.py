@@ -76,6 +76,14 @@ def test_protocol(env, counting, tmp_path):
     assert wrapped.episode_reward == reward
 
 
+def test_during_an_episode(env, counting, tmp_path):
+    env.reset(benchmark=counting)
+    wrapped = RuntimePointEstimateReward(env, runtime_count=2, warmup_count=1)
+    assert (tmp_path / "runs").read_text() == "x\n" * 3
+    _, reward, _, _ = wrapped.step(wrapped.action_space["mem2reg"])
+    assert wrapped.episode_reward == reward
+
+
 def test_reward_is_the_time_saved(env, tmp_path):
     seconds = tmp_path / "seconds"
     seconds.write_text("0.3")

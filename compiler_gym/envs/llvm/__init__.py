@@ -4,18 +4,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
-    from compiler_gym.envs.llvm.command_line_benchmark import (
+    from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
+    from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+    from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
         BenchmarkFromCommandLine,
         make_benchmark_from_command_line,
     )
-    from compiler_gym.envs.llvm.dynamic_config import with_dynamic_config
-    from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark, make_benchmark_from_source
-    from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
+    from compiler_gym.envs.llvm.benchmarks.dynamic_config import with_dynamic_config
+    from compiler_gym.envs.llvm.benchmarks.own_programs import (
+        make_benchmark,
+        make_benchmark_from_source,
+    )
+    from compiler_gym.envs.llvm.benchmarks.system_libraries import get_system_library_flags
+    from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-    from compiler_gym.envs.llvm.observation_tool import compute_observation
-    from compiler_gym.envs.llvm.system_libraries import get_system_library_flags
-    from compiler_gym.envs.llvm.validation import validate_against_opt
+    from compiler_gym.envs.llvm.observations.observation_tool import compute_observation
 
 __all__ = [
     "BenchmarkFromCommandLine",
@@ -33,17 +36,17 @@ __all__ = [
 
 # Loaded when first used: registering the environments imports this package.
 _MODULES = {
-    "BenchmarkFromCommandLine": "command_line_benchmark",
-    "ClangInvocation": "clang_invocation",
-    "LlvmCommandline": "llvm_command_line",
+    "BenchmarkFromCommandLine": "benchmarks.command_line_benchmark",
+    "ClangInvocation": "benchmarks.clang_invocation",
+    "LlvmCommandline": "actions.llvm_command_line",
     "LlvmEnv": "llvm_env",
-    "compute_observation": "observation_tool",
-    "get_system_library_flags": "system_libraries",
-    "make_benchmark": "llvm_benchmark",
-    "make_benchmark_from_command_line": "command_line_benchmark",
-    "make_benchmark_from_source": "llvm_benchmark",
-    "validate_against_opt": "validation",
-    "with_dynamic_config": "dynamic_config",
+    "compute_observation": "observations.observation_tool",
+    "get_system_library_flags": "benchmarks.system_libraries",
+    "make_benchmark": "benchmarks.own_programs",
+    "make_benchmark_from_command_line": "benchmarks.command_line_benchmark",
+    "make_benchmark_from_source": "benchmarks.own_programs",
+    "validate_against_opt": "benchmarks.validation",
+    "with_dynamic_config": "benchmarks.dynamic_config",
 }
 
 

@@ -6,26 +6,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets, published_datasets
-from compiler_gym.envs.llvm.command_line_benchmark import (
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
+from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
+from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
     make_benchmark_from_command_line,
 )
-from compiler_gym.envs.llvm.datasets import SOURCE_COMPILERS, KernelsDataset, LlvmDatasets
-from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
-from compiler_gym.envs.llvm.llvm_benchmark import (
+from compiler_gym.envs.llvm.benchmarks.own_programs import (
     BenchmarkInput,
     make_benchmark,
     make_benchmark_from_source,
 )
-from compiler_gym.envs.llvm.llvm_command_line import LlvmCommandline
-from compiler_gym.envs.llvm.llvm_observations import derived_observation_spaces
-from compiler_gym.envs.llvm.llvm_rewards import make_llvm_rewards
-from compiler_gym.envs.llvm.pass_plugins import plugin_options
+from compiler_gym.envs.llvm.datasets import (
+    SOURCE_COMPILERS,
+    KernelsDataset,
+    LlvmDatasets,
+    published_datasets,
+)
+from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
+from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
+from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
 from compiler_gym.errors import SessionNotFound
-from compiler_gym.service.action_spaces import ServiceMessageConverters
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.environment.action_spaces import ServiceMessageConverters
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.spaces import CommandlineFlag, Reward
 from compiler_gym.util.runfiles_path import site_data_path
@@ -199,7 +204,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         Args:
             textformat: Whether to use textual IR instead: ``input.ll`` and ``output.ll``.
         """
-        return self.action_space.to_string(self.actions, textformat=textformat)
+        return self._spelling.to_string(self.actions, textformat=textformat)
 
     def commandline_to_actions(self, commandline: str) -> list[int]:
         """Returns the actions that a command line of ``opt`` stands for.
@@ -211,7 +216,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         Raises:
             ValueError: If it is malformed, or a pass is not an action. The text names similar ones.
         """
-        return self.action_space.from_string(commandline)
+        return super().commandline_to_actions(commandline)
 
     # ----------------------------------------------------------------------------------------------
     # Measuring run time.

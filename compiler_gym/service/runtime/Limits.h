@@ -12,12 +12,14 @@ namespace compiler_gym::runtime {
 struct Limits {
   // Number of sessions open at a time.
   int maxSessions = 1000;
+  // A session without a lease is ended after so long without a request; 0 means never.
+  std::chrono::seconds sessionIdle{24 * 3600};
   // Size of a message on the direct channel.
   size_t maxMessageBytes = size_t{1} << 30;
 
   // ----------------------------------------------------------------------------------------------
 
-  // The time for a request whose client sets none.
+  // The time for a request whose client sets none; 0 means no limit.
   std::chrono::seconds requestTimeout{300};
   // Writable memory of a session process; 0 means no limit.
   uint64_t sessionMemoryBytes = uint64_t{4} << 30;

@@ -4,7 +4,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
 
 
@@ -48,6 +48,23 @@ def test_a_pipeline_and_stages_equal_opt(env, names):
     result = env.validate()
     assert result.okay(), result
     assert ("-load-pass-plugin=" in env.commandline()) == ("stage" in names[0])
+
+
+def test_an_episode_that_has_ended_is_told_in_its_own_action_space():
+    with compiler_gym.make("llvm-v0") as env:
+        env.reset(action_space="PassesAll")
+        env.step(env.action_space["sroa"])
+        actions, commandline, state = env.actions, env.commandline(), env.state
+        env.close()
+        env.action_space = "Legacy124"
+        assert env.action_space.name == "Legacy124"
+        assert env.commandline() == commandline
+        assert env.state == state
+        assert env.commandline_to_actions(commandline) == actions
+        env.reset()
+        env.step(env.action_space["-sroa"])
+        assert env.actions != actions
+        assert "sroa" in env.commandline()
 
 
 # --------------------------------------------------------------------------------------------------

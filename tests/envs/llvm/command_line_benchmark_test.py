@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 import pytest
 
 from compiler_gym.envs.llvm import make_benchmark_from_command_line, tools
-from compiler_gym.envs.llvm.bitcode import run_tool
+from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.errors import BenchmarkInitError
 
 MAIN = '#include <stdio.h>\nint value(void);\nint main(void) { printf("%d", value()); return 0; }\n'

@@ -1,6 +1,6 @@
 import pytest
 
-from compiler_gym.envs.llvm.compiler_command import Source, parse_compiler_command
+from compiler_gym.envs.llvm.benchmarks.compiler_command import Source, parse_compiler_command
 
 
 def test_link_of_several_sources():

@@ -1,7 +1,7 @@
 import pytest
 
 from compiler_gym.datasets import Benchmark, BenchmarkSource
-from compiler_gym.envs.llvm.dynamic_config import make_command, with_dynamic_config
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_command, with_dynamic_config
 from compiler_gym.service.proto import Command
 
 

@@ -3,7 +3,9 @@ import json
 import os
 import pickle
 import re
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from compiler_gym.envs.llvm.inst2vec import (
     find_vocabulary,
     load_vocabulary,
     make_test_vocabulary,
+    statements,
 )
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
 
@@ -128,6 +131,36 @@ def test_unpack_nothing():
 def test_memory_does_not_change_the_result():
     reader, ir = StatementReader(), function("%3 = add i32 %1, 5", "%4 = add i32 %3, 6", "ret void")
     assert reader.read(ir) == reader.read(ir) == StatementReader().read(ir)
+
+
+class Yielding(str):
+    """A text that lets another thread go on whenever a dictionary looks for it."""
+
+    def __hash__(self):
+        time.sleep(0)
+        return super().__hash__()
+
+
+def test_threads_share_a_reader(monkeypatch):
+    monkeypatch.setattr(statements, "_MAX_STRUCTURES", 2)
+    monkeypatch.setattr(statements, "_MAX_STATEMENTS", 2)
+    reader = StatementReader()
+
+    def read(number):
+        for i in range(number, number + 300):
+            packed = {
+                "structures": Yielding(f"%struct.a = type {{ i{i % 3 + 1} }}\n"),
+                "lines": f"%3 = alloca %struct.a\n%4 = add i32 %1, {i}\nret void\n",
+                "indices": np.array([0, 1, 2], dtype="<i4").view(np.int8),
+            }
+            assert reader.unpack(packed) == [
+                f"<%ID> = alloca {{ i{i % 3 + 1} }}",
+                "<%ID> = add i32 <%ID>, <INT>",
+                "ret void",
+            ]
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, range(8)))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

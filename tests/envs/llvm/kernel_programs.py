@@ -3,8 +3,8 @@
 import os
 
 from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
-from compiler_gym.envs.llvm.validation import ProgramValidator
 from compiler_gym.errors import ValidationError
 
 KERNELS = sorted(path.parent.name for path in KERNELS_PATH.glob("*/program.c"))

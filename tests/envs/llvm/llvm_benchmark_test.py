@@ -4,9 +4,12 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.bitcode import run_tool
-from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
-from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark, make_benchmark_from_source
+from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.own_programs import (
+    make_benchmark,
+    make_benchmark_from_source,
+)
 from compiler_gym.errors import BenchmarkInitError
 
 MAIN = "int f(void);\nint main(void) { return f(); }\n"

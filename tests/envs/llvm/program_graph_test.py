@@ -6,7 +6,11 @@ import networkx
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm.program_graph import program_graph, program_graph_json, unpack
+from compiler_gym.envs.llvm.observations.program_graph import (
+    program_graph,
+    program_graph_json,
+    unpack,
+)
 from compiler_gym.service.proto import Opaque
 from compiler_gym.service.proto.opaque_converters import OPAQUE_FORMATS
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri

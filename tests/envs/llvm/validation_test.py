@@ -3,9 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.envs.llvm import tools, validation
-from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark_from_source
-from compiler_gym.envs.llvm.validation import ProgramRun, ProgramValidator, validate_against_opt
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks import validation
+from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark_from_source
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    ProgramRun,
+    ProgramValidator,
+    validate_against_opt,
+)
 
 COMMANDLINE = "opt -discard-value-names -passes='module(function(sroa))' input.bc -o output.bc"
 SOURCE = "int main(void) { int x = 1; return x - 1; }"

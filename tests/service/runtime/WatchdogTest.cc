@@ -111,6 +111,31 @@ TEST_F(WatchdogTest, RequestInTime) {
   expectDone();
 }
 
+// As if it came at the very moment at which the request is done.
+TEST_F(WatchdogTest, SignalAfterTheRequestIsIgnored) {
+  start(kNoLimit, [](Watchdog& watchdog) {
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarm, nullptr);
+    watchdog.arm(milliseconds(5));
+    std::this_thread::sleep_for(milliseconds(20));
+    watchdog.disarm();
+    sigprocmask(SIG_UNBLOCK, &alarm, nullptr);
+    std::this_thread::sleep_for(milliseconds(300));
+  });
+  expectDone();
+}
+
+TEST_F(WatchdogTest, ZeroIsNoLimit) {
+  start(kNoLimit, [](Watchdog& watchdog) {
+    watchdog.arm(milliseconds(0));
+    std::this_thread::sleep_for(milliseconds(600));
+    watchdog.disarm();
+  });
+  expectDone();
+}
+
 TEST_F(WatchdogTest, NobodyWaitsAnyMore) {
   start(kNoLimit, [](Watchdog& watchdog) {
     watchdog.arm(kForever);

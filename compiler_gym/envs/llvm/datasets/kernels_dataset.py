@@ -16,16 +16,21 @@ from compiler_gym.datasets import (
     Dataset,
 )
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.bitcode import compile_source
-from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
-from compiler_gym.envs.llvm.dynamic_config import make_dynamic_config
-from compiler_gym.envs.llvm.validation import ProgramRun, ProgramValidator, validate_against_opt
+from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    ProgramRun,
+    ProgramValidator,
+    validate_against_opt,
+)
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.runfiles_path import runfiles_path
 
-KERNELS_PATH = Path(__file__).parent / "kernels"
+KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
 """One folder for each program: ``program.c``, ``input-N.txt`` and ``expected-N.txt``."""
 
 INPUT_SETS = 2
@@ -111,6 +116,14 @@ class KernelsDataset(Dataset):
             validation_callbacks=[validate_against_opt, ProgramValidator(runs)],
             sources=[source],
         )
+
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether there is a program, which is not compiled."""
+        try:
+            _input_number(uri)
+        except ValueError:
+            return False
+        return uri.path.removeprefix("/") in self._names()
 
     def _names(self) -> list[str]:
         return sorted(path.parent.name for path in self._kernels_path.glob("*/program.c"))

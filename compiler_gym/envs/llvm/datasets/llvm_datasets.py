@@ -3,11 +3,12 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 from urllib.parse import unquote
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
-from compiler_gym.envs.llvm.bitcode import SOURCE_SUFFIXES
-from compiler_gym.envs.llvm.llvm_benchmark import make_benchmark
+from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
+from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
 _FILE_DATASET = "benchmark://file-v0"
@@ -16,6 +17,10 @@ _MAKERS = {
     "benchmark://clang-v0": "make_benchmark_from_command_line",
 }
 _MAX_REMEMBERED = 128
+
+# Forks share their datasets, and each may be in a thread of its own. One lock for all datasets, as
+# these can be pickled and a lock cannot.
+_REMEMBERING = Lock()
 
 
 class LlvmDatasets(Datasets):
@@ -41,10 +46,11 @@ class LlvmDatasets(Datasets):
     def remember(self, benchmark: Benchmark) -> None:
         """Makes a benchmark known by its URI."""
         uri = str(benchmark.uri)
-        self._remembered[uri] = benchmark
-        self._remembered.move_to_end(uri)
-        if len(self._remembered) > _MAX_REMEMBERED:
-            self._remembered.popitem(last=False)
+        with _REMEMBERING:
+            self._remembered[uri] = benchmark
+            self._remembered.move_to_end(uri)
+            if len(self._remembered) > _MAX_REMEMBERED:
+                self._remembered.popitem(last=False)
 
     def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI.

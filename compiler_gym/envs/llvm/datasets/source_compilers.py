@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.envs.llvm.bitcode import run_tool
-from compiler_gym.envs.llvm.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.errors import BenchmarkInitError
 
 _COPT = ("-ferror-limit=1", "-w")

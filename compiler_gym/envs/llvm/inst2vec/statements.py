@@ -10,8 +10,8 @@ attributes that LLVM did not have then (``nneg``, ``noundef``, ...) are left out
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 _NAME = r'(?:"[^"]*"|[-\w.$]+)'
@@ -63,12 +63,13 @@ class StatementReader:
     """Finds the statements of programs, and remembers those that it has seen.
 
     The statements of a program change little from one step to the next, and many are the same but
-    for the numbers of values: what is left to do for those is to look them up.
+    for the numbers of values: what is left to do for those is to look them up. Threads may share a
+    reader.
     """
 
     def __init__(self):
         # By the definitions of the structures that they may name.
-        self._known: OrderedDict[str, _Statements] = OrderedDict()
+        self._statements = lru_cache(maxsize=_MAX_STRUCTURES)(_Statements)
 
     def read(self, ir: str) -> list[str]:
         """Returns one statement for each instruction, in the order of the program.
@@ -94,15 +95,6 @@ class StatementReader:
         statements = self._statements(packed["structures"]).of(packed["lines"].split("\n")[:-1])
         return [statements[index] for index in packed["indices"].view("<i4").tolist()]
 
-    def _statements(self, definitions: str) -> "_Statements":
-        known = self._known.get(definitions)
-        if known is None:
-            known = self._known[definitions] = _Statements(definitions)
-            if len(self._known) > _MAX_STRUCTURES:
-                self._known.popitem(last=False)
-        self._known.move_to_end(definitions)
-        return known
-
 
 class _Statements:
     """What lines of programs with the same structures have become."""
@@ -113,6 +105,7 @@ class _Statements:
 
     def of(self, lines: Sequence[str]) -> list[str]:
         """Returns the statement of each line."""
+        # Another thread may do this too, at any time: what is missing then is learnt again.
         if len(self._known) > _MAX_STATEMENTS:
             self._known.clear()
         statements = list(map(self._known.get, lines))

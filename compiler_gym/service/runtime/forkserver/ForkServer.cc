@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,12 @@ class ForkServer {
     sigaddset(&childEnded, SIGCHLD);
     sigprocmask(SIG_BLOCK, &childEnded, nullptr);
     childEnded_ = FileDescriptor(signalfd(-1, &childEnded, SFD_CLOEXEC | SFD_NONBLOCK));
+    std::array<int, 2> notices;
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, notices.data()) != 0) {
+      std::_Exit(EXIT_FAILURE);
+    }
+    notices_ = FileDescriptor(notices[0]);
+    noticesOfSessions_ = FileDescriptor(notices[1]);
   }
 
   // False if sessions cannot be made.
@@ -83,9 +91,11 @@ class ForkServer {
   // True if the service has told this process to end.
   bool serve() {
     while (true) {
-      std::array<pollfd, 2> files = {
-          {{service_.socket().get(), POLLIN, 0}, {childEnded_.get(), POLLIN, 0}}};
+      std::array<pollfd, 3> files = {{{service_.socket().get(), POLLIN, 0},
+                                      {childEnded_.get(), POLLIN, 0},
+                                      {notices_.get(), POLLIN, 0}}};
       if (poll(files.data(), files.size(), -1) < 0) continue;
+      if (files[2].revents != 0) readNotices();
       if (files[1].revents != 0) reap(/*isReported=*/true);
       if (files[0].revents == 0) continue;
       Frame frame;
@@ -128,6 +138,7 @@ class ForkServer {
   [[noreturn]] void becomeSessionProcess(Frame& frame, pid_t parent) {
     service_.close();
     childEnded_.close();
+    notices_.close();
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -136,7 +147,8 @@ class ForkServer {
       std::_Exit(EXIT_FAILURE);
     }
     SessionLoop(*description_, makeSession_(workingDirectory_), limits_,
-                std::move(frame.descriptors[0]), std::move(record), parent)
+                std::move(frame.descriptors[0]), std::move(record), parent,
+                noticesOfSessions_.get())
         .run();
   }
 
@@ -146,6 +158,16 @@ class ForkServer {
     kill(group > 0 && group != getpgrp() ? -group : pid, SIGKILL);
   }
 
+  // Which session processes have run commands.
+  void readNotices() {
+    int32_t pid = 0;
+    while (recv(notices_.get(), &pid, sizeof(pid), MSG_DONTWAIT) == sizeof(pid)) {
+      commandRunners_.insert(pid);
+    }
+  }
+
+  // Looks at all session processes, so it is done only when one of those has ended that run
+  // commands.
   static void killLeftCommands() {
     for (const pid_t pid : children()) {
       if (const pid_t group = getpgid(pid); group > 0 && group != getpgrp()) kill(-group, SIGKILL);
@@ -156,13 +178,15 @@ class ForkServer {
     signalfd_siginfo ignored;
     while (read(childEnded_.get(), &ignored, sizeof(ignored)) > 0) {
     }
-    bool anyEnded = false;
+    // A process tells before its first command, and so before its end.
+    readNotices();
+    bool mayLeaveCommands = false;
     int status = 0;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-      anyEnded = true;
+      mayLeaveCommands |= commandRunners_.erase(pid) > 0;
       if (isReported) report(pid, status);
     }
-    if (anyEnded) killLeftCommands();
+    if (mayLeaveCommands) killLeftCommands();
   }
 
   void report(int32_t pid, int32_t status) {
@@ -177,6 +201,9 @@ class ForkServer {
   const Limits& limits_;
   Channel service_;
   FileDescriptor childEnded_;
+  FileDescriptor notices_;
+  FileDescriptor noticesOfSessions_;
+  std::unordered_set<pid_t> commandRunners_;
   std::optional<ServiceDescription> description_;
 };
 

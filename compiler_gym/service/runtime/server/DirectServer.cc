@@ -156,8 +156,9 @@ void DirectServer::serve(Connection& connection) {
     if (received.error_code() == StatusCode::RESOURCE_EXHAUSTED) {
       sendReply(connection.channel, received, StepReply(), Clock::now() + kTransferTimeout);
     }
-    if (!received.ok() || !dispatch(frame, connection.channel).ok()) break;
+    if (!received.ok() || !dispatch(frame, connection).ok()) break;
   }
+  for (const int64_t lease : connection.leases) sessions_.closeLease(lease);
   const std::lock_guard lock(mutex_);
   // The descriptor is closed when the connection is removed; the client must know now.
   shutdown(connection.channel.socket().get(), SHUT_RDWR);
@@ -183,7 +184,14 @@ Status DirectServer::serve(const Frame& frame, Channel& channel, Rpc<Request, Re
   return sendReply(channel, status, reply, Clock::now() + kTransferTimeout, descriptors);
 }
 
-Status DirectServer::dispatch(const Frame& frame, Channel& channel) {
+Status DirectServer::openLease(Connection& connection) {
+  HoldLeaseReply reply;
+  reply.set_lease_id(connection.leases.emplace_back(sessions_.openLease()));
+  return sendReply(connection.channel, Status::OK, reply, Clock::now() + kTransferTimeout);
+}
+
+Status DirectServer::dispatch(const Frame& frame, Connection& connection) {
+  Channel& channel = connection.channel;
   switch (frame.method()) {
     case Method::kGetVersion:
       return serve(frame, channel, &Sessions::getVersion);
@@ -201,6 +209,8 @@ Status DirectServer::dispatch(const Frame& frame, Channel& channel) {
       return serve(frame, channel, &Sessions::addBenchmark);
     case Method::kSendSessionParameter:
       return serve(frame, channel, &Sessions::sendSessionParameter);
+    case Method::kHoldLease:
+      return openLease(connection);
     default:
       return sendReply(
           channel,

@@ -6,11 +6,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "compiler_gym/service/runtime/server/Sessions.h"
 #include "compiler_gym/service/runtime/wire/Channel.h"
@@ -40,6 +42,8 @@ class DirectServer {
   struct Connection {
     Channel channel;
     std::thread thread;
+    // Those that the client holds.
+    std::vector<int64_t> leases;
     bool isDone = false;
   };
 
@@ -53,7 +57,8 @@ class DirectServer {
   // Joins the threads of clients that are gone. Expects the caller to hold mutex_.
   void removeDone();
   void serve(Connection& connection);
-  grpc::Status dispatch(const Frame& frame, Channel& channel);
+  grpc::Status dispatch(const Frame& frame, Connection& connection);
+  grpc::Status openLease(Connection& connection);
 
   template <typename Request, typename Reply>
   using Rpc = grpc::Status (Sessions::*)(const Request&, Reply*, const RequestContext&);

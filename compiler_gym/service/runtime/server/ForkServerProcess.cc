@@ -133,13 +133,19 @@ std::optional<int> ForkServerProcess::waitStatus(int pid, std::chrono::milliseco
   std::unique_lock lock(mutex_);
   std::optional<int> status;
   died_.wait_for(lock, limit, [&] {
-    // Numbers are used again after a while, so the latest is the one.
-    const auto death = std::find_if(deaths_.rbegin(), deaths_.rend(),
+    const auto death = std::find_if(deaths_.begin(), deaths_.end(),
                                     [pid](const auto& each) { return each.first == pid; });
-    if (death != deaths_.rend()) status = death->second;
+    if (death != deaths_.end()) status = death->second;
     return status.has_value();
   });
   return status;
+}
+
+void ForkServerProcess::forgetStatus(int pid) {
+  const std::lock_guard lock(mutex_);
+  deaths_.erase(std::remove_if(deaths_.begin(), deaths_.end(),
+                               [pid](const auto& each) { return each.first == pid; }),
+                deaths_.end());
 }
 
 }  // namespace compiler_gym::runtime

@@ -54,6 +54,8 @@ class ForkServerProcess {
 
   // How the session process `pid` has ended, as of waitpid(); waits for its end if need be.
   std::optional<int> waitStatus(int pid, std::chrono::milliseconds limit);
+  // A new process has this number: from now on the above is about that.
+  void forgetStatus(int pid);
 
   // What to call, in another thread, if the fork server ends unexpectedly.
   void onEnd(std::function<void()> callback);

@@ -5,10 +5,12 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "compiler_gym/service/runtime/server/BuiltinParameters.h"
 #include "compiler_gym/service/runtime/server/Chores.h"
 #include "compiler_gym/service/runtime/server/PristinePool.h"
+#include "compiler_gym/service/runtime/server/Repetition.h"
 #include "compiler_gym/service/runtime/server/Reproducers.h"
 #include "compiler_gym/service/runtime/server/SessionProcess.h"
 #include "compiler_gym/service/runtime/server/Spares.h"
@@ -17,6 +19,7 @@
 namespace compiler_gym::runtime {
 
 using grpc::Status;
+using grpc::StatusCode;
 
 namespace {
 
@@ -33,6 +36,8 @@ class IsolatedSession final : public ServedSession {
                        Deadline deadline) override {
     return call(Method::kSendSessionParameter, request, reply, deadline);
   }
+
+  uint64_t activity() const override { return process_->record().state(); }
 
   void close() override { process_->close(); }
 
@@ -96,10 +101,10 @@ class IsolatedBackend final : public SessionBackend {
               std::shared_ptr<ServedSession>* copy) override {
     auto& isolated = static_cast<IsolatedSession&>(*original);
     std::shared_ptr<SessionProcess> process;
-    std::unique_ptr<SessionProcess::CopyOrder> order;
-    const Status forked = spares_.copy(isolated.process(), context.deadline, &process, &order);
+    const Status forked = isolated.process()->isForkable(context.deadline)
+                              ? copyProcess(isolated.process(), context, &process)
+                              : repeatInAnother(*isolated.process(), context, &process);
     if (!forked.ok()) return isolated.explain(forked, context.deadline);
-    if (context.handover) context.handover->afterReply = std::move(order);
     *copy = serve(std::move(process), context.handover);
     return Status::OK;
   }
@@ -117,6 +122,26 @@ class IsolatedBackend final : public SessionBackend {
   void stop() override { forkServer_.stop(); }
 
  private:
+  Status copyProcess(const std::shared_ptr<SessionProcess>& original, const RequestContext& context,
+                     std::shared_ptr<SessionProcess>* copy) {
+    std::unique_ptr<SessionProcess::CopyOrder> order;
+    RETURN_IF_ERROR(spares_.copy(original, context.deadline, copy, &order));
+    if (context.handover) context.handover->afterReply = std::move(order);
+    return Status::OK;
+  }
+
+  Status repeatInAnother(const SessionProcess& original, const RequestContext& context,
+                         std::shared_ptr<SessionProcess>* copy) {
+    std::vector<HistoryEntry> history;
+    if (!original.record().history(&history)) {
+      return Status(StatusCode::RESOURCE_EXHAUSTED,
+                    "This session cannot be forked: its process cannot be copied "
+                    "(CompilationSession::forkable), and it has too many actions to repeat them");
+    }
+    RETURN_IF_ERROR(pristine_.start(original.origin(), context.deadline, copy));
+    return repeatHistory(**copy, history, context.deadline);
+  }
+
   std::shared_ptr<ServedSession> serve(std::shared_ptr<SessionProcess> process,
                                        Handover* handover) {
     if (handover) handover->client = process->takeClientSocket();

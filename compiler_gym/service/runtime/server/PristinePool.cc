@@ -1,11 +1,13 @@
 #include "compiler_gym/service/runtime/server/PristinePool.h"
 
-#include <glog/logging.h>
+#include <openssl/sha.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
+#include "compiler_gym/util/CanonicalBytes.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace compiler_gym::runtime {
@@ -18,8 +20,13 @@ namespace {
 // A process costs something even if it has written to no memory.
 constexpr size_t kMinProcessBytes = size_t{1} << 20;
 
-bool isSameProgram(const Benchmark& first, const Benchmark& second) {
-  return &first == &second || first.SerializeAsString() == second.SerializeAsString();
+using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
+
+Digest digestOf(const Benchmark& benchmark) {
+  const std::string bytes = util::canonicalBytes(benchmark);
+  Digest digest;
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+  return digest;
 }
 
 }  // namespace
@@ -27,7 +34,9 @@ bool isSameProgram(const Benchmark& first, const Benchmark& second) {
 struct PristinePool::Entry {
   // Held while a copy is made, or the pristine session is started.
   std::timed_mutex mutex;
+  // The last that was asked for, and its digest.
   std::shared_ptr<const Benchmark> benchmark;
+  Digest program = {};
   std::shared_ptr<SessionProcess> pristine;
 
   // These are protected by the pool's mutex.
@@ -64,6 +73,11 @@ Status PristinePool::start(const Origin& origin, Deadline deadline,
   for (int attempt = 0; attempt < 2; ++attempt) {
     status = prepare(*entry, key, origin, deadline);
     if (!status.ok()) break;
+    if (!entry->pristine->isForkable(deadline)) {
+      *process = std::move(entry->pristine);
+      forget(key, *entry);
+      return Status::OK;
+    }
     std::unique_ptr<SessionProcess::CopyOrder> order;
     status = spares_.copy(entry->pristine, deadline, process, &order);
     if (status.error_code() != StatusCode::ABORTED) break;
@@ -75,13 +89,13 @@ Status PristinePool::start(const Origin& origin, Deadline deadline,
 
 Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin& origin,
                              Deadline deadline) {
-  if (entry.pristine && isSameProgram(*entry.benchmark, *origin.benchmark)) {
-    entry.benchmark = origin.benchmark;
-    return Status::OK;
-  }
+  if (entry.pristine && entry.benchmark == origin.benchmark) return Status::OK;
+  const Digest program = digestOf(*origin.benchmark);
+  entry.benchmark = origin.benchmark;
+  if (entry.pristine && entry.program == program) return Status::OK;
+  entry.program = program;
   entry.pristine.reset();
   RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, &entry.pristine));
-  entry.benchmark = origin.benchmark;
   measure(key, std::max(entry.pristine->ownMemoryBytes(), kMinProcessBytes));
   return Status::OK;
 }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "compiler_gym/service/runtime/server/Repetition.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace fs = boost::filesystem;
@@ -29,34 +31,6 @@ std::string directoryName(const std::string& action) {
       [](unsigned char character) { return !std::isalnum(character) && character != '-'; }, '_');
   return name.empty() ? "action" : name;
 }
-
-// Requests that repeat a history: consecutive actions in one step.
-class Repetition {
- public:
-  Repetition(SessionProcess& process, Deadline deadline) : process_(process), deadline_(deadline) {}
-
-  Status add(const HistoryEntry& entry) {
-    if (entry.isAction) return parseMessage(entry.message, step_.add_action());
-    RETURN_IF_ERROR(flush());
-    SendSessionParameterRequest request;
-    RETURN_IF_ERROR(parseMessage(entry.message, request.add_parameter()));
-    SendSessionParameterReply reply;
-    return process_.call(Method::kSendSessionParameter, request, &reply, deadline_);
-  }
-
-  Status flush() {
-    if (step_.action().empty()) return Status::OK;
-    StepReply reply;
-    const Status status = process_.call(Method::kStep, step_, &reply, deadline_);
-    step_.Clear();
-    return status;
-  }
-
- private:
-  SessionProcess& process_;
-  const Deadline deadline_;
-  StepRequest step_;
-};
 
 }  // namespace
 
@@ -126,9 +100,7 @@ Status Reproducers::repeat(const Origin& origin, const std::vector<HistoryEntry>
   const Deadline deadline = Clock::now() + kTimeout;
   std::shared_ptr<SessionProcess> process;
   RETURN_IF_ERROR(start(origin, deadline, &process));
-  Repetition repetition(*process, deadline);
-  for (size_t i = 0; i + 1 < history.size(); ++i) RETURN_IF_ERROR(repetition.add(history[i]));
-  RETURN_IF_ERROR(repetition.flush());
+  RETURN_IF_ERROR(repeatHistory(*process, {history.begin(), std::prev(history.end())}, deadline));
 
   ListEvent arguments;
   RETURN_IF_ERROR(parseMessage(history.back().message, arguments.add_event()));

@@ -30,7 +30,9 @@ class CountingInterceptorFactory final
       : counter_(std::move(counter)) {}
 
   grpc::experimental::Interceptor* CreateServerInterceptor(
-      grpc::experimental::ServerRpcInfo* /*info*/) override {
+      grpc::experimental::ServerRpcInfo* info) override {
+    // Streams, such as leases, last as long as their clients like.
+    if (info->type() != grpc::experimental::ServerRpcInfo::Type::UNARY) return nullptr;
     return new CountingInterceptor(counter_);  // gRPC takes ownership.
   }
 

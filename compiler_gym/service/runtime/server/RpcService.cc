@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "compiler_gym/service/runtime/wire/Channel.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kMargin(50);
 constexpr std::chrono::hours kLongest(24 * 365);
+constexpr std::chrono::milliseconds kLeaseLook(200);
 
 }  // namespace
 
@@ -92,6 +94,19 @@ Status RpcService::SendSessionParameter(ServerContext* context,
                                         const SendSessionParameterRequest* request,
                                         SendSessionParameterReply* reply) {
   return serve("SendSessionParameter", &Sessions::sendSessionParameter, context, request, reply);
+}
+
+Status RpcService::HoldLease(ServerContext* context, const HoldLeaseRequest* /*request*/,
+                             grpc::ServerWriter<HoldLeaseReply>* writer) {
+  RETURN_IF_ERROR(tokenCheck_.check(context));
+  const int64_t lease = sessions_->openLease();
+  HoldLeaseReply reply;
+  reply.set_lease_id(lease);
+  writer->Write(reply);
+  // gRPC cancels the call when the client is gone, or the server shuts down.
+  while (!context->IsCancelled()) std::this_thread::sleep_for(kLeaseLook);
+  sessions_->closeLease(lease);
+  return Status::CANCELLED;
 }
 
 }  // namespace compiler_gym::runtime

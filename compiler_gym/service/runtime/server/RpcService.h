@@ -37,6 +37,9 @@ class RpcService : public compiler_gym::CompilerGymService::Service {
                                     const SendSessionParameterRequest* request,
                                     SendSessionParameterReply* reply) override;
 
+  grpc::Status HoldLease(grpc::ServerContext* context, const HoldLeaseRequest* request,
+                         grpc::ServerWriter<HoldLeaseReply>* writer) override;
+
   // From now on requests have to pass `tokenCheck`. To be called before there are any.
   void askFor(TokenCheck tokenCheck) { tokenCheck_ = std::move(tokenCheck); }
 

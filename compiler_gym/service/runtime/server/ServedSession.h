@@ -42,6 +42,9 @@ class ServedSession {
   virtual grpc::Status setParameters(const SendSessionParameterRequest& request,
                                      SendSessionParameterReply* reply, Deadline deadline) = 0;
 
+  // Another number after whatever the session has done, be it asked for by the above or not.
+  virtual uint64_t activity() const { return 0; }
+
   // Fails every later request with NOT_FOUND. Does not wait for the one at work.
   virtual void close() = 0;
 };

@@ -38,15 +38,19 @@ DEFINE_string(isolation, "process",
               "How sessions are kept apart. process: each is a process, so nothing that a compiler "
               "does can hurt another session. none: all of them run inside the service process");
 DEFINE_int32(max_message_bytes, 1 << 30, "Largest request and reply in bytes; -1 means no limit");
+DEFINE_int32(max_sessions, 1000, "Number of sessions that may be open at a time");
+DEFINE_int32(session_idle_seconds, 24 * 3600,
+             "A session that has had no request for so long is ended, unless its client holds a "
+             "lease, as the Python package does: those sessions end with their client. 0 means "
+             "never");
 
 // With --isolation=process only.
-DEFINE_int32(max_sessions, 1000, "Number of sessions that may be open at a time");
 DEFINE_int32(session_memory_mib, 4096,
              "Memory that the process of a session may write to; a session that needs more is "
              "ended. 0 means no limit");
 DEFINE_int32(request_timeout_seconds, 300,
              "Time for a request whose client sets no time limit; a session that needs more is "
-             "ended");
+             "ended. 0 means no limit");
 DEFINE_int32(pristine_sessions_mib, 1024,
              "Memory for sessions that are kept to start others on the same program quickly");
 DEFINE_int32(spare_sessions, 8,
@@ -88,6 +92,7 @@ std::optional<int> parsePort(const std::string& text) {
 std::optional<std::string> findNegativeLimit() {
   const std::pair<const char*, int> limits[] = {
       {"max_sessions", FLAGS_max_sessions},
+      {"session_idle_seconds", FLAGS_session_idle_seconds},
       {"session_memory_mib", FLAGS_session_memory_mib},
       {"request_timeout_seconds", FLAGS_request_timeout_seconds},
       {"pristine_sessions_mib", FLAGS_pristine_sessions_mib},
@@ -102,6 +107,7 @@ std::optional<std::string> findNegativeLimit() {
 Limits limitsOfFlags() {
   Limits limits;
   limits.maxSessions = FLAGS_max_sessions;
+  limits.sessionIdle = std::chrono::seconds(FLAGS_session_idle_seconds);
   limits.sessionMemoryBytes = static_cast<uint64_t>(FLAGS_session_memory_mib) << 20;
   limits.requestTimeout = std::chrono::seconds(FLAGS_request_timeout_seconds);
   limits.pristineBytes = static_cast<size_t>(FLAGS_pristine_sessions_mib) << 20;

@@ -1,6 +1,8 @@
 #include "compiler_gym/service/runtime/server/SessionProcess.h"
 
 #include <glog/logging.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,9 +75,34 @@ SessionProcess::~SessionProcess() {
 }
 
 void SessionProcess::kill() const {
-  // The number is that of the process as long as the fork server has not reported its end.
-  const int pid = record_->pid();
-  if (pid > 0 && !forkServer_.waitStatus(pid, std::chrono::milliseconds(0))) ::kill(pid, SIGKILL);
+  const std::lock_guard lock(identityMutex_);
+  // One that has not introduced itself is not at work, and ends when its socket is closed.
+  if (pidfd_.isOpen()) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+}
+
+Status SessionProcess::receiveIntroduction(Deadline deadline) {
+  Frame frame;
+  RETURN_IF_ERROR(control_.receive(&frame, deadline));
+  if (frame.method() != Method::kIntroduction || frame.payload.size() != sizeof(int32_t) ||
+      frame.descriptors.size() != 1) {
+    return Status(StatusCode::INTERNAL, "The session process has not introduced itself");
+  }
+  int32_t pid = 0;
+  std::memcpy(&pid, frame.payload.data(), sizeof(pid));
+  const std::lock_guard lock(identityMutex_);
+  pidfd_ = std::move(frame.descriptors[0]);
+  pid_ = pid;
+  // A pidfd is readable when the process has ended.
+  pollfd process = {pidfd_.get(), POLLIN, 0};
+  if (poll(&process, 1, 0) == 0) forkServer_.forgetStatus(pid);
+  return Status::OK;
+}
+
+bool SessionProcess::hasHungUp() {
+  while (control_.isReadable()) {
+    if (pid_ != 0 || !receiveIntroduction(Clock::now()).ok()) return true;
+  }
+  return false;
 }
 
 Status SessionProcess::lock(Deadline deadline, std::unique_lock<std::timed_mutex>* lock) {
@@ -96,16 +123,32 @@ Status SessionProcess::call(Method method, const google::protobuf::MessageLite& 
                             google::protobuf::MessageLite* reply, Deadline deadline) {
   std::unique_lock<std::timed_mutex> guard;
   RETURN_IF_ERROR(lock(deadline, &guard));
-  bool isBroken = false;
   const auto timeLimit = static_cast<uint64_t>(
       std::chrono::ceil<std::chrono::microseconds>(deadline - Clock::now()).count());
-  const Status status =
-      roundTrip(control_, method, request, reply, deadline, {}, &isBroken, kGrace);
-  if (!isBroken) return status;
+  Frame frame;
+  const Status status = exchange(method, request, &frame, deadline);
+  if (status.ok()) return takeReply(std::move(frame), reply);
   if (status.error_code() == StatusCode::DEADLINE_EXCEEDED) {
     record_->setEndReason(EndReason::kDeadline, timeLimit);
   }
   return die();
+}
+
+Status SessionProcess::exchange(Method method, const google::protobuf::MessageLite& request,
+                                Frame* reply, Deadline deadline) {
+  RETURN_IF_ERROR(sendRequest(control_, method, request, deadline, {}, kGrace));
+  if (pid_ == 0) {
+    RETURN_IF_ERROR(receiveIntroduction(deadline + kGrace));
+    // close() could not kill it before.
+    if (isClosed_) kill();
+  }
+  return control_.receive(reply, deadline + kGrace);
+}
+
+bool SessionProcess::isForkable(Deadline deadline) {
+  std::unique_lock<std::timed_mutex> guard;
+  // If there is something wrong, fork() says what.
+  return !lock(deadline, &guard).ok() || record_->isForkable();
 }
 
 Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy,
@@ -114,7 +157,7 @@ Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* 
   RETURN_IF_ERROR(lock(deadline, &guard));
   const uint64_t state = record_->state();
   isCopiedAgain_ = std::exchange(copiedState_, state) == state;
-  if (control_.isReadable()) return die();
+  if (hasHungUp()) return die();
   if (hasSpare()) {
     *copy = std::move(spare_);
     return Status::OK;
@@ -130,6 +173,7 @@ Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* 
 void SessionProcess::makeSpare() {
   const std::unique_lock guard(mutex_, kSpareTimeout);
   if (!guard || isClosed_ || epitaph_ || record_->isBusy() || hasSpare()) return;
+  if (!record_->isForkable()) return;
   std::shared_ptr<SessionProcess> spare;
   Sockets sockets;
   if (!orderCopy(&spare, &sockets).ok()) return;
@@ -181,7 +225,7 @@ void SessionProcess::close() {
 Status SessionProcess::epitaph() {
   const std::lock_guard guard(mutex_);
   // Requests on the direct channel do not come through here.
-  if (!epitaph_ && control_.isReadable()) return die();
+  if (!epitaph_ && hasHungUp()) return die();
   return epitaph_.value_or(Status::OK);
 }
 
@@ -196,6 +240,8 @@ void SessionProcess::appendToEpitaph(const std::string& text) {
 }
 
 Status SessionProcess::die() {
+  // One that was never asked anything may have introduced itself all the same.
+  if (pid_ == 0) receiveIntroduction(Clock::now());
   kill();
   epitaph_ = describeDeath();
   isDead_ = true;
@@ -225,14 +271,18 @@ Status SessionProcess::describeDeath() {
       return Status(StatusCode::RESOURCE_EXHAUSTED,
                     "Cannot make a process for the session: " +
                         std::generic_category().message(static_cast<int>(record_->limit())));
+    case EndReason::kNotForkable:
+      return Status(StatusCode::ABORTED,
+                    "The session of which this one was to be a copy could not be copied any more "
+                    "when it had finished what it was at: fork it again");
     case EndReason::kNone:
       break;
   }
-  if (pid() == 0) {
+  if (pid_ == 0) {
     return Status(StatusCode::ABORTED,
                   "The session of which this one was to be a copy ended before it was copied");
   }
-  const std::optional<int> status = forkServer_.waitStatus(pid(), kDeathNoticeTimeout);
+  const std::optional<int> status = forkServer_.waitStatus(pid_, kDeathNoticeTimeout);
   return Status(StatusCode::ABORTED,
                 "The session's process " + describeEnd(status) + " in " + activity + output);
 }
@@ -247,7 +297,7 @@ std::string SessionProcess::describeEnd(std::optional<int> status) const {
 }
 
 size_t SessionProcess::ownMemoryBytes() const {
-  std::ifstream file("/proc/" + std::to_string(pid()) + "/smaps_rollup");
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/smaps_rollup");
   const std::string key = "Private_Dirty:";
   size_t kibibytes = 0;
   for (std::string word; file >> word;) {

@@ -46,6 +46,10 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   grpc::Status call(Method method, const google::protobuf::MessageLite& request,
                     google::protobuf::MessageLite* reply, Deadline deadline);
 
+  // Whether fork() is possible; if not, the session is to be copied by repeating its history. Waits
+  // for a request at work.
+  bool isForkable(Deadline deadline);
+
   // Copies the process as it is now, or when it has finished what it is at. If there is a spare of
   // its present state, that is the copy. Otherwise the copy is made when `order` is destroyed, best
   // after the client was told, because making it takes a processor. Nobody need wait for it: this
@@ -76,7 +80,6 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   void appendToEpitaph(const std::string& text);
 
   const Origin& origin() const { return origin_; }
-  int pid() const { return record_->pid(); }
   const SessionRecord& record() const { return *record_; }
   // Memory that belongs to this process alone, in bytes, as far as the system tells.
   size_t ownMemoryBytes() const;
@@ -104,6 +107,12 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   bool hasSpare();
   grpc::Status orderCopy(std::shared_ptr<SessionProcess>* copy, Sockets* sockets);
   void makeCopy(const SessionProcess& copy, const Sockets& sockets);
+  // Whether the process has closed its socket, as far as can be told without waiting.
+  bool hasHungUp();
+  // Receives who the process is, which is the first that it sends.
+  grpc::Status receiveIntroduction(Deadline deadline);
+  grpc::Status exchange(Method method, const google::protobuf::MessageLite& request, Frame* reply,
+                        Deadline deadline);
   grpc::Status die();
   grpc::Status describeDeath();
   std::string describeEnd(std::optional<int> status) const;
@@ -116,6 +125,11 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   const std::unique_ptr<SessionRecord> record_;
   std::optional<grpc::Status> epitaph_;
   util::FileDescriptor clientSocket_;
+  // What kill() needs without waiting for a request. The pid is for texts, and for what the system
+  // tells about processes.
+  mutable std::mutex identityMutex_;
+  util::FileDescriptor pidfd_;
+  int pid_ = 0;
   std::shared_ptr<SessionProcess> spare_;
   std::optional<uint64_t> copiedState_;
   std::atomic<bool> isCopiedAgain_ = false;

@@ -40,20 +40,43 @@ Status SessionTable::reserve(Place* place) {
                     "first");
 }
 
-uint64_t SessionTable::add(Place place, std::shared_ptr<ServedSession> session) {
+int64_t SessionTable::openLease() {
   const std::unique_lock lock(mutex_);
-  --reserved_;
-  place.table_ = nullptr;
-  const uint64_t id = nextId_++;
-  sessions_.emplace(id, std::move(session));
-  return id;
+  return *leases_.insert(nextLease_++).first;
 }
 
-Status SessionTable::find(uint64_t id, std::shared_ptr<ServedSession>* session) const {
+std::vector<std::shared_ptr<ServedSession>> SessionTable::closeLease(int64_t lease) {
+  const std::unique_lock lock(mutex_);
+  leases_.erase(lease);
+  return removeAll([lease](const Entry& entry) { return entry.lease == lease; });
+}
+
+Status SessionTable::add(Place place, std::shared_ptr<ServedSession> session, int64_t lease,
+                         uint64_t* id) {
+  std::unique_lock lock(mutex_);
+  if (lease != 0 && leases_.count(lease) == 0) {
+    lock.unlock();
+    session->close();
+    return Status(StatusCode::FAILED_PRECONDITION,
+                  "The lease " + std::to_string(lease) + " has ended: open another one");
+  }
+  --reserved_;
+  place.table_ = nullptr;
+  *id = nextId_++;
+  Entry& entry = sessions_[*id];
+  entry.session = std::move(session);
+  entry.lease = lease;
+  return Status::OK;
+}
+
+Status SessionTable::find(uint64_t id, std::shared_ptr<ServedSession>* session,
+                          int64_t* lease) const {
   const std::shared_lock lock(mutex_);
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return notFound(id);
-  *session = found->second;
+  *session = found->second.session;
+  found->second.lastUse = Clock::now();
+  if (lease) *lease = found->second.lease;
   return Status::OK;
 }
 
@@ -62,11 +85,37 @@ Status SessionTable::remove(uint64_t id, std::shared_ptr<ServedSession>* removed
   const std::unique_lock lock(mutex_);
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return notFound(id);
-  *removed = std::move(found->second);
+  *removed = std::move(found->second.session);
   sessions_.erase(found);
   (*removed)->close();
   *remaining = sessions_.size();
   return Status::OK;
+}
+
+std::vector<std::shared_ptr<ServedSession>> SessionTable::removeIdle(Deadline since) {
+  const std::unique_lock lock(mutex_);
+  return removeAll([since](Entry& entry) {
+    if (const uint64_t activity = entry.session->activity(); activity != entry.activity) {
+      entry.activity = activity;
+      entry.lastUse = Clock::now();
+    }
+    return entry.lease == 0 && entry.lastUse.load() < since;
+  });
+}
+
+template <typename IsWanted>
+std::vector<std::shared_ptr<ServedSession>> SessionTable::removeAll(const IsWanted& isWanted) {
+  std::vector<std::shared_ptr<ServedSession>> removed;
+  for (auto each = sessions_.begin(); each != sessions_.end();) {
+    if (isWanted(each->second)) {
+      each->second.session->close();
+      removed.push_back(std::move(each->second.session));
+      each = sessions_.erase(each);
+    } else {
+      ++each;
+    }
+  }
+  return removed;
 }
 
 size_t SessionTable::size() const {

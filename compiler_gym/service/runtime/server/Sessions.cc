@@ -19,7 +19,45 @@ Sessions::Sessions(std::unique_ptr<SessionBackend> backend, const Limits& limits
     : limits_(limits),
       benchmarks_(benchmarks ? std::move(benchmarks) : std::make_unique<BenchmarkCache>()),
       backend_(std::move(backend)),
-      table_(limits.maxSessions) {}
+      table_(limits.maxSessions) {
+  if (limits.sessionIdle.count() > 0) idleWatcher_ = std::thread([this] { watchIdle(); });
+}
+
+Sessions::~Sessions() {
+  {
+    const std::lock_guard lock(mutex_);
+    isStopping_ = true;
+  }
+  stopped_.notify_all();
+  if (idleWatcher_.joinable()) idleWatcher_.join();
+}
+
+void Sessions::watchIdle() {
+  // A session lives no longer than this part more than it may.
+  constexpr int kLooks = 8;
+  const auto interval = std::chrono::milliseconds(limits_.sessionIdle) / kLooks;
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, interval, [this] { return isStopping_; })) {
+    dispose(table_.removeIdle(Clock::now() - limits_.sessionIdle), "had no request for long");
+  }
+}
+
+void Sessions::closeLease(int64_t lease) {
+  dispose(table_.closeLease(lease), "had a client that has gone");
+}
+
+void Sessions::dispose(std::vector<std::shared_ptr<ServedSession>> sessions, const char* reason) {
+  if (sessions.empty()) return;
+  LOG(INFO) << "Ended " << sessions.size() << " session(s) that " << reason << "; "
+            << sessionCount() << " open";
+  for (std::shared_ptr<ServedSession>& session : sessions) backend_->dispose(std::move(session));
+}
+
+Deadline Sessions::defaultDeadline() const {
+  constexpr std::chrono::hours kForever(24 * 365);
+  if (limits_.requestTimeout.count() == 0) return Clock::now() + kForever;
+  return Clock::now() + limits_.requestTimeout;
+}
 
 Status Sessions::getVersion(const GetVersionRequest& /*request*/, GetVersionReply* reply,
                             const RequestContext& /*context*/) {
@@ -45,7 +83,8 @@ Status Sessions::startSession(const StartSessionRequest& request, StartSessionRe
   RETURN_IF_ERROR(backend_->description().checkSpaces(request));
   std::shared_ptr<ServedSession> session;
   RETURN_IF_ERROR(backend_->start(benchmark, request, context, reply, &session));
-  const uint64_t id = table_.add(std::move(place), std::move(session));
+  uint64_t id = 0;
+  RETURN_IF_ERROR(table_.add(std::move(place), std::move(session), request.lease_id(), &id));
   reply->set_session_id(static_cast<int64_t>(id));
   VLOG(1) << "Session " << id << " started on " << benchmark->uri() << "; " << sessionCount()
           << " open";
@@ -58,10 +97,12 @@ Status Sessions::forkSession(const ForkSessionRequest& request, ForkSessionReply
   SessionTable::Place place;
   RETURN_IF_ERROR(table_.reserve(&place));
   std::shared_ptr<ServedSession> original;
-  RETURN_IF_ERROR(table_.find(static_cast<uint64_t>(request.session_id()), &original));
+  int64_t lease = 0;
+  RETURN_IF_ERROR(table_.find(static_cast<uint64_t>(request.session_id()), &original, &lease));
   std::shared_ptr<ServedSession> copy;
   RETURN_IF_ERROR(backend_->fork(original, context, &copy));
-  const uint64_t id = table_.add(std::move(place), std::move(copy));
+  uint64_t id = 0;
+  RETURN_IF_ERROR(table_.add(std::move(place), std::move(copy), lease, &id));
   reply->set_session_id(static_cast<int64_t>(id));
   VLOG(1) << "Session " << id << " forked from " << request.session_id() << "; " << sessionCount()
           << " open";

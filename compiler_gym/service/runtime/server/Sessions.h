@@ -4,7 +4,12 @@
 #include <grpcpp/support/status.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "compiler_gym/service/runtime/BenchmarkCache.h"
@@ -26,6 +31,7 @@ class Sessions {
   // made.
   Sessions(std::unique_ptr<SessionBackend> backend, const Limits& limits,
            std::unique_ptr<BenchmarkCache> benchmarks = nullptr);
+  ~Sessions();
 
   grpc::Status getVersion(const GetVersionRequest& request, GetVersionReply* reply,
                           const RequestContext& context);
@@ -44,6 +50,11 @@ class Sessions {
                                     SendSessionParameterReply* reply,
                                     const RequestContext& context);
 
+  // Leases, see HoldLease in the protocol. The front end through which a client holds one calls
+  // closeLease() when the client is gone.
+  int64_t openLease() { return table_.openLease(); }
+  void closeLease(int64_t lease);
+
   // Number of sessions that were started or forked and not ended.
   int sessionCount() const { return static_cast<int>(table_.size()); }
 
@@ -51,7 +62,7 @@ class Sessions {
   const SessionBackend& backend() const { return *backend_; }
 
   // The end of a request whose client sets none.
-  Deadline defaultDeadline() const { return Clock::now() + limits_.requestTimeout; }
+  Deadline defaultDeadline() const;
 
   // Makes the requests at work return, if the backend can end its sessions.
   void stop() { backend_->stop(); }
@@ -60,10 +71,19 @@ class Sessions {
   grpc::Status setParameter(ServedSession& session, const SessionParameter& parameter,
                             SendSessionParameterReply* reply, Deadline deadline);
 
+  // Ends idle sessions, until the object is destroyed.
+  void watchIdle();
+  void dispose(std::vector<std::shared_ptr<ServedSession>> sessions, const char* reason);
+
   const Limits limits_;
   const std::unique_ptr<BenchmarkCache> benchmarks_;
   const std::unique_ptr<SessionBackend> backend_;
   SessionTable table_;
+
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool isStopping_ = false;
+  std::thread idleWatcher_;
 };
 
 }  // namespace compiler_gym::runtime

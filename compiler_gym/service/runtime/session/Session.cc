@@ -109,6 +109,20 @@ Status Session::observe(const StepRequest& request, StepReply* reply) {
   return computeObservations(spaces, reply->mutable_observation());
 }
 
+bool Session::forkable() {
+  const std::lock_guard lock(mutex_);
+  return session_->forkable();
+}
+
+void Session::afterFork() {
+  const std::lock_guard lock(mutex_);
+  const Note note(record_, Activity::kForking);
+  const Status status = callWithoutExceptions("afterFork", [&] { return session_->afterFork(); });
+  if (status.ok()) return;
+  failure_ = Status(status.error_code(),
+                    "The copy of the session could not be set up: " + status.error_message());
+}
+
 bool Session::holdsOnlyMemory() {
   const std::lock_guard lock(mutex_);
   return session_->holdsOnlyMemory();

@@ -37,6 +37,11 @@ class Session {
   // Makes `copy`, whose session is fresh and which nobody else knows yet, a copy of this session.
   grpc::Status fork(Session* copy);
 
+  // As of CompilationSession.
+  bool forkable();
+  // As of CompilationSession. If it fails, so does whatever follows.
+  void afterFork();
+
   // Notes from now on in another record: this process is a copy of the one that had the former.
   void setRecord(SessionRecord* record);
 

@@ -1,19 +1,21 @@
 #include "compiler_gym/service/runtime/session/SessionLoop.h"
 
-#include <linux/sched.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
+#include "compiler_gym/service/runtime/session/ForkSibling.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "compiler_gym/util/Process.h"
 
 namespace compiler_gym::runtime {
 
@@ -25,15 +27,11 @@ namespace {
 // How long to wait for a peer that does not read its reply.
 constexpr std::chrono::seconds kReplyTimeout(60);
 
+// In place of a pid.
+constexpr pid_t kNotForkable = -2;
+
 // In a frame: the service has its own limit.
 constexpr std::chrono::microseconds kNoTime(0);
-
-// Forks a process that is a child not of this one but of its parent, the fork server, which
-// supervises all session processes. The C library has no function for it. What its fork() would do
-// beyond the system call is for programs with several threads.
-pid_t forkSibling() {
-  return static_cast<pid_t>(syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0));
-}
 
 // Decodes a request, has it served by `serve`, and encodes the reply.
 template <typename Request, typename Reply, typename Serve>
@@ -54,9 +52,10 @@ Status unimplemented(const char* text) { return Status(StatusCode::UNIMPLEMENTED
 SessionLoop::SessionLoop(const ServiceDescription& description,
                          std::unique_ptr<CompilationSession> session, const Limits& limits,
                          util::FileDescriptor control, std::unique_ptr<SessionRecord> record,
-                         int forkServerPid)
+                         int forkServerPid, int notices)
     : limits_(limits),
       forkServerPid_(forkServerPid),
+      notices_(notices),
       record_(std::move(record)),
       session_(std::make_unique<Session>(std::move(session), description, record_.get())),
       control_(std::move(control)),
@@ -64,14 +63,31 @@ SessionLoop::SessionLoop(const ServiceDescription& description,
   // A dump of a process that has died as expected is of no use and takes long to write.
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);
-  joinForkServer();
+  util::setProcessObserver([this] { tellOfCommands(); });
+  introduce();
   watchdog_.watch(record_.get(), control_.socket().get(), -1);
 }
 
-void SessionLoop::joinForkServer() const {
+void SessionLoop::introduce() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != forkServerPid_) std::_Exit(EXIT_FAILURE);
   record_->adopt();
+  hasToldOfCommands_ = false;
+  const int32_t pid = getpid();
+  const util::FileDescriptor pidfd(util::openPidfd(pid));
+  std::string payload(sizeof(pid), '\0');
+  std::memcpy(payload.data(), &pid, sizeof(pid));
+  const Status status = pidfd.isOpen()
+                            ? control_.send(static_cast<uint16_t>(Method::kIntroduction), payload,
+                                            Clock::now() + kReplyTimeout, {}, {pidfd.get()})
+                            : Status(StatusCode::RESOURCE_EXHAUSTED, "No pidfd");
+  if (!status.ok()) std::_Exit(EXIT_FAILURE);
+}
+
+void SessionLoop::tellOfCommands() {
+  if (hasToldOfCommands_) return;
+  const int32_t pid = getpid();
+  hasToldOfCommands_ = send(notices_, &pid, sizeof(pid), MSG_NOSIGNAL) == sizeof(pid);
 }
 
 void SessionLoop::run() {
@@ -116,6 +132,7 @@ void SessionLoop::serve(Channel& channel, Frame& frame) {
   const Status status = util::callWithoutExceptions(
       "the session process", [&] { return dispatch(frame, isClient, &reply); });
   watchdog_.disarm();
+  record_->setForkable(session_->forkable());
 
   const Deadline deadline = Clock::now() + kReplyTimeout;
   const Status sent = status.ok() ? channel.send(0, reply, deadline)
@@ -168,11 +185,13 @@ void SessionLoop::fork(Frame& frame) {
   if (SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
     // The copy would read this later, when this process may have gone on.
     record->copyHistory(*record_);
-    const pid_t pid = forkSibling();
+    const pid_t pid = session_->forkable() ? forkSibling() : kNotForkable;
     if (pid == 0) return becomeCopy(frame, std::move(record));
-    if (pid < 0) record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(errno));
-    // The copy may be killed before it has done anything.
-    if (pid > 0) record->expect(pid);
+    if (pid == kNotForkable) {
+      record->setEndReason(EndReason::kNotForkable, 0);
+    } else if (pid < 0) {
+      record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(errno));
+    }
   }
   // The copy alone may hold these, so that their end of file tells of its end, or that there is
   // none.
@@ -185,9 +204,13 @@ void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record
   session_->setRecord(record.get());
   record_ = std::move(record);
   frame.descriptors.clear();
-  joinForkServer();
+  introduce();
   watchdog_.watch(record_.get(), control_.socket().get(), direct_.socket().get());
   polling_ = Polling();
+  watchdog_.arm(limits_.requestTimeout);
+  session_->afterFork();
+  watchdog_.disarm();
+  record_->setForkable(session_->forkable());
 }
 
 void SessionLoop::end() {

@@ -19,9 +19,10 @@ namespace compiler_gym::runtime {
 class SessionLoop {
  public:
   // `description` must live as long as this object, `forkServerPid` is the parent of this process.
+  // It is told of the first command that this process runs by a datagram of the pid to `notices`.
   SessionLoop(const ServiceDescription& description, std::unique_ptr<CompilationSession> session,
               const Limits& limits, util::FileDescriptor control,
-              std::unique_ptr<SessionRecord> record, int forkServerPid);
+              std::unique_ptr<SessionRecord> record, int forkServerPid, int notices);
 
   // Ends the process when it is done.
   [[noreturn]] void run();
@@ -37,12 +38,16 @@ class SessionLoop {
   // Copies the process. In the copy it returns with everything set up for a session of its own.
   void fork(Frame& frame);
   void becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record);
-  // Ties the life of the process to that of the fork server.
-  void joinForkServer() const;
+  // What a session process begins with, be it a copy or not: ties its life to that of the fork
+  // server, and tells the service who it is.
+  void introduce();
+  void tellOfCommands();
   [[noreturn]] void end();
 
   const Limits limits_;
   const int forkServerPid_;
+  const int notices_;
+  bool hasToldOfCommands_ = false;
   std::unique_ptr<SessionRecord> record_;
   std::unique_ptr<Session> session_;
   Channel control_;

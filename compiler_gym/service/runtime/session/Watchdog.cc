@@ -69,11 +69,15 @@ void Watchdog::watch(SessionRecord* record, int controlSocket, int directSocket)
 
 void Watchdog::arm(microseconds timeout) {
   timeout_ = timeout;
-  deadline_ = Clock::now() + timeout;
+  deadline_ = timeout.count() > 0 ? Clock::now() + timeout : Deadline::max();
+  isArmed_ = 1;
   schedule();
 }
 
-void Watchdog::disarm() { setTimer(microseconds(0)); }
+void Watchdog::disarm() {
+  isArmed_ = 0;
+  setTimer(microseconds(0));
+}
 
 void Watchdog::schedule() const {
   const auto left = std::chrono::ceil<microseconds>(deadline_ - Clock::now());
@@ -87,6 +91,7 @@ void Watchdog::onTimer(int /*signal*/) {
 }
 
 void Watchdog::look() {
+  if (!isArmed_) return;
   if (Clock::now() >= deadline_) {
     endProcess(EndReason::kDeadline, static_cast<uint64_t>(timeout_.count()));
   }

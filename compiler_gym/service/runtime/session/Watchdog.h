@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 
 #include "compiler_gym/service/runtime/wire/Channel.h"
@@ -22,7 +23,7 @@ class Watchdog {
   // Uses this record and these sockets from now on; -1 for one that there is not.
   void watch(SessionRecord* record, int controlSocket, int directSocket);
 
-  // The request that begins has this much time.
+  // The request that begins has this much time; 0 means as much as it needs.
   void arm(std::chrono::microseconds timeout);
   void disarm();
 
@@ -39,6 +40,8 @@ class Watchdog {
   int directSocket_ = -1;
   std::chrono::microseconds timeout_{0};
   Deadline deadline_;
+  // A signal may be under way when the request is done.
+  volatile std::sig_atomic_t isArmed_ = 0;
 };
 
 }  // namespace compiler_gym::runtime

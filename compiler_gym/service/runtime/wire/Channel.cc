@@ -206,19 +206,17 @@ Status sendReply(Channel& channel, const Status& status, const google::protobuf:
   return channel.send(0, payload, deadline, {}, descriptors);
 }
 
-Status roundTrip(Channel& channel, Method method, const google::protobuf::MessageLite& request,
-                 google::protobuf::MessageLite* reply, Deadline deadline,
-                 const std::vector<int>& descriptors, bool* isChannelBroken,
-                 std::chrono::milliseconds grace) {
-  if (isChannelBroken) *isChannelBroken = true;
+Status sendRequest(Channel& channel, Method method, const google::protobuf::MessageLite& request,
+                   Deadline deadline, const std::vector<int>& descriptors,
+                   std::chrono::milliseconds grace) {
   const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline - Clock::now());
   std::string payload;
   request.SerializeToString(&payload);
-  RETURN_IF_ERROR(channel.send(static_cast<uint16_t>(method), payload, deadline + grace,
-                               std::max(left, std::chrono::microseconds(1)), descriptors));
-  Frame frame;
-  RETURN_IF_ERROR(channel.receive(&frame, deadline + grace));
-  if (isChannelBroken) *isChannelBroken = false;
+  return channel.send(static_cast<uint16_t>(method), payload, deadline + grace,
+                      std::max(left, std::chrono::microseconds(1)), descriptors);
+}
+
+Status takeReply(Frame&& frame, google::protobuf::MessageLite* reply) {
   if (frame.code > static_cast<uint16_t>(StatusCode::UNAUTHENTICATED)) {
     return Status(StatusCode::INTERNAL, "A reply with the unknown status code " +
                                             std::to_string(frame.code) + ": " + frame.payload);
@@ -227,6 +225,17 @@ Status roundTrip(Channel& channel, Method method, const google::protobuf::Messag
     return Status(static_cast<StatusCode>(frame.code), std::move(frame.payload));
   }
   return parseMessage(frame.payload, reply);
+}
+
+Status roundTrip(Channel& channel, Method method, const google::protobuf::MessageLite& request,
+                 google::protobuf::MessageLite* reply, Deadline deadline,
+                 const std::vector<int>& descriptors, bool* isChannelBroken) {
+  if (isChannelBroken) *isChannelBroken = true;
+  RETURN_IF_ERROR(sendRequest(channel, method, request, deadline, descriptors));
+  Frame frame;
+  RETURN_IF_ERROR(channel.receive(&frame, deadline));
+  if (isChannelBroken) *isChannelBroken = false;
+  return takeReply(std::move(frame), reply);
 }
 
 Status parseMessage(const std::string& payload, google::protobuf::MessageLite* message) {

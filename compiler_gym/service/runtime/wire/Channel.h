@@ -50,6 +50,8 @@ enum class Method : uint16_t {
   kStep = 6,
   kAddBenchmark = 7,
   kSendSessionParameter = 8,
+  // The lease lasts as long as the connection.
+  kHoldLease = 9,
 
   // To the fork server: start a session process. Descriptors: its control socket and its record.
   // There is no reply.
@@ -67,6 +69,9 @@ enum class Method : uint16_t {
   // To a session process: compute observations without making a step. Payload: a StepRequest. The
   // reply is a StepReply.
   kObserve = 105,
+  // From a session process, before all replies: here I am. Payload: its pid, int32. Descriptor: its
+  // pidfd.
+  kIntroduction = 106,
 };
 
 using Clock = std::chrono::steady_clock;
@@ -124,13 +129,19 @@ grpc::Status sendReply(Channel& channel, const grpc::Status& status,
                        const std::vector<int>& descriptors = {});
 
 // Sends a request and receives its reply. The error is that of the reply, or of the channel;
-// `isChannelBroken`, if given, tells which. The other side is told of the deadline; its reply is
-// waited for by `grace` longer.
+// `isChannelBroken`, if given, tells which. The other side is told of the deadline.
 grpc::Status roundTrip(Channel& channel, Method method,
                        const google::protobuf::MessageLite& request,
                        google::protobuf::MessageLite* reply, Deadline deadline,
-                       const std::vector<int>& descriptors = {}, bool* isChannelBroken = nullptr,
-                       std::chrono::milliseconds grace = {});
+                       const std::vector<int>& descriptors = {}, bool* isChannelBroken = nullptr);
+
+// What roundTrip() does before and after it receives. The request may be sent until `grace` after
+// the deadline that the other side is told of.
+grpc::Status sendRequest(Channel& channel, Method method,
+                         const google::protobuf::MessageLite& request, Deadline deadline,
+                         const std::vector<int>& descriptors = {},
+                         std::chrono::milliseconds grace = {});
+grpc::Status takeReply(Frame&& frame, google::protobuf::MessageLite* reply);
 
 // Decodes the payload of a request. INVALID_ARGUMENT if it is not such a message.
 grpc::Status parseMessage(const std::string& payload, google::protobuf::MessageLite* message);

@@ -20,7 +20,6 @@ using grpc::StatusCode;
 using util::FileDescriptor;
 
 struct SessionRecord::Page {
-  std::atomic<int32_t> pid;
   std::atomic<Activity> activity;
   std::atomic<EndReason> endReason;
   std::atomic<uint64_t> limit;
@@ -31,6 +30,7 @@ struct SessionRecord::Page {
   // Before the last entry.
   std::atomic<uint64_t> formerHistoryBytes;
   std::atomic<bool> isHistoryIncomplete;
+  std::atomic<bool> isUnforkable;
   std::atomic<uint64_t> copiesOrdered;
   std::atomic<uint64_t> copiesMade;
   std::array<char, 256> subject;
@@ -61,6 +61,7 @@ void increment(std::atomic<uint64_t>& number) {
 }
 
 struct EntryHeader {
+  uint64_t step;
   uint32_t isAction;
   uint32_t size;
 };
@@ -88,6 +89,8 @@ const char* nameOf(Activity activity) {
       return "the end of the step";
     case Activity::kSettingParameter:
       return "parameter";
+    case Activity::kForking:
+      return "the start of the copy";
     case Activity::kNothing:
       break;
   }
@@ -126,10 +129,7 @@ void SessionRecord::adopt() const {
   lseek(memory_.get(), kOutputBegin, SEEK_SET);
   dup2(memory_.get(), STDOUT_FILENO);
   dup2(memory_.get(), STDERR_FILENO);
-  page_->pid = getpid();
 }
-
-void SessionRecord::expect(int pid) const { page_->pid = pid; }
 
 void SessionRecord::copyHistory(const SessionRecord& original) {
   const uint64_t bytes = std::min<uint64_t>(original.page_->historyBytes, kHistoryBytes);
@@ -142,7 +142,8 @@ void SessionRecord::copyHistory(const SessionRecord& original) {
 
 void SessionRecord::begin(Activity activity, std::string_view subject, int64_t number) {
   constexpr auto relaxed = std::memory_order_relaxed;
-  if (activity != Activity::kNothing) increment(page_->state);
+  // What a copy does to become one makes no difference to its state.
+  if (activity != Activity::kNothing && activity != Activity::kForking) increment(page_->state);
   page_->activity.store(activity, relaxed);
   page_->number.store(number, relaxed);
   const size_t size = subject.copy(page_->subject.data(), page_->subject.size() - 1);
@@ -154,7 +155,8 @@ void SessionRecord::beginStep() { increment(page_->step); }
 void SessionRecord::addToHistory(bool isAction, const google::protobuf::MessageLite& message) {
   const uint64_t used = page_->historyBytes.load(std::memory_order_relaxed);
   page_->formerHistoryBytes.store(used, std::memory_order_relaxed);
-  const EntryHeader header = {isAction, static_cast<uint32_t>(message.ByteSizeLong())};
+  const EntryHeader header = {page_->step.load(std::memory_order_relaxed), isAction,
+                              static_cast<uint32_t>(message.ByteSizeLong())};
   if (used + sizeof(header) + header.size > kHistoryBytes) {
     page_->isHistoryIncomplete = true;
     return;
@@ -182,9 +184,11 @@ void SessionRecord::rewindOutput() const {
 
 bool SessionRecord::isCopyOrdered() const { return page_->copiesOrdered != page_->copiesMade; }
 
-void SessionRecord::noteCopy() { increment(page_->copiesMade); }
+void SessionRecord::setForkable(bool isForkable) const { page_->isUnforkable = !isForkable; }
 
-int SessionRecord::pid() const { return page_->pid; }
+bool SessionRecord::isForkable() const { return !page_->isUnforkable; }
+
+void SessionRecord::noteCopy() { increment(page_->copiesMade); }
 
 bool SessionRecord::isBusy() const { return page_->activity != Activity::kNothing; }
 
@@ -231,7 +235,8 @@ bool SessionRecord::history(std::vector<HistoryEntry>* entries) const {
     std::memcpy(&header, history_ + position, sizeof(header));
     position += sizeof(header);
     if (header.size > bytes - position) return false;
-    entries->push_back({header.isAction != 0, std::string(history_ + position, header.size)});
+    entries->push_back(
+        {header.isAction != 0, header.step, std::string(history_ + position, header.size)});
     position += header.size;
   }
   return !page_->isHistoryIncomplete;

@@ -23,14 +23,24 @@ enum class Activity : uint32_t {
   kObserving,
   kEndingStep,
   kSettingParameter,
+  kForking,
 };
 
 // Why a session process ended itself, or was not made.
-enum class EndReason : uint32_t { kNone, kDeadline, kMemory, kClientGone, kNotForked };
+enum class EndReason : uint32_t {
+  kNone,
+  kDeadline,
+  kMemory,
+  kClientGone,
+  kNotForked,
+  kNotForkable
+};
 
 // Something that has changed the program of a session: an action, or else a parameter.
 struct HistoryEntry {
   bool isAction = true;
+  // The number of the step.
+  uint64_t step = 0;
   // A serialised Event or SessionParameter.
   std::string message;
 };
@@ -56,10 +66,8 @@ class SessionRecord {
 
   // --- For the session process.
 
-  // Makes this process the one that the record is of, and sends what it prints to the record.
+  // Sends what this process prints to the record.
   void adopt() const;
-  // Tells of which process the record is before that adopts it.
-  void expect(int pid) const;
   // Continues a record: a copied session has the history and the state of its original.
   void copyHistory(const SessionRecord& original);
 
@@ -78,13 +86,14 @@ class SessionRecord {
   void rewindOutput() const;
   // Whether the service has promised copies of the session that noteCopy() does not know of yet.
   bool isCopyOrdered() const;
+  // Says whether the session can be copied by copying the process.
+  void setForkable(bool isForkable) const;
   void noteCopy();
 
   // --- For the service.
 
-  // 0 until adopt() or expect() was called.
-  int pid() const;
   bool isBusy() const;
+  bool isForkable() const;
   bool isActing() const;
   // Another number after whatever the session has done, and the same in a copy of it.
   uint64_t state() const;

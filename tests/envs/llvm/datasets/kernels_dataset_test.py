@@ -99,6 +99,14 @@ def test_unknown_program_gets_a_suggestion(dataset):
         dataset.benchmark("benchmark://kernels-v0/copi")
 
 
+def test_containing_does_not_compile(dataset):
+    assert "benchmark://kernels-v0/copy" in dataset
+    assert "benchmark://kernels-v0/broken?dataset=1" in dataset
+    assert "benchmark://kernels-v0/copy?dataset=2" not in dataset
+    assert "benchmark://kernels-v0/not-a-kernel" not in dataset
+    assert not dataset.site_data_path.exists()
+
+
 def test_program_that_does_not_compile(dataset):
     with pytest.raises(BenchmarkInitError, match=r"program\.c:1:\d+: error"):
         dataset.benchmark("benchmark://kernels-v0/broken")

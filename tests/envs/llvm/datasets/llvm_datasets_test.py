@@ -1,3 +1,7 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
 import pytest
 
 from compiler_gym.datasets import Benchmark, Dataset
@@ -95,6 +99,28 @@ def test_only_the_last_are_remembered(datasets, monkeypatch):
         assert datasets.benchmark(uri) == uri
     with pytest.raises(LookupError):
         datasets.benchmark(uris[0])
+
+
+class YieldingUri(str):
+    """Lets another thread go on whenever a dictionary looks for it."""
+
+    def __str__(self):
+        return self
+
+    def __hash__(self):
+        time.sleep(0)
+        return super().__hash__()
+
+
+def test_threads_share_what_is_remembered(datasets, monkeypatch):
+    monkeypatch.setattr(llvm_datasets, "_MAX_REMEMBERED", 1)
+
+    def remember(number):
+        for _ in range(200):
+            datasets.remember(SimpleNamespace(uri=YieldingUri(number)))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(remember, range(8)))
 
 
 @pytest.mark.parametrize("uri", ["nothing-v0/x", "benchmark://one"])

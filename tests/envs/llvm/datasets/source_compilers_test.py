@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.bitcode import run_tool
+from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.datasets import source_compilers
 from compiler_gym.envs.llvm.datasets.source_compilers import SOURCE_COMPILERS
 from compiler_gym.errors import BenchmarkInitError

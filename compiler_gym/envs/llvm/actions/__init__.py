@@ -1,0 +1,1 @@
+"""The actions of the LLVM environments, and how they are spelt."""

@@ -1,0 +1,208 @@
+"""The action space of the LLVM environments: passes, and the command lines of ``opt`` they make."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from typing_extensions import override
+
+from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.envs.llvm.actions.pipeline import split_pipeline, unnest, unnested_forms
+from compiler_gym.spaces import Commandline, CommandlineFlag, UnknownNameError
+from compiler_gym.spaces.named_discrete import unknown_name
+
+_OPT = re.compile(r"opt(-\d+)?(\.exe)?")
+_PASSES_OPTIONS = ("passes", "p")
+_OPTIONS_WITH_VALUE = ("o", "load-pass-plugin")
+# Options of opt that do not change what the passes do.
+_NEUTRAL_OPTIONS = ("discard-value-names", "S", "f")
+
+
+class LlvmCommandline(Commandline):
+    """The integers 0 to n - 1, each of them one pass of LLVM.
+
+    The flag of an action, nearly always its name too, is the text that ``opt -passes=`` understands
+    inside of ``module(...)``, with all its adaptors: ``function(sroa)``,
+    ``function(loop-mssa(licm))``, ``globaldce``. An action that does nothing has no text. An action
+    also has shorter names, which ``space["..."]`` and :meth:`from_string` understand too:
+
+    - ``sroa`` and ``-sroa``, the pass without its adaptors;
+    - ``instcombine``, a pass without its parameters, if the space has no action for it plain;
+    - ``-functionattrs``, what CompilerGym 0.2.5 called it (see :data:`LEGACY_ACTIONS`).
+    """
+
+    def __init__(
+        self,
+        items: Iterable[CommandlineFlag],
+        name: str | None = None,
+        seed: int | np.random.Generator | None = None,
+    ):
+        """Makes a space of passes. Raises ValueError if there are none."""
+        super().__init__(items, name=name, prefix="opt", suffix="input.bc -o output.bc", seed=seed)
+        self._aliases = dict(self._indices)
+        for alias, pipeline in _aliases(self.flags):
+            if pipeline in self._indices:
+                self._aliases.setdefault(alias, self._indices[pipeline])
+
+    def __getitem__(self, name: str) -> int:
+        """Returns the number of an action.
+
+        Args:
+            name: Any of its names, with or without a leading dash.
+
+        Raises:
+            UnknownNameError: If there is no such action. The text names similar ones.
+        """
+        word = name.strip().lstrip("-")
+        index = self._aliases.get(word)
+        if index is not None:
+            return index
+        if word in LEGACY_ACTIONS:
+            raise UnknownNameError(self._describe_missing_legacy_action(word))
+        raise unknown_name(name, self.name, self._aliases)
+
+    def to_string(self, values: int | Iterable[int], textformat: bool = False) -> str:
+        """Returns the command line of opt that does what a list of actions does.
+
+        It reads ``input.bc`` and writes ``output.bc``; given the unoptimised program of a
+        benchmark, opt writes exactly the bitcode that the environment has after the actions.
+
+        Args:
+            values: The actions.
+            textformat: Whether to use textual IR, ``input.ll`` and ``output.ll``, instead. That is
+                for reading: values get other names, and passes may meet them in another order.
+
+        Raises:
+            IndexError: If a value is not in the space.
+        """
+        values = self._checked_list(values)
+        passes = self._join_flags([self.flags[value] for value in values])
+        # opt cannot read textual IR, which refers to values by name, without value names.
+        words = ["opt"] if textformat else ["opt", "-discard-value-names"]
+        words += self.options_of(values)
+        if passes:
+            words.append(f"-passes={shlex.quote(f'module({passes})')}")
+        words += ["input.ll", "-S", "-o", "output.ll"] if textformat else [self.suffix]
+        return " ".join(words)
+
+    def from_string(self, text: str) -> list[int]:
+        """Returns the actions that a command line of opt stands for: undoes :meth:`to_string`.
+
+        Understands ``opt -passes='module(function(sroa),globaldce)' input.bc -o output.bc`` with
+        any path of opt and any file names, the pipeline alone, with or without ``module(...)``, and
+        one option for each pass as in ``opt -sroa -globaldce input.bc -o output.bc``.
+
+        Raises:
+            UnknownNameError: If a part of it is not an action. The text names similar ones.
+            ValueError: If quotes or brackets do not match, or there are words too many.
+        """
+        return _CommandlineParser(self, text).parse()
+
+    @override
+    def _remake(self, items: list[CommandlineFlag]) -> "LlvmCommandline":
+        return type(self)(items, name=self.name)
+
+    @override
+    def _join_flags(self, flags: list[str]) -> str:
+        return ",".join(flag for flag in flags if flag)
+
+    def commandline(self, values: int | Iterable[int], textformat: bool = False) -> str:
+        """Same as :meth:`to_string`; the name of the 0.2.5 interface."""
+        return self.to_string(values, textformat)
+
+    def actions_of_pipeline(self, pipeline: str) -> list[int]:
+        """Returns the actions of a pass pipeline, e.g. ``module(function(sroa),globaldce)``.
+
+        Raises:
+            UnknownNameError: If an element is not an action. The text names similar ones.
+            ValueError: If brackets do not match.
+        """
+        elements = split_pipeline(pipeline)
+        if len(elements) == 1 and elements[0].startswith("module("):
+            elements = split_pipeline(unnest(elements[0]) or "")
+        return [self[element] for element in elements]
+
+    def _describe_missing_legacy_action(self, name: str) -> str:
+        pipeline = LEGACY_ACTIONS[name]
+        if pipeline is None:
+            return (
+                f"'-{name}' of CompilerGym 0.2.5 has no counterpart in today's LLVM: leave it out"
+            )
+        return (
+            f"'-{name}' of CompilerGym 0.2.5 is '{pipeline}' today, which the space {self.name!r} "
+            "does not offer: leave it out, or choose another of env.action_spaces"
+        )
+
+
+def _aliases(flags: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields further names and the flag of each; of equal names, the earlier counts."""
+    # No-ops have no text, and macros have several elements.
+    flags = [flag for flag in flags if len(split_pipeline(flag)) == 1]
+    for flag in flags:
+        for form in unnested_forms(flag):
+            yield form, flag
+    for legacy, pipeline in LEGACY_ACTIONS.items():
+        if pipeline is not None:
+            yield legacy, pipeline
+    for flag in flags:
+        innermost = [flag, *unnested_forms(flag)][-1]
+        yield innermost.partition("<")[0], flag
+
+
+class _CommandlineParser:
+    """Goes through the words of a command line of opt once."""
+
+    def __init__(self, space: LlvmCommandline, text: str):
+        self.space = space
+        self.text = text
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise ValueError(f"Malformed command line '{text}': {error}") from error
+        self.is_whole = bool(words) and _OPT.fullmatch(words[0].rpartition("/")[2]) is not None
+        self.words = iter(words[1:] if self.is_whole else words)
+        self.has_input = False
+        self.has_pipeline = False
+        self.actions: list[int] = []
+
+    def parse(self) -> list[int]:
+        for word in self.words:
+            if word.startswith("-") and word != "-":
+                self._option(word)
+            else:
+                self._operand(word)
+        return self.actions
+
+    def _option(self, word: str) -> None:
+        name, has_value, value = word.lstrip("-").partition("=")
+        if name in _PASSES_OPTIONS:
+            self._pipeline(value if has_value else self._next(word))
+        elif name in _OPTIONS_WITH_VALUE:
+            if not has_value:
+                self._next(word)
+        elif name not in _NEUTRAL_OPTIONS:
+            self.actions.append(self.space[word])
+
+    def _operand(self, word: str) -> None:
+        is_file = word == "-" or word.endswith((".bc", ".ll"))
+        if not self.is_whole and not is_file:
+            self.actions += self.space.actions_of_pipeline(word)
+        elif self.has_input:
+            raise ValueError(f"Unexpected '{word}' in the command line '{self.text}'")
+        else:
+            self.has_input = True
+
+    def _pipeline(self, pipeline: str) -> None:
+        if self.has_pipeline:
+            raise ValueError(f"More than one -passes= in the command line '{self.text}'")
+        self.has_pipeline = True
+        self.actions += self.space.actions_of_pipeline(pipeline)
+
+    def _next(self, word: str) -> str:
+        try:
+            return next(self.words)
+        except StopIteration:
+            raise ValueError(
+                f"The command line '{self.text}' ends after {word}, which needs a value"
+            ) from None

@@ -1,0 +1,1 @@
+"""Programs of one's own as benchmarks, and checks of what became of a program."""

@@ -1,0 +1,94 @@
+"""Makes bitcode files of sources, textual IR and other bitcode, with the LLVM tools."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.util.commands import CommandError, run_command
+
+SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx")
+"""File names that are compiled as C or C++."""
+
+
+def run_tool(
+    command: Sequence[str | Path],
+    timeout: float,
+    stdin: bytes | None = None,
+    cwd: Path | None = None,
+) -> bytes:
+    """Runs a compiler or another LLVM tool.
+
+    Args:
+        command: The tool and its arguments.
+        timeout: Seconds after which the tool and its children are killed.
+        stdin: What the tool reads.
+        cwd: The folder that relative names refer to.
+
+    Returns:
+        What the tool wrote to its standard output.
+
+    Raises:
+        BenchmarkInitError: If the tool fails. The text holds the end of its messages.
+        subprocess.TimeoutExpired: If the time is over.
+        OSError: If the tool cannot be started.
+    """
+    try:
+        return run_command(command, timeout=timeout, stdin=stdin, cwd=cwd, text=False).stdout
+    except CommandError as error:
+        raise BenchmarkInitError(str(error)) from error
+
+
+def compile_source(invocation: ClangInvocation, outpath: Path, cwd: Path | None = None) -> None:
+    """Compiles a source to a bitcode file. Raises as :func:`run_tool` does."""
+    run_tool(invocation.command(outpath), timeout=invocation.timeout, cwd=cwd)
+
+
+def assemble(path: Path, outpath: Path, timeout: float) -> None:
+    """Makes a bitcode file of textual IR. Raises as :func:`run_tool` does."""
+    run_tool([tools.llvm_as_path(), path, "-o", outpath], timeout=timeout)
+
+
+def link(paths: Sequence[Path], outpath: Path, timeout: float) -> None:
+    """Links bitcode files to one. Raises as :func:`run_tool` does."""
+    run_tool([tools.llvm_link_path(), *paths, "-o", outpath], timeout=timeout)
+
+
+def make_bitcode(inputs: Sequence[Path | ClangInvocation], folder: Path, timeout: float) -> Path:
+    """Makes one bitcode file of bitcode, textual IR and compilations.
+
+    The inputs are processed in parallel, as many at a time as there are processors.
+
+    Args:
+        inputs: At least one ``.bc`` file, ``.ll`` file or compilation.
+        folder: A scratch folder for what is made.
+        timeout: Seconds for each assembling and for linking; compilations have their own.
+
+    Returns:
+        A file in the folder, or the input itself if it is a single ``.bc`` file.
+
+    Raises:
+        BenchmarkInitError: If a tool fails.
+        subprocess.TimeoutExpired: If a tool takes too long.
+    """
+
+    def make(index: int) -> Path:
+        source, outpath = inputs[index], folder / f"{index}.bc"
+        if isinstance(source, ClangInvocation):
+            compile_source(source, outpath)
+        elif source.suffix == ".ll":
+            assemble(source, outpath, timeout)
+        else:
+            return source
+        return outpath
+
+    with ThreadPoolExecutor(max_workers=min(len(inputs), os.cpu_count() or 1)) as pool:
+        paths = list(pool.map(make, range(len(inputs))))
+    if len(paths) == 1:
+        return paths[0]
+    outpath = folder / "linked.bc"
+    link(paths, outpath, timeout)
+    return outpath

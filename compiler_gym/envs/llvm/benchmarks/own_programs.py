@@ -1,0 +1,127 @@
+"""Makes benchmarks of the user's own programs."""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
+
+from compiler_gym.datasets import Benchmark, BenchmarkSource
+from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES, make_bitcode, run_tool
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+
+BenchmarkInput = str | Path | ClangInvocation
+
+
+def make_benchmark(
+    inputs: BenchmarkInput | Iterable[BenchmarkInput],
+    copt: Sequence[str] | None = None,
+    system_includes: bool = True,
+    timeout: float = 600,
+) -> Benchmark:
+    """Makes a benchmark of a program: C or C++ sources, textual IR, bitcode, or several of these.
+
+    Sources are compiled, without running any LLVM pass, as many at a time as there are processors.
+    Several inputs are linked to one module.
+
+    Args:
+        inputs: One or more files (``.c``, ``.cc``, ``.cpp``, ``.cxx``, ``.ll``, ``.bc``) or
+            compilations.
+        copt: Options for the compiler, e.g. ``["-DNDEBUG", "-Iinclude"]``.
+        system_includes: Whether the headers of the system's libraries are searched.
+        timeout: Seconds for each of the tools that are run.
+
+    Returns:
+        A benchmark ``benchmark://file-v0/path`` of a single bitcode file, else
+        ``benchmark://user-v0/time-number``. It holds the program and does not need the files again.
+        Its ``sources`` are the C and C++ files.
+
+    Raises:
+        FileNotFoundError: If an input does not exist.
+        TypeError: If an input is neither a path nor a compilation.
+        ValueError: If there is no input, or the suffix of a file is not one of the above.
+        BenchmarkInitError: If a program does not compile or link. The text says why.
+        EnvironmentNotSupported: If an LLVM tool is not installed.
+        subprocess.TimeoutExpired: If a tool takes too long.
+    """
+    items = [inputs] if isinstance(inputs, BenchmarkInput) else list(inputs)
+    if not items:
+        raise ValueError("No inputs: name at least one source or bitcode file")
+    paths = [item if isinstance(item, ClangInvocation) else _checked_path(item) for item in items]
+    if len(paths) == 1 and isinstance(paths[0], Path) and paths[0].suffix == ".bc":
+        return Benchmark.from_file(file_benchmark_uri(paths[0]), paths[0])
+
+    compilations = [
+        ClangInvocation.from_c_file(path, copt, system_includes, timeout)
+        if isinstance(path, Path) and path.suffix in SOURCE_SUFFIXES
+        else path
+        for path in paths
+    ]
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        program = make_bitcode(compilations, Path(folder), timeout).read_bytes()
+    benchmark = Benchmark.from_file_contents(user_benchmark_uri(), program)
+    for path in paths:
+        if isinstance(path, Path) and path.suffix in SOURCE_SUFFIXES:
+            benchmark.add_source(BenchmarkSource(filename=path.name, contents=path.read_bytes()))
+    return benchmark
+
+
+def make_benchmark_from_source(
+    source: str | bytes,
+    copt: Sequence[str] | None = None,
+    lang: str = "c++",
+    system_includes: bool = True,
+    timeout: float = 600,
+) -> Benchmark:
+    """Makes a benchmark of the text of a program.
+
+    Args:
+        source: The text.
+        copt: Options for the compiler.
+        lang: Its language as clang's ``-x`` names it: ``"c++"``, ``"c"``, ``"ir"``.
+        system_includes: Whether the headers of the system's libraries are searched.
+        timeout: Seconds that the compilation may take.
+
+    Returns:
+        A benchmark ``benchmark://user-v0/time-number`` whose source is the text.
+
+    Raises:
+        BenchmarkInitError: If the program does not compile. The text says why.
+        EnvironmentNotSupported: If clang is not installed.
+        subprocess.TimeoutExpired: If the compilation takes too long.
+    """
+    contents = source.encode() if isinstance(source, str) else source
+    args = [*ClangInvocation.DEFAULT_COPT, *(copt or ()), "-x", lang, "-"]
+    invocation = ClangInvocation(args, system_includes=system_includes, timeout=timeout)
+    program = run_tool(invocation.command(Path("-")), timeout=timeout, stdin=contents)
+    benchmark = Benchmark.from_file_contents(user_benchmark_uri(), program)
+    suffix = {"c": ".c", "ir": ".ll"}.get(lang, ".cc")
+    benchmark.add_source(BenchmarkSource(filename=f"source{suffix}", contents=contents))
+    return benchmark
+
+
+def file_benchmark_uri(path: Path) -> str:
+    """Returns the URI of the benchmark of a bitcode file."""
+    return f"benchmark://file-v0{quote(str(path.absolute()))}"
+
+
+def user_benchmark_uri() -> str:
+    """Returns a new URI for a benchmark that is made of the user's input."""
+    return f"benchmark://user-v0/{datetime.now():%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
+
+
+def _checked_path(item: object) -> Path:
+    if not isinstance(item, (str, Path)):
+        raise TypeError(
+            f"An input must be a path or a ClangInvocation, not {type(item).__name__}: {item!r}"
+        )
+    path = Path(item).expanduser().absolute()
+    if path.suffix not in (".bc", ".ll", *SOURCE_SUFFIXES):
+        raise ValueError(
+            f"Cannot tell the kind of '{item}' from its suffix: name a .bc, .ll, "
+            f"{', '.join(SOURCE_SUFFIXES)} file, or pass a ClangInvocation"
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"No such file: '{item}'")
+    return path

@@ -1,0 +1,23 @@
+"""What benchmarks need of an environment."""
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from compiler_gym.datasets import Benchmark
+
+
+class ProgramEnv(Protocol):
+    """An environment whose program can be built and validated; ``LlvmEnv`` is one."""
+
+    @property
+    def benchmark(self) -> Benchmark | None:
+        """The benchmark of the episode."""
+
+    def reset(self, benchmark: Benchmark | None = None) -> Any:
+        """Starts an episode on a benchmark."""
+
+    def commandline(self) -> str:
+        """Returns the command line of ``opt`` that does what the actions of the episode do."""
+
+    def write_bitcode(self, path: Path) -> Path:
+        """Writes the program as it is now to a file, and returns its path."""

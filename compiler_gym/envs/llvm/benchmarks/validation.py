@@ -1,0 +1,171 @@
+"""Checks of a compiled program: that it computes the right thing, and is what ``opt`` makes."""
+
+import hashlib
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.program_env import ProgramEnv
+from compiler_gym.errors import ValidationError
+from compiler_gym.util.commands import Popen, run_command
+
+OPT_TIMEOUT_SECONDS = 300
+COMPILE_TIMEOUT_SECONDS = 60
+RUN_TIMEOUT_SECONDS = 60
+
+# A miscompiled program may print for ever. In units of 512 bytes, as POSIX counts them.
+_OUTPUT_LIMIT_BLOCKS = 64 * 2048
+_MAX_QUOTED_CHARACTERS = 1000
+
+
+def validate_against_opt(env: ProgramEnv) -> Iterator[ValidationError]:
+    """Checks that ``opt``, run with ``env.commandline()``, makes the program of an environment.
+
+    The bitcode must be the same byte for byte. This is a validation callback for any benchmark.
+
+    Args:
+        env: An environment in an episode. It is reset to get at the unoptimised program.
+
+    Yields:
+        ``Bitcode differs from opt``, ``opt failed`` or ``opt timeout``.
+
+    Raises:
+        EnvironmentNotSupported: If opt is not installed.
+        ServiceError: If the program cannot be written.
+    """
+    commandline = env.commandline()
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+        folder = Path(name)
+        expected = env.write_bitcode(folder / "environment.bc").read_bytes()
+        env.reset(benchmark=env.benchmark)
+        env.write_bitcode(folder / "input.bc")
+        command = [str(tools.opt_path()), *shlex.split(commandline)[1:]]
+        try:
+            reply = run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=False)
+        except subprocess.TimeoutExpired:
+            yield ValidationError(
+                "opt timeout", {"commandline": commandline, "seconds": OPT_TIMEOUT_SECONDS}
+            )
+            return
+        if reply.returncode:
+            messages = _quote(reply.stderr)
+            yield ValidationError("opt failed", {"commandline": commandline, "stderr": messages})
+            return
+        actual = (folder / "output.bc").read_bytes()
+    if actual != expected:
+        yield ValidationError(
+            "Bitcode differs from opt",
+            {
+                "commandline": commandline,
+                "environment_sha1": hashlib.sha1(expected).hexdigest(),
+                "opt_sha1": hashlib.sha1(actual).hexdigest(),
+            },
+        )
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """A run of a program with a known result.
+
+    Attributes:
+        stdin: The file that the program reads.
+        expected_stdout: The file that holds what it must print, byte for byte.
+    """
+
+    stdin: Path
+    expected_stdout: Path
+
+
+@dataclass(frozen=True)
+class ProgramValidator:
+    """A validation callback that builds the program and compares what it prints.
+
+    Attributes:
+        runs: The runs to make, one after the other.
+        linker_options: Options for the linker, e.g. ``("-lm",)``.
+    """
+
+    runs: Sequence[ProgramRun]
+    linker_options: Sequence[str] = ("-lm",)
+
+    def __call__(self, env: ProgramEnv) -> Iterator[ValidationError]:
+        """Validates the program of an environment.
+
+        Yields:
+            ``Compilation failed``, ``Compilation timeout``, and for each run at most one of
+            ``Execution timeout``, ``Segmentation fault``, ``Illegal Instruction``,
+            ``Runtime error (status)``, ``Wrong output``.
+
+        Raises:
+            EnvironmentNotSupported: If clang is not installed.
+            ServiceError: If the program cannot be written.
+        """
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+            folder = Path(name)
+            bitcode = env.write_bitcode(folder / "program.bc")
+            error = self._build(bitcode, folder / "a.out")
+            if error:
+                yield error
+                return
+            for run in self.runs:
+                error = _run(folder / "a.out", run, folder)
+                if error:
+                    yield error
+
+    def _build(self, bitcode: Path, executable: Path) -> ValidationError | None:
+        options = [*ClangInvocation.DEFAULT_COPT, *self.linker_options]
+        command = [tools.clang_path(), bitcode, "-o", executable, *options]
+        try:
+            reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return ValidationError("Compilation timeout", {"seconds": COMPILE_TIMEOUT_SECONDS})
+        if reply.returncode:
+            return ValidationError("Compilation failed", {"stderr": _quote(reply.stderr)})
+        return None
+
+
+def _run(executable: Path, run: ProgramRun, folder: Path) -> ValidationError | None:
+    """Returns what is wrong with a run of the program, if anything is."""
+    details = {"input": run.stdin.name}
+    command = ["/bin/sh", "-c", f'ulimit -f {_OUTPUT_LIMIT_BLOCKS}; exec "$0"', executable]
+    stdout = folder / "stdout"
+    try:
+        with (
+            run.stdin.open("rb") as source,
+            stdout.open("wb") as sink,
+            Popen(
+                command, stdin=source, stdout=sink, stderr=subprocess.PIPE, cwd=folder
+            ) as process,
+        ):
+            _, errors = process.communicate(timeout=RUN_TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return ValidationError("Execution timeout", {**details, "seconds": RUN_TIMEOUT_SECONDS})
+    if process.returncode:
+        details["stderr"] = _quote(errors)
+        return ValidationError(_status_error_type(process.returncode), details)
+    expected, actual = run.expected_stdout.read_bytes(), stdout.read_bytes()
+    if actual != expected:
+        details |= {"expected": _quote(expected), "actual": _quote(actual)}
+        return ValidationError("Wrong output", details)
+    return None
+
+
+def _status_error_type(status: int) -> str:
+    signals = {
+        -signal.SIGSEGV: "Segmentation fault",
+        -signal.SIGBUS: "Segmentation fault",
+        -signal.SIGILL: "Illegal Instruction",
+    }
+    return signals.get(status, f"Runtime error ({status})")
+
+
+def _quote(output: bytes | str) -> str:
+    text = output if isinstance(output, str) else output.decode(errors="replace")
+    text = text.strip()
+    return text if len(text) <= _MAX_QUOTED_CHARACTERS else text[:_MAX_QUOTED_CHARACTERS] + " ..."

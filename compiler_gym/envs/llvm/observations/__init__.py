@@ -1,0 +1,1 @@
+"""Observations that this process computes, and the tool that needs no environment."""

@@ -1,0 +1,161 @@
+"""The reward spaces of the LLVM environments: reductions of a cost of the program."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.spaces import Reward
+from compiler_gym.views import ObservationView
+
+
+class CostFunctionReward(Reward):
+    """The reduction of a cost by a step: previous cost - cost.
+
+    The previous cost is at first that of the unoptimised program, so that the rewards of an episode
+    add up to the total reduction, however late in the episode a reward is first asked for.
+
+    Args:
+        name: The name of the reward space.
+        cost_function: The observation space of the cost; its values are numbers, lower is better.
+        init_cost_function: The observation space of the cost of the unoptimised program.
+        **kwargs: As of :class:`compiler_gym.spaces.Reward`.
+    """
+
+    copies_are_shallow = True
+
+    def __init__(self, name: str, cost_function: str, init_cost_function: str, **kwargs: Any):
+        super().__init__(name=name, observation_spaces=[cost_function], **kwargs)
+        self.cost_function = cost_function
+        self.init_cost_function = init_cost_function
+        self.previous_cost: float | None = None
+
+    def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
+        """Starts an episode."""
+        del benchmark, observation_view
+        self.previous_cost = None
+
+    def update(
+        self,
+        actions: Sequence[Any],
+        observations: Sequence[Any],
+        observation_view: ObservationView,
+    ) -> float:
+        """Returns the reward of a step.
+
+        Args:
+            actions: The actions of the step.
+            observations: The cost after the step, as the only element.
+            observation_view: Where the cost of the unoptimised program is asked for.
+
+        Raises:
+            ServiceError: If that cost cannot be computed.
+        """
+        del actions
+        cost = float(observations[0])
+        if self.previous_cost is None:
+            self.previous_cost = float(observation_view[self.init_cost_function])
+        reward = self.previous_cost - cost
+        self.previous_cost = cost
+        return reward
+
+
+class NormalizedReward(CostFunctionReward):
+    """The reduction of a cost by a step, as a share of the cost of the unoptimised program.
+
+    A program whose cost is zero counts as if it were one.
+    """
+
+    copies_are_shallow = True
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.cost_norm: float | None = None
+        self._normed_benchmark: Benchmark | None = None
+
+    def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
+        """Starts an episode. What was computed for the benchmark is kept while it is the same."""
+        super().reset(benchmark, observation_view)
+        # The message tells apart two programs of the same name.
+        if self._normed_benchmark is None or self._normed_benchmark.proto != benchmark.proto:
+            self.cost_norm = None
+        self._normed_benchmark = benchmark
+
+    def update(
+        self,
+        actions: Sequence[Any],
+        observations: Sequence[Any],
+        observation_view: ObservationView,
+    ) -> float:
+        """As :meth:`CostFunctionReward.update`."""
+        if self.cost_norm is None:
+            self.cost_norm = max(self.get_cost_norm(observation_view), 1.0)
+        return super().update(actions, observations, observation_view) / self.cost_norm
+
+    def get_cost_norm(self, observation_view: ObservationView) -> float:
+        """Returns what the reduction is divided by; less than one counts as one."""
+        return float(observation_view[self.init_cost_function])
+
+
+class BaselineImprovementNormalizedReward(NormalizedReward):
+    """The reduction of a cost by a step, as a share of what a baseline pipeline reduces.
+
+    Rewards that add up to one equal the baseline; more beats it. A baseline that does not reduce
+    the cost counts as if it reduced it by one.
+
+    Args:
+        baseline_cost_function: The observation space of the cost after the baseline pipeline.
+        **kwargs: As of :class:`CostFunctionReward`.
+    """
+
+    copies_are_shallow = True
+
+    def __init__(self, baseline_cost_function: str, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.baseline_cost_function = baseline_cost_function
+
+    def get_cost_norm(self, observation_view: ObservationView) -> float:
+        """Returns by how much the baseline pipeline reduces the cost."""
+        baseline = float(observation_view[self.baseline_cost_function])
+        return super().get_cost_norm(observation_view) - baseline
+
+
+def make_llvm_rewards() -> list[Reward]:
+    """Makes the sixteen reward spaces: four of each of four costs.
+
+    The costs are the number of IR instructions, the size of the code section of the object file,
+    that of the linked executable, and a static estimate of the cycles of a run. For each there is
+    the plain reduction, the reduction normalised by the unoptimised program (``Norm``), and by
+    what ``-O3`` and ``-Oz`` reduce.
+    """
+    return [
+        *_rewards_of_cost("IrInstructionCount", "IrInstructionCount", "IrInstructionCount", False),
+        *_rewards_of_cost("ObjectTextSizeBytes", "ObjectTextSizeBytes", "ObjectTextSize", True),
+        *_rewards_of_cost("TextSizeBytes", "TextSizeBytes", "TextSize", True),
+        *_rewards_of_cost("CyclesEstimate", "CyclesEstimate", "CyclesEstimate", False),
+    ]
+
+
+def _rewards_of_cost(
+    name: str, cost: str, baseline_prefix: str, platform_dependent: bool
+) -> list[Reward]:
+    common = {
+        "cost_function": cost,
+        "init_cost_function": f"{baseline_prefix}O0",
+        "default_negates_returns": True,
+        "deterministic": True,
+        "platform_dependent": platform_dependent,
+    }
+    baselines = [
+        BaselineImprovementNormalizedReward(
+            name=f"{baseline_prefix}{level}",
+            baseline_cost_function=f"{baseline_prefix}{level}",
+            success_threshold=1,
+            **common,
+        )
+        for level in ("O3", "Oz")
+    ]
+    return [
+        CostFunctionReward(name=name, **common),
+        NormalizedReward(name=f"{baseline_prefix}Norm", max=1, **common),
+        *baselines,
+    ]

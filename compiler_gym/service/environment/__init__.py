@@ -1,0 +1,1 @@
+"""The parts that an environment is made of, beside its session."""

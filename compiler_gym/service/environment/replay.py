@@ -1,0 +1,91 @@
+"""How a state is reached once more.
+
+Of an episode of our own there is a record, whose requests are simply made again: after a session
+was lost, and for forks where the service has none. A state that was saved has no more than the
+text of its actions, which an environment has to play as a user would.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.errors import ServiceError
+from compiler_gym.service.environment.episode import Episode
+from compiler_gym.service.proto import Event
+from compiler_gym.service.session.session_manager import SessionManager
+from compiler_gym.service.session.session_start import Deadline
+
+_REPLAY_SECONDS = 300
+
+# Fewer requests take less time, but each has a time limit of the service.
+_ENOUGH_ACTIONS = 100
+
+# What a request that the service refuses raises; the session goes on.
+_REFUSALS = (ValueError, TypeError, NotImplementedError, FileNotFoundError)
+
+
+def replay_episode(
+    sessions: SessionManager, episode: Episode, action_space: int, indices: Sequence[int]
+) -> Sequence[Event]:
+    """Starts a session and makes the requests of an episode again.
+
+    Session parameters are all sent at the beginning. No rewards are computed.
+
+    Args:
+        sessions: What gets the session. Has none before.
+        episode: The episode.
+        action_space: The number of the action space at its beginning.
+        indices: The numbers of the observation spaces to compute at the end.
+
+    Returns:
+        The observations.
+
+    Raises:
+        ServiceError: If the service fails, or does not do this time what it did then.
+        OSError: Likewise.
+    """
+    deadline = Deadline(_REPLAY_SECONDS)
+    sessions.start(episode.benchmark, action_space, (), deadline)
+    if episode.params:
+        sessions.require_session().send_params(episode.params, deadline.left())
+    for events, was_refused in _requests(episode):
+        try:
+            sessions.step(events, (), deadline.left())
+        except _REFUSALS as error:
+            # If it was refused then too, the actions before the refused one are applied again.
+            if not was_refused:
+                raise ServiceError(f"An action of the episode is refused now: {error}") from error
+    return sessions.step((), indices, deadline.left()).observation if indices else ()
+
+
+def _requests(episode: Episode) -> Iterator[tuple[list[Event], bool]]:
+    """Yields the actions of requests to make, and whether the service has refused the request."""
+    merged: list[Event] = []
+    for i, events in enumerate(episode.requests):
+        was_refused = i in episode.refused
+        if merged and (was_refused or len(merged) >= _ENOUGH_ACTIONS):
+            yield merged, False
+            merged = []
+        if was_refused:
+            yield events, True
+        else:
+            merged = [*merged, *events]
+    if merged:
+        yield merged, False
+
+
+def replay_state(env: CompilerEnv, state: CompilerEnvState) -> None:
+    """Makes the steps of a state in an environment, in which there is an episode.
+
+    Raises:
+        ValueError: If the actions are not valid, or the episode ends before all are applied.
+    """
+    actions = env.commandline_to_actions(state.commandline)
+    for i, action in enumerate(actions, start=1):
+        _, _, done, info = env.step(action)
+        if "error_type" in info or (done and i < len(actions)):
+            raise ValueError(
+                f"The episode ended with action {i} of {len(actions)} of the state. "
+                f"{info.get('error_type', 'The service ended it')}: "
+                f"{info.get('error_details', '')}"
+            )

@@ -1,0 +1,183 @@
+"""Which observations and rewards an environment has, and which of them its steps return."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.service.environment.reward_copy import copy_reward
+from compiler_gym.service.environment.step_plan import StepPlan
+from compiler_gym.spaces import DefaultRewardFromObservation, Reward
+from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.shallow_copy import shallow_copy
+from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
+from compiler_gym.views.observation_view import RawStep
+
+
+class SpaceChoices:
+    """The observations and rewards of an environment, and the default ones among them.
+
+    Args:
+        observations: Computes observations.
+        rewards: The rewards to choose from. By default the change of each observation that has a
+            numeric default value.
+
+    Attributes:
+        observations: Computes observations. Set by :meth:`replace_observations`.
+        rewards: Computes rewards. Set by :meth:`replace_rewards`.
+        observation: What steps return by default, or None. Set by :meth:`choose_observation`.
+        reward: Likewise. Set by :meth:`choose_reward`.
+        step_plan: What a step does that does not say otherwise.
+        reset_plan: What the beginning of an episode does.
+    """
+
+    def __init__(self, observations: ObservationView, rewards: Iterable[Reward] | None):
+        if rewards is None:
+            rewards = _default_rewards(observations.spaces.values())
+        self.observations = observations
+        self.rewards = RewardView(rewards, observations)
+        self.observation: ObservationSpaceSpec | None = None
+        self.reward: Reward | None = None
+        self._plan()
+
+    def _plan(self) -> None:
+        """To be called when a default has changed."""
+        specs = [self.observation] if self.observation else []
+        rewards = [self.reward] if self.reward else []
+        self.step_plan = self.make_plan(specs, rewards)
+        self.reset_plan = self.make_plan(specs, [])
+
+    def make_plan(
+        self, specs: Sequence[ObservationSpaceSpec], rewards: Sequence[Reward]
+    ) -> StepPlan:
+        """Returns what a step does that returns these.
+
+        Raises:
+            LookupError: If a reward needs an observation that does not exist.
+        """
+        return StepPlan(specs, rewards, self.observations.spaces)
+
+    def plan_for(
+        self,
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None,
+        reward_spaces: Iterable[str | Reward] | None,
+        benchmark: Benchmark | None,
+    ) -> StepPlan:
+        """Returns what a step does that is called with these arguments.
+
+        Args:
+            observation_spaces: The observations to return; None for the default one.
+            reward_spaces: The rewards to return; None for the default one.
+            benchmark: That of the present episode, if there is one; see :meth:`choose_reward`.
+
+        Raises:
+            TypeError: If something else than a list is given.
+            LookupError: If there is nothing of a given name.
+        """
+        specs: Sequence[ObservationSpaceSpec] = self.step_plan.observation_spaces
+        if observation_spaces is not None:
+            specs = [self._find_observation(space) for space in _checked_list(observation_spaces)]
+        rewards: Sequence[Reward] = self.step_plan.reward_spaces
+        if reward_spaces is not None:
+            listed = _checked_list(reward_spaces)
+            rewards = [self._find_reward(space, benchmark) for space in listed]
+        return self.make_plan(specs, rewards)
+
+    def choose_observation(self, space: str | ObservationSpaceSpec | None) -> None:
+        """Sets the default observation.
+
+        Raises:
+            LookupError: If there is no observation of that name.
+        """
+        self.observation = None if space is None else self._find_observation(space)
+        self._plan()
+
+    def choose_reward(self, space: str | Reward | None, benchmark: Benchmark | None) -> None:
+        """Sets the default reward.
+
+        Args:
+            space: The reward. It is added if it is not known yet.
+            benchmark: That of the present episode, if there is one, which an added reward is
+                prepared for.
+
+        Raises:
+            LookupError: If there is no reward of that name, or it needs an observation that does
+                not exist.
+        """
+        self.reward = None if space is None else self._find_reward(space, benchmark)
+        self._plan()
+
+    def replace_observations(self, view: ObservationView) -> None:
+        """Computes observations by another view from now on."""
+        self.observations = view
+        self._plan()
+
+    def replace_rewards(self, view: RewardView) -> None:
+        """Computes rewards by another view from now on; has no default reward if that has not."""
+        self.rewards = view
+        if self.reward is not None and self.reward.name not in view.spaces:
+            self.reward = None
+            self._plan()
+
+    def copy(self, raw_step: RawStep, benchmark: Benchmark | None) -> "SpaceChoices":
+        """Returns the same choices for a fork, whose rewards remember the same as these.
+
+        Args:
+            raw_step: Makes a step of the fork.
+            benchmark: That of the present or else the last episode, which rewards may share.
+        """
+        clone = shallow_copy(self)
+        clone.observations = self.observations.copy(raw_step)
+        copies = {
+            name: copy_reward(reward, benchmark) for name, reward in self.rewards.spaces.items()
+        }
+        clone.rewards = RewardView(copies.values(), clone.observations)
+        if self.reward is not None:
+            clone.reward = copies[self.reward.name]
+            clone.step_plan = clone.make_plan(self.step_plan.observation_spaces, [clone.reward])
+        return clone
+
+    def _find_observation(self, space: str | ObservationSpaceSpec) -> ObservationSpaceSpec:
+        if isinstance(space, ObservationSpaceSpec):
+            return space
+        spaces = self.observations.spaces
+        if space not in spaces:
+            raise LookupError(
+                f"There is no observation space {space!r}.{did_you_mean(str(space), spaces)} "
+                f"There are: {', '.join(spaces)}"
+            )
+        return spaces[space]
+
+    def _find_reward(self, space: str | Reward, benchmark: Benchmark | None) -> Reward:
+        spaces = self.rewards.spaces
+        if isinstance(space, Reward):
+            if spaces.get(space.name) is not space:
+                self.make_plan([], [space])  # Raises LookupError before anything is changed.
+                self.rewards.add_space(space)
+                if benchmark is not None:
+                    space.reset(benchmark, self.observations)
+            return space
+        if space not in spaces:
+            raise LookupError(
+                f"There is no reward space {space!r}.{did_you_mean(str(space), spaces)} "
+                f"There are: {', '.join(spaces) or 'none'}"
+            )
+        return spaces[space]
+
+
+def _default_rewards(specs: Iterable[ObservationSpaceSpec]) -> list[Reward]:
+    """Returns the rewards of an environment for which none were given."""
+    return [
+        DefaultRewardFromObservation(spec.id)
+        for spec in specs
+        if isinstance(spec.default_value, int | float | np.number)
+        and not isinstance(spec.default_value, bool)
+    ]
+
+
+def _checked_list(names: Iterable[Any]) -> list[Any]:
+    """Turns an argument that is to name several spaces into a list."""
+    if isinstance(names, str | ObservationSpaceSpec | Reward):
+        raise TypeError(f"Expected a list of spaces, not {names!r}. Write [{str(names)!r}]")
+    return list(names)

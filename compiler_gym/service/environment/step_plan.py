@@ -1,0 +1,96 @@
+"""What a step asks the service for, and what it makes of the reply."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compiler_gym.service.proto import Event
+from compiler_gym.spaces import Reward
+from compiler_gym.views import ObservationSpaceSpec, ObservationView
+
+
+class StepPlan:
+    """The observations and rewards that a step is to return.
+
+    Observations that rewards are computed from, or that are asked for more than once, are
+    computed by the service only once.
+
+    Args:
+        observation_spaces: The observations to return, in order. May repeat.
+        reward_spaces: The rewards to return, in order.
+        known_spaces: All observation spaces by name, for the observations that rewards need.
+
+    Attributes:
+        indices: The numbers of the observation spaces to ask the service for.
+
+    Raises:
+        LookupError: If a reward needs an observation that does not exist.
+    """
+
+    def __init__(
+        self,
+        observation_spaces: Sequence[ObservationSpaceSpec],
+        reward_spaces: Sequence[Reward],
+        known_spaces: Mapping[str, ObservationSpaceSpec],
+    ):
+        self.observation_spaces = tuple(observation_spaces)
+        self.reward_spaces = tuple(reward_spaces)
+        needs = [_needed_observations(reward, known_spaces) for reward in reward_spaces]
+        specs = list(
+            dict.fromkeys([*self.observation_spaces, *(spec for need in needs for spec in need)])
+        )
+        self.indices: tuple[int, ...] = tuple(dict.fromkeys(spec.index for spec in specs))
+        # All as positions in lists, which are faster to follow than names: of the event in the
+        # reply for each spec, and of the spec for each observation.
+        event_positions = [self.indices.index(spec.index) for spec in specs]
+        self._translations = [
+            (position, spec.translate)
+            for position, spec in zip(event_positions, specs, strict=True)
+        ]
+        self._returned = [specs.index(spec) for spec in self.observation_spaces]
+        self._rewarded = [
+            (reward, [specs.index(spec) for spec in need])
+            for reward, need in zip(self.reward_spaces, needs, strict=True)
+        ]
+
+    def evaluate(
+        self,
+        events: Sequence[Event],
+        actions: list[Any],
+        observation_view: ObservationView | None,
+    ) -> tuple[list[Any], list[float]]:
+        """Turns the reply to a step into observations and rewards.
+
+        Args:
+            events: One for each of :attr:`indices`.
+            actions: The actions of the step.
+            observation_view: Gives further observations to rewards that want them. None only if
+                there are no rewards.
+        """
+        values = [translate(events[position]) for position, translate in self._translations]
+        observations = [values[i] for i in self._returned]
+        rewards = [
+            reward.update(actions, [values[i] for i in inputs], observation_view)
+            for reward, inputs in self._rewarded
+        ]
+        return observations, rewards
+
+    def defaults(self, episode_reward: float | None) -> tuple[list[Any], list[float]]:
+        """Returns the observations and rewards of a step that failed.
+
+        Args:
+            episode_reward: The sum of rewards before it, which rewards may take back.
+        """
+        observations = [spec.default_value for spec in self.observation_spaces]
+        rewards = [float(reward.reward_on_error(episode_reward)) for reward in self.reward_spaces]
+        return observations, rewards
+
+
+def _needed_observations(
+    reward: Reward, known_spaces: Mapping[str, ObservationSpaceSpec]
+) -> list[ObservationSpaceSpec]:
+    try:
+        return [known_spaces[name] for name in reward.observation_spaces]
+    except KeyError as error:
+        raise LookupError(
+            f"Reward {reward.name!r} needs the observation {error.args[0]!r}, which does not exist"
+        ) from None

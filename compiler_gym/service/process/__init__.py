@@ -1,0 +1,1 @@
+"""A service as a process of this machine: started, watched, ended, and tidied up after."""

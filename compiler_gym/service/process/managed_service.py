@@ -1,0 +1,240 @@
+"""A service executable that is started, watched and ended by this process."""
+
+import logging
+import os
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from compiler_gym.errors import ServiceInitError
+from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
+from compiler_gym.service.process.service_cache import ServiceCache
+from compiler_gym.service.transport.unix_socket import UnixSocket
+from compiler_gym.util.debug_util import get_debug_level
+from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
+
+logger = logging.getLogger(__name__)
+
+_PORT_FILE = "port.txt"
+_OUTPUT_FILE = "output.txt"
+_LOG_LINES_IN_ERRORS = 25
+
+
+class ServiceExitedAtStart(ServiceInitError):  # noqa: N818
+    """The service ended by itself, with an exit code, before it announced its port.
+
+    It would do so again, so there is no point in another attempt.
+    """
+
+
+class ManagedService:
+    """A running service executable with its working directory.
+
+    Starts it and waits until it listens. Whatever happens afterwards (:meth:`close`, the object
+    becomes garbage, the interpreter exits, or is killed) the service process ends and its working
+    directory is removed.
+
+    Args:
+        binary: The executable.
+        opts: Time limits, and further arguments and environment variables of the executable.
+
+    Attributes:
+        port: The port on the loopback interface where the service listens.
+        address: How gRPC reaches the service: by its Unix socket, or if it has none, by the port.
+
+    Raises:
+        FileNotFoundError: If there is no such executable.
+        ServiceInitError: If it ended, or did not announce its port in time. The text has the exit
+            code or signal, and what the service wrote last.
+    """
+
+    def __init__(self, binary: Path, opts: ConnectionOpts):
+        self._binary = Path(binary).absolute()
+        if not self._binary.is_file():
+            raise FileNotFoundError(
+                f"There is no service executable {self._binary}. Build it, or give the address "
+                "host:port of a running service"
+            )
+        self._exit_max_seconds = opts.local_service_exit_max_seconds
+        self._owner_pid = os.getpid()
+        self._epitaph: str | None = None
+        self._cache = ServiceCache()
+        try:
+            self._child = self._start(opts)
+        except BaseException:
+            self._cache.close()
+            raise
+        # Must not refer to self, or it would keep self alive.
+        self._finalizer = weakref.finalize(
+            self, _shut_down, self._child, self._cache, self._exit_max_seconds, self._owner_pid
+        )
+        try:
+            self.port = self._wait_for_port(opts.local_service_port_init_max_seconds)
+            self.address = self._find_address()
+        except BaseException:
+            self.close(exit_max_seconds=0)  # It owes nobody an orderly end.
+            raise
+
+    def _start(self, opts: ConnectionOpts) -> ChildProcess:
+        level = get_debug_level()
+        command = [str(self._binary), f"--working_dir={self._cache.path}"]
+        command += _verbosity_flags(level)
+        if extra := os.environ.get("COMPILER_GYM_SERVICE_ARGS"):
+            command.append(extra)
+        command += opts.script_args
+        env = _environment(level) | opts.script_env
+        logger.debug("Starting %s", " ".join(command))
+        cwd = str(self._binary.parent)
+        if level > 0:
+            return ChildProcess(command, cwd, env, output=None)
+        with open(self._cache.logs / _OUTPUT_FILE, "wb") as output:
+            return ChildProcess(command, cwd, env, output=output.fileno())
+
+    def _wait_for_port(self, max_seconds: float) -> int:
+        path = self._cache.path / _PORT_FILE
+        for _ in growing_waits(max_seconds):
+            # The exit is asked for first: what was written before it is then complete.
+            code = self._child.poll()
+            # A service that does not write it in one go may be seen between making and filling it.
+            if path.is_file() and (text := path.read_text()):
+                return self._parse_port(text)
+            if code is not None:
+                kind = ServiceExitedAtStart if code >= 0 else ServiceInitError
+                raise kind(
+                    f"The service {self._binary} {describe_exit(code)} before it announced its "
+                    f"port.{self.log_tail()}"
+                )
+        raise ServiceInitError(
+            f"The service {self._binary} did not announce its port within {max_seconds:g} seconds "
+            f"(ConnectionOpts.local_service_port_init_max_seconds).{self.log_tail()}"
+        )
+
+    def _find_address(self) -> str:
+        try:
+            self._socket = UnixSocket(self._cache.path)
+        except OSError as error:
+            logger.debug("%s has no Unix socket that can be used: %s", self._binary, error)
+            return f"127.0.0.1:{self.port}"
+        return self._socket.address
+
+    def _parse_port(self, text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            raise ServiceInitError(
+                f"The service {self._binary} announced {text!r} where its port was expected"
+            ) from None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the service."""
+        return self._child.pid
+
+    @property
+    def working_dir(self) -> Path:
+        """The working directory of the service. It does not exist any more after close."""
+        return self._cache.path
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` has been called."""
+        return not self._finalizer.alive
+
+    def exit_code(self, wait_seconds: float = 0) -> int | None:
+        """Returns the exit code, minus the number of the signal that ended it, or None.
+
+        Args:
+            wait_seconds: How long to wait if the service still runs.
+        """
+        return self._child.wait(wait_seconds)
+
+    def describe_exit(self) -> str:
+        """Says how the service ended and what it wrote last. Only after its end."""
+        if self._epitaph is None:
+            how = describe_exit(self._child.poll())
+            self._epitaph = f"The service {self._binary} {how}.{self.log_tail()}"
+        return self._epitaph
+
+    def loglines(self) -> Iterator[str]:
+        """Yields the lines of the service's log files, without line ends, file by file.
+
+        There are none after :meth:`close`, and none of its standard output and error when the
+        debug level is above 0, because they go to those of this process.
+        """
+        for path in sorted(self._cache.logs.glob("*"), key=_modification_time):
+            # The log library makes a link to each file, and repeats warnings and errors in files
+            # of their own.
+            if path.is_symlink() or ".log.WARNING." in path.name or ".log.ERROR." in path.name:
+                continue
+            with open(path, encoding="utf-8", errors="replace") as file:
+                yield from (line.rstrip("\n") for line in file)
+
+    def log_tail(self) -> str:
+        """Returns the last lines of :meth:`loglines` as the end of an error text."""
+        lines = deque(self.loglines(), maxlen=_LOG_LINES_IN_ERRORS)
+        if not lines:
+            return " It wrote no log."
+        return " The last lines of its log:\n" + "\n".join(f"  {line}" for line in lines)
+
+    def close(self, exit_max_seconds: float | None = None) -> int | None:
+        """Ends the service and removes its working directory. May be called repeatedly.
+
+        Reproducers of crashes, of which the user has been told, are moved to
+        ``<site data>/reproducers/`` before; a warning in the log tells where they are then.
+
+        Args:
+            exit_max_seconds: The time for the service to end by itself, before it is killed. By
+                default that of the options.
+
+        Returns:
+            The exit code as of :meth:`exit_code`.
+        """
+        if self._finalizer.alive and self._owner_pid == os.getpid():
+            if exit_max_seconds is None:
+                exit_max_seconds = self._exit_max_seconds
+            try:
+                if self._child.terminate(exit_max_seconds):
+                    self.describe_exit()  # Reads the log while it is there.
+            except BaseException:
+                self._child.terminate(0)  # Ctrl-C: the user does not want to wait.
+                raise
+            finally:
+                self._cache.close()
+        self._finalizer.detach()
+        return self._child.poll()
+
+
+def _shut_down(
+    child: ChildProcess, cache: ServiceCache, max_seconds: float, owner_pid: int
+) -> None:
+    """What close() does, for objects that become garbage and when the interpreter exits."""
+    # In a process forked from the owner the service is not ours to end.
+    if os.getpid() == owner_pid:
+        try:
+            child.terminate(max_seconds)
+        finally:
+            cache.close()
+
+
+def _verbosity_flags(level: int) -> list[str]:
+    return ["--alsologtostderr", f"-v={level - 1}", "--logbuflevel=-1"] if level > 0 else []
+
+
+def _environment(level: int) -> dict[str, str]:
+    env = dict(os.environ)
+    env["COMPILER_GYM_RUNFILES"] = str(runfiles_path("."))
+    env["COMPILER_GYM_SITE_DATA"] = str(site_data_path("."))
+    # A service that ends because this process was killed removes the directory in its place.
+    env["COMPILER_GYM_WORKING_DIR_OWNER"] = str(os.getpid())
+    # For services that are Python programs and import this package.
+    package_root = str(Path(__file__).parents[3])
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [package_root, env.get("PYTHONPATH")]))
+    if level == 0:
+        env.setdefault("GRPC_VERBOSITY", "NONE")
+    return env
+
+
+def _modification_time(path: Path) -> float:
+    return path.lstat().st_mtime

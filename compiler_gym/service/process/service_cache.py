@@ -1,0 +1,187 @@
+"""The working directory of a service.
+
+Each service has one of its own below the transient cache, and one on disk if that is in memory. The
+Python process that made them holds a lock on a file inside of each, which the operating system
+releases however that process ends; so a later process can tell directories in use from those left
+behind, and removes the latter.
+"""
+
+import fcntl
+import logging
+import os
+import shutil
+import time
+from datetime import datetime
+from pathlib import Path
+
+from compiler_gym.service.process.reproducers import keep_reproducers
+from compiler_gym.util.filesystem import is_in_memory
+from compiler_gym.util.runfiles_path import cache_path, transient_cache_path
+
+logger = logging.getLogger(__name__)
+
+_FOLDER = "s"
+_LOCK_NAME = "owner.lock"
+_MAX_NAME_ATTEMPTS = 1000
+
+# A directory gets its final name only once it is locked; one that still has a hidden name after
+# this many seconds belongs to a process that ended in between.
+_MAX_SECONDS_IN_MAKING = 3600
+
+
+class ServiceCache:
+    """A fresh directory ``<transient cache>/s/<mmddTHHMMSS-ffffff-hhhh>``, and what belongs to it.
+
+    Only the user may enter it (mode 0700). Use it as a context manager, or call :meth:`close`.
+
+    Attributes:
+        path: The directory.
+        logs: ``path / "logs"``, for log files.
+        disk: ``path / "disk"``, for large files and for programs to be executed: always on a real
+            disk, also when the transient cache is in memory.
+
+    Raises:
+        OSError: If the directory cannot be made.
+    """
+
+    def __init__(self):
+        root = transient_cache_path(_FOLDER)
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _remove_stale_directories_once(root)
+        self.path, self._lock_fd = _make_locked_directory(root)
+        self._disk_lock_fd: int | None = None
+        self._owner_pid = os.getpid()
+        self.logs = self.path / "logs"
+        self.disk = self.path / "disk"
+        try:
+            self.logs.mkdir(mode=0o700)
+            self._make_disk()
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_disk(self) -> None:
+        if not is_in_memory(self.path):
+            self.disk.mkdir(mode=0o700)
+            return
+        # A service that finds this process killed removes its working directory, but only a lock
+        # tells whether this one is in use.
+        root = cache_path(_FOLDER)
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _remove_stale_directories_once(root)
+        target, self._disk_lock_fd = _make_locked_directory(root)
+        self.disk.symlink_to(target)
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` has been called."""
+        return self._lock_fd is None
+
+    def close(self) -> None:
+        """Removes the directory and everything in it. May be called repeatedly.
+
+        Reproducers of crashes are moved elsewhere before, see :func:`keep_reproducers`.
+
+        In a process forked from the one that made it, the directory is left to the latter.
+        """
+        if self._lock_fd is None:
+            return
+        lock_fd, self._lock_fd = self._lock_fd, None
+        if os.getpid() == self._owner_pid:
+            _remove_directory(self.path)
+        os.close(lock_fd)
+        if self._disk_lock_fd is not None:
+            os.close(self._disk_lock_fd)
+
+    def __enter__(self) -> "ServiceCache":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+
+def _make_locked_directory(root: Path) -> tuple[Path, int]:
+    """Makes a directory with a new name, and returns it with the descriptor of its lock."""
+    for _ in range(_MAX_NAME_ATTEMPTS):
+        name = datetime.now().strftime("%m%dT%H%M%S-%f-") + os.urandom(2).hex()
+        hidden, path = root / f".{name}", root / name
+        try:
+            hidden.mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        lock_fd = os.open(hidden / _LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX)
+            if not path.exists():
+                hidden.rename(path)
+                return path, lock_fd
+            shutil.rmtree(hidden)
+        except BaseException:
+            os.close(lock_fd)
+            shutil.rmtree(hidden, ignore_errors=True)
+            raise
+        os.close(lock_fd)
+    raise OSError(f"Cannot find an unused name for a service directory in {root}")
+
+
+def _remove_directory(path: Path) -> None:
+    try:
+        keep_reproducers(path)
+    except OSError as error:
+        # The next process tries again, as with everything that is left behind.
+        logger.warning("Cannot move the reproducers of crashes away from %s: %s", path, error)
+        return
+    disk = path / "disk"
+    if disk.is_symlink():
+        target = disk.resolve()
+        if target.parent == cache_path(_FOLDER).resolve():
+            shutil.rmtree(target, ignore_errors=True)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+_swept_roots: set[tuple[int, Path]] = set()
+
+
+def _remove_stale_directories_once(root: Path) -> None:
+    """Sweeps ``root`` the first time that this process uses it."""
+    key = os.getpid(), root
+    if key not in _swept_roots:
+        _swept_roots.add(key)
+        remove_stale_directories(root)
+
+
+def remove_stale_directories(root: Path) -> int:
+    """Removes the service directories whose Python process has ended without removing them.
+
+    Args:
+        root: The folder that holds the directories.
+
+    Returns:
+        The number of directories removed.
+    """
+    return sum(_remove_if_stale(path) for path in root.iterdir() if path.is_dir())
+
+
+def _remove_if_stale(path: Path) -> bool:
+    try:
+        if path.name.startswith("."):
+            stale = time.time() - path.stat().st_mtime > _MAX_SECONDS_IN_MAKING
+        else:
+            stale = _is_unlocked(path / _LOCK_NAME)
+    except OSError:  # It went away just now, belongs to another user, or is none of ours.
+        return False
+    if stale:
+        logger.info("Removing %s, left behind by a process that has ended", path)
+        _remove_directory(path)
+    return stale
+
+
+def _is_unlocked(lock_path: Path) -> bool:
+    lock_fd = os.open(lock_path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock_fd)
+    return True

@@ -1,0 +1,54 @@
+#include "compiler_gym/service/runtime/session/ForkSibling.h"
+
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+
+namespace compiler_gym::runtime {
+
+namespace {
+
+// What the C library has told the kernel about this thread, which a new process starts without.
+struct ThreadRegistration {
+  ThreadRegistration() {
+    if (prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) != 0) tid = nullptr;
+    if (syscall(SYS_get_robust_list, 0, &robustList, &robustListSize) != 0) robustList = nullptr;
+  }
+
+  void renew() const {
+    if (robustList != nullptr) syscall(SYS_set_robust_list, robustList, robustListSize);
+  }
+
+  // Where the C library keeps the thread's id.
+  int* tid = nullptr;
+  robust_list_head* robustList = nullptr;
+  size_t robustListSize = 0;
+};
+
+pid_t cloneProcess(unsigned long flags, int* tid) {
+#if defined(__x86_64__)
+  return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, nullptr, tid, nullptr));
+#elif defined(__aarch64__)
+  return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, nullptr, nullptr, tid));
+#else
+#error "The order of the arguments of clone(2) on this processor is not known here"
+#endif
+}
+
+}  // namespace
+
+pid_t forkSibling() {
+  const ThreadRegistration thread;
+  const unsigned long keepTid =
+      thread.tid != nullptr ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0;
+  const pid_t pid = cloneProcess(CLONE_PARENT | keepTid | SIGCHLD, thread.tid);
+  if (pid == 0) thread.renew();
+  return pid;
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,1 @@
+"""Sessions of a service, from the point of view of a client."""

@@ -1,0 +1,285 @@
+"""Keeps an environment connected to its service."""
+
+import itertools
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.errors import (
+    ServiceError,
+    ServiceInitError,
+    ServiceIsClosed,
+    ServiceOSError,
+    ServiceTransportError,
+    SessionDied,
+    SessionNotFound,
+)
+from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.proto import (
+    Event,
+    GetVersionReply,
+    GetVersionRequest,
+    StartSessionReply,
+    StepReply,
+)
+from compiler_gym.service.session.session import Session
+from compiler_gym.service.session.session_start import Deadline, SessionStarter
+from compiler_gym.util.shallow_copy import shallow_copy
+
+logger = logging.getLogger(__name__)
+
+# Ending a session does not wait for what it does, so a service that takes longer is stuck.
+_END_SESSION_SECONDS = 5
+
+# The time that a service which may be stuck gets to end by itself.
+_STUCK_SERVICE_EXIT_SECONDS = 1
+
+# After these failures the session is not there any more.
+_SESSION_IS_LOST = (
+    SessionDied,
+    SessionNotFound,
+    ServiceIsClosed,
+    ServiceTransportError,
+    TimeoutError,
+)
+
+
+class SessionManager:
+    """The session of an environment, if it has one, and the connection that it needs.
+
+    Connections are shared with forks, and made anew when a service has ended.
+
+    Args:
+        endpoint: As of :class:`CompilerGymServiceConnection`.
+        opts: Likewise.
+        connection: A connection to use in place of a new one.
+
+    Attributes:
+        opts: The options of connections.
+        session: The session, or None.
+        params: Session parameters to be sent to each new session.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | Path,
+        opts: ConnectionOpts,
+        connection: CompilerGymServiceConnection | None = None,
+    ):
+        self.opts = opts
+        self.session: Session | None = None
+        self.params: dict[str, str] = {}
+        self._endpoint = endpoint
+        self._connection: CompilerGymServiceConnection | None = None
+        self._is_closed = False
+        self._owner_pid = os.getpid()
+        self._starter = SessionStarter()
+        self._versions: GetVersionReply | None = None
+        connection = connection or CompilerGymServiceConnection(endpoint, opts)
+        self._connection = connection.retain()
+        # These do not change: the meaning of indices depends on them.
+        self.action_spaces = connection.action_spaces
+        self.observation_spaces = connection.observation_spaces
+
+    @property
+    def connection(self) -> CompilerGymServiceConnection:
+        """A connection that works, as far as is known. Made if there is none.
+
+        Raises:
+            ServiceIsClosed: If the manager is closed, or was made by another process.
+            ServiceInitError: If the service cannot be started, or has changed.
+            ServiceTransportError: If an unmanaged service cannot be reached.
+        """
+        self._check_owner()
+        if self._is_closed:
+            raise ServiceIsClosed("The environment is closed. env.reset() starts it again")
+        if self._connection is not None and not self._connection.is_alive:
+            self.disconnect()
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    @property
+    def _is_inherited(self) -> bool:
+        """Whether this process was forked from the one whose sessions these are."""
+        return self._owner_pid != os.getpid()
+
+    def _check_owner(self) -> None:
+        if self._owner_pid != os.getpid():
+            raise ServiceIsClosed(
+                "This environment belongs to another process, from which this one was forked. "
+                "Make one of its own in each process"
+            )
+
+    @property
+    def versions(self) -> GetVersionReply:
+        """The versions of service and compiler."""
+        if self._versions is None:
+            connection = self.connection
+            self._versions = connection(connection.stub.GetVersion, GetVersionRequest())
+        return self._versions
+
+    def _connect(self) -> CompilerGymServiceConnection:
+        connection = CompilerGymServiceConnection(self._endpoint, self.opts).retain()
+        offered = connection.action_spaces, connection.observation_spaces
+        if offered != (self.action_spaces, self.observation_spaces):
+            connection.release()
+            raise ServiceInitError(
+                f"The service {self._endpoint} offers other spaces than before. Make a new "
+                "environment"
+            )
+        return connection
+
+    def start(
+        self,
+        benchmark: Benchmark,
+        action_space: int,
+        observation_indices: Sequence[int],
+        deadline: Deadline,
+    ) -> tuple[StartSessionReply, Sequence[Event]]:
+        """Starts a session; up to ``opts.init_max_attempts`` times if the service fails.
+
+        Args:
+            benchmark: The program.
+            action_space: The number of the action space.
+            observation_indices: The numbers of the observations to compute at the start.
+            deadline: The time limit, over all attempts.
+
+        Returns:
+            The reply of the service, and the observations.
+
+        Raises:
+            BenchmarkInitError: If the service refuses the program.
+            TimeoutError: If the time is over.
+            ServiceInitError: If the service cannot be started.
+            ServiceOSError: If all attempts failed.
+        """
+        self._is_closed = False
+        for attempt in itertools.count(1):
+            connection = self.connection
+            try:
+                return self._start(
+                    connection, benchmark, action_space, observation_indices, deadline
+                )
+            except (ServiceError, TimeoutError) as error:
+                logger.debug("Attempt %d to start a session failed: %s", attempt, error)
+                self.abandon(error)
+                deadline.left()
+                if attempt == self.opts.init_max_attempts:
+                    raise ServiceOSError(
+                        f"Cannot start a session on {benchmark}; gave up after {attempt} attempts. "
+                        f"The last error was {type(error).__name__}: {error}"
+                    ) from error
+            except BaseException:
+                self.end()
+                raise
+
+    def _start(
+        self,
+        connection: CompilerGymServiceConnection,
+        benchmark: Benchmark,
+        action_space: int,
+        observation_indices: Sequence[int],
+        deadline: Deadline,
+    ) -> tuple[StartSessionReply, Sequence[Event]]:
+        # Parameters may change what is observed, so they come first.
+        first_indices = () if self.params else observation_indices
+        self.session, reply = self._starter.start(
+            connection, benchmark, action_space, first_indices, deadline
+        )
+        if not self.params:
+            return reply, reply.observation
+        self.session.send_params(self.params.items(), timeout=deadline.left())
+        if not observation_indices:
+            return reply, ()
+        return reply, self.session.step((), observation_indices, deadline.left()).observation
+
+    def require_session(self) -> Session:
+        """Returns the session.
+
+        Raises:
+            SessionNotFound: If there is none.
+            ServiceIsClosed: If the manager was made by another process.
+        """
+        self._check_owner()
+        if self.session is None:
+            raise SessionNotFound("There is no episode. Call env.reset() first")
+        return self.session
+
+    def step(self, actions: Sequence[Event], indices: Sequence[int], timeout: float) -> StepReply:
+        """Makes a step, as of :class:`Session`."""
+        return self.require_session().step(actions, indices, timeout)
+
+    def end(self, waits: bool = True) -> bool:
+        """Ends the session if there is one.
+
+        Args:
+            waits: As of :meth:`Session.end`.
+
+        Returns:
+            Whether the service obeyed, as far as is known.
+        """
+        session, self.session = self.session, None
+        if session is None or self._is_inherited:
+            return True
+        try:
+            session.end(_END_SESSION_SECONDS, waits)
+        except SessionNotFound:
+            return True  # It ended abnormally.
+        except (ServiceError, OSError) as error:
+            logger.debug("Cannot end a session: %s", error)
+            return False
+        return True
+
+    def abandon(self, error: Exception) -> None:
+        """Gives up the session after a failure, and the service too if it can be the cause."""
+        obeyed = self.end()
+        if not obeyed or isinstance(error, ServiceIsClosed | ServiceTransportError):
+            self.disconnect(_STUCK_SERVICE_EXIT_SECONDS)
+        elif isinstance(error, TimeoutError) and self._is_expendable():
+            # Whatever it was doing, nobody knows whether it still does it. A service that isolates
+            # sessions has killed the one that took so long.
+            self.disconnect(_STUCK_SERVICE_EXIT_SECONDS)
+
+    def _is_expendable(self) -> bool:
+        connection = self._connection
+        if connection is None or connection.service is None:
+            return False
+        return not (connection.is_shared or connection.isolates_sessions)
+
+    def is_lost_by(self, error: Exception) -> bool:
+        """Whether the session is not there any more after a failure of a request to it."""
+        if isinstance(error, ServiceOSError):
+            # Elsewhere it may be that a single message was too large.
+            return self._connection is not None and self._connection.isolates_sessions
+        return isinstance(error, _SESSION_IS_LOST)
+
+    def disconnect(self, exit_max_seconds: float | None = None) -> None:
+        """Gives up the connection, and with it the service unless others use it."""
+        if self._is_inherited:
+            return
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.release(exit_max_seconds)
+            except ServiceError as error:
+                logger.warning("%s", error)
+
+    def close(self) -> None:
+        """Ends the session and gives up the connection, until a session is started."""
+        self._is_closed = True
+        self.end()
+        self.disconnect()
+
+    def sibling(self) -> "SessionManager":
+        """Returns a manager that shares the connection if there is one, and has no session."""
+        self._check_owner()
+        clone = shallow_copy(self)
+        clone.session = None
+        clone.params = self.params.copy()
+        clone._connection = None if self._is_closed else self.connection.retain()
+        clone._starter = SessionStarter()
+        return clone

@@ -1,0 +1,127 @@
+"""How a session is started on a program that the service may not have yet."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.proto import (
+    AddBenchmarkRequest,
+    StartSessionReply,
+    StartSessionRequest,
+)
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.session.session import Session
+
+_DIGEST_BYTES = 16
+
+# Bounds the memory of those who walk through a million programs. A service that is full forgets
+# programs too, and those that it has forgotten are sent again anyway.
+_MAX_DIGESTS = 10_000
+
+
+class Deadline:
+    """A time limit that several requests share.
+
+    Args:
+        seconds: The limit, from now on.
+    """
+
+    def __init__(self, seconds: float):
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Returns the seconds that are left.
+
+        Raises:
+            TimeoutError: If there are none.
+        """
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"The time limit of {self._seconds:g} seconds is over")
+        return left
+
+
+class SessionStarter:
+    """Starts sessions.
+
+    The service is first asked by the URI of the benchmark alone, because it has most likely
+    compiled the program before. It gets the program if it does not know it, or if this process
+    has sent it another one of the same URI.
+    """
+
+    def __init__(self):
+        self._benchmark: Benchmark | None = None
+        self._digest = b""
+
+    def start(
+        self,
+        connection: CompilerGymServiceConnection,
+        benchmark: Benchmark,
+        action_space: int,
+        observation_indices: Sequence[int],
+        deadline: Deadline,
+    ) -> tuple[Session, StartSessionReply]:
+        """Starts a session.
+
+        Args:
+            connection: The connection to the service.
+            benchmark: The program.
+            action_space: The number of the action space.
+            observation_indices: The numbers of the observations to compute at the start.
+            deadline: The time limit.
+
+        Raises:
+            BenchmarkInitError: If the service refuses the program.
+            Exception: As of the connection, for failures of the service.
+        """
+        request = StartSessionRequest(
+            action_space=action_space,
+            observation_space=observation_indices,
+            lease_id=connection.lease_id,
+        )
+        try:
+            if connection.opts.always_send_benchmark_on_reset:
+                request.benchmark.CopyFrom(benchmark.proto)
+                return Session.start(connection, request, deadline.left())
+            request.benchmark.uri = benchmark.proto.uri
+            return self._start_by_uri(connection, request, benchmark, deadline)
+        except (ValueError, FileNotFoundError) as error:
+            raise BenchmarkInitError(f"Cannot use the benchmark {benchmark}: {error}") from error
+
+    def _start_by_uri(
+        self,
+        connection: CompilerGymServiceConnection,
+        request: StartSessionRequest,
+        benchmark: Benchmark,
+        deadline: Deadline,
+    ) -> tuple[Session, StartSessionReply]:
+        digest = self._digest_of(benchmark)
+        if connection.sent_benchmarks.get(benchmark.proto.uri, digest) == digest:
+            try:
+                return Session.start(connection, request, deadline.left())
+            except FileNotFoundError:
+                pass  # It never had the program, or had to forget it.
+        connection(
+            connection.stub.AddBenchmark,
+            AddBenchmarkRequest(benchmark=[benchmark.proto]),
+            timeout=deadline.left(),
+        )
+        if len(connection.sent_benchmarks) >= _MAX_DIGESTS:
+            connection.sent_benchmarks.clear()
+        connection.sent_benchmarks[benchmark.proto.uri] = digest
+        return Session.start(connection, request, deadline.left())
+
+    def _digest_of(self, benchmark: Benchmark) -> bytes:
+        """A hash of the program; kept for the last benchmark, which is often the next one too."""
+        if benchmark is not self._benchmark:
+            self._benchmark, self._digest = benchmark, _digest(benchmark.proto)
+        return self._digest
+
+
+def _digest(proto: BenchmarkProto) -> bytes:
+    data = proto.SerializeToString(deterministic=True)
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()

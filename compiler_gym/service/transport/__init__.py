@@ -1,0 +1,1 @@
+"""How messages get to a service beside gRPC, and what their failures mean."""

@@ -1,0 +1,421 @@
+"""The direct channel: requests over Unix sockets, without gRPC, to a service on the same machine.
+
+A round trip by gRPC takes longer than most steps. A service that has a direct channel says so in
+its reply to GetSpaces (``frames.py`` tells how). It then takes all requests on a socket, and for
+each session opens a further socket straight to that session's process, for its steps.
+"""
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+
+from compiler_gym.errors import ServiceTransportError
+from compiler_gym.service import proto
+from compiler_gym.service.transport.frame_socket import (
+    LOST_FD,
+    ChannelBroken,
+    FrameSocket,
+    close_fds,
+)
+from compiler_gym.service.transport.frames import DirectRpcError, error_from_reply
+
+logger = logging.getLogger(__name__)
+
+#: Set this environment variable to 0 to use gRPC alone. See also ConnectionOpts.direct_channel.
+SWITCH_VARIABLE = "COMPILER_GYM_DIRECT_CHANNEL"
+
+# As many threads can use a connection without opening sockets again and again.
+_MAX_IDLE_SOCKETS = 8
+
+# The time for the service to tell how a session has ended, when that took all the time there was.
+_EPITAPH_SECONDS = 0.1
+
+# A Unix socket is connected to at once, unless many others are waiting.
+_CONNECT_SECONDS = 3
+
+
+_T = TypeVar("_T")
+
+
+class _Method(NamedTuple):
+    name: str
+    number: int
+    request: type[Message]
+    reply: type[Message]
+
+
+def _method(number: int, name: str) -> _Method:
+    return _Method(name, number, getattr(proto, f"{name}Request"), getattr(proto, f"{name}Reply"))
+
+
+_GET_VERSION = _method(1, "GetVersion")
+_GET_SPACES = _method(2, "GetSpaces")
+_START_SESSION = _method(3, "StartSession")
+_FORK_SESSION = _method(4, "ForkSession")
+_END_SESSION = _method(5, "EndSession")
+_STEP = _method(6, "Step")
+_ADD_BENCHMARK = _method(7, "AddBenchmark")
+_SEND_SESSION_PARAMETER = _method(8, "SendSessionParameter")
+_HOLD_LEASE = _method(9, "HoldLease")
+
+
+def is_switched_off() -> bool:
+    """Whether the environment variable says that the direct channel is not to be used."""
+    return os.environ.get(SWITCH_VARIABLE) == "0"
+
+
+class DirectStub:
+    """Calls the methods of a service, by the direct channel as far as that works, else by gRPC.
+
+    Has the eight methods of ``CompilerGymServiceStub``, which take a request and ``timeout``, and
+    raise ``grpc.RpcError`` with ``code()`` and ``details()``. They differ in two ways. If a step
+    is interrupted (Ctrl-C), its session ends; and it is the service that keeps the time limit.
+
+    May be used from several threads; steps of a session by one thread at a time. Sockets are
+    closed in processes forked from this one.
+
+    Args:
+        name: The name of the service's socket.
+        fallback: The stub for gRPC.
+    """
+
+    def __init__(self, name: str, fallback: proto.CompilerGymServiceStub):
+        # None once it has turned out not to work.
+        self._name: str | None = name
+        self._fallback = fallback
+        self._idle: list[FrameSocket] = []
+        self._sockets_of_sessions: dict[int, FrameSocket] = {}
+        # What to send along with the next request.
+        self._ending: list[proto.EndSessionRequest] = []
+        # Open as long as the lease lasts.
+        self._lease: FrameSocket | None = None
+        # Those of sessions that have ended, the last one included.
+        self._retired: list[FrameSocket] = []
+        self._lock = threading.RLock()
+        _stubs.add(self)
+
+    @classmethod
+    def connect(
+        cls, name: str, fallback: proto.CompilerGymServiceStub, timeout: float
+    ) -> "DirectStub | None":
+        """Returns a stub that has made a first request, or None if that did not work.
+
+        It does not work from another machine or network namespace, and for other users.
+        """
+        stub = cls(name, fallback)
+        try:
+            stub.GetVersion(proto.GetVersionRequest(), timeout=timeout)
+        except (grpc.RpcError, ServiceTransportError) as error:
+            stub._switch_off(str(error))
+        return stub if stub.is_direct else None
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the direct channel works, as far as is known."""
+        return self._name is not None
+
+    # The names of the methods are those of the protocol.
+    # ruff: noqa: N802
+
+    def GetVersion(
+        self, request: proto.GetVersionRequest, timeout: float | None = None
+    ) -> proto.GetVersionReply:
+        """Returns versions."""
+        return self._ask_service(_GET_VERSION, request, timeout)
+
+    def GetSpaces(
+        self, request: proto.GetSpacesRequest, timeout: float | None = None
+    ) -> proto.GetSpacesReply:
+        """Returns the spaces of the service."""
+        return self._ask_service(_GET_SPACES, request, timeout)
+
+    def StartSession(
+        self, request: proto.StartSessionRequest, timeout: float | None = None
+    ) -> proto.StartSessionReply:
+        """Starts a session, and keeps its socket."""
+        return self._ask_for_session(_START_SESSION, request, timeout, self._close_retired)
+
+    def ForkSession(
+        self,
+        request: proto.ForkSessionRequest,
+        timeout: float | None = None,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> proto.ForkSessionReply:
+        """Forks a session, and keeps the socket of the new one.
+
+        Args:
+            request: The request.
+            timeout: The time limit.
+            meanwhile: What to do while the service forks it. Done at most once, and not at all if
+                the service is asked by gRPC.
+        """
+        return self._ask_for_session(_FORK_SESSION, request, timeout, meanwhile)
+
+    def EndSession(
+        self, request: proto.EndSessionRequest, timeout: float | None = None
+    ) -> proto.EndSessionReply:
+        """Ends a session."""
+        try:
+            return self._ask_service(_END_SESSION, request, timeout)
+        finally:
+            self._retire_socket_of(request.session_id)
+            self._close_retired()
+
+    def end_soon(self, request: proto.EndSessionRequest) -> bool:
+        """Ends a session along with the next request to the service, and before that.
+
+        Returns:
+            False if there is no direct channel: :meth:`EndSession` is needed.
+        """
+        if not self.is_direct:
+            return False
+        self._ending.append(request)
+        self._retire_socket_of(request.session_id)
+        return True
+
+    def Step(self, request: proto.StepRequest, timeout: float | None = None) -> proto.StepReply:
+        """Makes a step, on the session's own socket if it has one."""
+        sock = self._sockets_of_sessions.get(request.session_id)
+        if sock is None:
+            return self._ask_service(_STEP, request, timeout)
+        begin = time.monotonic()
+        try:
+            return _exchange(sock, _STEP, request, timeout)
+        except ChannelBroken as broken:
+            logger.debug("The socket of session %d broke: %s", request.session_id, broken)
+        finally:
+            if sock.closed:
+                self._sockets_of_sessions.pop(request.session_id, None)
+        # The process of the session has ended, so nothing is done twice. The service knows how.
+        if timeout is not None:
+            timeout = max(timeout - (time.monotonic() - begin), _EPITAPH_SECONDS)
+        return self._ask_service(_STEP, request, timeout, is_repeatable=True)
+
+    def AddBenchmark(
+        self, request: proto.AddBenchmarkRequest, timeout: float | None = None
+    ) -> proto.AddBenchmarkReply:
+        """Sends programs."""
+        return self._ask_service(_ADD_BENCHMARK, request, timeout)
+
+    def SendSessionParameter(
+        self, request: proto.SendSessionParameterRequest, timeout: float | None = None
+    ) -> proto.SendSessionParameterReply:
+        """Sends parameters of a session."""
+        return self._ask_service(_SEND_SESSION_PARAMETER, request, timeout)
+
+    def hold_lease(self, timeout: float) -> int | None:
+        """Opens a lease that lasts as long as this stub, or this process.
+
+        Args:
+            timeout: The time limit.
+
+        Returns:
+            Its number. None if the service has no leases.
+        """
+        sock = self._take()
+        if sock is None:
+            return None
+        try:
+            reply = _exchange(sock, _HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
+        except (grpc.RpcError, ChannelBroken) as error:
+            logger.debug("The service gives no lease: %s", error)
+            sock.close()
+            return None
+        self._lease = sock
+        return reply.lease_id
+
+    def close(self) -> None:
+        """Closes all sockets, which ends all sessions. Requests are then made by gRPC."""
+        if self._ending and self._idle:
+            with contextlib.suppress(grpc.RpcError, ServiceTransportError):
+                self.GetVersion(proto.GetVersionRequest(), timeout=_EPITAPH_SECONDS)
+        self._switch_off("it was closed")
+        while self._sockets_of_sessions:
+            with contextlib.suppress(KeyError):
+                self._sockets_of_sessions.popitem()[1].close()
+        self._close_retired(all_but=0)
+        if self._lease is not None:
+            self._lease.close()
+
+    # ------------------------------------------------------------------------------------------
+
+    def _retire_socket_of(self, session_id: int) -> None:
+        if sock := self._sockets_of_sessions.pop(session_id, None):
+            self._retired.append(sock)
+
+    def _close_retired(self, all_but: int = 1) -> None:
+        # To close a socket ends the process of its session at once, which needs a processor that
+        # the start of the next session can use better. The service ends it soon.
+        for sock in _drain(self._retired, all_but):
+            sock.close()
+
+    def _ask_for_session(
+        self,
+        method: _Method,
+        request: Message,
+        timeout: float | None,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> Any:
+        fds: list[int] = []
+        try:
+            reply = self._ask_service(method, request, timeout, fds, meanwhile=meanwhile)
+            if LOST_FD in fds:
+                # That has ended the session. There will be one that does not need a socket.
+                self.EndSession(proto.EndSessionRequest(session_id=reply.session_id), timeout)
+                return getattr(self._fallback, method.name)(request, timeout=timeout)
+            if fds:
+                sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fds[0])
+                del fds[0]
+                self._sockets_of_sessions[reply.session_id] = FrameSocket(sock)
+        finally:
+            close_fds(fds)
+        return reply
+
+    def _ask_service(
+        self,
+        method: _Method,
+        request: Message,
+        timeout: float | None,
+        fds: list[int] | None = None,
+        is_repeatable: bool = False,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> Any:
+        """Makes a request on a socket of the service; by gRPC if there is none, or if it breaks.
+
+        Args:
+            method: The method.
+            request: Its request.
+            timeout: The time limit.
+            fds: As of :meth:`FrameSocket.call`.
+            is_repeatable: Whether actions in the request will not be carried out twice.
+            meanwhile: As of :meth:`FrameSocket.call`.
+        """
+        ending = list(_drain(self._ending))
+        sock = self._take()
+        if sock is not None:
+            try:
+                return _exchange(sock, method, request, timeout, fds, meanwhile, ending)
+            except ChannelBroken as broken:
+                self._note_breakage(sock, broken)
+                if broken.was_sent and not is_repeatable and getattr(request, "action", None):
+                    raise DirectRpcError(
+                        grpc.StatusCode.UNAVAILABLE,
+                        f"The connection broke while the service made a step. {broken}",
+                    ) from broken
+            finally:
+                self._put_back(sock)
+        for ended in ending:
+            with contextlib.suppress(grpc.RpcError):
+                self._fallback.EndSession(ended, timeout=timeout)
+        return getattr(self._fallback, method.name)(request, timeout=timeout)
+
+    def _take(self) -> FrameSocket | None:
+        """Returns a socket for this thread alone, or None if gRPC is to be used."""
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        name = self._name
+        if name is None:
+            return None
+        try:
+            return FrameSocket.connect(name, _CONNECT_SECONDS)
+        except OSError as error:
+            self._switch_off(str(error))
+            return None
+
+    def _put_back(self, sock: FrameSocket) -> None:
+        with self._lock:
+            is_wanted = self.is_direct and len(self._idle) < _MAX_IDLE_SOCKETS
+            if is_wanted and not sock.closed:
+                self._idle.append(sock)
+                return
+        sock.close()
+
+    def _note_breakage(self, sock: FrameSocket, broken: ChannelBroken) -> None:
+        if sock.has_worked:
+            logger.debug("A socket of the service broke: %s", broken)
+        else:
+            # The service does not want us, and would refuse us again.
+            self._switch_off(str(broken))
+
+    def _switch_off(self, reason: str) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+            if self.is_direct:
+                self._name = None
+                logger.debug("No direct channel from now on: %s", reason)
+        for sock in idle:
+            sock.close()
+
+    def _close_in_child(self) -> None:
+        """Lets the sessions of the parent process end when that wants it, not when we end."""
+        self._name = None
+        leases = [self._lease] if self._lease is not None else []
+        sessions = self._sockets_of_sessions.values()
+        for sock in [*self._idle, *sessions, *self._retired, *leases]:
+            sock.close_in_child()
+        self._idle, self._sockets_of_sessions, self._retired, self._ending = [], {}, [], []
+
+
+def _drain(items: list[_T], all_but: int = 0) -> Iterator[_T]:
+    """Removes and yields what is in a list, but for the last few. Other threads may change it."""
+    with contextlib.suppress(IndexError):
+        while len(items) > all_but:
+            yield items.pop(0)
+
+
+def _exchange(
+    sock: FrameSocket,
+    method: _Method,
+    request: Message,
+    timeout: float | None,
+    fds: list[int] | None = None,
+    meanwhile: Callable[[], object] | None = None,
+    ending: Sequence[proto.EndSessionRequest] = (),
+) -> Any:
+    """Makes a request on a socket. Words its failures as gRPC does.
+
+    Args:
+        sock: The socket.
+        method: The method.
+        request: Its request.
+        timeout: The time limit.
+        fds: As of :meth:`FrameSocket.call`.
+        meanwhile: Likewise.
+        ending: Ends these sessions before.
+    """
+    try:
+        payload = method.request.SerializeToString(request)
+    except Exception as error:
+        raise DirectRpcError(
+            grpc.StatusCode.INTERNAL, f"Exception serializing request: {error}"
+        ) from error
+    before = [(_END_SESSION.number, ended.SerializeToString()) for ended in ending]
+    code, payload = sock.call(method.number, payload, timeout, fds, meanwhile, before)
+    if code:
+        raise error_from_reply(code, payload)
+    try:
+        return method.reply.FromString(payload)
+    except DecodeError as error:
+        raise DirectRpcError(
+            grpc.StatusCode.INTERNAL, f"Exception deserializing response: {error}"
+        ) from error
+
+
+_stubs: "weakref.WeakSet[DirectStub]" = weakref.WeakSet()
+
+
+def _close_all_in_child() -> None:
+    for stub in list(_stubs):
+        stub._close_in_child()
+
+
+os.register_at_fork(after_in_child=_close_all_in_child)

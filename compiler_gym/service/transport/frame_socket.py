@@ -1,0 +1,349 @@
+"""A socket that carries requests and replies of the direct channel."""
+
+import array
+import contextlib
+import math
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import grpc
+
+from compiler_gym.errors import ServiceTransportError
+from compiler_gym.service.transport.frames import (
+    MAX_PAYLOAD_BYTES,
+    REPLY_HEADER,
+    REQUEST_HEADER,
+    DirectRpcError,
+    timeout_in_header,
+)
+from compiler_gym.service.transport.reply_polling import ReplyPolling
+
+#: The time beyond its limit after which a request is given up, in seconds. The service keeps the
+#: limit itself, and says more about it than can be said here.
+GRACE_SECONDS = 1.0
+
+#: Stands for a descriptor that came, but was lost as this process has too many open files.
+LOST_FD = -1
+
+_HEADER_BYTES = REPLY_HEADER.size
+
+# Holds all replies but those with a whole program or the like.
+_BUFFER_BYTES = 64 * 1024
+
+# Room for some descriptors with a reply; there should never be more than one.
+_FDS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)
+
+# These are missing where there is no direct channel either.
+_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+# The longest time that poll() can be asked to wait, in milliseconds. It is then asked again.
+_MAX_WAIT_MS = 10**9
+
+
+# Reads into a buffer as ``socket.recv_into`` does.
+_Reader = Callable[[memoryview], int]
+
+
+class ChannelBroken(Exception):  # noqa: N818 - not an error as long as there are other ways.
+    """The other side has closed the socket, or never opened it.
+
+    Args:
+        reason: Why it is thought so.
+        was_sent: Whether a part of the request may have arrived.
+    """
+
+    def __init__(self, reason: str, was_sent: bool):
+        super().__init__(reason)
+        self.was_sent = was_sent
+
+
+class FrameSocket:
+    """One end of a connected Unix socket: sends a request, receives the reply.
+
+    After an exception in between (``KeyboardInterrupt`` included) the next reply would be that to
+    the former request, so the socket is closed then.
+
+    Args:
+        connected: The socket, which belongs to this object from now on.
+
+    Attributes:
+        has_worked: Whether there was a reply ever.
+        polling: Decides whether to poll.
+    """
+
+    def __init__(self, connected: socket.socket):
+        connected.setblocking(False)
+        self.has_worked = False
+        self.polling = ReplyPolling()
+        self._socket = connected
+        self._owner_pid = os.getpid()
+        self._buffer = bytearray(_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._readable = select.poll()
+        self._readable.register(connected, select.POLLIN)
+        # Garbage collection may close a socket in the middle of a request.
+        self._lock = threading.RLock()
+
+    @classmethod
+    def connect(cls, name: str, timeout: float) -> "FrameSocket":
+        """Connects to a service.
+
+        Args:
+            name: The name of its abstract socket, without the zero byte.
+            timeout: Time limit in (whole) seconds.
+
+        Raises:
+            OSError: If nobody listens there, as seen from this process.
+            PermissionError: If it is another user who listens.
+        """
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # Not settimeout(): such a socket fails at once while many others are connecting.
+            limit = struct.pack("ll", math.ceil(timeout), 0)
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+            connected.connect("\0" + name)
+            _check_owner(connected)
+            return cls(connected)
+        except BaseException:
+            connected.close()
+            raise
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, by :meth:`close` or because it broke."""
+        return self._socket.fileno() < 0
+
+    def call(
+        self,
+        method: int,
+        payload: bytes,
+        timeout: float | None,
+        fds: list[int] | None = None,
+        meanwhile: Callable[[], object] | None = None,
+        before: Sequence[tuple[int, bytes]] = (),
+    ) -> tuple[int, bytes | memoryview]:
+        """Sends a request and waits for the reply.
+
+        Args:
+            method: The number of the method.
+            payload: The request message.
+            timeout: The time limit in seconds, None for that of the service. It is the service
+                that keeps it; if there is no reply a second later, the request is given up.
+            fds: A list for the descriptors that come with the reply, which are then the caller's
+                to close, by :func:`close_fds`. It is empty after an exception.
+            meanwhile: What to do before waiting for the reply.
+            before: Methods and payloads of requests to be sent along and served before. The
+                replies to them are skipped.
+
+        Returns:
+            The status code and the payload of the reply.
+
+        Raises:
+            ChannelBroken: If the other side has closed the socket.
+            DirectRpcError: DEADLINE_EXCEEDED, if there was no reply in time.
+            ServiceTransportError: If the reply makes no sense.
+        """
+        if timeout is not None and timeout <= 0:
+            raise DirectRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "The time limit is over")
+        data = _frame(method, payload, timeout)
+        if before:
+            data = b"".join(_frame(*each, timeout) for each in before) + data
+        read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
+        end = None if timeout is None else time.monotonic() + timeout + GRACE_SECONDS
+        was_sent = False
+        with self._lock:
+            try:
+                sent = self._send_some(data)
+                was_sent = True
+                if sent < len(data):
+                    self._send_rest(memoryview(data)[sent:], end)
+                if meanwhile is not None:
+                    meanwhile()
+                reply = self._receive(read, end, len(before))
+            except BaseException as error:
+                self.close()
+                close_fds(fds or [])
+                if isinstance(error, OSError) and not isinstance(error, ServiceTransportError):
+                    raise ChannelBroken(str(error), was_sent) from error
+                raise
+        self.has_worked = True
+        return reply
+
+    def _send_some(self, data: bytes | memoryview) -> int:
+        try:
+            return self._socket.send(data, _NO_SIGNAL)
+        except BlockingIOError:
+            return 0
+
+    def _send_rest(self, data: memoryview, end: float | None) -> None:
+        writable = select.poll()
+        writable.register(self._socket, select.POLLOUT)
+        while data:
+            self._wait(writable, end)
+            data = data[self._send_some(data) :]
+
+    def _receive(
+        self, read: _Reader, end: float | None, skipped: int
+    ) -> tuple[int, bytes | memoryview]:
+        count = self._read_first(read, end)
+        for _ in range(skipped):
+            count = self._skip_reply(read, count, end) or self._read_first(read, end)
+        count, size, code = self._read_header(read, count, end)
+        excess = count - _HEADER_BYTES - size
+        if excess > 0:
+            raise ServiceTransportError(
+                f"A reply of {size} bytes is followed by {excess} that nobody asked for. The "
+                "service does not speak this version of the protocol, or it is broken"
+            )
+        if excess == 0:
+            return code, bytes(self._view[_HEADER_BYTES:count])
+        return code, self._read_rest(read, count - _HEADER_BYTES, size, end)
+
+    def _read_header(self, read: _Reader, count: int, end: float | None) -> tuple[int, int, int]:
+        """Returns how much there is then, the size of the payload, and the status code."""
+        while count < _HEADER_BYTES:
+            count += self._read_more(read, self._view[count:], end)
+        size, code, _, _ = REPLY_HEADER.unpack_from(self._buffer)
+        if size > MAX_PAYLOAD_BYTES:
+            raise ServiceTransportError(
+                f"The header of a reply announces {size} bytes, where {MAX_PAYLOAD_BYTES} are the "
+                "limit. The service does not speak this version of the protocol, or it is broken"
+            )
+        return count, size, code
+
+    def _skip_reply(self, read: _Reader, count: int, end: float | None) -> int:
+        """Moves what follows a reply to the beginning of the buffer. Returns how much it is."""
+        count, size, _ = self._read_header(read, count, end)
+        left = _HEADER_BYTES + size
+        while count < left:
+            left -= count
+            count = self._read_more(read, self._view, end)
+        self._view[: count - left] = self._view[left:count]
+        return count - left
+
+    def _read_first(self, read: _Reader, end: float | None) -> int:
+        """Reads what there is of the reply as soon as there is something."""
+        start = time.perf_counter_ns()
+        count = self._poll(read, start + self.polling.budget_ns) if self.polling.budget_ns else None
+        if count is None:
+            count = self._read_more(read, self._view, end, sleeps_first=True)
+        elif count == 0:
+            raise _end_of_file()
+        self.polling.record(time.perf_counter_ns() - start)
+        return count
+
+    def _poll(self, read: _Reader, end_ns: int) -> int | None:
+        """As :meth:`_read_first`, but returns None if nothing comes in time."""
+        while True:
+            try:
+                return read(self._view)
+            except BlockingIOError:
+                if time.perf_counter_ns() >= end_ns:
+                    return None
+            # Where all processors are busy, the other side may be waiting for this one.
+            os.sched_yield()
+
+    def _read_more(
+        self, read: _Reader, view: memoryview, end: float | None, sleeps_first: bool = False
+    ) -> int:
+        """Reads what there is, at least a byte."""
+        while True:
+            if sleeps_first:
+                self._wait(self._readable, end)
+            try:
+                count = read(view)
+            except BlockingIOError:
+                sleeps_first = True
+                continue
+            if count == 0:
+                raise _end_of_file()
+            return count
+
+    def _read_rest(
+        self, read: _Reader, count: int, size: int, end: float | None
+    ) -> bytes | memoryview:
+        """Reads the rest of a payload, of which the first bytes are in the buffer."""
+        payload = memoryview(bytearray(size))
+        payload[:count] = self._view[_HEADER_BYTES : _HEADER_BYTES + count]
+        while count < size:
+            count += self._read_more(read, payload[count:], end)
+        return payload
+
+    def _wait(self, event: select.poll, end: float | None) -> None:
+        """Sleeps until the socket is ready, or something else wakes it."""
+        if end is None:
+            event.poll()
+            return
+        left = end - time.monotonic()
+        if left <= 0:
+            raise DirectRpcError(
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                f"The service did not reply until {GRACE_SECONDS:g} second after the time limit of "
+                "the request",
+            )
+        event.poll(min(math.ceil(left * 1000), _MAX_WAIT_MS))
+
+    def _reader_of_fds(self, fds: list[int]) -> _Reader:
+        """Returns a function that reads as the socket does, and takes descriptors too."""
+
+        def read(view: memoryview) -> int:
+            count, messages, flags, _ = self._socket.recvmsg_into(
+                [view], _FDS_BYTES, _CLOSE_ON_EXEC
+            )
+            for level, kind, data in messages:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                    received = array.array("i")
+                    received.frombytes(data[: len(data) - len(data) % received.itemsize])
+                    fds.extend(received)
+            if flags & socket.MSG_CTRUNC:
+                fds.append(LOST_FD)
+            return count
+
+        return read
+
+    def close(self) -> None:
+        """Closes the socket, and wakes a thread that waits for a reply. Can be repeated."""
+        if self._owner_pid == os.getpid():
+            # The connection of a parent process, though, is not ours to end.
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._socket.close()
+
+    def close_in_child(self) -> None:
+        """Closes the copy in a forked process, where the lock may never be released."""
+        self._socket.close()
+
+
+def _frame(method: int, payload: bytes, timeout: float | None) -> bytes:
+    return REQUEST_HEADER.pack(len(payload), method, 0, timeout_in_header(timeout)) + payload
+
+
+def close_fds(fds: list[int]) -> None:
+    """Closes descriptors and removes them from their list."""
+    while fds:
+        fd = fds.pop()
+        if fd != LOST_FD:
+            os.close(fd)
+
+
+def _end_of_file() -> OSError:
+    return ConnectionResetError("The service has closed the connection")
+
+
+def _check_owner(connected: socket.socket) -> None:
+    """Raises PermissionError if the other end belongs to another user.
+
+    Everybody can see the name of an abstract socket, and take it when its owner is gone.
+    """
+    credentials = struct.Struct("iII")
+    raw = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
+    _, user, _ = credentials.unpack(raw)
+    if user != os.geteuid():
+        raise PermissionError(f"The socket belongs to the user with id {user}")

@@ -1,0 +1,129 @@
+"""Small parts of environments, where environments do not show all of what they do."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from compiler_gym.datasets import Datasets
+from compiler_gym.service.environment.action_encoder import ActionEncoder
+from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
+from compiler_gym.service.environment.reward_copy import copy_reward
+from compiler_gym.service.proto import Event
+from compiler_gym.spaces import ActionSpace, Box, Discrete, Reward
+from tests.service.toy_service import HELLO, ToyDataset, text_benchmark
+
+
+class TestActionEncoder:
+    @pytest.fixture
+    def encoded(self):
+        """The actions that were encoded so far."""
+        return []
+
+    def encoder(self, space, encoded) -> ActionEncoder:
+        def to_event(action):
+            encoded.append(action)
+            return Event(int64_value=int(np.sum(action)))
+
+        return ActionEncoder(space, to_event)
+
+    def test_integers_are_encoded_once(self, encoded):
+        encoder = self.encoder(Discrete(3, "x"), encoded)
+        actions, events = encoder.encode([2, 1, np.int8(2), 2])
+        assert actions == [2, 1, 2, 2]
+        assert [event.int64_value for event in events] == [2, 1, 2, 2]
+        assert encoded == [2, 1]
+
+    def test_proxy(self, encoded):
+        encoder = self.encoder(ActionSpace(Discrete(3, "x")), encoded)
+        with pytest.raises(ValueError, match=r"Action 3 is not in the range \[0, 3\).*'x'"):
+            encoder.encode([3])
+
+    def test_space_that_does_not_start_at_0(self, encoded):
+        space = gymnasium.spaces.Discrete(3, start=-1)
+        space.name = "x"
+        encoder = self.encoder(space, encoded)
+        assert encoder.encode([-1, 1])[0] == [-1, 1]
+        with pytest.raises(ValueError, match=r"Action 2 is not in the range \[-1, 2\)"):
+            encoder.encode([2])
+        with pytest.raises(TypeError, match=r"range \[-1, 2\)"):
+            encoder.encode([0.5])
+
+    def test_other_spaces(self, encoded):
+        encoder = self.encoder(Box(0, 1, "box", (2,), np.int64), encoded)
+        action = np.array([1, 1])
+        assert encoder.encode([action])[1][0].int64_value == 2
+        with pytest.raises(ValueError, match="box"):
+            encoder.encode([np.array([1, 2])])
+
+
+class TestBenchmarkSelection:
+    def test_first_one_is_looked_up_once(self):
+        looked_up = []
+
+        class Counting(ToyDataset):
+            def benchmarks(self):
+                looked_up.append(self.name)
+                return super().benchmarks()
+
+            def benchmark_from_parsed_uri(self, uri):
+                looked_up.append(str(uri))
+                return super().benchmark_from_parsed_uri(uri)
+
+        selection = BenchmarkSelection(Datasets([Counting()]))
+        assert selection.next() is selection.next() is selection.peek()
+        assert looked_up == [HELLO]
+
+    def test_copies_choose_alike(self):
+        selection = BenchmarkSelection(Datasets([ToyDataset()]))
+        selection.require(["toy-v0"])
+        selection.seed(5)
+        selection.next()
+        clone = selection.copy()
+        ours = [str(selection.next()) for _ in range(10)]
+        assert [str(clone.next()) for _ in range(10)] == ours
+        clone.choose(HELLO)
+        assert clone.is_explicit
+        assert not selection.is_explicit
+
+
+class TestRewardCopy:
+    def test_nested_values(self):
+        reward = Reward("a", ["b"])
+        reward.values = {"x": [1]}
+        clone = copy_reward(reward, None)
+        reward.values["x"].append(2)
+        reward.observation_spaces.append("c")
+        assert clone.values == {"x": [1]}
+        assert clone.observation_spaces == ["b"]
+        assert clone == Reward("a", ["b"])
+
+    def test_benchmark_is_shared(self):
+        benchmark = text_benchmark("a")
+        reward = Reward("a")
+        reward.benchmark, reward.pair = benchmark, [benchmark]
+        clone = copy_reward(reward, benchmark)
+        assert clone.benchmark is benchmark
+        assert clone.pair[0] is benchmark
+
+    def test_shallow_copies_are_for_the_class_that_says_so(self):
+        class Shallow(Reward):
+            copies_are_shallow = True
+
+        class Derived(Shallow):
+            pass
+
+        for reward_class, are_shared in ((Shallow, True), (Derived, False)):
+            reward = reward_class("a", ["b"])
+            reward.values = {"x": [1]}
+            clone = copy_reward(reward, None)
+            assert type(clone) is reward_class
+            assert (clone.values is reward.values) == are_shared
+            assert clone.observation_spaces == ["b"]
+            assert clone.observation_spaces is not reward.observation_spaces
+
+    def test_classes_that_copy_themselves(self):
+        class Own(Reward):
+            def __deepcopy__(self, memo):
+                return "mine"
+
+        assert copy_reward(Own("a"), None) == "mine"

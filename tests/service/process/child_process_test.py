@@ -1,0 +1,177 @@
+"""Child processes that end with their parent."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from compiler_gym.service.process import child_process
+from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
+from tests.processes import is_running, wait_until
+
+
+def start(script: str) -> ChildProcess:
+    return ChildProcess(["/bin/sh", "-c", script], "/", dict(os.environ), subprocess.DEVNULL)
+
+
+def test_exit_code():
+    child = start("exit 7")
+    assert child.wait(10) == 7
+    assert child.poll() == 7
+    assert child.terminate(0) == 7
+
+
+def test_wait_gives_up():
+    child = start("sleep 60")
+    begin = time.monotonic()
+    assert child.wait(0.05) is None
+    assert time.monotonic() - begin < 5
+    assert child.terminate(5) == -signal.SIGTERM
+
+
+def test_missing_program():
+    with pytest.raises(FileNotFoundError, match="/no/such/program"):
+        ChildProcess(["/no/such/program"], "/", {}, None)
+
+
+def test_program_that_is_not_executable(tmp_path):
+    (tmp_path / "text").touch()
+    with pytest.raises(PermissionError, match="text"):
+        ChildProcess([str(tmp_path / "text")], "/", {}, None)
+
+
+def test_arguments(tmp_path):
+    arguments = ["", "a b", "$HOME", "'", "--", "-c"]
+    script = f'for a in "$@"; do echo "[$a]"; done > {tmp_path}/arguments'
+    child = ChildProcess(["/bin/sh", "-c", script, "sh", *arguments], "/", dict(os.environ), None)
+    assert child.wait(10) == 0
+    lines = (tmp_path / "arguments").read_text().splitlines()
+    assert lines == [f"[{argument}]" for argument in arguments]
+
+
+def test_program_proper_has_the_process_id(tmp_path):
+    child = start(f"echo $$ > {tmp_path}/pid")
+    assert child.wait(10) == 0
+    assert int((tmp_path / "pid").read_text()) == child.pid
+
+
+def test_child_of_a_process_that_is_gone_does_not_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(child_process.os, "getpid", lambda: 999_999_999)
+    child = start(f"touch {tmp_path}/started")
+    monkeypatch.undo()
+    assert child.wait(10) == 1
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("setpriv", [None, "/bin/false"])
+def test_without_setpriv(monkeypatch, setpriv):
+    """None at all, or one that cannot do it."""
+    monkeypatch.setattr(child_process.shutil, "which", lambda name: setpriv)
+    child_process._find_setpriv.cache_clear()
+    try:
+        assert start("exit 3").wait(10) == 3
+    finally:
+        child_process._find_setpriv.cache_clear()
+
+
+def test_a_child_that_ignores_sigterm_is_killed():
+    child = start("trap '' TERM; while true; do sleep 1; done")
+    time.sleep(0.2)
+    assert child.terminate(0.1) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("end", ["exit 0", "sleep 60"])
+def test_what_the_child_started_is_killed_too(end, tmp_path):
+    grandchild = tmp_path / "pid"
+    child = start(f"sleep 60 & echo $! > {grandchild}.new; mv {grandchild}.new {grandchild}; {end}")
+    wait_until(grandchild.exists)
+    pid = int(grandchild.read_text())
+    child.wait(0.2)
+    child.terminate(5)
+    wait_until(lambda: not is_running(pid))
+
+
+def test_children_have_a_process_group_of_their_own():
+    child = start("sleep 60")
+    try:
+        assert os.getpgid(child.pid) == child.pid
+        assert os.getsid(child.pid) == child.pid
+    finally:
+        child.terminate(5)
+
+
+def test_children_outlive_the_thread_that_asked_for_them():
+    children = []
+    thread = threading.Thread(target=lambda: children.append(start("sleep 60")))
+    thread.start()
+    thread.join()
+    assert children[0].wait(0.5) is None
+    assert children[0].terminate(5) == -signal.SIGTERM
+
+
+def test_children_end_with_the_parent():
+    script = (
+        "import os, subprocess, time\n"
+        "from compiler_gym.service.process.child_process import ChildProcess\n"
+        "child = ChildProcess(['/bin/sleep', '60'], '/', {}, subprocess.DEVNULL)\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
+        pid = int(parent.stdout.readline())
+        assert is_running(pid)
+        parent.kill()
+    wait_until(lambda: not is_running(pid))
+
+
+def test_a_forked_process_starts_children_of_its_own():
+    script = (
+        "import os, subprocess\n"
+        "from compiler_gym.service.process.child_process import ChildProcess\n"
+        "def start(end):\n"
+        "    return ChildProcess(['/bin/sh', '-c', end], '/', {}, subprocess.DEVNULL).wait(10)\n"
+        "start('exit 0')\n"  # Now this process has its launching thread.
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    os._exit(start('exit 3'))\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    output = subprocess.check_output([sys.executable, "-c", script], env=environment, timeout=60)
+    assert output == b"3\n"
+
+
+def test_a_child_collected_by_somebody_else():
+    child = start("exit 0")
+    os.waitpid(child.pid, 0)
+    assert child.poll() == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (0, "exited with code 0"),
+        (6, "exited with code 6"),
+        (-11, "was killed by SIGSEGV (signal 11)"),
+        (-63, "was killed by signal 63"),
+    ],
+)
+def test_describe_exit(code, text):
+    assert describe_exit(code) == text
+
+
+def test_growing_waits():
+    begin = time.monotonic()
+    assert 5 < sum(1 for _ in growing_waits(0.1)) < 30
+    assert 0.1 <= time.monotonic() - begin < 2
+
+
+def test_growing_waits_yields_at_least_once():
+    assert sum(1 for _ in growing_waits(0)) == 1

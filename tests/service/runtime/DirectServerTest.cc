@@ -1,0 +1,88 @@
+// The direct channel's server when much happens at once.
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <boost/filesystem.hpp>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "compiler_gym/service/runtime/CompilerGymService.h"
+#include "compiler_gym/service/runtime/server/DirectServer.h"
+#include "tests/service/runtime/DirectClient.h"
+#include "tests/service/runtime/ToySession.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+constexpr size_t kMaxMessageBytes = 1 << 20;
+
+class DirectServerTest : public ::testing::Test {
+ protected:
+  DirectServerTest()
+      : sessions_(makeInProcessBackend(CompilerGymService<toy::ToySession>::makeSession(),
+                                       boost::filesystem::temp_directory_path()),
+                  Limits()) {}
+
+  std::unique_ptr<DirectServer> startServer() {
+    std::unique_ptr<DirectServer> server;
+    const grpc::Status status = DirectServer::start(sessions_, kMaxMessageBytes, &server);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return server;
+  }
+
+  Sessions sessions_;
+};
+
+// A client that is accepted while the server begins to stop must not be waited for.
+TEST_F(DirectServerTest, ClientsThatComeDuringTheStopAreTurnedAway) {
+  for (int round = 0; round < 300; ++round) {
+    std::unique_ptr<DirectServer> server = startServer();
+    std::atomic<bool> isDone = false;
+    std::vector<Channel> clients;
+    std::thread connecting([&, name = server->name()] {
+      while (!isDone) clients.push_back(connectTo(name));
+    });
+    EXPECT_TRUE(server->stop(std::chrono::seconds(10)));
+    server.reset();
+    isDone = true;
+    connecting.join();
+  }
+}
+
+// Lets no thread be made, as if there were no room for its stack.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&former_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, size_t{1} << 46);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+  }
+  ~NoThreads() { pthread_setattr_default_np(&former_); }
+
+ private:
+  pthread_attr_t former_;
+};
+
+// Nor may the service end because a thread cannot be made.
+TEST_F(DirectServerTest, ClientsWithoutAThreadAreTurnedAway) {
+  const std::unique_ptr<DirectServer> server = startServer();
+  const auto serves = [&server] {
+    Channel client = connectTo(server->name());
+    GetVersionReply version;
+    return roundTrip(client, Method::kGetVersion, GetVersionRequest(), &version, soon()).ok();
+  };
+  EXPECT_TRUE(serves());
+  {
+    const NoThreads none;
+    EXPECT_FALSE(serves());
+  }
+  EXPECT_TRUE(serves());
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

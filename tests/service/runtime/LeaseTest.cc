@@ -1,0 +1,169 @@
+// Sessions end with their clients, or when nobody has wanted anything of them for long.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "tests/service/runtime/DirectClient.h"
+#include "tests/service/runtime/IsolatedServiceFixture.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+using toy::makeBenchmark;
+
+// What the test is about takes at most so long.
+constexpr std::chrono::seconds kSoon(2);
+
+// A lease held by gRPC.
+class Lease {
+ public:
+  explicit Lease(int port)
+      : stub_(CompilerGymService::NewStub(grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
+                                                              grpc::InsecureChannelCredentials()))),
+        reader_(stub_->HoldLease(&context_, HoldLeaseRequest())) {
+    HoldLeaseReply reply;
+    EXPECT_TRUE(reader_->Read(&reply));
+    id_ = reply.lease_id();
+  }
+  ~Lease() { context_.TryCancel(); }
+
+  int64_t id() const { return id_; }
+
+ private:
+  const std::unique_ptr<CompilerGymService::Stub> stub_;
+  grpc::ClientContext context_;
+  const std::unique_ptr<grpc::ClientReader<HoldLeaseReply>> reader_;
+  int64_t id_ = 0;
+};
+
+class LeaseTest : public IsolatedServiceTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void startService(std::vector<std::string> arguments = {}) {
+    arguments.push_back(std::string("--isolation=") + GetParam());
+    start(std::move(arguments));
+  }
+
+  toy::Answer<StartSessionReply> startWith(int64_t lease) const {
+    toy::Answer<StartSessionReply> answer;
+    StartSessionRequest request;
+    *request.mutable_benchmark() = makeBenchmark("benchmark://toy-v0/abc", "abc");
+    request.set_lease_id(lease);
+    const auto stub = CompilerGymService::NewStub(grpc::CreateChannel(
+        "127.0.0.1:" + std::to_string(port_), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    answer.status = stub->StartSession(&context, request, &answer.reply);
+    return answer;
+  }
+
+  bool isThere(int64_t session) const {
+    return client().step(session, {}).code() != StatusCode::NOT_FOUND;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, LeaseTest, ::testing::Values("process", "none"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(LeaseTest, SessionsAndForksEndWithTheirLease) {
+  startService();
+  const int64_t other = client().startOn("other");
+  int64_t session = -1;
+  int64_t fork = -1;
+  {
+    const Lease lease(port_);
+    EXPECT_GT(lease.id(), 0);
+    session = startWith(lease.id()).reply.session_id();
+    fork = client().fork(session).reply.session_id();
+    EXPECT_EQ(client().textOf(fork), "abc");
+  }
+  EXPECT_TRUE(eventually([&] { return !isThere(session) && !isThere(fork); }, kSoon));
+  EXPECT_EQ(client().textOf(other), "other");
+  EXPECT_EQ(client().end(other).reply.remaining_sessions(), 0);
+}
+
+TEST_P(LeaseTest, OfTheDirectChannelEndsWithItsConnection) {
+  startService();
+  Channel holder = connectTo(directSocketOf(port_));
+  HoldLeaseReply lease;
+  ASSERT_TRUE(roundTrip(holder, Method::kHoldLease, HoldLeaseRequest(), &lease, soon()).ok());
+  const int64_t session = startWith(lease.lease_id()).reply.session_id();
+  EXPECT_TRUE(isThere(session));
+  holder.close();
+  EXPECT_TRUE(eventually([&] { return !isThere(session); }, kSoon));
+}
+
+TEST_P(LeaseTest, BusySessionsEndToo) {
+  startService();
+  if (std::string(GetParam()) == "none") return;  // Nothing can end them there.
+  int64_t session = -1;
+  std::thread looping;
+  {
+    const Lease lease(port_);
+    session = startWith(lease.id()).reply.session_id();
+    looping = std::thread([&] { EXPECT_FALSE(client().step(session, {"loop"}).ok()); });
+    awaitAsleep();
+  }
+  looping.join();
+  EXPECT_TRUE(eventually([&] { return !isThere(session); }, kSoon));
+}
+
+TEST_P(LeaseTest, ThatHasEndedIsRefused) {
+  startService();
+  int64_t ended = 0;
+  {
+    const Lease lease(port_);
+    ended = lease.id();
+  }
+  EXPECT_TRUE(eventually([&] { return startWith(ended).code() == StatusCode::FAILED_PRECONDITION; },
+                         kSoon));
+  EXPECT_THAT(startWith(ended).message(), HasSubstr("has ended: open another one"));
+  EXPECT_EQ(startWith(12345).code(), StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_P(LeaseTest, LeasesDoNotKeepTheServiceFromStopping) {
+  startService();
+  const Lease lease(port_);
+  expectExit(stop(), 0);
+}
+
+TEST_P(LeaseTest, IdleSessionsEnd) {
+  startService({"--session_idle_seconds=1"});
+  const Lease lease(port_);
+  const int64_t held = startWith(lease.id()).reply.session_id();
+  const int64_t idle = startWith(0).reply.session_id();
+  const int64_t used = startWith(0).reply.session_id();
+  EXPECT_TRUE(isThere(idle));
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(isThere(used));
+  }
+  EXPECT_FALSE(isThere(idle));
+  EXPECT_TRUE(isThere(held));
+}
+
+// The service does not see the steps on a session's own socket.
+TEST_F(LeaseTest, SessionsInUseByTheirOwnSocketStay) {
+  start({"--session_idle_seconds=1"});
+  Channel service = connectTo(directSocketOf(port_));
+  StartSessionRequest request;
+  *request.mutable_benchmark() = makeBenchmark("benchmark://toy-v0/abc", "abc");
+  StartSessionReply started;
+  Channel session;
+  ASSERT_TRUE(callWithSocket(service, Method::kStartSession, request, &started, &session).ok());
+  StepReply stepped;
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(roundTrip(session, Method::kStep, stepOf(0, {1}), &stepped, soon()).ok());
+  }
+  EXPECT_TRUE(isThere(started.session_id()));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(isThere(started.session_id()));
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,165 @@
+// Sessions that own a directory, a thread, a child and a socket, and are copied as processes.
+#include <glog/logging.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/filesystem.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler_gym/service/runtime/CompilerGymService.h"
+#include "compiler_gym/service/runtime/server/IsolatedBackend.h"
+#include "tests/service/runtime/OwningSession.h"
+#include "tests/service/runtime/ToyClient.h"
+
+namespace compiler_gym::runtime {
+namespace {
+
+namespace fs = boost::filesystem;
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+using toy::makeBenchmark;
+using toy::OwningSession;
+
+const fs::path& directory() {
+  static const fs::path path = [] {
+    const fs::path made = fs::temp_directory_path() / fs::unique_path();
+    fs::create_directory(made);
+    return made;
+  }();
+  return path;
+}
+
+ForkServerProcess& forkServer() {
+  static const std::unique_ptr<ForkServerProcess> server = [] {
+    std::unique_ptr<ForkServerProcess> started;
+    const grpc::Status status = ForkServerProcess::start(
+        CompilerGymService<OwningSession>::makeSession(), directory(), Limits(), [] {}, &started);
+    CHECK(status.ok()) << status.error_message();
+    return started;
+  }();
+  return *server;
+}
+
+class OwningSessionTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  OwningSessionTest()
+      : service_(std::make_shared<Sessions>(
+            makeIsolatedBackend(forkServer(), directory(), Limits()), Limits())),
+        client_(&service_) {}
+
+  int64_t start(const std::string& program) const {
+    const auto answer = client_.start(makeBenchmark("benchmark://owning-v0/" + program, program));
+    EXPECT_TRUE(answer.ok()) << answer.message();
+    return answer.ok() ? answer.reply.session_id() : -1;
+  }
+
+  toy::Answer<StepReply> observe(int64_t session, int observation, int additions = 0) const {
+    StepRequest request;
+    request.set_session_id(session);
+    for (int i = 0; i < additions; ++i) request.add_action()->set_int64_value(0);
+    request.add_observation_space(observation);
+    return client_.step(request);
+  }
+
+  std::string add(int64_t session, int additions) const {
+    const auto answer = observe(session, 0, additions);
+    return answer.ok() ? answer.reply.observation(0).string_value() : answer.message();
+  }
+
+  fs::path directoryOf(int64_t session) const {
+    return observe(session, 1).reply.observation(0).string_value();
+  }
+
+  static bool eventuallyGone(const fs::path& path) {
+    for (int i = 0; i < 500 && fs::exists(path); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return !fs::exists(path);
+  }
+
+  CompilerGymService<OwningSession> service_;
+  toy::ToyClient client_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Programs, OwningSessionTest, ::testing::Values("forkable", "unforkable"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(OwningSessionTest, EachHasWhatItWorksWith) {
+  const int64_t first = start(GetParam());
+  const int64_t second = start(GetParam());
+  EXPECT_EQ(add(first, 1), "1 1 1");
+  EXPECT_EQ(add(second, 0), "0 0 0");
+  EXPECT_NE(directoryOf(first), directoryOf(second));
+}
+
+TEST_P(OwningSessionTest, CopyOutlivesItsOriginal) {
+  const int64_t original = start(GetParam());
+  EXPECT_EQ(add(original, 2), "2 2 2");
+  const auto forked = client_.fork(original);
+  ASSERT_TRUE(forked.ok()) << forked.message();
+  const int64_t copy = forked.reply.session_id();
+  EXPECT_EQ(add(copy, 3), "5 5 5");
+  EXPECT_EQ(add(original, 0), "2 2 2");
+  const fs::path ofOriginal = directoryOf(original);
+  const fs::path ofCopy = directoryOf(copy);
+  EXPECT_NE(ofOriginal, ofCopy);
+  ASSERT_TRUE(client_.end(original).ok());
+  EXPECT_TRUE(eventuallyGone(ofOriginal));
+  EXPECT_EQ(add(copy, 1), "6 6 6");
+  ASSERT_TRUE(client_.end(copy).ok());
+  EXPECT_TRUE(eventuallyGone(ofCopy));
+}
+
+TEST_P(OwningSessionTest, OriginalOutlivesItsCopies) {
+  const int64_t original = start(GetParam());
+  EXPECT_EQ(add(original, 1), "1 1 1");
+  for (int i = 0; i < 3; ++i) {
+    const auto forked = client_.fork(original);
+    ASSERT_TRUE(forked.ok()) << forked.message();
+    const std::string number = std::to_string(1 + i);
+    EXPECT_EQ(add(forked.reply.session_id(), i), number + " " + number + " " + number);
+    const fs::path path = directoryOf(forked.reply.session_id());
+    ASSERT_TRUE(client_.end(forked.reply.session_id()).ok());
+    EXPECT_TRUE(eventuallyGone(path));
+  }
+  EXPECT_EQ(add(original, 1), "2 2 2");
+  EXPECT_TRUE(fs::exists(directoryOf(original)));
+}
+
+TEST_F(OwningSessionTest, CopyThatCannotBeSetUpSaysWhy) {
+  const int64_t session = start("failing");
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = observe(session, 0, 1);
+    EXPECT_EQ(answer.code(), StatusCode::UNAVAILABLE);
+    EXPECT_EQ(answer.message(),
+              "The copy of the session could not be set up: there is only one of it");
+  }
+  EXPECT_TRUE(client_.end(session).ok());
+}
+
+bool eventuallyEmpty(const fs::path& path) {
+  for (int i = 0; i < 500 && !fs::is_empty(path); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return fs::is_empty(path);
+}
+
+}  // namespace
+}  // namespace compiler_gym::runtime
+
+int main(int argc, char** argv) {
+  // Before there are threads.
+  compiler_gym::runtime::forkServer();
+  testing::InitGoogleTest(&argc, argv);
+  const int result = RUN_ALL_TESTS();
+  // Sessions that were started to copy them have ended, too, and none has left anything.
+  const bool isEmpty = compiler_gym::runtime::eventuallyEmpty(compiler_gym::runtime::directory());
+  compiler_gym::runtime::forkServer().stop();
+  boost::filesystem::remove_all(compiler_gym::runtime::directory());
+  return isEmpty ? result : 1;
+}

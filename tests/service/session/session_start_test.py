@@ -1,0 +1,26 @@
+"""How sessions are started."""
+
+import pytest
+
+from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.session import session_start
+from compiler_gym.service.session.session_start import Deadline, SessionStarter
+from tests.service.fake_service import FakeService
+from tests.service.toy_service import text_benchmark
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(session_start, "_MAX_DIGESTS", 3)
+    with FakeService() as service, CompilerGymServiceConnection(service.address) as connection:
+        starter = SessionStarter()
+        for i in range(10):
+            benchmark = text_benchmark(str(i), f"benchmark://user-v0/{i}")
+            starter.start(connection, benchmark, 0, [], Deadline(10))
+            assert 1 <= len(connection.sent_benchmarks) <= 3
+        assert len(service.sessions) == 10
+
+
+def test_deadline():
+    assert 9 < Deadline(10).left() <= 10
+    with pytest.raises(TimeoutError, match="time limit of 0 seconds"):
+        Deadline(0).left()

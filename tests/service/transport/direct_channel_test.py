@@ -1,0 +1,428 @@
+"""The direct channel, as connections use it."""
+
+import gc
+import os
+import threading
+import time
+
+import grpc
+import pytest
+
+from compiler_gym.errors import (
+    ServiceIsClosed,
+    ServiceTransportError,
+    SessionDied,
+    SessionNotFound,
+)
+from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts
+from compiler_gym.service.proto import (
+    AddBenchmarkRequest,
+    Event,
+    ForkSessionRequest,
+    GetSpacesRequest,
+    GetVersionRequest,
+    StartSessionRequest,
+    StepRequest,
+)
+from compiler_gym.service.session.session import Session
+from compiler_gym.service.transport import direct_channel
+from compiler_gym.service.transport.frames import MAX_PAYLOAD_BYTES
+from tests.service.fake_direct_service import FakeDirectService
+from tests.service.fake_service import FakeService
+from tests.service.toy_service import text_benchmark
+
+FAST = ConnectionOpts(retry_wait_seconds=0.01)
+ONE, TWO = Event(int64_value=1), Event(int64_value=2)
+CRASH = (grpc.StatusCode.ABORTED, "ended by signal 11\nReproducer: /a/b")
+
+
+@pytest.fixture
+def service():
+    with FakeDirectService() as service:
+        yield service
+
+
+@pytest.fixture
+def connection(service):
+    with CompilerGymServiceConnection(service.address, FAST) as connection:
+        service.direct_calls.clear()
+        yield connection
+
+
+def version(connection, **kwargs) -> str:
+    return connection(connection.stub.GetVersion, GetVersionRequest(), **kwargs).compiler_version
+
+
+def start(connection, text: str = "10") -> Session:
+    request = StartSessionRequest(benchmark=text_benchmark(text).proto)
+    return Session.start(connection, request, timeout=10)[0]
+
+
+def total(session: Session, *actions: Event, timeout: float = 10) -> int:
+    return session.step(actions, (0,), timeout).observation[0].int64_value
+
+
+def open_fds() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+class TestUse:
+    def test_it_is_used(self, connection, service):
+        assert connection.is_direct
+        assert connection.isolates_sessions
+        assert version(connection) == "adder"
+        assert service.direct_calls == [("service", "GetVersion")]
+
+    def test_all_methods(self, connection, service):
+        stub = connection.stub
+        assert connection(stub.GetSpaces, GetSpacesRequest()).action_space_list[0].name == "Add"
+        benchmark = text_benchmark("5").proto
+        connection(stub.AddBenchmark, AddBenchmarkRequest(benchmark=[benchmark]))
+        request = StartSessionRequest()
+        request.benchmark.uri = benchmark.uri
+        session, _ = Session.start(connection, request, timeout=10)
+        assert session.send_params([("a", "b")]) == ["b"]
+        assert total(session, ONE) == 6
+        fork = session.fork()
+        assert total(fork, TWO) == 8
+        assert total(session) == 6
+        fork.end(10)
+        session.end(10)
+        assert service.sessions == {}
+        assert [kind for kind, method in service.direct_calls if method == "Step"] == [
+            "session"
+        ] * 3
+        assert [method for kind, method in service.direct_calls if kind == "service"] == [
+            "GetSpaces",
+            "AddBenchmark",
+            "StartSession",
+            "SendSessionParameter",
+            "ForkSession",
+            "EndSession",
+            "EndSession",
+        ]
+
+    def test_what_is_done_while_a_session_is_forked(self, connection):
+        session = start(connection)
+        done = []
+        fork = session.fork(meanwhile=lambda: done.append(1))
+        assert done == [1]
+        assert total(fork, ONE) == total(session, ONE)
+
+    @pytest.mark.parametrize("size", [None, 1, 3, 16, 17, 1000])
+    def test_sessions_that_end_with_the_next_request(self, connection, service, size):
+        first, second, third = (start(connection, text) for text in ("1", "2", "3"))
+        service.piece_bytes = size
+        service.direct_calls.clear()
+        first.end(10, waits=False)
+        second.end(10, waits=False)
+        assert service.direct_calls == []
+        assert total(third, ONE) == 4
+        assert version(connection) == "adder"
+        assert list(service.sessions) == [third.session_id]
+        methods = [method for kind, method in service.direct_calls if kind == "service"]
+        assert methods == ["EndSession", "EndSession", "GetVersion"]
+        with pytest.raises(SessionNotFound):
+            total(first)
+        fourth = start(connection)
+        assert total(fourth) == 10
+
+    def test_unknown_session_that_ends_with_the_next_request(self, connection):
+        session = start(connection)
+        session.end(10)
+        session.end(10, waits=False)
+        assert version(connection) == "adder"
+
+    def test_sessions_that_end_with_the_connection(self, service):
+        with CompilerGymServiceConnection(service.address, FAST) as connection:
+            start(connection).end(10, waits=False)
+            assert len(service.sessions) == 1
+        assert service.sessions == {}
+
+    def test_sessions_that_end_by_grpc_when_the_channel_broke(self, connection, service):
+        session = start(connection)
+        session.end(10, waits=False)
+        service.broken.add("EndSession")
+        assert version(connection) == "adder"
+        assert service.sessions == {}
+
+    @pytest.mark.parametrize("size", [1, 3, 16, 17, 1000])
+    def test_replies_in_pieces(self, connection, service, size):
+        service.piece_bytes = size
+        session = start(connection)
+        assert [total(session, TWO) for _ in range(3)] == [12, 14, 16]
+        session.end(10)
+
+    @pytest.mark.parametrize("size", [65_000, 65_536, 70_000, 5_000_000])
+    def test_large_messages(self, connection, size):
+        session = start(connection)
+        value = "x" * size
+        assert session.send_params([("key", value)]) == [value]
+        assert version(connection) == "adder"
+
+    def test_large_replies_in_pieces(self, connection, service):
+        session = start(connection)
+        service.piece_bytes = 50_000
+        assert session.send_params([("key", "y" * 500_000)]) == ["y" * 500_000]
+
+    def test_errors(self, connection):
+        with pytest.raises(SessionNotFound, match="77"):
+            Session(connection, 77).end(10)
+        with pytest.raises(TypeError):
+            connection(connection.stub.GetVersion, "not a message")
+        assert version(connection) == "adder"
+        assert connection.is_direct
+
+    def test_long_errors_are_whole(self, connection, service):
+        service.padding = "z" * 60_000
+        with pytest.raises(SessionNotFound) as caught:
+            Session(connection, 77).end(10)
+        assert str(caught.value).endswith(service.padding)
+
+    def test_threads(self, connection, service):
+        results = {}
+
+        def run(i: int) -> None:
+            session = start(connection, str(1000 * i))
+            results[i] = [total(session, ONE) for _ in range(50)][-1]
+            version(connection)
+            session.end(10)
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert results == {i: 1000 * i + 50 for i in range(8)}
+        assert service.sessions == {}
+
+    def test_nothing_stays_open(self, service):
+        before = open_fds()
+        with CompilerGymServiceConnection(service.address) as connection:
+            session = start(connection)
+            session.fork().end(10)
+            total(session, ONE)
+        assert open_fds() - before < 8  # The ends of the fake, which are in this process too.
+        with pytest.raises(ServiceIsClosed):
+            total(session)
+
+    def test_descriptors_are_not_inherited(self, connection):
+        start(connection)
+        (sock,) = connection.stub._sockets_of_sessions.values()
+        assert not os.get_inheritable(sock._socket.fileno())
+
+    def test_forked_processes_let_go_of_the_sessions(self, connection):
+        session = start(connection)
+        stub = connection.stub
+        name, idle, sockets = stub._name, stub._idle.copy(), stub._sockets_of_sessions.copy()
+        # In this process, because forking it would be at the mercy of gRPC's handlers.
+        stub._close_in_child()
+        assert all(sock.closed for sock in [*idle, *sockets.values()])
+        assert not stub.is_direct
+        stub._name = name
+        assert total(session) == 10
+
+    def test_forked_processes_end_no_sessions(self, connection, service):
+        session = start(connection)
+        session.end(10, waits=False)
+        connection.stub._close_in_child()
+        assert version(connection) == "adder"
+        assert list(service.sessions) == [session.session_id]
+
+
+class TestFallback:
+    def check_grpc(self, connection, service, calls=()):
+        assert not connection.is_direct
+        session = start(connection)
+        assert total(session, ONE) == 11
+        assert total(session.fork(), ONE) == 12
+        session.end(10)
+        assert service.direct_calls == list(calls)
+
+    def test_service_without(self):
+        with (
+            FakeService() as service,
+            CompilerGymServiceConnection(service.address) as connection,
+        ):
+            assert not connection.is_direct
+            assert not connection.isolates_sessions
+            assert version(connection) == "adder"
+
+    def test_refused_connection(self):
+        with (
+            FakeDirectService(is_listening=False) as service,
+            CompilerGymServiceConnection(service.address) as connection,
+        ):
+            assert connection.isolates_sessions
+            self.check_grpc(connection, service)
+
+    def test_connection_closed_at_once(self):
+        with (
+            FakeDirectService(hangs_up=True) as service,
+            CompilerGymServiceConnection(service.address) as connection,
+        ):
+            self.check_grpc(connection, service)
+
+    def test_first_request_fails(self):
+        with FakeDirectService() as service:
+            service.failures["GetVersion"] = [(grpc.StatusCode.INTERNAL, "oops")]
+            with CompilerGymServiceConnection(service.address) as connection:
+                self.check_grpc(connection, service, [("service", "GetVersion")])
+
+    def test_option(self, service):
+        opts = ConnectionOpts(direct_channel=False)
+        with CompilerGymServiceConnection(service.address, opts) as connection:
+            assert connection.isolates_sessions
+            self.check_grpc(connection, service)
+
+    def test_environment_variable(self, service, monkeypatch):
+        monkeypatch.setenv("COMPILER_GYM_DIRECT_CHANNEL", "0")
+        with CompilerGymServiceConnection(service.address) as connection:
+            self.check_grpc(connection, service)
+        monkeypatch.setenv("COMPILER_GYM_DIRECT_CHANNEL", "1")
+        with CompilerGymServiceConnection(service.address) as connection:
+            assert connection.is_direct
+
+    def test_broken_connections_are_replaced(self, connection, service):
+        service.break_connections()
+        assert [version(connection) for _ in range(3)] == ["adder"] * 3
+        assert connection.is_direct
+        assert service.direct_calls[-1] == ("service", "GetVersion")
+
+    def test_channel_that_ceases_to_work(self, connection, service):
+        session = start(connection)
+        service.hangs_up = True
+        service.break_connections()
+        for _ in range(3):
+            assert version(connection) == "adder"
+        assert not connection.is_direct
+        assert total(session, ONE) == 11
+        assert service.direct_calls[-1] == ("session", "Step")
+        assert total(session.fork(), ONE) == 12  # By gRPC.
+
+    def test_request_that_breaks_is_repeated(self, connection, service):
+        service.broken = {"StartSession"}
+        session = start(connection)
+        assert service.calls.count("StartSession") == 1
+        assert total(session, ONE) == 11
+
+    def test_actions_are_not_applied_twice(self, service):
+        with CompilerGymServiceConnection(service.address, FAST) as connection:
+            service.broken = {"StartSession"}
+            session = start(connection)  # By gRPC, so it has no socket of its own.
+            service.broken = {"Step"}
+            with pytest.raises(ServiceTransportError, match="while the service made a step"):
+                total(session, ONE)
+            assert "Step" not in service.calls
+            assert total(session) == 10  # Without actions, it can do no harm.
+
+
+class TestDeadSessions:
+    def test_the_service_tells_how(self, connection, service):
+        service.fatal[2] = CRASH
+        session = start(connection)
+        other = session.fork()
+        for _ in range(3):
+            with pytest.raises(SessionDied) as caught:
+                total(session, TWO)
+            assert str(caught.value) == CRASH[1]
+        steps = [kind for kind, method in service.direct_calls if method == "Step"]
+        assert steps == ["session", "service", "service", "service"]
+        session.end(10)
+        assert total(other, ONE) == 11
+        assert connection.is_direct
+
+    def test_by_grpc_if_need_be(self, connection, service):
+        service.fatal[2] = CRASH
+        session = start(connection)
+        service.hangs_up = True
+        service.break_connections()
+        with pytest.raises(SessionDied):
+            total(session, TWO)
+
+    def test_lost_socket_of_a_living_session(self, connection, service):
+        session = start(connection)
+        service.break_session(session.session_id)
+        assert total(session, ONE) == 11
+        assert total(session, ONE) == 12
+        assert service.direct_calls[-2:] == [("service", "Step")] * 2
+        assert connection.stub._sockets_of_sessions == {}
+
+
+class TestLimits:
+    def test_no_reply(self, connection, service):
+        session = start(connection)
+        service.mute = {"Step"}
+        begin = time.monotonic()
+        with pytest.raises(TimeoutError, match="did not reply"):
+            total(session, timeout=0.1)
+        assert time.monotonic() - begin >= 1
+        assert version(connection) == "adder"
+
+    def test_time_that_is_over(self, connection, service):
+        with pytest.raises(TimeoutError):
+            version(connection, timeout=0)
+        assert service.direct_calls == []
+
+    def test_the_service_keeps_the_limit(self, connection, service):
+        """And has a second to tell about it."""
+        service.delays["Step"] = 0.4
+        service.failures["Step"] = [(grpc.StatusCode.DEADLINE_EXCEEDED, "was killed in pass x")]
+        with pytest.raises(TimeoutError, match="was killed in pass x"):
+            total(start(connection), timeout=0.1)
+
+    @pytest.mark.parametrize("size", [MAX_PAYLOAD_BYTES + 1, 2**32 - 1])
+    def test_impossible_size(self, connection, service, size):
+        session = start(connection)
+        service.announced_bytes = size
+        with pytest.raises(ServiceTransportError, match=f"announces {size} bytes"):
+            total(session)
+
+    def test_reply_longer_than_announced(self, connection, service):
+        service.announced_bytes = 0
+        with pytest.raises(ServiceTransportError, match="nobody asked for"):
+            version(connection)
+
+    def test_interrupt_closes_the_socket(self, connection, service, monkeypatch):
+        session = start(connection)
+        (sock,) = connection.stub._sockets_of_sessions.values()
+
+        def interrupt(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(sock, "_receive", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            total(session, ONE)
+        assert sock.closed
+        assert connection.stub._sockets_of_sessions == {}
+        session.end(10)
+
+
+def test_session_whose_socket_was_lost(connection, service, monkeypatch):
+    """As happens with too many open files. It has ended then, so there is another one."""
+    exchange = direct_channel._exchange
+
+    def losing_exchange(sock, method, request, timeout, fds=None, *args):
+        reply = exchange(sock, method, request, timeout, fds, *args)
+        if fds:
+            direct_channel.close_fds(fds)
+            fds.append(direct_channel.LOST_FD)
+        return reply
+
+    monkeypatch.setattr(direct_channel, "_exchange", losing_exchange)
+    session = start(connection)
+    assert list(service.sessions) == [session.session_id]
+    assert total(session, ONE) == 11
+    assert connection.is_direct
+
+
+def test_fork_request_of_an_unknown_session(connection):
+    with pytest.raises(SessionNotFound):
+        connection(connection.stub.ForkSession, ForkSessionRequest(session_id=5))
+    assert connection.stub._sockets_of_sessions == {}
+
+
+def test_step_of_an_unknown_session(connection):
+    with pytest.raises(SessionNotFound):
+        connection(connection.stub.Step, StepRequest(session_id=5))

@@ -1,0 +1,230 @@
+"""Sockets of the direct channel."""
+
+import os
+import resource
+import socket
+import threading
+import time
+
+import grpc
+import pytest
+
+from compiler_gym.errors import ServiceTransportError
+from compiler_gym.service.transport.frame_socket import (
+    LOST_FD,
+    ChannelBroken,
+    FrameSocket,
+    close_fds,
+)
+from compiler_gym.service.transport.frames import REPLY_HEADER, REQUEST_HEADER, DirectRpcError
+
+STEP = 6
+
+
+@pytest.fixture
+def pair():
+    """A client, and the socket at the other side."""
+    ours, theirs = socket.socketpair()
+    client = FrameSocket(ours)
+    with theirs:
+        yield client, theirs
+    client.close()
+
+
+def reply(payload: bytes, code: int = 0) -> bytes:
+    return REPLY_HEADER.pack(len(payload), code, 0, 0) + payload
+
+
+def is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("timeout", "microseconds"),
+    [(None, 0), (1.5, 1_500_000), (1e-9, 1), (float("inf"), 10**15)],
+)
+def test_frames(pair, timeout, microseconds):
+    client, service = pair
+    service.sendall(reply(b"yes", code=3))
+    assert client.call(STEP, b"payload", timeout) == (3, b"yes")
+    header, payload = REQUEST_HEADER.unpack(service.recv(16)), service.recv(100)
+    assert header == (7, STEP, 0, microseconds)
+    assert payload == b"payload"
+    assert client.has_worked
+
+
+def test_what_is_done_before_the_reply(pair):
+    client, service = pair
+    done = []
+
+    def meanwhile() -> None:
+        done.append(service.recv(100)[16:])
+        service.sendall(reply(b"yes"))
+
+    assert client.call(STEP, b"payload", 1, meanwhile=meanwhile) == (0, b"yes")
+    assert done == [b"payload"]
+
+
+@pytest.mark.parametrize("sizes", [(0,), (5, 0, 7), (65_520,), (65_521,), (200_000, 1)])
+@pytest.mark.parametrize("last", [0, 3, 200_000])
+def test_replies_that_are_skipped(pair, sizes, last):
+    client, service = pair
+    payload = os.urandom(last)
+    replies = b"".join(reply(bytes(size), code=5) for size in sizes) + reply(payload)
+    thread = threading.Thread(target=service.sendall, args=[replies])
+    thread.start()
+    before = [(STEP + 1, b"before")] * len(sizes)
+    assert client.call(STEP, b"payload", 10, before=before) == (0, payload)
+    thread.join()
+    received = service.recv(10_000)
+    assert received.count(b"before") == len(sizes)
+    assert received.endswith(b"payload")
+
+
+def test_more_replies_than_are_skipped(pair):
+    client, service = pair
+    service.sendall(reply(b"1") + reply(b"2") + reply(b"3"))
+    with pytest.raises(ServiceTransportError, match="nobody asked for"):
+        client.call(STEP, b"", 1, before=[(STEP, b"")])
+    assert client.closed
+
+
+def test_header_byte_by_byte(pair):
+    client, service = pair
+
+    def serve() -> None:
+        for byte in reply(b"yes"):
+            time.sleep(0.001)
+            service.send(bytes([byte]))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    assert client.call(STEP, b"", None) == (0, b"yes")
+    thread.join()
+
+
+def test_requests_that_do_not_fit_into_the_socket(pair):
+    client, service = pair
+    payload = os.urandom(3_000_000)
+    received = bytearray()
+
+    def serve() -> None:
+        while len(received) < 16 + len(payload):
+            time.sleep(0.001)
+            received.extend(service.recv(300_000))
+        service.sendall(reply(b""))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    assert client.call(STEP, payload, 60) == (0, b"")
+    thread.join()
+    assert received[16:] == payload
+
+
+def test_time_limit_of_sending(pair, monkeypatch):
+    monkeypatch.setattr("compiler_gym.service.transport.frame_socket.GRACE_SECONDS", 0.05)
+    client, _ = pair
+    with pytest.raises(DirectRpcError) as caught:
+        client.call(STEP, bytes(5_000_000), 0.05)
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert client.closed
+
+
+def test_closed_before_the_request(pair):
+    client, service = pair
+    service.close()
+    with pytest.raises(ChannelBroken) as caught:
+        client.call(STEP, b"", 10)
+    assert not caught.value.was_sent
+    assert client.closed
+    with pytest.raises(ChannelBroken):
+        client.call(STEP, b"", 10)
+
+
+@pytest.mark.parametrize("sent", [b"", reply(b"yes")[:10], reply(b"yes")[:18]])
+def test_closed_in_the_middle_of_a_reply(pair, sent):
+    client, service = pair
+    service.sendall(sent)
+    service.shutdown(socket.SHUT_WR)
+    with pytest.raises(ChannelBroken) as caught:
+        client.call(STEP, b"", 10)
+    assert caught.value.was_sent
+    assert client.closed
+
+
+def test_close_wakes_those_who_wait(pair):
+    client, service = pair
+    failures = []
+
+    def call() -> None:
+        try:
+            client.call(STEP, b"", None)
+        except ChannelBroken as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    service.recv(16)
+    client.close()
+    thread.join(timeout=10)
+    assert len(failures) == 1
+
+
+class TestDescriptors:
+    def test_received(self, pair):
+        client, service = pair
+        reader, writer = os.pipe()
+        socket.send_fds(service, [reply(b"yes")], [writer])
+        fds = []
+        assert client.call(3, b"", 10, fds) == (0, b"yes")
+        (fd,) = fds
+        assert not os.get_inheritable(fd)
+        os.write(fd, b"x")
+        assert os.read(reader, 1) == b"x"
+        for each in (fd, reader, writer):
+            os.close(each)
+
+    def test_closed_if_the_reply_is_no_good(self, pair):
+        client, service = pair
+        with open("/dev/null") as null:
+            socket.send_fds(service, [reply(b"yes") + b"more"], [null.fileno()])
+            fds, lowest_free = [], os.dup(null.fileno())
+            os.close(lowest_free)
+            with pytest.raises(ServiceTransportError):
+                client.call(3, b"", 10, fds)
+        assert fds == []
+        assert not is_open(lowest_free)
+
+    def test_not_for_steps(self, pair):
+        """The operating system closes descriptors that are not asked for."""
+        client, service = pair
+        reader, writer = os.pipe()
+        socket.send_fds(service, [reply(b"yes")], [writer])
+        os.close(writer)
+        assert client.call(STEP, b"", 10) == (0, b"yes")
+        assert os.read(reader, 1) == b""
+        os.close(reader)
+
+    def test_too_many_open_files(self, pair):
+        client, service = pair
+        with open("/dev/null") as null:
+            socket.send_fds(service, [reply(b"yes")], [null.fileno()])
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            fds = []
+            assert client.call(3, b"", 10, fds) == (0, b"yes")
+            assert fds == [LOST_FD]
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        close_fds(fds)
+        assert fds == []
+
+
+def test_connect_to_nobody():
+    with pytest.raises(ConnectionRefusedError):
+        FrameSocket.connect("compiler_gym-test-nobody", 1)

@@ -1,0 +1,87 @@
+"""When to poll for replies."""
+
+import socket
+import threading
+import time
+
+from compiler_gym.service.transport.frame_socket import FrameSocket
+from compiler_gym.service.transport.frames import REPLY_HEADER, REQUEST_HEADER
+from compiler_gym.service.transport.reply_polling import MAX_POLL_NS, ReplyPolling
+
+FAST, SLOW = MAX_POLL_NS // 5, 100 * MAX_POLL_NS
+
+
+def polled(polling: ReplyPolling, times: list[int]) -> list[bool]:
+    """Returns for each reply whether it was polled for."""
+    results = []
+    for elapsed in times:
+        results.append(polling.budget_ns > 0)
+        polling.record(elapsed)
+    return results
+
+
+def test_polls_for_fast_replies():
+    assert all(polled(ReplyPolling(), [FAST] * 1000))
+
+
+def test_polls_at_first():
+    assert ReplyPolling().budget_ns == MAX_POLL_NS
+
+
+def test_single_slow_replies_do_not_matter():
+    assert all(polled(ReplyPolling(), ([FAST] * 9 + [SLOW]) * 100))
+
+
+def test_slow_replies_are_hardly_polled_for():
+    result = polled(ReplyPolling(), [SLOW] * 10_000)
+    assert 10 < sum(result) < 30
+    # The trials become rare.
+    assert 2 <= sum(result[5000:]) <= 5
+
+
+def test_begins_again_when_replies_become_fast():
+    polling = ReplyPolling()
+    polled(polling, [SLOW] * 10_000)
+    result = polled(polling, [FAST] * 5000)
+    assert all(result[1024:])
+
+
+def test_stops_again_when_replies_become_slow():
+    polling = ReplyPolling()
+    polled(polling, [FAST] * 1000)
+    assert sum(polled(polling, [SLOW] * 200)) < 20
+
+
+def test_a_lucky_trial_does_not_last():
+    polling = ReplyPolling()
+    polled(polling, [SLOW] * 1000)
+    while not polling.budget_ns:
+        polling.record(SLOW)
+    polling.record(FAST)
+    assert sum(polled(polling, [SLOW] * 100)) < 10
+
+
+def serve(connection: socket.socket, seconds: float) -> None:
+    with connection:
+        while header := connection.recv(REQUEST_HEADER.size):
+            time.sleep(seconds)
+            connection.sendall(REPLY_HEADER.pack(0, 0, 0, 0) if header else b"")
+
+
+def test_a_socket_sleeps_through_slow_replies(monkeypatch):
+    """Of 200 requests of 2 ms, hardly any is polled for: the time would show as CPU time."""
+    ours, theirs = socket.socketpair()
+    thread = threading.Thread(target=serve, args=(theirs, 0.002))
+    thread.start()
+    client = FrameSocket(ours)
+    polls = []
+    poll = client._poll
+    monkeypatch.setattr(client, "_poll", lambda *args: polls.append(1) or poll(*args))
+    begin = time.thread_time()
+    for _ in range(200):
+        assert client.call(6, b"", 10) == (0, b"")
+    used = time.thread_time() - begin
+    client.close()
+    thread.join()
+    assert len(polls) < 20
+    assert used < 0.2 * 200 * 0.002

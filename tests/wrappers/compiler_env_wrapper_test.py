@@ -1,0 +1,348 @@
+"""The base of wrappers, around the toy environment."""
+
+import copy
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from compiler_gym.datasets import Datasets
+from compiler_gym.envs import CompilerEnv
+from compiler_gym.errors import SessionNotFound
+from compiler_gym.service import ClientServiceCompilerEnv
+from compiler_gym.wrappers import CompilerEnvWrapper
+from tests.service.toy_service import HELLO, ToyDataset, make_toy_env
+
+APPEND_A, NO_OP, FAIL = 3, 4, 7
+ALPHABET = "benchmark://toy-v0/alphabet"
+
+
+@pytest.fixture
+def env():
+    with make_toy_env(observation_space="text", reward_space="length") as env:
+        yield env
+
+
+class Counting(CompilerEnvWrapper):
+    """Counts calls, as wrappers of users do: by way of ``super()``."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.counts = Counter()
+
+    def reset(self, *args, **kwargs):
+        self.counts["reset"] += 1
+        return super().reset(*args, **kwargs)
+
+    def step(self, action, **kwargs):
+        self.counts["step"] += 1
+        return super().step(action, **kwargs)
+
+    def fork(self):
+        self.counts["fork"] += 1
+        return super().fork()
+
+    def render(self, mode="human"):
+        self.counts["render"] += 1
+        return super().render(mode)
+
+    def close(self):
+        self.counts["close"] += 1
+        super().close()
+
+
+def public(cls: type) -> set[str]:
+    return {name for name in vars(cls) if not name.startswith("_")}
+
+
+def test_everything_of_an_environment_is_defined():
+    assert public(CompilerEnv) <= public(CompilerEnvWrapper)
+    assert issubclass(CompilerEnvWrapper, CompilerEnv)
+
+
+class TestMethods:
+    def test_super(self, env):
+        wrapped = Counting(env)
+        assert wrapped.reset(benchmark=ALPHABET) == "abcdefghijklmnopqrstuvwxyz"
+        assert wrapped.step(APPEND_A)[0] == "abcdefghijklmnopqrstuvwxyza"
+        assert wrapped.render("ansi") == "abcdefghijklmnopqrstuvwxyza"
+        wrapped.fork().close()
+        with wrapped:
+            assert env.in_episode
+        assert not env.in_episode
+        assert wrapped.counts == {"reset": 1, "step": 1, "render": 1, "fork": 1, "close": 1}
+
+    def test_arguments_of_reset(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.reset(HELLO, "Append", observation_space=None, reward_space="counter", timeout=10)
+        assert (env.benchmark, env.action_space.name) == (HELLO, "Append")
+        assert (env.observation_space, env.reward_space) == (None, "counter")
+
+    def test_overrides_may_take_fewer_arguments(self, env):
+        class Bare(CompilerEnvWrapper):
+            def reset(self):
+                return self.env.reset()
+
+            def multistep(self, actions, observation_spaces=None, reward_spaces=None):
+                return self.env.multistep(actions, observation_spaces, reward_spaces)
+
+        wrapped = CompilerEnvWrapper(Bare(env))
+        assert wrapped.reset() == "hello"
+        assert wrapped.step(APPEND_A)[:2] == ("helloa", 6)
+
+    def test_step(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.reset()
+        result = wrapped.step(APPEND_A, ["text", "counter"], ["length"], timeout=10)
+        assert result[:2] == (["helloa", 1], [6])
+        with pytest.deprecated_call():
+            assert wrapped.step(APPEND_A, observations=["text"])[0] == ["helloaa"]
+        with pytest.deprecated_call():
+            assert wrapped.multistep([APPEND_A], rewards=["length"])[1] == [1]
+
+    def test_several_actions_given_to_step(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.reset()
+        with pytest.deprecated_call():
+            assert wrapped.step([APPEND_A, APPEND_A])[0] == "helloaa"
+
+    def test_states(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.reset()
+        wrapped.step(APPEND_A)
+        assert wrapped.state == env.state
+        assert wrapped.commandline() == "append-a"
+        assert wrapped.commandline_to_actions("append-a no-op") == [APPEND_A, NO_OP]
+        state = wrapped.state
+        wrapped.reset()
+        wrapped.apply(state)
+        assert wrapped.actions == [APPEND_A]
+        assert wrapped.validate().okay()
+        assert wrapped.validate(state).okay()
+
+    def test_seed(self, env):
+        wrapped = CompilerEnvWrapper(env)
+
+        def sample(seed):
+            assert wrapped.seed(seed) == [seed]
+            return [wrapped.action_space.sample() for _ in range(20)]
+
+        assert sample(1) == sample(1) != sample(2)
+
+    def test_require_dataset(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.require_dataset("toy-v0")
+        wrapped.require_datasets(["benchmark://toy-v0"])
+        with pytest.raises(LookupError):
+            wrapped.require_dataset("no-such-v0")
+
+    def test_methods_of_the_class_inside(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        with pytest.raises(SessionNotFound):
+            wrapped.send_param("key", "value")
+        assert wrapped.service is env.service
+
+
+class TestProperties:
+    def test_reading(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.reset()
+        names = public(CompilerEnv) - {"episode_walltime"}
+        properties = [name for name in names if not callable(getattr(CompilerEnv, name))]
+        assert len(properties) > 20
+        for name in properties:
+            assert getattr(wrapped, name) == getattr(env, name), name
+
+    def test_walltime(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.reset()
+        assert 0 < wrapped.episode_walltime < env.episode_walltime
+
+    @pytest.mark.parametrize(
+        ("name", "value", "expected"),
+        [
+            ("observation_space_spec", "counter", "counter"),
+            ("reward_space", "counter", "counter"),
+            ("reward_space_spec", "counter", "counter"),
+            ("benchmark", ALPHABET, ALPHABET),
+            ("spec", "a specification", "a specification"),
+            ("recover", True, True),
+        ],
+    )
+    def test_setting(self, env, name, value, expected):
+        wrapped = CompilerEnvWrapper(CompilerEnvWrapper(env))
+        setattr(wrapped, name, value)
+        assert getattr(env, name) == getattr(wrapped, name) == expected
+
+    def test_setting_spaces(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.observation_space = "counter"
+        assert env.observation_space_spec == "counter"
+        wrapped.action_space = "Append"
+        wrapped.reset()
+        assert env.action_space.name == "Append"
+
+    def test_setting_objects(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.datasets = [ToyDataset("benchmark://other-v0")]
+        assert isinstance(env.datasets, Datasets)
+        assert list(wrapped.datasets) == ["benchmark://other-v0"]
+        view = copy.copy(env.observation)
+        wrapped.observation = view
+        assert env.observation is view
+        view = copy.copy(env.reward)
+        wrapped.reward = view
+        assert env.reward is view
+
+    def test_setting_the_reward_of_the_episode(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.reset()
+        wrapped.episode_reward = 7
+        assert env.episode_reward == 7
+
+    @pytest.mark.parametrize("name", ["actions", "state", "version", "service"])
+    def test_what_cannot_be_set(self, env, name):
+        with pytest.raises(AttributeError):
+            setattr(CompilerEnvWrapper(env), name, None)
+
+    def test_setting_asks_no_property(self, env):
+        asked = []
+
+        class Asking(ClientServiceCompilerEnv):
+            @property
+            def costly(self):
+                asked.append("costly")
+
+        env.__class__ = Asking
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.mine = 1
+        wrapped.recover = True
+        with pytest.raises(AttributeError):
+            wrapped.costly = 2
+        assert not asked
+
+    def test_own_attributes(self, env):
+        inner = Counting(env)
+        outer = Counting(inner)
+        outer.reset()
+        inner.note, outer.note = "inner", "outer"
+        outer.counts["reset"] += 10
+        assert (inner.counts["reset"], outer.counts["reset"]) == (1, 11)
+        assert (inner.note, outer.note) == ("inner", "outer")
+        assert not hasattr(env, "note")
+
+    def test_private_attributes_are_own(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        assert not hasattr(wrapped, "_sessions")
+        wrapped._sessions = "mine"
+        assert wrapped.reset() == "hello"
+
+    def test_attributes_of_wrappers_inside_are_read(self, env):
+        inner = Counting(env)
+        assert CompilerEnvWrapper(inner).counts is inner.counts
+        with pytest.raises(AttributeError, match="no_such"):
+            _ = CompilerEnvWrapper(inner).no_such
+
+    def test_property_that_fails_is_not_that_of_the_environment(self, env):
+        class Mistaken(CompilerEnvWrapper):
+            @property
+            def reward_range(self):
+                return self.mistyped
+
+        with pytest.raises(AttributeError, match="mistyped"):
+            _ = Mistaken(env).reward_range
+
+
+class Remembering(CompilerEnvWrapper):
+    """Has state of several kinds, some of which refers to the environment."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.rng = np.random.default_rng(0)
+        self.seen = {"words": ["one"]}
+        self.same = self.seen["words"]
+        self.proper = env.unwrapped
+        self.listener = self.on_step
+
+    def on_step(self):
+        return self
+
+
+class TestFork:
+    def test_state_is_its_own(self, env):
+        wrapped = Remembering(Counting(env))
+        wrapped.reset()
+        with wrapped.fork() as fork:
+            assert type(fork) is Remembering
+            assert type(fork.env) is Counting
+            assert fork.seen == wrapped.seen
+            fork.same.append("two")
+            fork.counts["step"] += 1
+            assert fork.seen == {"words": ["one", "two"]}
+            assert wrapped.seen == {"words": ["one"]}
+            assert wrapped.counts == {"reset": 1, "fork": 1}
+            assert fork.rng.random() == wrapped.rng.random()
+            fork.step(APPEND_A)
+            assert (wrapped.actions, fork.actions) == ([], [APPEND_A])
+
+    def test_references_to_the_environment(self, env):
+        wrapped = Remembering(Counting(env))
+        wrapped.reset()
+        with copy.deepcopy(wrapped) as fork:
+            assert fork.proper is fork.unwrapped is not env
+            assert fork.listener() is fork
+
+    def test_begins_an_episode_by_its_own_reset(self, env):
+        wrapped = Counting(env)
+        wrapped.fork().close()
+        assert wrapped.counts == {"fork": 1, "reset": 1}
+
+    def test_what_is_not_copied(self, env):
+        class Logging(Remembering):
+            def __init__(self, env):
+                super().__init__(env)
+                self.log = (line for line in ())
+
+            def _fork_attribute(self, name, value, memo):
+                return value if name == "log" else super()._fork_attribute(name, value, memo)
+
+        wrapped = Logging(env)
+        with wrapped.fork() as fork:
+            assert fork.log is wrapped.log
+            assert fork.seen is not wrapped.seen
+
+    def test_what_cannot_be_copied(self, env, monkeypatch):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.log = (line for line in ())
+        forks = []
+        fork_of_env = ClientServiceCompilerEnv.fork
+        monkeypatch.setattr(
+            ClientServiceCompilerEnv,
+            "fork",
+            lambda self: forks.append(fork_of_env(self)) or forks[-1],
+        )
+        with pytest.raises(TypeError, match=r"CompilerEnvWrapper\.log.*_fork_attribute"):
+            wrapped.fork()
+        assert [fork.in_episode for fork in forks] == [False]
+        assert env.in_episode
+
+    def test_copy(self, env):
+        with pytest.raises(TypeError, match="fork"):
+            copy.copy(CompilerEnvWrapper(env))
+
+    def test_rewards_of_the_fork(self, env):
+        wrapped = CompilerEnvWrapper(env)
+        wrapped.reset(reward_space="counter")
+        wrapped.step(APPEND_A)
+        with wrapped.fork() as fork:
+            assert fork.step(APPEND_A)[1] == 1
+            assert (wrapped.episode_reward, fork.episode_reward) == (1, 2)
+
+
+def test_failure(env):
+    wrapped = CompilerEnvWrapper(env)
+    wrapped.reset()
+    _, _, done, info = wrapped.step(FAIL)
+    assert done
+    assert info["error_type"] == "ServiceError"
+    assert repr(wrapped) == f"CompilerEnvWrapper({env!r})"

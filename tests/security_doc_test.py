@@ -14,7 +14,8 @@ def test_service_for_other_machines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     commands = code_blocks(DOCUMENT, "sh")
     subprocess.run(block_with("openssl rand", commands), shell=True, check=True)
-    name, *flags = shlex.split(block_with("--tls_key=service.key", commands))
+    command = block_with("--tls_key=service.key", commands).replace("\\\n", "")
+    name, *flags = shlex.split(command)
     flags[flags.index("--port=8080")] = "--port=0"
     service = ServiceProgram(tmp_path / "service", *flags, binary=find_service_binary(name))
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts, proto, unix_socket
+from compiler_gym.service import CompilerGymServiceConnection, ConnectionOpts, proto
 from compiler_gym.service.process.managed_service import ServiceExitedAtStart
 from compiler_gym.service.proto import (
     CompilerGymServiceStub,
@@ -18,6 +18,7 @@ from compiler_gym.service.proto import (
     StartSessionRequest,
     StepRequest,
 )
+from compiler_gym.service.transport import unix_socket
 from compiler_gym.service.transport.frame_socket import FrameSocket
 from compiler_gym.service.transport.frames import SOCKET_NAME_KEY
 from tests.service.other_user import (
@@ -203,6 +204,7 @@ def test_token(start, token_file):
             play(connection)
         with connect(service.address, **opts, direct_channel=False) as connection:
             play(connection)
+            assert connection.lease_id > 0
     with pytest.raises(PermissionError, match="The token is not the one of this service"):
         connect(service.address, token=TOKEN[:-1] + "0")
     with pytest.raises(PermissionError, match=r"asks for a token.*ConnectionOpts\(token_file="):
@@ -215,7 +217,8 @@ def test_token_is_asked_for_with_every_request(start, token_file):
         stub = CompilerGymServiceStub(channel)
         for name, method in vars(stub).items():
             with pytest.raises(grpc.RpcError) as error:
-                method(getattr(proto, f"{name}Request")())
+                reply = method(getattr(proto, f"{name}Request")(), timeout=20)
+                next(iter(reply))  # A stream fails when it is read.
             assert error.value.code() is grpc.StatusCode.UNAUTHENTICATED, name
             # Not even the name of the direct channel is told.
             assert SOCKET_NAME_KEY not in dict(error.value.trailing_metadata())

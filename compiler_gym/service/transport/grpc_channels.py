@@ -87,7 +87,7 @@ class _CallDetails(NamedTuple):
     compression: grpc.Compression | None
 
 
-class _TokenSender(grpc.UnaryUnaryClientInterceptor):
+class _TokenSender(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
     """Adds the token to each request. gRPC's own credentials would do so with TLS only."""
 
     def __init__(self, token: str):
@@ -96,7 +96,14 @@ class _TokenSender(grpc.UnaryUnaryClientInterceptor):
     def intercept_unary_unary(
         self, continuation: Callable[..., Any], client_call_details: Any, request: Any
     ) -> Any:
-        details = client_call_details
+        return self._send(continuation, client_call_details, request)
+
+    def intercept_unary_stream(
+        self, continuation: Callable[..., Any], client_call_details: Any, request: Any
+    ) -> Any:
+        return self._send(continuation, client_call_details, request)
+
+    def _send(self, continuation: Callable[..., Any], details: Any, request: Any) -> Any:
         return continuation(
             _CallDetails(
                 details.method,

@@ -13,9 +13,9 @@
 #include "compiler_gym/service/runtime/BenchmarkCache.h"
 #include "compiler_gym/service/runtime/Limits.h"
 #include "compiler_gym/service/runtime/SessionFactory.h"
-#include "compiler_gym/service/runtime/server/InProcessBackend.h"
-#include "compiler_gym/service/runtime/server/RpcService.h"
-#include "compiler_gym/service/runtime/server/Sessions.h"
+#include "compiler_gym/service/runtime/server/rpc/InProcessBackend.h"
+#include "compiler_gym/service/runtime/server/rpc/RpcService.h"
+#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
 
 namespace compiler_gym::runtime {
 

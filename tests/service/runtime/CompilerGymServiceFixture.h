@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/server/ForkServerProcess.h"
-#include "compiler_gym/service/runtime/server/IsolatedBackend.h"
-#include "compiler_gym/service/runtime/server/ServiceServer.h"
+#include "compiler_gym/service/runtime/server/access/ServiceServer.h"
+#include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
+#include "compiler_gym/service/runtime/server/isolation/IsolatedBackend.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToySession.h"
 

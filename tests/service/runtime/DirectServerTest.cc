@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/server/DirectServer.h"
+#include "compiler_gym/service/runtime/server/rpc/DirectServer.h"
 #include "tests/service/runtime/DirectClient.h"
 #include "tests/service/runtime/ToySession.h"
 

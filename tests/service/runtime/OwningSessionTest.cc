@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/server/IsolatedBackend.h"
+#include "compiler_gym/service/runtime/server/isolation/IsolatedBackend.h"
 #include "tests/service/runtime/OwningSession.h"
 #include "tests/service/runtime/ToyClient.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/server/ServiceServer.h"
+#include "compiler_gym/service/runtime/server/access/ServiceServer.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToySession.h"
 

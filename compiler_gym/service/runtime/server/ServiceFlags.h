@@ -5,7 +5,7 @@
 #include <string>
 
 #include "compiler_gym/service/runtime/Limits.h"
-#include "compiler_gym/service/runtime/server/Access.h"
+#include "compiler_gym/service/runtime/server/access/Access.h"
 
 namespace compiler_gym::runtime {
 

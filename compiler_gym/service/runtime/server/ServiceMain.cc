@@ -12,14 +12,14 @@
 #include <iostream>
 #include <string>
 
-#include "compiler_gym/service/runtime/server/Access.h"
-#include "compiler_gym/service/runtime/server/DirectServer.h"
-#include "compiler_gym/service/runtime/server/ForkServerProcess.h"
-#include "compiler_gym/service/runtime/server/InProcessBackend.h"
-#include "compiler_gym/service/runtime/server/IsolatedBackend.h"
 #include "compiler_gym/service/runtime/server/ServiceFlags.h"
-#include "compiler_gym/service/runtime/server/ServiceServer.h"
 #include "compiler_gym/service/runtime/server/WorkingDirectory.h"
+#include "compiler_gym/service/runtime/server/access/Access.h"
+#include "compiler_gym/service/runtime/server/access/ServiceServer.h"
+#include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
+#include "compiler_gym/service/runtime/server/isolation/IsolatedBackend.h"
+#include "compiler_gym/service/runtime/server/rpc/DirectServer.h"
+#include "compiler_gym/service/runtime/server/rpc/InProcessBackend.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/Process.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "compiler_gym/service/runtime/SessionFactory.h"
-#include "compiler_gym/service/runtime/server/RpcService.h"
-#include "compiler_gym/service/runtime/server/Sessions.h"
+#include "compiler_gym/service/runtime/server/rpc/RpcService.h"
+#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
 
 namespace compiler_gym::runtime {
 

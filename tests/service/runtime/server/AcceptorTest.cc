@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/server/Acceptor.h"
-#include "compiler_gym/service/runtime/server/ServiceServer.h"
+#include "compiler_gym/service/runtime/server/access/Acceptor.h"
+#include "compiler_gym/service/runtime/server/access/ServiceServer.h"
 #include "compiler_gym/util/FileDescriptor.h"
 #include "tests/service/runtime/ToyClient.h"
 #include "tests/service/runtime/ToySession.h"

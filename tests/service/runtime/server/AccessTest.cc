@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "compiler_gym/service/runtime/server/Access.h"
+#include "compiler_gym/service/runtime/server/access/Access.h"
 #include "tests/service/runtime/server/OtherUser.h"
 
 namespace compiler_gym::runtime {

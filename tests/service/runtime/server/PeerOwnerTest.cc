@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "compiler_gym/service/runtime/server/PeerOwner.h"
+#include "compiler_gym/service/runtime/server/access/PeerOwner.h"
 #include "compiler_gym/util/FileDescriptor.h"
 #include "tests/service/runtime/server/OtherUser.h"
 

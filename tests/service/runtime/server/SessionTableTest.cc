@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler_gym/service/runtime/server/SessionTable.h"
+#include "compiler_gym/service/runtime/server/rpc/SessionTable.h"
 
 namespace compiler_gym::runtime {
 namespace {

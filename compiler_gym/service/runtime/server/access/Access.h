@@ -1,0 +1,65 @@
+// Who may use a service over TCP.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "compiler_gym/service/runtime/server/access/TokenCheck.h"
+
+namespace compiler_gym::runtime {
+
+// What the flags say about it. Files that are not used have empty names.
+struct AccessFlags {
+  // In PEM format: what the service shows to clients, and what it asks of them.
+  std::string tlsCertificate;
+  std::string tlsKey;
+  std::string tlsClientCa;
+  // A secret that clients have to send.
+  std::string tokenFile;
+  // Whether anybody may use the service.
+  bool isInsecure = false;
+};
+
+// Clients that have to show a token or a certificate of their own may come from anywhere. Without
+// either, it must be clear by other means who they are: then only processes of the user who runs
+// the service may connect, and only on this machine.
+class Access {
+ public:
+  // For the same user on this machine.
+  Access() = default;
+
+  // Reads the files. INVALID_ARGUMENT if the flags contradict each other, or if a file cannot be
+  // read, is not what it should be, or has a secret that other users can read, too.
+  static grpc::Status open(const AccessFlags& flags, Access* access);
+
+  // FAILED_PRECONDITION, with what to do, if a service on `host` would serve who has not shown
+  // anything. `isLoopback` says whether only this machine can reach `host`.
+  grpc::Status checkHost(const std::string& host, bool isLoopback) const;
+
+  // Whether connections of other users are to be refused.
+  bool isForOwnerOnly() const { return !isInsecure_ && !asksClients(); }
+
+  bool usesTls() const { return !tls_.pem_key_cert_pairs.empty(); }
+
+  // What a gRPC server needs for TCP connections.
+  std::shared_ptr<grpc::ServerCredentials> credentials() const;
+
+  // What all requests have to pass.
+  const TokenCheck& tokenCheck() const { return tokenCheck_; }
+
+ private:
+  // Whether clients have to show something.
+  bool asksClients() const { return asksForToken_ || !tls_.pem_root_certs.empty(); }
+
+  grpc::Status readTls(const AccessFlags& flags);
+  grpc::Status readToken(const AccessFlags& flags);
+
+  bool isInsecure_ = false;
+  bool asksForToken_ = false;
+  TokenCheck tokenCheck_;
+  grpc::SslServerCredentialsOptions tls_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,128 @@
+#include "compiler_gym/service/runtime/server/access/ServiceServer.h"
+
+#include <glog/logging.h>
+#include <grpc/grpc.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/server/access/Listeners.h"
+#include "compiler_gym/util/FileDescriptor.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+// Keeps gRPC's threads until the process ends. Otherwise destroying the last server would wait for
+// them, which takes ten seconds if one of them polls a connection that had much to write.
+void keepLibraryRunning() {
+  static std::once_flag once;
+  std::call_once(once, grpc_init);
+}
+
+// How long clients that are idle have to close their connections. One that is cut off instead may
+// report an error.
+constexpr std::chrono::milliseconds kGoodbye(100);
+
+// How long handlers have to return once their requests were cancelled. They need next to nothing
+// unless they hang, but a machine can be busy.
+constexpr std::chrono::milliseconds kReturn(2000);
+
+// Clients put no more than some command lines into the metadata.
+constexpr int kMaxMetadataBytes = 512 * 1024;
+
+// Makes a way into the server that `builder` builds.
+void addEntrance(grpc::ServerBuilder& builder, util::FileDescriptor listener, bool isForOwnerOnly,
+                 std::shared_ptr<grpc::ServerCredentials> credentials,
+                 std::vector<Acceptor::Entrance>* entrances) {
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  entrances->push_back({std::move(listener), isForOwnerOnly,
+                        builder.experimental().AddExternalConnectionAcceptor(
+                            Type::FROM_FD, std::move(credentials))});
+}
+
+// Listens everywhere. `port` becomes the one of TCP.
+Status addEntrances(grpc::ServerBuilder& builder, const ServerOptions& options, int* port,
+                    std::vector<Acceptor::Entrance>* entrances) {
+  std::vector<TcpAddress> addresses;
+  RETURN_IF_ERROR(resolveHost(options.host, &addresses));
+  RETURN_IF_ERROR(options.access.checkHost(options.host, areLoopback(addresses)));
+  *port = options.port;
+  std::vector<util::FileDescriptor> listeners;
+  RETURN_IF_ERROR(listenOnTcp(addresses, options.host, port, &listeners));
+  for (util::FileDescriptor& listener : listeners) {
+    addEntrance(builder, std::move(listener), options.access.isForOwnerOnly(),
+                options.access.credentials(), entrances);
+  }
+  if (options.unixSocket.empty()) return Status::OK;
+  util::FileDescriptor listener;
+  const Status status = listenOnUnixSocket(options.unixSocket, &listener);
+  if (status.ok()) {
+    addEntrance(builder, std::move(listener), true, grpc::InsecureServerCredentials(), entrances);
+  } else {
+    // Some file systems have none. Clients then use TCP.
+    LOG(WARNING) << status.error_message();
+  }
+  return Status::OK;
+}
+
+}  // namespace
+
+Status ServiceServer::start(grpc::Service* service, const ServerOptions& options,
+                            std::unique_ptr<ServiceServer>* server) {
+  keepLibraryRunning();
+  // These two apply to every server built afterwards.
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(options.maxMessageBytes);
+  builder.SetMaxSendMessageSize(options.maxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  int port = 0;
+  std::vector<Acceptor::Entrance> entrances;
+  RETURN_IF_ERROR(addEntrances(builder, options, &port, &entrances));
+  builder.RegisterService(service);
+  auto requests = std::make_shared<RequestCounter>();
+  builder.experimental().SetInterceptorCreators(requestCountingInterceptors(requests));
+  std::unique_ptr<grpc::Server> started = builder.BuildAndStart();
+  if (!started) {
+    return Status(StatusCode::INTERNAL, "gRPC cannot start a server; it has said why above");
+  }
+  std::unique_ptr<Acceptor> acceptor;
+  RETURN_IF_ERROR(Acceptor::start(std::move(entrances), &acceptor));
+  server->reset(
+      new ServiceServer(port, std::move(started), std::move(acceptor), std::move(requests)));
+  return Status::OK;
+}
+
+ServiceServer::ServiceServer(int port, std::unique_ptr<grpc::Server> server,
+                             std::unique_ptr<Acceptor> acceptor,
+                             std::shared_ptr<RequestCounter> requests)
+    : requests_(std::move(requests)),
+      server_(std::move(server)),
+      acceptor_(std::move(acceptor)),
+      port_(port) {}
+
+bool ServiceServer::shutdown(std::chrono::milliseconds grace,
+                             const std::function<void()>& interrupt) {
+  requests_->waitUntilIdle(grace);
+  interrupt();
+  acceptor_->stop();
+  // It waits for the handlers without limit, so another thread does.
+  stopped_ = std::async(std::launch::async, [this] {
+    server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+    server_->Wait();
+  });
+  return stopped_.wait_for(kGoodbye + kReturn) == std::future_status::ready;
+}
+
+}  // namespace compiler_gym::runtime

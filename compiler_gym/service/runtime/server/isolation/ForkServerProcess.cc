@@ -1,0 +1,151 @@
+#include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
+
+#include <glog/logging.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+#include "compiler_gym/service/runtime/forkserver/ForkServer.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+using util::FileDescriptor;
+
+namespace {
+
+constexpr std::chrono::seconds kStartTimeout(60);
+constexpr std::chrono::seconds kSendTimeout(10);
+constexpr std::chrono::hours kForever(24 * 365);
+// Ends are asked for soon after they happened, except for those that nobody asks for.
+constexpr size_t kMaxRememberedDeaths = 4096;
+
+// Receives one of the replies that the fork server starts with.
+Status receiveReply(Channel& channel, google::protobuf::MessageLite* reply) {
+  Frame frame;
+  const Status status = channel.receive(&frame, Clock::now() + kStartTimeout);
+  if (!status.ok()) {
+    return Status(StatusCode::INTERNAL, "The compiler ended the process in which it was started");
+  }
+  if (frame.code != 0) return Status(static_cast<StatusCode>(frame.code), frame.payload);
+  return parseMessage(frame.payload, reply);
+}
+
+}  // namespace
+
+Status ForkServerProcess::start(const SessionFactory& makeSession,
+                                const boost::filesystem::path& workingDirectory,
+                                const Limits& limits, std::function<void()> removeDirectory,
+                                std::unique_ptr<ForkServerProcess>* forkServer) {
+  FileDescriptor ours;
+  FileDescriptor theirs;
+  RETURN_IF_ERROR(Channel::pair(&ours, &theirs));
+  const pid_t pid = fork();
+  if (pid < 0) {
+    return Status(StatusCode::INTERNAL,
+                  "Cannot fork the fork server: " + std::generic_category().message(errno));
+  }
+  if (pid == 0) {
+    ours.close();
+    runForkServer(makeSession, workingDirectory, limits, removeDirectory,
+                  Channel(std::move(theirs)));
+  }
+  theirs.close();
+  Channel channel(std::move(ours));
+  GetVersionReply version;
+  GetSpacesReply spaces;
+  RETURN_IF_ERROR(receiveReply(channel, &version));
+  RETURN_IF_ERROR(receiveReply(channel, &spaces));
+  forkServer->reset(new ForkServerProcess(
+      pid, std::move(channel), ServiceDescription(std::move(version), std::move(spaces))));
+  return Status::OK;
+}
+
+ForkServerProcess::ForkServerProcess(int pid, Channel channel, ServiceDescription description)
+    : pid_(pid),
+      description_(std::move(description)),
+      channel_(std::move(channel)),
+      watcher_([this] { watch(); }) {}
+
+ForkServerProcess::~ForkServerProcess() { stop(); }
+
+void ForkServerProcess::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(isStopping_, true)) return;
+  }
+  {
+    const std::lock_guard lock(sendMutex_);
+    channel_.send(static_cast<uint16_t>(Method::kQuit), "", Clock::now() + kSendTimeout);
+  }
+  watcher_.join();
+  waitpid(pid_, nullptr, 0);
+}
+
+void ForkServerProcess::onEnd(std::function<void()> callback) {
+  const std::lock_guard lock(mutex_);
+  onEnd_ = std::move(callback);
+  if (hasEnded_) onEnd_();
+}
+
+Status ForkServerProcess::spawn(int control, int record) {
+  const std::lock_guard lock(sendMutex_);
+  const Status status = channel_.send(static_cast<uint16_t>(Method::kSpawn), "",
+                                      Clock::now() + kSendTimeout, {}, {control, record});
+  if (status.ok()) return status;
+  return Status(StatusCode::UNAVAILABLE, "The fork server has ended: restart the service");
+}
+
+void ForkServerProcess::watch() {
+  Frame frame;
+  while (channel_.receive(&frame, Clock::now() + kForever).ok()) {
+    if (frame.method() != Method::kDied || frame.payload.size() != 2 * sizeof(int32_t)) continue;
+    int32_t pid = 0;
+    int32_t status = 0;
+    std::memcpy(&pid, frame.payload.data(), sizeof(pid));
+    std::memcpy(&status, frame.payload.data() + sizeof(pid), sizeof(status));
+    noteDeath(pid, status);
+  }
+  const std::lock_guard lock(mutex_);
+  if (isStopping_) return;
+  LOG(ERROR) << "The fork server (process " << pid_ << ") has ended unexpectedly";
+  hasEnded_ = true;
+  if (onEnd_) onEnd_();
+}
+
+void ForkServerProcess::noteDeath(int pid, int status) {
+  VLOG(2) << "Session process " << pid << " has ended with wait status " << status;
+  const std::lock_guard lock(mutex_);
+  deaths_.emplace_back(pid, status);
+  if (deaths_.size() > kMaxRememberedDeaths) deaths_.pop_front();
+  died_.notify_all();
+}
+
+std::optional<int> ForkServerProcess::waitStatus(int pid, std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  std::optional<int> status;
+  died_.wait_for(lock, limit, [&] {
+    const auto death = std::find_if(deaths_.begin(), deaths_.end(),
+                                    [pid](const auto& each) { return each.first == pid; });
+    if (death != deaths_.end()) status = death->second;
+    return status.has_value();
+  });
+  return status;
+}
+
+void ForkServerProcess::forgetStatus(int pid) {
+  const std::lock_guard lock(mutex_);
+  deaths_.erase(std::remove_if(deaths_.begin(), deaths_.end(),
+                               [pid](const auto& each) { return each.first == pid; }),
+                deaths_.end());
+}
+
+}  // namespace compiler_gym::runtime

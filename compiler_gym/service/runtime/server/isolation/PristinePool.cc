@@ -1,0 +1,153 @@
+#include "compiler_gym/service/runtime/server/isolation/PristinePool.h"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/util/CanonicalBytes.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+// A process costs something even if it has written to no memory.
+constexpr size_t kMinProcessBytes = size_t{1} << 20;
+
+using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
+
+Digest digestOf(const Benchmark& benchmark) {
+  const std::string bytes = util::canonicalBytes(benchmark);
+  Digest digest;
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+  return digest;
+}
+
+}  // namespace
+
+struct PristinePool::Entry {
+  // Held while a copy is made, or the pristine session is started.
+  std::timed_mutex mutex;
+  // The last that was asked for, and its digest.
+  std::shared_ptr<const Benchmark> benchmark;
+  Digest program = {};
+  std::shared_ptr<SessionProcess> pristine;
+
+  // These are protected by the pool's mutex.
+  size_t bytes = 0;
+  uint64_t lastUse = 0;
+};
+
+PristinePool::PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes)
+    : forkServer_(forkServer), spares_(spares), maxSizeInBytes_(maxSizeInBytes) {}
+
+PristinePool::EntryPtr PristinePool::find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  EntryPtr& entry = entries_[key];
+  if (!entry) entry = std::make_shared<Entry>();
+  entry->lastUse = ++uses_;
+  return entry;
+}
+
+Status PristinePool::start(const Origin& origin, Deadline deadline,
+                           std::shared_ptr<SessionProcess>* process) {
+  // A file may change at any time.
+  if (!origin.benchmark->program().has_contents()) {
+    return SessionProcess::start(forkServer_, origin, deadline, process);
+  }
+  const std::string key = std::to_string(origin.actionSpace) + " " + origin.benchmark->uri();
+  const EntryPtr entry = find(key);
+  std::unique_lock lock(entry->mutex, std::defer_lock);
+  if (!lock.try_lock_until(deadline)) {
+    return Status(StatusCode::DEADLINE_EXCEEDED,
+                  "The time limit was over while another session was started on the program");
+  }
+  Status status;
+  // A pristine session can have been killed from outside; then a new one is made, once.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    status = prepare(*entry, key, origin, deadline);
+    if (!status.ok()) break;
+    if (!entry->pristine->isForkable(deadline)) {
+      *process = std::move(entry->pristine);
+      forget(key, *entry);
+      return Status::OK;
+    }
+    std::unique_ptr<SessionProcess::CopyOrder> order;
+    status = spares_.copy(entry->pristine, deadline, process, &order);
+    if (status.error_code() != StatusCode::ABORTED) break;
+    entry->pristine.reset();
+  }
+  if (!status.ok()) forget(key, *entry);
+  return status;
+}
+
+Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin& origin,
+                             Deadline deadline) {
+  if (entry.pristine && entry.benchmark == origin.benchmark) return Status::OK;
+  const Digest program = digestOf(*origin.benchmark);
+  entry.benchmark = origin.benchmark;
+  if (entry.pristine && entry.program == program) return Status::OK;
+  entry.program = program;
+  entry.pristine.reset();
+  RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, &entry.pristine));
+  measure(key, std::max(entry.pristine->ownMemoryBytes(), kMinProcessBytes));
+  return Status::OK;
+}
+
+void PristinePool::measure(const std::string& key, size_t bytes) {
+  std::vector<EntryPtr> evicted;
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return;
+  sizeInBytes_ += bytes - found->second->bytes;
+  found->second->bytes = bytes;
+  evicted = evict();
+}
+
+void PristinePool::forget(const std::string& key, const Entry& entry) {
+  EntryPtr forgotten;
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || found->second.get() != &entry) return;
+  sizeInBytes_ -= entry.bytes;
+  forgotten = std::move(found->second);
+  entries_.erase(found);
+}
+
+std::vector<PristinePool::EntryPtr> PristinePool::evict() {
+  std::vector<EntryPtr> evicted;
+  while (sizeInBytes_ > maxSizeInBytes_ && !entries_.empty()) {
+    const auto oldest = std::min_element(
+        entries_.begin(), entries_.end(),
+        [](const auto& a, const auto& b) { return a.second->lastUse < b.second->lastUse; });
+    sizeInBytes_ -= oldest->second->bytes;
+    evicted.push_back(std::move(oldest->second));
+    entries_.erase(oldest);
+  }
+  return evicted;
+}
+
+size_t PristinePool::maxSizeInBytes() const {
+  const std::lock_guard lock(mutex_);
+  return maxSizeInBytes_;
+}
+
+size_t PristinePool::sizeInBytes() const {
+  const std::lock_guard lock(mutex_);
+  return sizeInBytes_;
+}
+
+void PristinePool::setMaxSizeInBytes(size_t maxSizeInBytes) {
+  std::vector<EntryPtr> evicted;
+  const std::lock_guard lock(mutex_);
+  maxSizeInBytes_ = maxSizeInBytes;
+  evicted = evict();
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,65 @@
+// Session processes that have started on a program and done nothing else.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
+#include "compiler_gym/service/runtime/server/isolation/SessionProcess.h"
+#include "compiler_gym/service/runtime/server/isolation/Spares.h"
+
+namespace compiler_gym::runtime {
+
+// Makes session processes on programs. The first for a program parses it in a process of its own,
+// the *pristine session*, which is kept; sessions are copies of it, and so they start in the time
+// that a fork(2) takes, whatever the program.
+//
+// The memory of the pristine sessions is bounded: those that were not used for longest go first.
+// All methods may be called from any number of threads; two programs do not wait for each other.
+class PristinePool {
+ public:
+  // `forkServer` and `spares` must outlive the pool.
+  PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes);
+
+  // A session process that has started on the program. Fails as StartSession does.
+  grpc::Status start(const Origin& origin, Deadline deadline,
+                     std::shared_ptr<SessionProcess>* process);
+
+  size_t maxSizeInBytes() const;
+  size_t sizeInBytes() const;
+  // Sets the limit, and ends pristine sessions until they fit.
+  void setMaxSizeInBytes(size_t maxSizeInBytes);
+
+ private:
+  struct Entry;
+  using EntryPtr = std::shared_ptr<Entry>;
+
+  // The entry of the program, which the caller locks before anything else.
+  EntryPtr find(const std::string& key);
+  // Makes the entry's pristine session if it is not there. Expects the caller to hold its lock.
+  grpc::Status prepare(Entry& entry, const std::string& key, const Origin& origin,
+                       Deadline deadline);
+  void measure(const std::string& key, size_t bytes);
+  void forget(const std::string& key, const Entry& entry);
+  // Expects the caller to hold mutex_. What it removes is destroyed by the caller.
+  std::vector<EntryPtr> evict();
+
+  ForkServerProcess& forkServer_;
+  Spares& spares_;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, EntryPtr> entries_;
+  size_t maxSizeInBytes_;
+  size_t sizeInBytes_ = 0;
+  uint64_t uses_ = 0;
+};
+
+}  // namespace compiler_gym::runtime

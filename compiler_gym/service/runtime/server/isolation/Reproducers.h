@@ -1,0 +1,54 @@
+// Saves what is needed to repeat what a session did not survive.
+#pragma once
+
+#include <boost/filesystem.hpp>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/service/runtime/server/isolation/PristinePool.h"
+#include "compiler_gym/service/runtime/server/isolation/SessionProcess.h"
+
+namespace compiler_gym::runtime {
+
+// Saves reproducers, each into a directory of its own in reproducers/ of the working directory: one
+// for each action, and no more than a number of them, because a player that meets a fault of the
+// compiler meets it often. May be used by any number of threads.
+class Reproducers {
+ public:
+  Reproducers(PristinePool& pristine, boost::filesystem::path workingDirectory, int maxCount);
+  // Gives up what is not saved yet.
+  ~Reproducers();
+
+  // For a session that has died in an action: repeats what it did before in another process, and
+  // has that save the program. Waits for it until the deadline; it goes on after that. Returns a
+  // line for the epitaph that names the directory, empty if there is no reproducer.
+  std::string save(const std::shared_ptr<const SessionProcess>& dead, Deadline deadline);
+
+ private:
+  // Whether there is no reproducer for this action yet.
+  bool claim(const std::string& action);
+  // Fills the directory, or removes it and returns false.
+  bool fill(const Origin& origin, const std::vector<HistoryEntry>& history,
+            const boost::filesystem::path& directory);
+  grpc::Status repeat(const Origin& origin, const std::vector<HistoryEntry>& history,
+                      const boost::filesystem::path& directory);
+  grpc::Status start(const Origin& origin, Deadline deadline,
+                     std::shared_ptr<SessionProcess>* process);
+
+  PristinePool& pristine_;
+  const boost::filesystem::path directory_;
+  const size_t maxCount_;
+  std::mutex mutex_;
+  bool isStopping_ = false;
+  std::set<std::string> actions_;
+  // One of each reproducer.
+  std::vector<std::weak_ptr<SessionProcess>> processes_;
+  std::vector<std::shared_future<bool>> savings_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,43 @@
+// Copies of session processes that are made before they are asked for.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "compiler_gym/service/runtime/server/isolation/Chores.h"
+#include "compiler_gym/service/runtime/server/isolation/SessionProcess.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
+
+namespace compiler_gym::runtime {
+
+// Copies session processes. A state that is copied for the second time is likely to be copied once
+// more: a pristine session, whenever its program is played again, or a session from which a search
+// tries one action after the other. The next copy of those is made ahead of time.
+//
+// All methods may be called from any number of threads.
+class Spares {
+ public:
+  // At most `maxCount` copies wait at a time; those made first are given up first. `chores`, by
+  // which they are made, must be destroyed before this object.
+  Spares(Chores& chores, int maxCount);
+
+  // Copies the process, see SessionProcess::fork().
+  grpc::Status copy(const std::shared_ptr<SessionProcess>& original, Deadline deadline,
+                    std::shared_ptr<SessionProcess>* copy,
+                    std::unique_ptr<SessionProcess::CopyOrder>* order);
+
+ private:
+  void make(const std::shared_ptr<SessionProcess>& original);
+
+  Chores& chores_;
+  const size_t maxCount_;
+  std::mutex mutex_;
+  // Those that may have a spare, the latest at the end.
+  std::deque<std::weak_ptr<SessionProcess>> originals_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,222 @@
+#include "compiler_gym/service/runtime/server/rpc/DirectServer.h"
+
+#include <glog/logging.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+using util::FileDescriptor;
+
+namespace {
+
+constexpr int kBacklog = 128;
+// Each has a thread.
+constexpr size_t kMaxConnections = 4096;
+// A client that does not read its reply, or sends half a request, is dropped after this time.
+constexpr std::chrono::seconds kTransferTimeout(60);
+constexpr std::chrono::milliseconds kAcceptPause(10);
+
+std::string randomName() {
+  std::random_device random;
+  std::string name = "compiler_gym-" + std::to_string(getpid()) + "-";
+  for (int i = 0; i < 4; ++i) name += std::to_string(random());
+  return name;
+}
+
+// An abstract socket leaves nothing behind in the file system, whatever ends the process.
+Status listenAt(const std::string& name, FileDescriptor* listener) {
+  *listener = FileDescriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (listener->isOpen() &&
+      bind(listener->get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+      listen(listener->get(), kBacklog) == 0) {
+    return Status::OK;
+  }
+  return Status(StatusCode::RESOURCE_EXHAUSTED, "Cannot make the socket of the direct channel: " +
+                                                    std::generic_category().message(errno));
+}
+
+bool isOfThisUser(const FileDescriptor& socket) {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  return getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == geteuid();
+}
+
+}  // namespace
+
+Status DirectServer::start(Sessions& sessions, size_t maxMessageBytes,
+                           std::unique_ptr<DirectServer>* server) {
+  std::string name = randomName();
+  FileDescriptor listener;
+  RETURN_IF_ERROR(listenAt(name, &listener));
+  server->reset(new DirectServer(sessions, maxMessageBytes, std::move(name), std::move(listener)));
+  return Status::OK;
+}
+
+DirectServer::DirectServer(Sessions& sessions, size_t maxMessageBytes, std::string name,
+                           FileDescriptor listener)
+    : sessions_(sessions),
+      maxMessageBytes_(maxMessageBytes),
+      name_(std::move(name)),
+      listener_(std::move(listener)),
+      acceptor_([this] { accept(); }) {}
+
+DirectServer::~DirectServer() {
+  beginToStop();
+  acceptor_.join();
+  for (Connection& connection : connections_) connection.thread.join();
+}
+
+void DirectServer::beginToStop() {
+  const std::lock_guard lock(mutex_);
+  isStopping_ = true;
+  for (const Connection& connection : connections_) {
+    shutdown(connection.channel.socket().get(), SHUT_RDWR);
+  }
+  shutdown(listener_.get(), SHUT_RDWR);
+}
+
+bool DirectServer::stop(std::chrono::milliseconds limit) {
+  beginToStop();
+  std::unique_lock lock(mutex_);
+  return done_.wait_for(lock, limit, [this] {
+    return std::all_of(connections_.begin(), connections_.end(),
+                       [](const Connection& connection) { return connection.isDone; });
+  });
+}
+
+void DirectServer::accept() {
+  while (true) {
+    FileDescriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const int error = errno;
+    {
+      const std::lock_guard lock(mutex_);
+      if (isStopping_) return;
+    }
+    if (client.isOpen() && isOfThisUser(client)) {
+      add(std::move(client));
+    } else if (!client.isOpen() && error != EINTR && error != ECONNABORTED) {
+      LOG(WARNING) << "Cannot accept a client: " << std::generic_category().message(error);
+      std::this_thread::sleep_for(kAcceptPause);
+    }
+  }
+}
+
+void DirectServer::add(FileDescriptor socket) {
+  const std::lock_guard lock(mutex_);
+  // It may have been accepted while the server began to stop, which ends those of the list.
+  if (isStopping_) return;
+  removeDone();
+  if (connections_.size() >= kMaxConnections) {
+    LOG(WARNING) << "There are " << connections_.size()
+                 << " connections on the direct channel; a further client is turned away";
+    return;
+  }
+  Connection& connection = connections_.emplace_back();
+  connection.channel = Channel(std::move(socket), maxMessageBytes_);
+  try {
+    connection.thread = std::thread([this, &connection] { serve(connection); });
+  } catch (const std::system_error& error) {
+    LOG(WARNING) << "Cannot make a thread for a client: " << error.what();
+    connections_.pop_back();
+  }
+}
+
+void DirectServer::removeDone() {
+  connections_.remove_if([](Connection& connection) {
+    if (connection.isDone) connection.thread.join();
+    return connection.isDone;
+  });
+}
+
+void DirectServer::serve(Connection& connection) {
+  constexpr std::chrono::hours kForever(24 * 365);
+  Frame frame;
+  while (true) {
+    const Status received = connection.channel.receive(&frame, Clock::now() + kForever);
+    if (received.error_code() == StatusCode::RESOURCE_EXHAUSTED) {
+      sendReply(connection.channel, received, StepReply(), Clock::now() + kTransferTimeout);
+    }
+    if (!received.ok() || !dispatch(frame, connection).ok()) break;
+  }
+  for (const int64_t lease : connection.leases) sessions_.closeLease(lease);
+  const std::lock_guard lock(mutex_);
+  // The descriptor is closed when the connection is removed; the client must know now.
+  shutdown(connection.channel.socket().get(), SHUT_RDWR);
+  connection.isDone = true;
+  done_.notify_all();
+}
+
+template <typename Request, typename Reply>
+Status DirectServer::serve(const Frame& frame, Channel& channel, Rpc<Request, Reply> rpc) {
+  Request request;
+  Reply reply;
+  Handover handover;
+  const Deadline deadline =
+      frame.timeout.count() == 0 ? sessions_.defaultDeadline() : Clock::now() + frame.timeout;
+  Status status = parseMessage(frame.payload, &request);
+  if (status.ok()) {
+    status = util::callWithoutExceptions("the direct channel", [&] {
+      return (sessions_.*rpc)(request, &reply, {deadline, &handover});
+    });
+  }
+  std::vector<int> descriptors;
+  if (status.ok() && handover.client.isOpen()) descriptors.push_back(handover.client.get());
+  return sendReply(channel, status, reply, Clock::now() + kTransferTimeout, descriptors);
+}
+
+Status DirectServer::openLease(Connection& connection) {
+  HoldLeaseReply reply;
+  reply.set_lease_id(connection.leases.emplace_back(sessions_.openLease()));
+  return sendReply(connection.channel, Status::OK, reply, Clock::now() + kTransferTimeout);
+}
+
+Status DirectServer::dispatch(const Frame& frame, Connection& connection) {
+  Channel& channel = connection.channel;
+  switch (frame.method()) {
+    case Method::kGetVersion:
+      return serve(frame, channel, &Sessions::getVersion);
+    case Method::kGetSpaces:
+      return serve(frame, channel, &Sessions::getSpaces);
+    case Method::kStartSession:
+      return serve(frame, channel, &Sessions::startSession);
+    case Method::kForkSession:
+      return serve(frame, channel, &Sessions::forkSession);
+    case Method::kEndSession:
+      return serve(frame, channel, &Sessions::endSession);
+    case Method::kStep:
+      return serve(frame, channel, &Sessions::step);
+    case Method::kAddBenchmark:
+      return serve(frame, channel, &Sessions::addBenchmark);
+    case Method::kSendSessionParameter:
+      return serve(frame, channel, &Sessions::sendSessionParameter);
+    case Method::kHoldLease:
+      return openLease(connection);
+    default:
+      return sendReply(
+          channel,
+          Status(StatusCode::UNIMPLEMENTED, "There is no method " + std::to_string(frame.code)),
+          StepReply(), Clock::now() + kTransferTimeout);
+  }
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,80 @@
+// The service's end of the direct channel.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
+
+namespace compiler_gym::runtime {
+
+// Serves all RPCs to clients of the same user on this host, as Channel.h documents, with a thread
+// for each connection. Clients beyond a number of connections are turned away.
+class DirectServer {
+ public:
+  // Starts to listen. `sessions` must outlive the server. RESOURCE_EXHAUSTED if no socket can be
+  // made.
+  static grpc::Status start(Sessions& sessions, size_t maxMessageBytes,
+                            std::unique_ptr<DirectServer>* server);
+
+  // As stop(), without a limit.
+  ~DirectServer();
+
+  // Closes all connections, and waits for the requests at work. False if one of them takes longer
+  // than that.
+  [[nodiscard]] bool stop(std::chrono::milliseconds limit);
+
+  // The name of the socket without the NUL that it begins with. It cannot be guessed.
+  const std::string& name() const { return name_; }
+
+ private:
+  struct Connection {
+    Channel channel;
+    std::thread thread;
+    // Those that the client holds.
+    std::vector<int64_t> leases;
+    bool isDone = false;
+  };
+
+  DirectServer(Sessions& sessions, size_t maxMessageBytes, std::string name,
+               util::FileDescriptor listener);
+
+  void beginToStop();
+  void accept();
+  // Starts to serve a client, unless there are too many or the server stops.
+  void add(util::FileDescriptor socket);
+  // Joins the threads of clients that are gone. Expects the caller to hold mutex_.
+  void removeDone();
+  void serve(Connection& connection);
+  grpc::Status dispatch(const Frame& frame, Connection& connection);
+  grpc::Status openLease(Connection& connection);
+
+  template <typename Request, typename Reply>
+  using Rpc = grpc::Status (Sessions::*)(const Request&, Reply*, const RequestContext&);
+  // Decodes the request, has it served, and replies. The socket of a new session goes along.
+  template <typename Request, typename Reply>
+  grpc::Status serve(const Frame& frame, Channel& channel, Rpc<Request, Reply> rpc);
+
+  Sessions& sessions_;
+  const size_t maxMessageBytes_;
+  const std::string name_;
+  const util::FileDescriptor listener_;
+  std::mutex mutex_;
+  std::list<Connection> connections_;
+  std::condition_variable done_;
+  bool isStopping_ = false;
+  std::thread acceptor_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,69 @@
+// The RPCs by gRPC.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "compiler_gym/service/proto/compiler_gym_service.grpc.pb.h"
+#include "compiler_gym/service/runtime/server/access/TokenCheck.h"
+#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
+
+namespace compiler_gym::runtime {
+
+// Serves Sessions by gRPC, and tells clients how sessions are kept apart and of the direct channel.
+class RpcService : public compiler_gym::CompilerGymService::Service {
+ public:
+  // `directSocket` is the name of the DirectServer's socket, empty if there is none.
+  explicit RpcService(std::shared_ptr<Sessions> sessions, std::string directSocket = "");
+
+  grpc::Status GetVersion(grpc::ServerContext* context, const GetVersionRequest* request,
+                          GetVersionReply* reply) override;
+  grpc::Status GetSpaces(grpc::ServerContext* context, const GetSpacesRequest* request,
+                         GetSpacesReply* reply) override;
+  grpc::Status StartSession(grpc::ServerContext* context, const StartSessionRequest* request,
+                            StartSessionReply* reply) override;
+  grpc::Status ForkSession(grpc::ServerContext* context, const ForkSessionRequest* request,
+                           ForkSessionReply* reply) override;
+  grpc::Status EndSession(grpc::ServerContext* context, const EndSessionRequest* request,
+                          EndSessionReply* reply) override;
+  grpc::Status Step(grpc::ServerContext* context, const StepRequest* request,
+                    StepReply* reply) override;
+  grpc::Status AddBenchmark(grpc::ServerContext* context, const AddBenchmarkRequest* request,
+                            AddBenchmarkReply* reply) override;
+  grpc::Status SendSessionParameter(grpc::ServerContext* context,
+                                    const SendSessionParameterRequest* request,
+                                    SendSessionParameterReply* reply) override;
+
+  grpc::Status HoldLease(grpc::ServerContext* context, const HoldLeaseRequest* request,
+                         grpc::ServerWriter<HoldLeaseReply>* writer) override;
+
+  // From now on requests have to pass `tokenCheck`. To be called before there are any.
+  void askFor(TokenCheck tokenCheck) { tokenCheck_ = std::move(tokenCheck); }
+
+  BenchmarkCache& benchmarks() { return sessions_->benchmarks(); }
+
+  // Number of sessions that were started or forked and not ended.
+  int sessionCount() const { return sessions_->sessionCount(); }
+
+ private:
+  template <typename Request, typename Reply>
+  using Rpc = grpc::Status (Sessions::*)(const Request&, Reply*, const RequestContext&);
+
+  template <typename Request, typename Reply>
+  grpc::Status serve(const char* name, Rpc<Request, Reply> rpc, grpc::ServerContext* context,
+                     const Request* request, Reply* reply);
+  // As serve(); the reply tells about the service.
+  template <typename Request, typename Reply>
+  grpc::Status introduce(const char* name, Rpc<Request, Reply> rpc, grpc::ServerContext* context,
+                         const Request* request, Reply* reply);
+  Deadline deadlineOf(const grpc::ServerContext* context) const;
+
+  const std::shared_ptr<Sessions> sessions_;
+  const std::string directSocket_;
+  TokenCheck tokenCheck_;
+};
+
+}  // namespace compiler_gym::runtime

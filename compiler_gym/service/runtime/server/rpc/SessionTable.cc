@@ -1,0 +1,126 @@
+#include "compiler_gym/service/runtime/server/rpc/SessionTable.h"
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+Status notFound(uint64_t id) {
+  // Clients know the id as a signed number.
+  return Status(StatusCode::NOT_FOUND,
+                "Session not found: " + std::to_string(static_cast<int64_t>(id)));
+}
+
+}  // namespace
+
+SessionTable::Place::~Place() {
+  if (table_ == nullptr) return;
+  const std::unique_lock lock(table_->mutex_);
+  --table_->reserved_;
+}
+
+Status SessionTable::reserve(Place* place) {
+  {
+    const std::unique_lock lock(mutex_);
+    if (sessions_.size() + reserved_ < maxSessions_) {
+      ++reserved_;
+      *place = Place(this);
+      return Status::OK;
+    }
+  }
+  return Status(StatusCode::RESOURCE_EXHAUSTED,
+                "The limit of " + std::to_string(maxSessions_) +
+                    " sessions is reached (--max_sessions of the service changes it): end one "
+                    "first");
+}
+
+int64_t SessionTable::openLease() {
+  const std::unique_lock lock(mutex_);
+  return *leases_.insert(nextLease_++).first;
+}
+
+std::vector<std::shared_ptr<ServedSession>> SessionTable::closeLease(int64_t lease) {
+  const std::unique_lock lock(mutex_);
+  leases_.erase(lease);
+  return removeAll([lease](const Entry& entry) { return entry.lease == lease; });
+}
+
+Status SessionTable::add(Place place, std::shared_ptr<ServedSession> session, int64_t lease,
+                         uint64_t* id) {
+  std::unique_lock lock(mutex_);
+  if (lease != 0 && leases_.count(lease) == 0) {
+    lock.unlock();
+    session->close();
+    return Status(StatusCode::FAILED_PRECONDITION,
+                  "The lease " + std::to_string(lease) + " has ended: open another one");
+  }
+  --reserved_;
+  place.table_ = nullptr;
+  *id = nextId_++;
+  Entry& entry = sessions_[*id];
+  entry.session = std::move(session);
+  entry.lease = lease;
+  return Status::OK;
+}
+
+Status SessionTable::find(uint64_t id, std::shared_ptr<ServedSession>* session,
+                          int64_t* lease) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return notFound(id);
+  *session = found->second.session;
+  found->second.lastUse = Clock::now();
+  if (lease) *lease = found->second.lease;
+  return Status::OK;
+}
+
+Status SessionTable::remove(uint64_t id, std::shared_ptr<ServedSession>* removed,
+                            size_t* remaining) {
+  const std::unique_lock lock(mutex_);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return notFound(id);
+  *removed = std::move(found->second.session);
+  sessions_.erase(found);
+  (*removed)->close();
+  *remaining = sessions_.size();
+  return Status::OK;
+}
+
+std::vector<std::shared_ptr<ServedSession>> SessionTable::removeIdle(Deadline since) {
+  const std::unique_lock lock(mutex_);
+  return removeAll([since](Entry& entry) {
+    if (const uint64_t activity = entry.session->activity(); activity != entry.activity) {
+      entry.activity = activity;
+      entry.lastUse = Clock::now();
+    }
+    return entry.lease == 0 && entry.lastUse.load() < since;
+  });
+}
+
+template <typename IsWanted>
+std::vector<std::shared_ptr<ServedSession>> SessionTable::removeAll(const IsWanted& isWanted) {
+  std::vector<std::shared_ptr<ServedSession>> removed;
+  for (auto each = sessions_.begin(); each != sessions_.end();) {
+    if (isWanted(each->second)) {
+      each->second.session->close();
+      removed.push_back(std::move(each->second.session));
+      each = sessions_.erase(each);
+    } else {
+      ++each;
+    }
+  }
+  return removed;
+}
+
+size_t SessionTable::size() const {
+  const std::shared_lock lock(mutex_);
+  return sessions_.size();
+}
+
+}  // namespace compiler_gym::runtime

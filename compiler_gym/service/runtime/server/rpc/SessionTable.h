@@ -1,0 +1,94 @@
+// The sessions of a service, by id.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/server/rpc/ServedSession.h"
+#include "compiler_gym/service/runtime/wire/Channel.h"
+
+namespace compiler_gym::runtime {
+
+// Holds sessions by id. Ids count up from 0 and are never used again. All methods may be called
+// from any number of threads, and none waits for a session.
+class SessionTable {
+ public:
+  // Room for one more session, given back when it is destroyed without having been used.
+  class Place {
+   public:
+    Place() = default;
+    Place(Place&& other) noexcept : table_(std::exchange(other.table_, nullptr)) {}
+    Place& operator=(Place&& other) noexcept {
+      std::swap(table_, other.table_);
+      return *this;
+    }
+    ~Place();
+
+   private:
+    friend class SessionTable;
+    explicit Place(SessionTable* table) : table_(table) {}
+
+    SessionTable* table_ = nullptr;
+  };
+
+  explicit SessionTable(int maxSessions) : maxSessions_(static_cast<size_t>(maxSessions)) {}
+
+  // Takes room before a session is made, so that there are never more than the limit.
+  // RESOURCE_EXHAUSTED if there is none.
+  grpc::Status reserve(Place* place);
+
+  // Leases, see HoldLease in proto/compiler_gym_service.proto. Their numbers count up from 1.
+  int64_t openLease();
+  // Removes and closes the sessions of the lease.
+  std::vector<std::shared_ptr<ServedSession>> closeLease(int64_t lease);
+
+  // Sets `id` to that of the added session. `lease` is 0 or open; FAILED_PRECONDITION, and the
+  // session is closed, if it is not.
+  grpc::Status add(Place place, std::shared_ptr<ServedSession> session, int64_t lease,
+                   uint64_t* id);
+
+  // NOT_FOUND if there is no such session. `lease`, if given, is set to that of the session.
+  grpc::Status find(uint64_t id, std::shared_ptr<ServedSession>* session,
+                    int64_t* lease = nullptr) const;
+
+  // Removes and closes the sessions without a lease that were neither found nor active since then.
+  std::vector<std::shared_ptr<ServedSession>> removeIdle(Deadline since);
+
+  // Removes and closes a session. Sets `remaining` to the number of sessions left. NOT_FOUND if
+  // there is no such session.
+  grpc::Status remove(uint64_t id, std::shared_ptr<ServedSession>* removed, size_t* remaining);
+
+  size_t size() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<ServedSession> session;
+    int64_t lease = 0;
+    mutable std::atomic<Deadline> lastUse = Clock::now();
+    // When that was looked at last, which counts as a use if it differs from before.
+    uint64_t activity = 0;
+  };
+
+  // Removes and closes those that `isWanted` selects.
+  template <typename IsWanted>
+  std::vector<std::shared_ptr<ServedSession>> removeAll(const IsWanted& isWanted);
+
+  const size_t maxSessions_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<uint64_t, Entry> sessions_;
+  std::unordered_set<int64_t> leases_;
+  size_t reserved_ = 0;
+  uint64_t nextId_ = 0;
+  int64_t nextLease_ = 1;
+};
+
+}  // namespace compiler_gym::runtime

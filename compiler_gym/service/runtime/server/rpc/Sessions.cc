@@ -1,0 +1,169 @@
+#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
+
+#include <glog/logging.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "compiler_gym/service/runtime/server/rpc/BuiltinParameters.h"
+#include "compiler_gym/service/runtime/server/rpc/Requests.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+
+Sessions::Sessions(std::unique_ptr<SessionBackend> backend, const Limits& limits,
+                   std::unique_ptr<BenchmarkCache> benchmarks)
+    : limits_(limits),
+      benchmarks_(benchmarks ? std::move(benchmarks) : std::make_unique<BenchmarkCache>()),
+      backend_(std::move(backend)),
+      table_(limits.maxSessions) {
+  if (limits.sessionIdle.count() > 0) idleWatcher_ = std::thread([this] { watchIdle(); });
+}
+
+Sessions::~Sessions() {
+  {
+    const std::lock_guard lock(mutex_);
+    isStopping_ = true;
+  }
+  stopped_.notify_all();
+  if (idleWatcher_.joinable()) idleWatcher_.join();
+}
+
+void Sessions::watchIdle() {
+  // A session lives no longer than this part more than it may.
+  constexpr int kLooks = 8;
+  const auto interval = std::chrono::milliseconds(limits_.sessionIdle) / kLooks;
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, interval, [this] { return isStopping_; })) {
+    dispose(table_.removeIdle(Clock::now() - limits_.sessionIdle), "had no request for long");
+  }
+}
+
+void Sessions::closeLease(int64_t lease) {
+  dispose(table_.closeLease(lease), "had a client that has gone");
+}
+
+void Sessions::dispose(std::vector<std::shared_ptr<ServedSession>> sessions, const char* reason) {
+  if (sessions.empty()) return;
+  LOG(INFO) << "Ended " << sessions.size() << " session(s) that " << reason << "; "
+            << sessionCount() << " open";
+  for (std::shared_ptr<ServedSession>& session : sessions) backend_->dispose(std::move(session));
+}
+
+Deadline Sessions::defaultDeadline() const {
+  constexpr std::chrono::hours kForever(24 * 365);
+  if (limits_.requestTimeout.count() == 0) return Clock::now() + kForever;
+  return Clock::now() + limits_.requestTimeout;
+}
+
+Status Sessions::getVersion(const GetVersionRequest& /*request*/, GetVersionReply* reply,
+                            const RequestContext& /*context*/) {
+  VLOG(2) << "GetVersion()";
+  *reply = backend_->description().version();
+  return Status::OK;
+}
+
+Status Sessions::getSpaces(const GetSpacesRequest& /*request*/, GetSpacesReply* reply,
+                           const RequestContext& /*context*/) {
+  VLOG(2) << "GetSpaces()";
+  *reply = backend_->description().spaces();
+  return Status::OK;
+}
+
+Status Sessions::startSession(const StartSessionRequest& request, StartSessionReply* reply,
+                              const RequestContext& context) {
+  VLOG(2) << "StartSession(" << request.benchmark().uri() << ")";
+  SessionTable::Place place;
+  RETURN_IF_ERROR(table_.reserve(&place));
+  std::shared_ptr<const Benchmark> benchmark;
+  RETURN_IF_ERROR(findOrAddBenchmark(request.benchmark(), *benchmarks_, &benchmark));
+  RETURN_IF_ERROR(backend_->description().checkSpaces(request));
+  std::shared_ptr<ServedSession> session;
+  RETURN_IF_ERROR(backend_->start(benchmark, request, context, reply, &session));
+  uint64_t id = 0;
+  RETURN_IF_ERROR(table_.add(std::move(place), std::move(session), request.lease_id(), &id));
+  reply->set_session_id(static_cast<int64_t>(id));
+  VLOG(1) << "Session " << id << " started on " << benchmark->uri() << "; " << sessionCount()
+          << " open";
+  return Status::OK;
+}
+
+Status Sessions::forkSession(const ForkSessionRequest& request, ForkSessionReply* reply,
+                             const RequestContext& context) {
+  VLOG(2) << "ForkSession(" << request.session_id() << ")";
+  SessionTable::Place place;
+  RETURN_IF_ERROR(table_.reserve(&place));
+  std::shared_ptr<ServedSession> original;
+  int64_t lease = 0;
+  RETURN_IF_ERROR(table_.find(static_cast<uint64_t>(request.session_id()), &original, &lease));
+  std::shared_ptr<ServedSession> copy;
+  RETURN_IF_ERROR(backend_->fork(original, context, &copy));
+  uint64_t id = 0;
+  RETURN_IF_ERROR(table_.add(std::move(place), std::move(copy), lease, &id));
+  reply->set_session_id(static_cast<int64_t>(id));
+  VLOG(1) << "Session " << id << " forked from " << request.session_id() << "; " << sessionCount()
+          << " open";
+  return Status::OK;
+}
+
+Status Sessions::endSession(const EndSessionRequest& request, EndSessionReply* reply,
+                            const RequestContext& /*context*/) {
+  VLOG(2) << "EndSession(" << request.session_id() << ")";
+  std::shared_ptr<ServedSession> ended;
+  size_t remaining = 0;
+  RETURN_IF_ERROR(table_.remove(static_cast<uint64_t>(request.session_id()), &ended, &remaining));
+  backend_->dispose(std::move(ended));
+  reply->set_remaining_sessions(static_cast<int32_t>(remaining));
+  VLOG(1) << "Session " << request.session_id() << " ended; " << remaining << " open";
+  return Status::OK;
+}
+
+Status Sessions::step(const StepRequest& request, StepReply* reply, const RequestContext& context) {
+  VLOG(2) << "Step(" << request.session_id() << "), " << request.action_size() << " actions, "
+          << request.observation_space_size() << " observations";
+  std::shared_ptr<ServedSession> session;
+  RETURN_IF_ERROR(table_.find(static_cast<uint64_t>(request.session_id()), &session));
+  return session->step(request, reply, context.deadline);
+}
+
+Status Sessions::addBenchmark(const AddBenchmarkRequest& request, AddBenchmarkReply* /*reply*/,
+                              const RequestContext& /*context*/) {
+  VLOG(2) << "AddBenchmark(), " << request.benchmark_size() << " benchmarks";
+  return addBenchmarks(request, *benchmarks_);
+}
+
+Status Sessions::sendSessionParameter(const SendSessionParameterRequest& request,
+                                      SendSessionParameterReply* reply,
+                                      const RequestContext& context) {
+  VLOG(2) << "SendSessionParameter(" << request.session_id() << "), " << request.parameter_size()
+          << " parameters";
+  std::shared_ptr<ServedSession> session;
+  RETURN_IF_ERROR(table_.find(static_cast<uint64_t>(request.session_id()), &session));
+  for (const SessionParameter& parameter : request.parameter()) {
+    RETURN_IF_ERROR(setParameter(*session, parameter, reply, context.deadline));
+  }
+  return Status::OK;
+}
+
+Status Sessions::setParameter(ServedSession& session, const SessionParameter& parameter,
+                              SendSessionParameterReply* reply, Deadline deadline) {
+  std::optional<std::string> builtinReply;
+  RETURN_IF_ERROR(handleSizeParameters(kBenchmarkCacheParameters, parameter.key(),
+                                       parameter.value(), *benchmarks_, builtinReply));
+  RETURN_IF_ERROR(backend_->setParameter(parameter, builtinReply));
+  if (builtinReply) {
+    reply->add_reply(*std::move(builtinReply));
+    return Status::OK;
+  }
+  SendSessionParameterRequest request;
+  *request.add_parameter() = parameter;
+  SendSessionParameterReply sessionReply;
+  RETURN_IF_ERROR(session.setParameters(request, &sessionReply, deadline));
+  reply->MergeFrom(sessionReply);
+  return Status::OK;
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,89 @@
+// What the RPCs do.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "compiler_gym/service/runtime/BenchmarkCache.h"
+#include "compiler_gym/service/runtime/Limits.h"
+#include "compiler_gym/service/runtime/server/rpc/ServedSession.h"
+#include "compiler_gym/service/runtime/server/rpc/SessionTable.h"
+
+namespace compiler_gym::runtime {
+
+// The RPCs of proto/compiler_gym_service.proto, which documents them, whichever way a request has
+// come (RpcService, DirectServer) and wherever sessions live (SessionBackend).
+//
+// All methods may be called from any number of threads. Requests for different sessions never wait
+// for each other. A session that is ended while a request is at work on it lives until that request
+// is done; requests still waiting for it then find it gone (NOT_FOUND).
+class Sessions {
+ public:
+  // `backend` is what makes the sessions. Without `benchmarks`, a cache of the default size is
+  // made.
+  Sessions(std::unique_ptr<SessionBackend> backend, const Limits& limits,
+           std::unique_ptr<BenchmarkCache> benchmarks = nullptr);
+  ~Sessions();
+
+  grpc::Status getVersion(const GetVersionRequest& request, GetVersionReply* reply,
+                          const RequestContext& context);
+  grpc::Status getSpaces(const GetSpacesRequest& request, GetSpacesReply* reply,
+                         const RequestContext& context);
+  grpc::Status startSession(const StartSessionRequest& request, StartSessionReply* reply,
+                            const RequestContext& context);
+  grpc::Status forkSession(const ForkSessionRequest& request, ForkSessionReply* reply,
+                           const RequestContext& context);
+  grpc::Status endSession(const EndSessionRequest& request, EndSessionReply* reply,
+                          const RequestContext& context);
+  grpc::Status step(const StepRequest& request, StepReply* reply, const RequestContext& context);
+  grpc::Status addBenchmark(const AddBenchmarkRequest& request, AddBenchmarkReply* reply,
+                            const RequestContext& context);
+  grpc::Status sendSessionParameter(const SendSessionParameterRequest& request,
+                                    SendSessionParameterReply* reply,
+                                    const RequestContext& context);
+
+  // Leases, see HoldLease in the protocol. The front end through which a client holds one calls
+  // closeLease() when the client is gone.
+  int64_t openLease() { return table_.openLease(); }
+  void closeLease(int64_t lease);
+
+  // Number of sessions that were started or forked and not ended.
+  int sessionCount() const { return static_cast<int>(table_.size()); }
+
+  BenchmarkCache& benchmarks() { return *benchmarks_; }
+  const SessionBackend& backend() const { return *backend_; }
+
+  // The end of a request whose client sets none.
+  Deadline defaultDeadline() const;
+
+  // Makes the requests at work return, if the backend can end its sessions.
+  void stop() { backend_->stop(); }
+
+ private:
+  grpc::Status setParameter(ServedSession& session, const SessionParameter& parameter,
+                            SendSessionParameterReply* reply, Deadline deadline);
+
+  // Ends idle sessions, until the object is destroyed.
+  void watchIdle();
+  void dispose(std::vector<std::shared_ptr<ServedSession>> sessions, const char* reason);
+
+  const Limits limits_;
+  const std::unique_ptr<BenchmarkCache> benchmarks_;
+  const std::unique_ptr<SessionBackend> backend_;
+  SessionTable table_;
+
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool isStopping_ = false;
+  std::thread idleWatcher_;
+};
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,19 @@
+"""A short run of clients that are killed at random moments, see killed_clients.py."""
+
+from tests.fuzzing.killed_clients import KilledClients
+
+CLIENTS = 24
+
+
+def test_killed_clients(tmp_path, monkeypatch):
+    """Nothing is left of them, and nobody else notices."""
+    # The run sets them itself.
+    monkeypatch.setenv("COMPILER_GYM_TRANSIENT_CACHE", "")
+    monkeypatch.setenv("COMPILER_GYM_CACHE", "")
+    report = KilledClients(tmp_path, CLIENTS, at_once=4, seed=7).run()
+    assert report.disturbances == []
+    assert report.clients.total() == CLIENTS
+    assert len(report.clients) > 4  # Several moments.
+    assert report.bystander_episodes > 0
+    assert report.before.sessions == report.after.sessions == 1  # That of the observer.
+    assert report.before.processes == report.after.processes

@@ -34,8 +34,8 @@ namespace compiler_gym {
 //   - afterFork() is called in the copy before any other method. There it makes a directory, a
 //     thread, a child or a connection of its own in place of the original's.
 //   - Each process destroys its own object. Whatever the destructor gives back must be its own:
-//   what
-//     was made by init() in the process in which init() ran, what afterFork() has made in a copy.
+//     what was made by init() in the process in which init() ran, what afterFork() has made in a
+//     copy.
 //   - A session that a copy of the process would break, e.g. because it works with a thread that
 //     cannot be stopped, says so by forkable(). It is then started in a new process for each
 //     client, and copied by repeating what was done with it: parameters and actions, step by step.

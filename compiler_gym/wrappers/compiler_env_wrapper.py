@@ -12,6 +12,7 @@ from typing_extensions import override
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.errors import SessionNotFound
 from compiler_gym.spaces import Reward
 from compiler_gym.util.registration import EnvSpec
 from compiler_gym.util.settings import is_setting
@@ -308,8 +309,10 @@ class CompilerEnvWrapper(CompilerEnv):
             TypeError: If an attribute of the wrapper cannot be copied.
             Exception: As of :meth:`CompilerEnv.fork`.
         """
-        if not self.in_episode:
-            self.reset()
+        try:
+            _ = self.env.episode_walltime
+        except SessionNotFound:
+            self.reset()  # There was no episode yet.
         fork = object.__new__(type(self))
         fork.env = self.env.fork()
         try:

@@ -121,6 +121,9 @@ class FakeDirectService(FakeService):
             while header := connection.recv(REQUEST_HEADER.size, socket.MSG_WAITALL):
                 size, number, _, _ = REQUEST_HEADER.unpack(header)
                 payload = connection.recv(size, socket.MSG_WAITALL)
+                if number > len(_METHODS):
+                    self._send(connection, grpc.StatusCode.UNIMPLEMENTED.value[0], b"unknown")
+                    continue
                 method = _METHODS[number - 1]
                 self.direct_calls.append((kind, method))
                 if method in self.broken or not self._answer(connection, kind, method, payload):

@@ -297,6 +297,17 @@ class TestFork:
         wrapped.fork().close()
         assert wrapped.counts == {"fork": 1, "reset": 1}
 
+    def test_an_episode_that_has_ended_stays_as_it_is(self, env):
+        wrapped = Counting(env)
+        wrapped.reset()
+        wrapped.step(FAIL)
+        assert not wrapped.in_episode
+        with wrapped.fork() as fork:
+            assert not wrapped.in_episode
+            assert not fork.in_episode
+            assert fork.actions == wrapped.actions == [FAIL]
+            assert wrapped.counts == {"reset": 1, "step": 1, "fork": 1}
+
     def test_what_is_not_copied(self, env):
         class Logging(Remembering):
             def __init__(self, env):

@@ -252,7 +252,7 @@ class DirectStub:
             reply = _exchange(sock, _HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
         except (grpc.RpcError, ChannelBroken) as error:
             logger.debug("The service gives no lease: %s", error)
-            sock.close()
+            self._put_back(sock)
             return None
         self._lease = DirectLease(reply.lease_id, sock)
         return self._lease

@@ -243,6 +243,8 @@ class CompilerGymServiceConnection:
             lease_id = next(lease).lease_id
         except grpc.RpcError as error:
             logger.debug("The service gives no lease: %s", error)
+            # The error is the call itself, so its traceback would keep whoever waits for it alive.
+            error.__traceback__ = None
             return 0
         finally:
             limit.cancel()

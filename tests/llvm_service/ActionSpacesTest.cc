@@ -10,6 +10,7 @@
 #include "llvm/IR/PassManager.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/GlobPattern.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Target.h"

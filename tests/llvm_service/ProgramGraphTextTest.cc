@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm_service/Ir.h"

@@ -4,8 +4,8 @@ A service that others share must not keep anything of theirs::
 
     bazel run //tests/fuzzing:killed_clients -- --clients 1000
 
-Fails if two seconds after the last of them there is a session or a process more than before, or if
-another client was disturbed.
+Fails if two seconds after the last of them there is a session or a process more than before, or a
+file of a service that one of them had for itself, or if another client was disturbed.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, field, fields
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -30,16 +30,19 @@ from rich.table import Table
 
 from compiler_gym.service import ClientServiceCompilerEnv
 from tests.processes import descendants
-from tests.service.killed_client import MOMENTS, play
+from tests.service import killed_client
 from tests.service.service_program import ServiceProgram
 from tests.service.toy_service import HELLO, make_toy_env, open_sessions
 
+# That of a client which leaves a process of its own behind is for a test of its own.
+MOMENTS = sorted(killed_client.MOMENTS.keys() - {"parent of a process"})
 # The longest time between what a client announces and its end.
 MAX_LIFE_SECONDS = 0.05
 # What the service has to clean up.
 CLEAN_UP_SECONDS = 2
-# Clients that are killed before anything is measured, so that what a service keeps for the next
-# client (sessions made in advance, memory, threads) is there before and after.
+# Clients that are killed before anything is measured, by both channels at each moment, so that what
+# a service keeps for the next client (sessions made in advance, memory, threads) is there before
+# and after.
 WARM_UP_CLIENTS = 2 * len(MOMENTS)
 # The time that a service needs to make a session in advance, when nobody disturbs it.
 _SPARE_SECONDS = 0.1
@@ -86,9 +89,9 @@ class Usage:
         )
 
     @property
-    def left_overs(self) -> tuple[int, int]:
+    def left_overs(self) -> tuple[int, int, int]:
         """What goes by the time that the service has cleaned up."""
-        return self.sessions, self.processes
+        return self.sessions, self.processes, self.cache_files
 
 
 @dataclass
@@ -156,6 +159,12 @@ class KilledClients:
         Args:
             progress: Called now and then with the number of clients killed so far.
         """
+        try:
+            return self._run(progress)
+        finally:
+            self._service.kill()
+
+    def _run(self, progress: Callable[[int], None]) -> Report:
         begin = time.monotonic()
         with make_toy_env(service=self._service.address) as observer:
             observer.reset(benchmark=HELLO)
@@ -168,7 +177,7 @@ class KilledClients:
             self._is_over.set()
             bystander.join()
             after, took = self._settle(observer)
-        if after.sessions > before.sessions or after.processes > before.processes:
+        if any(more > less for more, less in zip(after.left_overs, before.left_overs, strict=True)):
             self._disturb(f"{CLEAN_UP_SECONDS} s after the last client there are {after}")
         self._end_service()
         return Report(
@@ -217,14 +226,14 @@ class KilledClients:
         for thread in threads:
             thread.join()
 
-    def _kill_from(self, numbers) -> None:
+    def _kill_from(self, numbers: Iterator[int]) -> None:
         while True:
             with self._lock:
                 number = next(numbers, None)
-                moment = self._random.choice(sorted(MOMENTS.keys() - {"parent of a process"}))
                 life = self._random.uniform(0, MAX_LIFE_SECONDS)
             if number is None or self._is_over.is_set():
                 return
+            moment = MOMENTS[number // 2 % len(MOMENTS)]
             self._kill_one(moment, direct=number % 2 == 0, life=life)
             with self._lock:
                 self._clients[moment] += 1
@@ -277,7 +286,7 @@ class KilledClients:
 
 def _play(address: str, moment: str, direct: bool, pipe: Connection) -> None:
     """A client."""
-    play(address, moment, direct, announce=lambda: pipe.send(moment))
+    killed_client.play(address, moment, direct, announce=lambda: pipe.send(moment))
 
 
 def describe(report: Report) -> Table:

@@ -90,6 +90,15 @@ def _forking(address: str, announce: Callable[[], None]) -> None:
             env.fork().close()
 
 
+def _managing(_address: str, announce: Callable[[], None]) -> None:
+    """Has a service of its own, too, with a working directory in the cache of the user."""
+    with make_toy_env(benchmark=HELLO) as env:
+        env.reset()
+        announce()
+        while True:
+            _step(env, "rotate")
+
+
 def _parent_of_process(address: str, announce: Callable[[], None]) -> None:
     """Has a child that outlives it, and ends when the standard input is closed."""
     with make_toy_env(service=address) as env:
@@ -117,6 +126,7 @@ MOMENTS: dict[str, Callable[[str, Callable[[], None]], None]] = {
     "running": _running,
     "forked": _forked,
     "forking": _forking,
+    "managing": _managing,
     "parent of a process": _parent_of_process,
 }
 

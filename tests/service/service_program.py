@@ -39,9 +39,10 @@ class ServiceProgram:
         self.address = f"127.0.0.1:{self.port}"
 
     def kill(self) -> None:
-        """Ends it at once, although it has sessions."""
-        self._process.kill()
-        self._process.communicate(timeout=30)
+        """Ends it at once although it has sessions, if it still runs."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate(timeout=30)
 
     def stop(self) -> None:
         """Ends it in order."""

@@ -4,8 +4,8 @@ A service that others share must not keep anything of theirs::
 
     bazel run //tests/fuzzing:killed_clients -- --clients 1000
 
-Fails if two seconds after the last of them there is a session or a process more than before, or a
-file of a service that one of them had for itself, or if another client was disturbed.
+Fails if two seconds after the last of them there is a session or a process more than before, or if
+another client was disturbed.
 """
 
 import argparse
@@ -89,9 +89,9 @@ class Usage:
         )
 
     @property
-    def left_overs(self) -> tuple[int, int, int]:
+    def left_overs(self) -> tuple[int, int]:
         """What goes by the time that the service has cleaned up."""
-        return self.sessions, self.processes, self.cache_files
+        return self.sessions, self.processes
 
 
 @dataclass
@@ -138,12 +138,13 @@ class KilledClients:
         self._disturbances: list[str] = []
         self._clients: Counter[str] = Counter()
         self._episodes = 0
-        self._caches = [folder / "transient", folder / "cache"]
-        for variable, path in zip(
-            ["COMPILER_GYM_TRANSIENT_CACHE", "COMPILER_GYM_CACHE"], self._caches, strict=True
-        ):
+        # For clients with a service of their own.
+        self._caches = {
+            "COMPILER_GYM_TRANSIENT_CACHE": folder / "transient",
+            "COMPILER_GYM_CACHE": folder / "cache",
+        }
+        for path in self._caches.values():
             path.mkdir()
-            os.environ[variable] = str(path)
         # Each client is forked from a process that has imported everything, and made nothing yet.
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["tests.service.killed_client"])
@@ -204,7 +205,7 @@ class KilledClients:
             now = time.monotonic() - begin
             # The service makes the next session in advance.
             time.sleep(_SPARE_SECONDS)
-            usage = Usage.of(self._service, sessions, self._caches)
+            usage = Usage.of(self._service, sessions, list(self._caches.values()))
             if last is None or usage.left_overs != last.left_overs:
                 took = now
             if now > CLEAN_UP_SECONDS - _SPARE_SECONDS:
@@ -240,9 +241,8 @@ class KilledClients:
 
     def _kill_one(self, moment: str, direct: bool, life: float) -> None:
         here, there = self._context.Pipe(duplex=False)
-        client = self._context.Process(
-            target=_play, args=(self._service.address, moment, direct, there), daemon=True
-        )
+        arguments = (self._caches, self._service.address, moment, direct, there)
+        client = self._context.Process(target=_play, args=arguments, daemon=True)
         with here:
             with there, self._starts:
                 client.start()
@@ -284,8 +284,11 @@ class KilledClients:
                 time.sleep(0.01)
 
 
-def _play(address: str, moment: str, direct: bool, pipe: Connection) -> None:
-    """A client."""
+def _play(
+    caches: dict[str, Path], address: str, moment: str, direct: bool, pipe: Connection
+) -> None:
+    """A client, in a process of its own."""
+    os.environ.update({variable: str(path) for variable, path in caches.items()})
     killed_client.play(address, moment, direct, announce=lambda: pipe.send(moment))
 
 

@@ -5,11 +5,8 @@ from tests.fuzzing.killed_clients import MOMENTS, KilledClients
 CLIENTS = 24
 
 
-def test_killed_clients(tmp_path, monkeypatch):
+def test_killed_clients(tmp_path):
     """Nothing is left of them, and nobody else notices."""
-    # The run sets them itself.
-    monkeypatch.setenv("COMPILER_GYM_TRANSIENT_CACHE", "")
-    monkeypatch.setenv("COMPILER_GYM_CACHE", "")
     report = KilledClients(tmp_path, CLIENTS, at_once=4, seed=7).run()
     assert report.disturbances == []
     assert report.clients.total() == CLIENTS

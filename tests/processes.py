@@ -1,5 +1,6 @@
 """What the system says about processes, for tests of what is left of them."""
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,10 @@ def is_running(pid: int) -> bool:
 
 def descendants(pid: int) -> list[int]:
     """The processes that a process has started, those that they have started, and so on."""
-    children = Path(f"/proc/{pid}/task").glob("*/children")
-    found = [int(child) for path in children for child in path.read_text().split()]
+    found: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It ends just now.
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += map(int, path.read_text().split())
     return found + [grandchild for child in found for grandchild in descendants(child)]
 
 

@@ -26,7 +26,7 @@ from compiler_gym.service.proto import (
     HoldLeaseRequest,
     ObservationSpace,
 )
-from compiler_gym.service.transport.direct_channel import DirectStub, is_switched_off
+from compiler_gym.service.transport.direct_channel import DirectLease, DirectStub, is_switched_off
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import open_channel
 from compiler_gym.service.transport.status_errors import (
@@ -88,7 +88,8 @@ class CompilerGymServiceConnection:
         self.observation_spaces: list[ObservationSpace] = []
         self.sent_benchmarks: dict[str, bytes] = {}
         self._lease_id = 0
-        self._lease: grpc.Call | None = None
+        self._lease: DirectLease | grpc.Call | None = None
+        self._lease_lock = threading.Lock()
         self._channel: grpc.Channel | None = None
         self._owner_pid = os.getpid()
         self._death_is_known = False
@@ -221,17 +222,19 @@ class CompilerGymServiceConnection:
 
         For ``StartSessionRequest.lease_id``. 0 if the service has no leases.
         """
-        if self._lease is not None and not self._lease.is_active():
-            # The network was interrupted, and with the lease the sessions have ended.
-            self._lease_id = self._hold_lease()
-        return self._lease_id
+        with self._lease_lock:
+            if self._lease is not None and not self._lease.is_active():
+                # The service was restarted or the network interrupted: all sessions have ended.
+                self._lease_id = self._hold_lease()
+            return self._lease_id
 
     def _hold_lease(self) -> int:
         """Opens the lease. The direct channel has one that needs no thread of gRPC."""
         if isinstance(self.stub, DirectStub):
             lease = self.stub.hold_lease(self.opts.rpc_init_max_seconds)
             if lease is not None:
-                return lease
+                self._lease = lease
+                return lease.lease_id
         lease = self._grpc_stub.HoldLease(HoldLeaseRequest())
         # The call itself has no time limit, as it is to last.
         limit = threading.Timer(self.opts.rpc_init_max_seconds, lease.cancel)
@@ -255,8 +258,9 @@ class CompilerGymServiceConnection:
             if channel and self._owner_pid == os.getpid():
                 if isinstance(self.stub, DirectStub):
                     self.stub.close()
-                if self._lease is not None:
-                    self._lease.cancel()
+                lease, self._lease, self._lease_id = self._lease, None, 0
+                if lease is not None:
+                    lease.cancel()
                 channel.close()
         finally:
             service, self.service = self.service, None

@@ -17,6 +17,7 @@ class ServiceProgram:
         binary: The program; the toy service by default.
 
     Attributes:
+        pid: Its process.
         port: Where it listens on the loopback interface.
         address: The same as ``"host:port"``.
         socket: Its Unix socket.
@@ -29,12 +30,19 @@ class ServiceProgram:
         self.socket = directory / "service.sock"
         command = [str(binary or toy_service()), f"--working_dir={directory}", *args]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.pid = self._process.pid
         started = directory / "pid.txt"
         wait_until(lambda: started.is_file() or self._process.poll() is not None, seconds=30)
         if self._process.poll() is not None:
             raise RuntimeError(self._process.communicate()[1])
         self.port = int((directory / "port.txt").read_text())
         self.address = f"127.0.0.1:{self.port}"
+
+    def kill(self) -> None:
+        """Ends it at once although it has sessions, if it still runs."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate(timeout=30)
 
     def stop(self) -> None:
         """Ends it in order."""

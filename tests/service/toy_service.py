@@ -8,6 +8,8 @@ from typing import Any
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.service.connection import CompilerGymServiceConnection
+from compiler_gym.service.proto import EndSessionRequest, StartSessionRequest
 from compiler_gym.util.service_binary import find_service_binary
 from tests.processes import descendants, is_running, wait_until
 
@@ -57,6 +59,14 @@ def make_toy_env(**kwargs: Any) -> ClientServiceCompilerEnv:
     """An environment that edits the texts of :class:`ToyDataset`."""
     arguments = {"service": toy_service(), "datasets": [ToyDataset()], **kwargs}
     return ClientServiceCompilerEnv(**arguments)
+
+
+def open_sessions(connection: CompilerGymServiceConnection) -> int:
+    """The number of sessions that a toy service has, whoever's they are."""
+    request = StartSessionRequest(benchmark=text_benchmark("counted").proto)
+    session_id = connection(connection.stub.StartSession, request).session_id
+    ended = connection(connection.stub.EndSession, EndSessionRequest(session_id=session_id))
+    return ended.remaining_sessions
 
 
 def kill_service(env: ClientServiceCompilerEnv) -> int:

@@ -73,6 +73,31 @@ def is_switched_off() -> bool:
     return os.environ.get(SWITCH_VARIABLE) == "0"
 
 
+class DirectLease:
+    """A lease that lasts as long as a socket. Has the methods of ``grpc.Call`` that leases need.
+
+    Args:
+        lease_id: Its number.
+        sock: The socket.
+    """
+
+    def __init__(self, lease_id: int, sock: FrameSocket):
+        self.lease_id = lease_id
+        self._sock = sock
+
+    def is_active(self) -> bool:
+        """Whether it still lasts, as far as is known."""
+        return self._sock.is_quiet
+
+    def cancel(self) -> None:
+        """Ends it, and with it the sessions."""
+        self._sock.close()
+
+    def close_in_child(self) -> None:
+        """Leaves it to the process from which this one was forked."""
+        self._sock.close_in_child()
+
+
 class DirectStub:
     """Calls the methods of a service, by the direct channel as far as that works, else by gRPC.
 
@@ -96,8 +121,7 @@ class DirectStub:
         self._sockets_of_sessions: dict[int, FrameSocket] = {}
         # What to send along with the next request.
         self._ending: list[proto.EndSessionRequest] = []
-        # Open as long as the lease lasts.
-        self._lease: FrameSocket | None = None
+        self._lease: DirectLease | None = None
         # Those of sessions that have ended, the last one included.
         self._retired: list[FrameSocket] = []
         self._lock = threading.RLock()
@@ -212,14 +236,14 @@ class DirectStub:
         """Sends parameters of a session."""
         return self._ask_service(_SEND_SESSION_PARAMETER, request, timeout)
 
-    def hold_lease(self, timeout: float) -> int | None:
-        """Opens a lease that lasts as long as this stub, or this process.
+    def hold_lease(self, timeout: float) -> DirectLease | None:
+        """Opens a lease that lasts no longer than this stub, or this process.
 
         Args:
             timeout: The time limit.
 
         Returns:
-            Its number. None if the service has no leases.
+            The lease. None if the service has no leases.
         """
         sock = self._take()
         if sock is None:
@@ -228,10 +252,10 @@ class DirectStub:
             reply = _exchange(sock, _HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
         except (grpc.RpcError, ChannelBroken) as error:
             logger.debug("The service gives no lease: %s", error)
-            sock.close()
+            self._put_back(sock)
             return None
-        self._lease = sock
-        return reply.lease_id
+        self._lease = DirectLease(reply.lease_id, sock)
+        return self._lease
 
     def close(self) -> None:
         """Closes all sockets, which ends all sessions. Requests are then made by gRPC."""
@@ -244,7 +268,7 @@ class DirectStub:
                 self._sockets_of_sessions.popitem()[1].close()
         self._close_retired(all_but=0)
         if self._lease is not None:
-            self._lease.close()
+            self._lease.cancel()
 
     # ------------------------------------------------------------------------------------------
 

@@ -119,6 +119,11 @@ class FrameSocket:
         """Whether it was closed, by :meth:`close` or because it broke."""
         return self._socket.fileno() < 0
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it is open, and nothing has come since the last reply: not even the end."""
+        return not self.closed and not self._readable.poll(0)
+
     def call(
         self,
         method: int,

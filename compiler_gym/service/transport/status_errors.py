@@ -17,6 +17,9 @@ from compiler_gym.errors import (
 #: How a service begins the details of NOT_FOUND when it is the session that does not exist.
 SESSION_NOT_FOUND_PHRASE = "Session not found"
 
+# How a service begins the details of FAILED_PRECONDITION when it is the lease that has ended.
+_LEASE_HAS_ENDED = "The lease "
+
 # gRPC reports a request that cannot be encoded on this side as INTERNAL with these details.
 _UNSERIALISABLE_REQUEST = "Exception serializing request"
 
@@ -47,7 +50,8 @@ def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
         ``ValueError`` for INVALID_ARGUMENT, ``NotImplementedError`` for UNIMPLEMENTED,
         ``SessionNotFound`` or ``FileNotFoundError`` for NOT_FOUND, ``ServiceOSError`` for
         RESOURCE_EXHAUSTED, ``TypeError`` for FAILED_PRECONDITION and for a request that cannot be
-        encoded, ``SessionDied`` for ABORTED, ``ServiceTransportError`` for UNAVAILABLE,
+        encoded, ``SessionDied`` for ABORTED, ``ServiceTransportError`` for UNAVAILABLE and for a
+        lease that has ended (the service was restarted, or thinks that this process has gone),
         ``TimeoutError`` for DEADLINE_EXCEEDED, ``ServiceIsClosed`` for CANCELLED (the channel was
         closed during the call), ``PermissionError`` for UNAUTHENTICATED, ``ServiceError`` for all
         others. It is not raised.
@@ -56,6 +60,8 @@ def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
     details = error.details() or ""
     if code is grpc.StatusCode.NOT_FOUND and details.startswith(SESSION_NOT_FOUND_PHRASE):
         return SessionNotFound(details)
+    if code is grpc.StatusCode.FAILED_PRECONDITION and details.startswith(_LEASE_HAS_ENDED):
+        return ServiceTransportError(details)
     if code is grpc.StatusCode.INTERNAL and details.startswith(_UNSERIALISABLE_REQUEST):
         return TypeError(f"The request cannot be encoded: {details}")
     if code is grpc.StatusCode.UNKNOWN:

@@ -87,6 +87,15 @@ TEST(SessionTableTest, ALeaseClosesItsSessionsAndNoOthers) {
 }
 
 // A client can go while its session is started.
+// A client of a service that was restarted goes by the number that it had before.
+TEST(SessionTableTest, LeasesOfDifferentServicesDiffer) {
+  SessionTable before(10);
+  SessionTable after(10);
+  const int64_t former = before.openLease();
+  EXPECT_GT(former, 0);
+  EXPECT_NE(after.openLease(), former);
+}
+
 TEST(SessionTableTest, NothingIsAddedToALeaseThatHasEnded) {
   SessionTable table(1);
   const int64_t lease = table.openLease();

@@ -160,8 +160,7 @@ void DirectServer::serve(Connection& connection) {
   }
   for (const int64_t lease : connection.leases) sessions_.closeLease(lease);
   const std::lock_guard lock(mutex_);
-  // The descriptor is closed when the connection is removed; the client must know now.
-  shutdown(connection.channel.socket().get(), SHUT_RDWR);
+  connection.channel.close();
   connection.isDone = true;
   done_.notify_all();
 }

@@ -1,6 +1,8 @@
 #include "compiler_gym/service/runtime/server/rpc/SessionTable.h"
 
+#include <limits>
 #include <mutex>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -17,7 +19,17 @@ Status notFound(uint64_t id) {
                 "Session not found: " + std::to_string(static_cast<int64_t>(id)));
 }
 
+int64_t randomLease() {
+  // Leaves as many numbers above as anybody can need.
+  std::uniform_int_distribution<int64_t> numbers(1, std::numeric_limits<int64_t>::max() / 2);
+  std::random_device random;
+  return numbers(random);
+}
+
 }  // namespace
+
+SessionTable::SessionTable(int maxSessions)
+    : maxSessions_(static_cast<size_t>(maxSessions)), nextLease_(randomLease()) {}
 
 SessionTable::Place::~Place() {
   if (table_ == nullptr) return;

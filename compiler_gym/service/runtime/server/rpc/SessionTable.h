@@ -40,13 +40,15 @@ class SessionTable {
     SessionTable* table_ = nullptr;
   };
 
-  explicit SessionTable(int maxSessions) : maxSessions_(static_cast<size_t>(maxSessions)) {}
+  explicit SessionTable(int maxSessions);
 
   // Takes room before a session is made, so that there are never more than the limit.
   // RESOURCE_EXHAUSTED if there is none.
   grpc::Status reserve(Place* place);
 
-  // Leases, see HoldLease in proto/compiler_gym_service.proto. Their numbers count up from 1.
+  // Leases, see HoldLease in proto/compiler_gym_service.proto. Their numbers count up from a random
+  // one, so that a client that has one of a former service at this address does not share that of
+  // another.
   int64_t openLease();
   // Removes and closes the sessions of the lease.
   std::vector<std::shared_ptr<ServedSession>> closeLease(int64_t lease);
@@ -88,7 +90,7 @@ class SessionTable {
   std::unordered_set<int64_t> leases_;
   size_t reserved_ = 0;
   uint64_t nextId_ = 0;
-  int64_t nextLease_ = 1;
+  int64_t nextLease_;
 };
 
 }  // namespace compiler_gym::runtime

@@ -1,0 +1,241 @@
+"""What is left of a client that ends, in a service that others go on using: nothing.
+
+Clients are killed in every state, and their sessions and processes are gone within two seconds.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from compiler_gym.errors import SessionNotFound
+from compiler_gym.service import ClientServiceCompilerEnv, CompilerGymServiceConnection
+from compiler_gym.service.proto import StepRequest
+from compiler_gym.service.transport.direct_channel import SWITCH_VARIABLE
+from tests.processes import descendants, is_running, wait_until
+from tests.service.killed_client import FORKS
+from tests.service.service_program import ServiceProgram
+from tests.service.toy_service import HELLO, make_toy_env, open_sessions
+
+APPEND_A = 3
+MAX_SECONDS = 2
+
+# Each moment of killed_client.py that lasts, and how many sessions the client has then.
+SESSIONS = {"connected": 0, "idle": 1, "looping": 1, "running": 1, "forked": 1 + FORKS}
+
+# Then each process belongs to a session that is open, but for the service and its fork server.
+NO_PROCESSES_IN_ADVANCE = ("--pristine_sessions_mib=0", "--spare_sessions=0")
+
+
+@pytest.fixture(params=["direct channel", "gRPC"])
+def channel(request, monkeypatch) -> str:
+    """Which channel all clients use, those in other processes included."""
+    monkeypatch.setenv(SWITCH_VARIABLE, "1" if request.param == "direct channel" else "0")
+    return request.param
+
+
+@pytest.fixture
+def service(tmp_path) -> Iterator[ServiceProgram]:
+    service = ServiceProgram(tmp_path / "service", *NO_PROCESSES_IN_ADVANCE)
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def bystander(service, channel) -> Iterator[ClientServiceCompilerEnv]:
+    """A client that plays all the while, and has two steps behind it."""
+    with make_toy_env(service=service.address, observation_space="text") as env:
+        env.reset(benchmark=HELLO)
+        env.step(APPEND_A)
+        assert env.step(APPEND_A)[0] == "helloaa"
+        yield env
+
+
+def start_client(service: ServiceProgram, moment: str) -> subprocess.Popen:
+    """Starts a client, and returns it when it is in the middle of what it is to be killed in."""
+    client = subprocess.Popen(
+        [sys.executable, "-m", "tests.service.killed_client", service.address, moment],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert client.stdout is not None
+    assert client.stdout.readline() == f"{moment}\n"
+    return client
+
+
+def new_processes(service: ServiceProgram, former: list[int]) -> set[int]:
+    """The processes of a service that were not there before. Some of those may have ended since."""
+    return set(descendants(service.pid)) - set(former)
+
+
+def wait_for_step(service: ServiceProgram, moment: str) -> None:
+    """Waits until the service is at the step of a client that has announced it."""
+    file = {"looping": "asleep", "running": "command.pid"}.get(moment)
+    directory = service.socket.parent
+    wait_until(lambda: file is None or any(directory.rglob(file)), seconds=20)
+
+
+@pytest.mark.parametrize("moment", SESSIONS)
+def test_killed_client(service, bystander, channel, moment):
+    assert bystander.service.is_direct == (channel == "direct channel")
+    files = [path for path in service.socket.parent.rglob("*") if path.is_dir()]
+    processes = descendants(service.pid)
+    assert open_sessions(bystander.service) == 1
+    client = start_client(service, moment)
+    wait_for_step(service, moment)
+    assert open_sessions(bystander.service) == 1 + SESSIONS[moment]
+    assert len(descendants(service.pid)) >= len(processes) + SESSIONS[moment]
+    client.kill()
+    wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
+    wait_until(lambda: not new_processes(service, processes), MAX_SECONDS)
+    directories = [path for path in service.socket.parent.rglob("*") if path.is_dir()]
+    assert sorted(directories) == sorted(files)
+    assert bystander.step(APPEND_A)[:3] == ("helloaaa", None, False)
+    client.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("moment", ["connecting", "resetting", "stepping", "forking"])
+def test_clients_killed_while_they_are_busy(service, bystander, channel, moment):
+    """Some of them most likely while a session is being started for them."""
+    processes = descendants(service.pid)
+    clients = [start_client(service, moment) for _ in range(3)]
+    for client in clients:
+        client.kill()
+    wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
+    wait_until(lambda: not new_processes(service, processes), MAX_SECONDS)
+    assert bystander.step(APPEND_A)[:3] == ("helloaaa", None, False)
+    for client in clients:
+        client.communicate(timeout=20)
+
+
+def test_sessions_of_a_killed_client_are_unknown(service, bystander, channel):
+    client = start_client(service, "forked")
+    connection = bystander.service
+    # The service counts sessions from 0, which is the bystander's.
+    theirs = range(1, 1 + SESSIONS["forked"])
+    for session_id in theirs:
+        connection(connection.stub.Step, StepRequest(session_id=session_id))
+    client.kill()
+
+    def is_unknown(session_id: int) -> bool:
+        try:
+            connection(connection.stub.Step, StepRequest(session_id=session_id))
+        except SessionNotFound:
+            return True
+        return False
+
+    wait_until(lambda: all(map(is_unknown, theirs)), MAX_SECONDS)
+    assert not is_unknown(0)
+    client.communicate(timeout=20)
+
+
+def test_child_that_outlives_its_parent_keeps_no_session(service, bystander, channel):
+    client = start_client(service, "parent of a process")
+    [child] = descendants(client.pid)
+    assert open_sessions(bystander.service) == 2
+    client.kill()
+    wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
+    assert is_running(child)
+    client.communicate(timeout=20)  # Which ends the child.
+    wait_until(lambda: not is_running(child))
+
+
+def test_closed_environment_leaves_nothing(service, bystander, channel):
+    processes = descendants(service.pid)
+    env = make_toy_env(service=service.address)
+    env.reset(benchmark=HELLO)
+    fork = env.fork()
+    fork.step(APPEND_A)
+    assert open_sessions(bystander.service) == 3
+    env.close()
+    assert open_sessions(bystander.service) == 2
+    assert fork.step(APPEND_A)[2] is False
+    fork.close()
+    assert open_sessions(bystander.service) == 1
+    wait_until(lambda: not new_processes(service, processes), MAX_SECONDS)
+
+
+def test_environments_of_one_process_are_independent(service, bystander, channel):
+    """The lease is that of a connection. An environment and its forks share one; others do not."""
+    with make_toy_env(service=service.address, observation_space="text") as other:
+        other.reset(benchmark=HELLO)
+        with other.fork() as fork:
+            fork.step(APPEND_A)
+        assert other.step(APPEND_A)[0] == "helloa"
+        assert bystander.step(APPEND_A)[0] == "helloaaa"
+    assert bystander.step(APPEND_A)[0] == "helloaaaa"
+    assert open_sessions(bystander.service) == 1
+
+
+def restart(service: ServiceProgram) -> ServiceProgram:
+    """Ends a service, and starts another one at the same address."""
+    service.kill()
+    directory = service.socket.parent.with_name("restarted")
+    return ServiceProgram(directory, f"--port={service.port}", *NO_PROCESSES_IN_ADVANCE)
+
+
+@pytest.mark.parametrize("notices", [True, False])
+def test_reset_after_the_service_was_restarted(tmp_path, channel, notices):
+    service = ServiceProgram(tmp_path / "service", *NO_PROCESSES_IN_ADVANCE)
+    with make_toy_env(service=service.address, observation_space="text") as env:
+        env.reset(benchmark=HELLO)
+        service = restart(service)
+        if notices:
+            assert env.step(APPEND_A)[2]
+        assert env.reset(benchmark=HELLO) == "hello"
+        assert env.step(APPEND_A)[0] == "helloa"
+        with CompilerGymServiceConnection(service.address) as observer:
+            assert open_sessions(observer) == 1
+            env.close()
+            wait_until(lambda: open_sessions(observer) == 0, MAX_SECONDS)
+    service.stop()
+
+
+def test_lease_of_a_former_service_is_not_that_of_another_client(tmp_path, channel):
+    """A session that goes by a number of before must not end with somebody else."""
+    service = ServiceProgram(tmp_path / "service", *NO_PROCESSES_IN_ADVANCE)
+    with CompilerGymServiceConnection(service.address) as connection:
+        former = connection.lease_id
+    service = restart(service)
+    with CompilerGymServiceConnection(service.address) as connection:
+        assert connection.lease_id != former
+    service.stop()
+
+
+LOSSES: dict[str, Callable[[CompilerGymServiceConnection], None]] = {
+    "noticed": lambda connection: connection._lease.cancel(),
+    # As when the service has found the network interrupted, and this process has not yet.
+    "not noticed": lambda connection: setattr(connection, "_lease_id", connection.lease_id + 9999),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_reset_after_the_lease_was_lost(service, bystander, channel, loss):
+    with make_toy_env(service=service.address, observation_space="text") as env:
+        env.reset(benchmark=HELLO)
+        LOSSES[loss](env.service)
+        if loss == "noticed":
+            wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
+            assert env.step(APPEND_A)[2]
+        assert env.reset() == "hello"
+        assert env.step(APPEND_A)[0] == "helloa"
+        # A lease that is held is not opened again.
+        lease_id = env.service.lease_id
+        env.reset()
+        assert env.service.lease_id == lease_id
+    wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
+
+
+def test_lease_is_held_anew_after_a_restart(channel):
+    with make_toy_env(observation_space="text") as env:
+        env.reset(benchmark=HELLO)
+        env.service.restart()
+        lease_id = env.service.lease_id
+        assert lease_id > 0
+        assert env.service.lease_id == lease_id
+        assert env.reset() == "hello"
+        assert env.step(APPEND_A)[0] == "helloa"

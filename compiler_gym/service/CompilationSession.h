@@ -115,8 +115,8 @@ class CompilationSession {
                                                  bool& actionHadNoEffect) = 0;
 
   // Computes one observation into `observation`, which is empty on entry. `observationSpace` is an
-  // element of getObservationSpaces(). Must not change what later actions do. DATA_LOSS says that
-  // the program is broken, and fails every later request.
+  // element of getObservationSpaces(). Must not change what later actions do. If it fails, the
+  // session goes on.
   [[nodiscard]] virtual grpc::Status computeObservation(const ObservationSpace& observationSpace,
                                                         Event& observation) = 0;
 

@@ -224,11 +224,8 @@ Status Session::computeObservations(const RequestedSpaces& spaces, Events* obser
     }
     const Note note(record_, Activity::kObserving, space->name());
     const auto where = [space] { return "computeObservation of " + space->name(); };
-    const Status status = callWithoutExceptions(
-        where, [&] { return session_->computeObservation(*space, *observations->Add()); });
-    // To fail to observe changes nothing, but to find the program broken does.
-    if (status.error_code() == StatusCode::DATA_LOSS) return noteFailure(status);
-    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(callWithoutExceptions(
+        where, [&] { return session_->computeObservation(*space, *observations->Add()); }));
   }
   return Status::OK;
 }

@@ -101,6 +101,7 @@ def test_player_forks_at_the_present_state(replay_binary, small_program, observa
     try:
         assert player.reset() > 0
         assert player.play([0, 1]) > 0
-        assert player.fork() > player.reset() > 0
+        # A fork makes the actions again. A single one may have had to wait for a processor.
+        assert min(player.fork() for _ in range(20)) > min(player.reset() for _ in range(20)) > 0
     finally:
         player.close()

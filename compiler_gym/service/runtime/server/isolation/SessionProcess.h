@@ -46,8 +46,9 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   grpc::Status call(Method method, const google::protobuf::MessageLite& request,
                     google::protobuf::MessageLite* reply, Deadline deadline);
 
-  // Whether fork() is possible; if not, the session is to be copied by repeating its history. Waits
-  // for a request at work.
+  // Whether fork() is possible, as the session said after its last request; if not, it is to be
+  // copied by repeating its history. Waits for a request made by call(), not for one on the
+  // session's own socket.
   bool isForkable(Deadline deadline);
 
   // Copies the process as it is now, or when it has finished what it is at. If there is a spare of

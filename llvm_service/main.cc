@@ -1,11 +1,18 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <boost/filesystem.hpp>
+#include <cerrno>
 #include <cstdlib>
+#include <iostream>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "compiler_gym/service/runtime/Runtime.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm_service/LlvmSession.h"
@@ -42,6 +49,30 @@ std::vector<std::string> joinPluginFlags(llvm::ArrayRef<char*> arguments) {
   return joined;
 }
 
+/// Whether there may be plugins to load, which flags that are read from elsewhere may name, too.
+bool mayLoadPlugins(llvm::ArrayRef<std::string> arguments) {
+  return llvm::any_of(arguments.drop_front(), [](llvm::StringRef argument) {
+    llvm::StringRef name = argument.split('=').first.ltrim('-');
+    return name == "load_pass_plugin" || name == kPluginFlag || name == "flagfile" ||
+           name == "fromenv" || name == "tryfromenv";
+  });
+}
+
+/// Goes on as the program that is linked with the shared library of LLVM. Plugins refer to that, so
+/// that in any other program they would find another LLVM than the program's, or none.
+///
+/// @return only if this is that program, or if there is an error, which has been printed.
+bool becomeSharedProgram(const std::vector<char*>& arguments) {
+  const boost::filesystem::path self = boost::filesystem::read_symlink("/proc/self/exe");
+  const std::string name = "compiler_gym-llvm-service-shared";
+  if (self.filename() == name) return true;
+  const boost::filesystem::path program = self.parent_path() / name;
+  execv(program.c_str(), arguments.data());
+  std::cerr << "Pass plugins can be loaded by " << program
+            << " only, which cannot be run: " << std::generic_category().message(errno) << '\n';
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -50,6 +81,7 @@ int main(int argc, char** argv) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
+  if (mayLoadPlugins(arguments) && !becomeSharedProgram(pointers)) return EXIT_FAILURE;
   return compiler_gym::runtime::createAndRunCompilerGymService<
       compiler_gym::llvm_service::LlvmSession>(
       static_cast<int>(arguments.size()), pointers.data(),

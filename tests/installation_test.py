@@ -50,5 +50,7 @@ def test_packages_for_the_wheel():
     installed = with_dependencies(packages)
     needed = libraries(find_service_binary("compiler_gym-llvm-service"))
     assert "libboost_filesystem.so.1.74.0" in needed
+    assert not any(library.startswith("libLLVM") for library in needed)
+    needed |= libraries(find_service_binary("compiler_gym-llvm-service-shared"))
     missing = [name for name, found in packages_of(needed).items() if not found & installed]
     assert missing == []

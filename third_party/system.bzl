@@ -32,20 +32,34 @@ coverage_tools = repository_rule(
     doc = "An empty coverage report generator.",
 )
 
+def _static_llvm(ctx, config, libdir):
+    """The linker's options for LLVM's archives; none if they are not all installed."""
+    found = ctx.execute([config, "--link-static", "--libs"])
+    names = [name[len("-l"):] for name in found.stdout.strip().split(" ")]
+    archives = ["%s/lib%s.a" % (libdir, name) for name in names]
+    if found.return_code != 0 or not all([ctx.path(archive).exists for archive in archives]):
+        return []
+    system = ctx.execute([config, "--link-static", "--system-libs"]).stdout.strip().split(" ")
+
+    # What none of the objects that are linked refers to is left out, the shared LLVM included.
+    return ["-Wl,--as-needed", "-Wl,--start-group"] + archives + ["-Wl,--end-group"] + system
+
 def _llvm_impl(ctx):
     prefix = ctx.os.environ.get("LLVM_PREFIX", "/usr/lib/llvm-22")
     config = ctx.path(prefix + "/bin/llvm-config")
     if not config.exists:
         fail("No LLVM in %s. Run tools/setup.sh, or set --repo_env=LLVM_PREFIX=/path/to/llvm." % prefix)
     version = ctx.execute([config, "--version"]).stdout.strip()
+    libdir = ctx.execute([config, "--libdir"]).stdout.strip()
     libraries = ctx.execute([config, "--link-shared", "--libs"]).stdout.strip().split(" ")
     ctx.file("prefix.txt", "%s\n%s\n" % (prefix, version))
     ctx.symlink(prefix + "/include", "include")
     ctx.symlink(prefix + "/bin", "bin")
     ctx.template("BUILD", Label("//third_party:llvm.BUILD"), substitutions = {
-        "%{libdir}": ctx.execute([config, "--libdir"]).stdout.strip(),
-        "%{libraries}": ", ".join(["\"%s\"" % library for library in libraries]),
+        "%{libdir}": libdir,
+        "%{libraries}": repr(libraries),
         "%{prefix}": prefix,
+        "%{static}": repr(_static_llvm(ctx, config, libdir)),
         "%{version}": version,
     })
 

@@ -14,7 +14,11 @@ from pathlib import Path
 # depends on the Python version.
 BUILT_FOLDERS = re.compile("^llvm_service/(tools/)?")
 SERVICE_PLACE = "compiler_gym/_service/"
-PROGRAMS = ("compiler_gym-llvm-service", "compute_observation")
+PROGRAMS = (
+    "compiler_gym-llvm-service",
+    "compiler_gym-llvm-service-shared",
+    "compute_observation",
+)
 TAG_OPTIONS = ["--python-tag", "py3", "--plat-name", "linux_x86_64"]
 SETUP = """
 import setuptools

@@ -1,5 +1,6 @@
 #include "llvm_service/ChangeTracker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "llvm/ADT/StringMap.h"
@@ -55,54 +56,109 @@ class Finder {
 
 }  // namespace
 
-ChangeTracker::ChangeTracker(const llvm::Module& module)
-    : restFingerprint_(fingerprintOfRest(module)), restContent_(contentHashOfRest(module)) {
-  Namer name;
-  for (const llvm::Function& function : module) {
-    Function entry{name(function), fingerprint(function), 0, 0};
-    entry.content = contentHash(function, entry.instructions);
-    change_.instructionsAfter += entry.instructions;
-    functions_.push_back(std::move(entry));
-  }
-  change_.instructionsBefore = change_.instructionsAfter;
+ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std::string name,
+                                            uint64_t fingerprint) {
+  Function entry{&function, std::move(name), fingerprint, 0, 0, ++lastVersion_, {}};
+  entry.content = contentHash(function, entry.instructions);
+  entry.constantUses = constantUses(function);
+  return entry;
 }
 
-bool ChangeTracker::isUntouched(const llvm::Module& module,
-                                std::vector<uint64_t>& fingerprints) const {
-  bool untouched = module.size() == functions_.size();
+ChangeTracker::ChangeTracker(const llvm::Module& module)
+    : headersFingerprint_(fingerprintOfHeaders(module)),
+      restFingerprint_(fingerprintOfRest(module)) {
+  Namer name;
+  for (const llvm::Function& function : module) {
+    functions_.push_back(look(function, name(function), fingerprint(function)));
+  }
+  numberFunctions();
+  restContent_ = contentOfRest(module);
+  change_.instructionsBefore = change_.instructionsAfter = countInstructions();
+}
+
+void ChangeTracker::numberFunctions() {
+  places_.clear();
+  for (size_t i = 0; i < functions_.size(); ++i) {
+    places_.try_emplace(functions_[i].function, i);
+  }
+}
+
+uint64_t ChangeTracker::countInstructions() const {
+  uint64_t instructions = 0;
+  for (const Function& function : functions_) {
+    instructions += function.instructions;
+  }
+  return instructions;
+}
+
+uint64_t ChangeTracker::contentOfRest(const llvm::Module& module) const {
+  std::vector<llvm::ArrayRef<ConstantUse>> uses;
+  for (const Function& function : functions_) {
+    uses.emplace_back(function.constantUses);
+  }
+  return contentHashOfRest(module, uses);
+}
+
+void ChangeTracker::follow() {
+  isFollowing_ = true;
+  fingerprints_.clear();
+  for (const Function& function : functions_) {
+    fingerprints_.push_back(function.fingerprint);
+  }
+}
+
+void ChangeTracker::functionDone(const llvm::Function& function) {
+  const auto place = places_.find(&function);
+  if (!isFollowing_ || place == places_.end()) {
+    return moduleDone();
+  }
+  fingerprints_[place->second] = fingerprint(function);
+}
+
+std::vector<uint64_t> ChangeTracker::currentFingerprints(const llvm::Module& module,
+                                                         bool isSameList) const {
+  if (isFollowing_ && isSameList) {
+    return fingerprints_;
+  }
+  std::vector<uint64_t> fingerprints;
   fingerprints.reserve(functions_.size());
   for (const llvm::Function& function : module) {
     fingerprints.push_back(fingerprint(function));
-    untouched = untouched && functions_[fingerprints.size() - 1].fingerprint == fingerprints.back();
   }
-  return untouched;
+  return fingerprints;
 }
 
-void ChangeTracker::compare(const llvm::Module& module, const std::vector<uint64_t>& fingerprints) {
+bool ChangeTracker::isUntouched(llvm::ArrayRef<uint64_t> fingerprints) const {
+  return std::equal(fingerprints.begin(), fingerprints.end(), functions_.begin(), functions_.end(),
+                    [](uint64_t now, const Function& then) { return now == then.fingerprint; });
+}
+
+void ChangeTracker::compare(const llvm::Module& module, llvm::ArrayRef<uint64_t> fingerprints) {
   std::vector<Function> after;
   after.reserve(fingerprints.size());
   std::vector<bool> found(functions_.size());
-  Namer name;
+  Namer nameOf;
   Finder find(functions_);
   for (const llvm::Function& function : module) {
-    Function entry{name(function), fingerprints[after.size()], 0, 0};
-    const size_t place = find(entry.name);
-    const Function* before = place == functions_.size() ? nullptr : &functions_[place];
-    if (before != nullptr && before->fingerprint == entry.fingerprint) {
-      entry.content = before->content;
-      entry.instructions = before->instructions;
-    } else {
-      entry.content = contentHash(function, entry.instructions);
+    const uint64_t fingerprint = fingerprints[after.size()];
+    std::string name = nameOf(function);
+    const size_t place = find(name);
+    if (place == functions_.size()) {
+      change_.functionsAdded.push_back(name);
+      after.push_back(look(function, std::move(name), fingerprint));
+      continue;
     }
-    if (before == nullptr) {
-      change_.functionsAdded.push_back(entry.name);
-    } else {
-      found[place] = true;
-      if (before->content != entry.content) {
-        change_.functionsChanged.push_back(entry.name);
-      }
+    found[place] = true;
+    Function& before = functions_[place];
+    if (before.fingerprint == fingerprint && before.function == &function) {
+      after.push_back(std::move(before));
+      before.name = after.back().name;  // By which functions are found.
+      continue;
     }
-    after.push_back(std::move(entry));
+    after.push_back(look(function, std::move(name), fingerprint));
+    if (before.content != after.back().content) {
+      change_.functionsChanged.push_back(after.back().name);
+    }
   }
   for (size_t i = 0; i < functions_.size(); ++i) {
     if (!found[i]) {
@@ -110,28 +166,29 @@ void ChangeTracker::compare(const llvm::Module& module, const std::vector<uint64
     }
   }
   functions_ = std::move(after);
+  numberFunctions();
 }
 
 const ModuleChange& ChangeTracker::update(const llvm::Module& module) {
   const uint64_t instructions = change_.instructionsAfter;
   change_ = ModuleChange();
   change_.instructionsBefore = change_.instructionsAfter = instructions;
-  std::vector<uint64_t> fingerprints;
-  const bool untouched = isUntouched(module, fingerprints);
+  const uint64_t headers = fingerprintOfHeaders(module);
+  const std::vector<uint64_t> fingerprints =
+      currentFingerprints(module, headers == headersFingerprint_);
+  isFollowing_ = false;
   const uint64_t rest = fingerprintOfRest(module);
-  if (untouched && rest == restFingerprint_) {
+  if (headers == headersFingerprint_ && rest == restFingerprint_ && isUntouched(fingerprints)) {
     return change_;
   }
   compare(module, fingerprints);
+  headersFingerprint_ = headers;
   restFingerprint_ = rest;
-  const uint64_t restContent = contentHashOfRest(module);
+  const uint64_t restContent = contentOfRest(module);
   change_.changed = restContent != restContent_ || !change_.functionsChanged.empty() ||
                     !change_.functionsAdded.empty() || !change_.functionsRemoved.empty();
   restContent_ = restContent;
-  change_.instructionsAfter = 0;
-  for (const Function& function : functions_) {
-    change_.instructionsAfter += function.instructions;
-  }
+  change_.instructionsAfter = countInstructions();
   return change_;
 }
 

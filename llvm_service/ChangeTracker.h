@@ -1,12 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm_service/ContentHash.h"
+#include "llvm_service/PassListener.h"
+
 namespace llvm {
+class Function;
 class Module;
-}
+}  // namespace llvm
 
 namespace compiler_gym::llvm_service {
 
@@ -29,29 +36,56 @@ struct ModuleChange {
 /// change and make none.
 ///
 /// Fingerprints find the functions that may have changed, and content hashes decide about these.
-class ChangeTracker {
+/// The fingerprint of a function is best taken right after a pass has run on it, when it is in the
+/// processor's caches; those that no pass has run on are not looked at. So the tracker listens to
+/// the passes: between follow() and update() it has to be told of each.
+class ChangeTracker final : public PassListener {
  public:
+  /// A function at the last look.
+  struct Function {
+    const llvm::Function* function;
+    std::string name;
+    uint64_t fingerprint;
+    uint64_t content;
+    uint64_t instructions;
+    /// Another one whenever the function may have changed.
+    uint64_t version;
+    std::vector<ConstantUse> constantUses;
+  };
+
   /// Looks at the module for the first time.
   explicit ChangeTracker(const llvm::Module& module);
 
-  /// Looks at the same module again.
+  /// From now on to the next update() it is told of all passes that are run.
+  void follow();
+  void functionDone(const llvm::Function& function) override;
+  void moduleDone() override { isFollowing_ = false; }
+
+  /// Looks at the same module again: at all of it, unless it has been told of all passes.
   const ModuleChange& update(const llvm::Module& module);
 
   /// What the last update found; before the first that nothing has happened.
   const ModuleChange& lastChange() const { return change_; }
 
- private:
-  struct Function {
-    std::string name;
-    uint64_t fingerprint;
-    uint64_t content;
-    uint64_t instructions;
-  };
+  /// The functions at the last look, in the order of the module.
+  llvm::ArrayRef<Function> functions() const { return functions_; }
 
-  bool isUntouched(const llvm::Module& module, std::vector<uint64_t>& fingerprints) const;
-  void compare(const llvm::Module& module, const std::vector<uint64_t>& fingerprints);
+ private:
+  Function look(const llvm::Function& function, std::string name, uint64_t fingerprint);
+  void numberFunctions();
+  std::vector<uint64_t> currentFingerprints(const llvm::Module& module, bool isSameList) const;
+  bool isUntouched(llvm::ArrayRef<uint64_t> fingerprints) const;
+  void compare(const llvm::Module& module, llvm::ArrayRef<uint64_t> fingerprints);
+  uint64_t contentOfRest(const llvm::Module& module) const;
+  uint64_t countInstructions() const;
 
   std::vector<Function> functions_;
+  llvm::DenseMap<const llvm::Function*, size_t> places_;
+  // What functionDone() has found, by the places of the functions.
+  std::vector<uint64_t> fingerprints_;
+  bool isFollowing_ = false;
+  uint64_t lastVersion_ = 0;
+  uint64_t headersFingerprint_;
   uint64_t restFingerprint_;
   uint64_t restContent_;
   ModuleChange change_;

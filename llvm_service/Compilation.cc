@@ -13,9 +13,9 @@ Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule own
     : program_(std::move(program)),
       workingDirectory_(workingDirectory),
       owned_(std::move(owned)),
-      optimizer_(*owned_.module, plugins),
-      executable_(program_->dynamicConfig(), workingDirectory),
       tracker_(*owned_.module),
+      optimizer_(*owned_.module, plugins, &tracker_),
+      executable_(program_->dynamicConfig(), workingDirectory),
       remarkReplay_(plugins) {}
 
 Status Compilation::start(std::shared_ptr<const Program> program,
@@ -30,12 +30,21 @@ Status Compilation::start(std::shared_ptr<const Program> program,
 }
 
 Status Compilation::apply(const Action& action, bool& changed) {
-  history_.push_back(action);
-  RETURN_IF_ERROR(optimizer_.run(action.pipeline));
-  changed = tracker_.update(*owned_.module).changed;
-  if (changed) {
-    ++version_;
+  if (isJudged_) {
+    tracker_.follow();
   }
+  RETURN_IF_ERROR(run(action));
+  judge();
+  changed = tracker_.lastChange().changed;
+  return Status::OK;
+}
+
+Status Compilation::applyUnjudged(const Action& action) { return run(action); }
+
+Status Compilation::run(const Action& action) {
+  history_.push_back(action);
+  isJudged_ = false;
+  RETURN_IF_ERROR(optimizer_.run(action.pipeline));
   const std::string errors = owned_.context->takeErrors();
   if (!errors.empty()) {
     return {StatusCode::INTERNAL, "LLVM reports errors in " + action.pipeline + ": " + errors};
@@ -43,25 +52,49 @@ Status Compilation::apply(const Action& action, bool& changed) {
   return Status::OK;
 }
 
+void Compilation::judge() {
+  if (std::exchange(isJudged_, true)) {
+    return;
+  }
+  if (tracker_.update(*owned_.module).changed) {
+    ++version_;
+  }
+}
+
+uint64_t Compilation::version() {
+  judge();
+  return version_;
+}
+
+const ModuleChange& Compilation::lastChange() {
+  judge();
+  return tracker_.lastChange();
+}
+
+llvm::ArrayRef<ChangeTracker::Function> Compilation::functions() {
+  judge();
+  return tracker_.functions();
+}
+
 const std::string& Compilation::bitcode() {
-  if (!bitcode_ || bitcode_->first != version_) {
-    bitcode_.emplace(version_, writeBitcode(module()));
+  if (!bitcode_ || bitcode_->first != version()) {
+    bitcode_.emplace(version(), writeBitcode(module()));
   }
   return bitcode_->second;
 }
 
 Status Compilation::verify() {
-  if (verifiedVersion_ != version_) {
+  if (verifiedVersion_ != version()) {
     RETURN_IF_ERROR(llvm_service::verify(module()));
-    verifiedVersion_ = version_;
+    verifiedVersion_ = version();
   }
   return Status::OK;
 }
 
 Status Compilation::build(double& seconds) {
-  if (!build_ || build_->version != version_ || !executable_.isBuilt()) {
+  if (!build_ || build_->version != version() || !executable_.isBuilt()) {
     build_.reset();
-    Build built{version_, 0};
+    Build built{version(), 0};
     RETURN_IF_ERROR(executable_.build(bitcode(), built.seconds));
     build_ = built;
   }

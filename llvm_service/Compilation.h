@@ -43,6 +43,10 @@ class Compilation {
   /// @param changed whether the module's bitcode is different now, whatever the pass claims.
   [[nodiscard]] grpc::Status apply(const Action& action, bool& changed);
 
+  /// Runs one action, and leaves it to the next that is judged, or to whoever asks first, to find
+  /// out what both have changed.
+  [[nodiscard]] grpc::Status applyUnjudged(const Action& action);
+
   /// The program that the compilation started from.
   const Program& program() const { return *program_; }
   const std::shared_ptr<const Program>& sharedProgram() const { return program_; }
@@ -52,13 +56,16 @@ class Compilation {
   const llvm::Module& module() const { return *owned_.module; }
 
   /// Counts the changes of the module; observations of the same version are the same.
-  uint64_t version() const { return version_; }
+  uint64_t version();
 
   /// The actions that have been run, with those that failed and those that do nothing.
   const std::vector<Action>& history() const { return history_; }
 
   /// What the last action changed.
-  const ModuleChange& lastChange() const { return tracker_.lastChange(); }
+  const ModuleChange& lastChange();
+
+  /// The functions of the module, each with the version that it has.
+  llvm::ArrayRef<ChangeTracker::Function> functions();
 
   /// What the last action reported. See RemarkReplay.
   [[nodiscard]] grpc::Status lastRemarks(const std::vector<Remark>** remarks) {
@@ -82,6 +89,9 @@ class Compilation {
   const boost::filesystem::path& workingDirectory() const { return workingDirectory_; }
 
  private:
+  [[nodiscard]] grpc::Status run(const Action& action);
+  void judge();
+
   struct Build {
     uint64_t version;
     double seconds;
@@ -94,11 +104,12 @@ class Compilation {
   const std::shared_ptr<const Program> program_;
   const boost::filesystem::path workingDirectory_;
   OwnedModule owned_;
+  ChangeTracker tracker_;
   Optimizer optimizer_;
   Executable executable_;
-  ChangeTracker tracker_;
   RemarkReplay remarkReplay_;
   std::vector<Action> history_;
+  bool isJudged_ = true;
   uint64_t version_ = 0;
   uint64_t verifiedVersion_ = 0;  // The program was verified when it was loaded.
   std::optional<std::pair<uint64_t, std::string>> bitcode_;

@@ -36,6 +36,8 @@ class ContentHasher : public ir_hash::WordHasher {
   // The walk visits values in the order of their numbers, so there is nothing to add.
   void addOwner(const llvm::Value& /*value*/) {}
 
+  void addOperand(const llvm::Use& use) { addIdentity(*use.get()); }
+
   void addIdentity(const llvm::Value& value) {
     if (llvm::isa<llvm::ConstantData>(value)) {
       return add(Kind::kOther, reinterpret_cast<uintptr_t>(&value));
@@ -92,19 +94,25 @@ class UseOrders {
  public:
   void visit(const llvm::User& user) {
     for (const llvm::Use& use : user.operands()) {
-      const llvm::Value& value = *use.get();
-      if (!ir_hash::isConstantWithUses(value) ||
-          (!ir_hash::isUsedTwice(value) && !ir_hash::isCompound(value))) {
-        continue;
+      if (ir_hash::isConstantWithUses(*use.get())) {
+        visit(use);
       }
-      const auto [entry, isNew] = counts_.try_emplace(&value, 0);
-      if (isNew) {
-        values_.push_back(&value);
-      }
-      numbers_.try_emplace(&use, entry->second++);
-      if (isNew && ir_hash::isCompound(value)) {
-        visit(llvm::cast<llvm::User>(value));
-      }
+    }
+  }
+
+  void visit(const llvm::Use& use) {
+    const llvm::Value& value = *use.get();
+    const bool isCompound = ir_hash::isCompound(value);
+    if (!isCompound && !ir_hash::isUsedTwice(value)) {
+      return;
+    }
+    const auto [entry, isNew] = counts_.try_emplace(&value, 0);
+    if (isNew) {
+      values_.push_back(&value);
+    }
+    numbers_.try_emplace(&use, entry->second++);
+    if (isNew && isCompound) {
+      visit(llvm::cast<llvm::User>(value));
     }
   }
 
@@ -128,16 +136,15 @@ class UseOrders {
   std::vector<const llvm::Value*> values_;
 };
 
-UseOrders findUseOrders(const llvm::Module& module) {
+UseOrders findUseOrders(const llvm::Module& module,
+                        llvm::ArrayRef<llvm::ArrayRef<ConstantUse>> uses) {
   UseOrders orders;
   for (const llvm::GlobalValue& global : module.global_values()) {
     orders.visit(global);
   }
-  for (const llvm::Function& function : module) {
-    for (const llvm::BasicBlock& block : function) {
-      for (const llvm::Instruction& instruction : block) {
-        orders.visit(instruction);
-      }
+  for (const llvm::ArrayRef<ConstantUse> ofFunction : uses) {
+    for (const ConstantUse& use : ofFunction) {
+      orders.visit(use.user->getOperandUse(use.operand));
     }
   }
   return orders;
@@ -148,20 +155,39 @@ UseOrders findUseOrders(const llvm::Module& module) {
 uint64_t contentHash(const llvm::Function& function, uint64_t& instructions) {
   instructions = 0;
   for (const llvm::BasicBlock& block : function) {
-    instructions += block.size();
+    for (const llvm::Instruction& instruction : block) {
+      // Only calls may be, and asking takes a call.
+      instructions +=
+          instruction.getOpcode() != llvm::Instruction::Call || !instruction.isDebugOrPseudoInst();
+    }
   }
   ContentHasher hasher(function, instructions);
   ir_hash::addFunction(function, hasher);
   return hasher.result();
 }
 
-uint64_t contentHashOfRest(const llvm::Module& module) {
+std::vector<ConstantUse> constantUses(const llvm::Function& function) {
+  std::vector<ConstantUse> uses;
+  for (const llvm::BasicBlock& block : function) {
+    for (const llvm::Instruction& instruction : block) {
+      for (const llvm::Use& use : instruction.operands()) {
+        if (ir_hash::isConstantWithUses(*use.get())) {
+          uses.push_back({&instruction, use.getOperandNo()});
+        }
+      }
+    }
+  }
+  return uses;
+}
+
+uint64_t contentHashOfRest(const llvm::Module& module,
+                           llvm::ArrayRef<llvm::ArrayRef<ConstantUse>> uses) {
   ContentHasher hasher;
   ir_hash::addFrame(module, hasher);
   for (const llvm::Function& function : module) {
     hasher.addIdentity(function);  // Their order.
   }
-  findUseOrders(module).addTo(hasher);
+  findUseOrders(module, uses).addTo(hasher);
   return hasher.result();
 }
 

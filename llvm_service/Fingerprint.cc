@@ -13,21 +13,45 @@ class AddressHasher : public ir_hash::WordHasher {
  public:
   void addOwner(const llvm::Value& value) { add(&value); }
 
+  void addOperand(const llvm::Use& use) {
+    const llvm::Value& value = *use.get();
+    addIdentity(value);
+    // The uses of a value are a linked list. The links of all of them say the same as a walk along
+    // the list, and are at hand.
+    if (isLocal(value)) {
+      add(use.getNext());
+    }
+  }
+
   void addIdentity(const llvm::Value& value) {
     add(&value);
     // Other values are visited on their own; for plain constants see below.
     if (ir_hash::isCompound(value)) {
-      addUses(value);
+      addUseList(value);
       ir_hash::addConstant(llvm::cast<llvm::Constant>(value), *this);
     }
   }
 
+  // Of values of which all uses are visited; but a block is also used by the constant that is its
+  // address.
   void addUses(const llvm::Value& value) {
+    const auto* block = llvm::dyn_cast<llvm::BasicBlock>(&value);
+    if (block != nullptr && block->hasAddressTaken()) {
+      addUseList(value);
+    }
+  }
+
+  void addUseList(const llvm::Value& value) {
     if (ir_hash::isUsedTwice(value)) {
       for (const llvm::Use& use : value.uses()) {
         add(&use);
       }
     }
+  }
+
+ private:
+  static bool isLocal(const llvm::Value& value) {
+    return llvm::isa<llvm::Instruction, llvm::BasicBlock, llvm::Argument>(value);
   }
 };
 
@@ -58,7 +82,7 @@ class PlainConstantUses {
         continue;
       }
       if (isPlain) {
-        hasher_.addUses(value);
+        hasher_.addUseList(value);
       } else {
         visit(llvm::cast<llvm::User>(value));
       }
@@ -77,11 +101,19 @@ uint64_t fingerprint(const llvm::Function& function) {
   return hasher.result();
 }
 
+uint64_t fingerprintOfHeaders(const llvm::Module& module) {
+  AddressHasher hasher;
+  for (const llvm::Function& function : module) {
+    ir_hash::addHeader(function, hasher);
+  }
+  return hasher.result();
+}
+
 uint64_t fingerprintOfRest(const llvm::Module& module) {
   AddressHasher hasher;
   ir_hash::addFrame(module, hasher);
   for (const llvm::GlobalValue& global : module.global_values()) {
-    hasher.addUses(global);
+    hasher.addUseList(global);
   }
   if constexpr (kPlainConstantsHaveUses<>) {
     PlainConstantUses(hasher).visit(module);

@@ -22,6 +22,10 @@ uint64_t fingerprint(const llvm::Module& module);
 /// That of one function, its name and attributes included, without the order of its own uses.
 uint64_t fingerprint(const llvm::Function& function);
 
+/// That of the list of functions, and of what is said of each before its body: name, attributes,
+/// linkage and the like. Costs next to nothing.
+uint64_t fingerprintOfHeaders(const llvm::Module& module);
+
 /// That of the rest of the module: all of it but what belongs to one function.
 uint64_t fingerprintOfRest(const llvm::Module& module);
 

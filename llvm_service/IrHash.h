@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -18,21 +17,26 @@
 /// hasher, a template parameter, decides how a value is identified: by its address or by its
 /// content. It derives from WordHasher and has these members:
 ///
-///     void addIdentity(const llvm::Value&)  which value this is
-///     void addOwner(const llvm::Value&)     of the value that is being visited
-///     void addUses(const llvm::Value&)      the order of its uses, which is in the bitcode, too
+///     void addOperand(const llvm::Use&)   which value this is
+///     void addIdentity(const llvm::Value&)
+///     void addOwner(const llvm::Value&)   of the value that is being visited
+///     void addUses(const llvm::Value&)    the order of its uses, which is in the bitcode, too
 namespace compiler_gym::llvm_service::ir_hash {
 
 /// Hashes words.
 class WordHasher {
  public:
-  uint64_t result() const { return llvm::hash_combine(lanes_[0], lanes_[1], lanes_[2], lanes_[3]); }
+  uint64_t result() const { return llvm::hash_combine(total_, part_); }
 
-  // Each step is a bijection of the lane, so one differing word always shows. Four lanes, because
-  // the multiplications of one would wait for each other. The factor is that of Fibonacci hashing.
-  void add(uint64_t word) {
-    uint64_t& lane = lanes_[next_++ % lanes_.size()];
-    lane = llvm::rotl(lane ^ word, 29) * 0x9E3779B97F4A7C15u;
+  // A bijection of the state, so one differing word always shows. The factor is that of Fibonacci
+  // hashing.
+  void add(uint64_t word) { part_ = (llvm::rotl(part_, 29) ^ word) * kFactor; }
+
+  // What follows is hashed apart at first: otherwise each multiplication would wait for the one
+  // before, and so the processor for the memory in which one instruction after the other is found.
+  void beginPart() {
+    total_ = (llvm::rotl(total_, 29) ^ part_) * kFactor;
+    part_ = kFactor;
   }
 
   void add(const void* pointer) { add(reinterpret_cast<uintptr_t>(pointer)); }
@@ -44,8 +48,10 @@ class WordHasher {
   void add(const llvm::AttributeList& attributes) { add(attributes.getRawPointer()); }
 
  private:
-  std::array<uint64_t, 4> lanes_ = {};
-  unsigned next_ = 0;
+  static constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
+
+  uint64_t total_ = 0;
+  uint64_t part_ = kFactor;
 };
 
 /// Whether the uses of a value have an order.
@@ -218,12 +224,13 @@ void addConstant(const llvm::Constant& constant, Hasher& hasher) {
 template <typename Hasher>
 void addOperands(const llvm::User& user, Hasher& hasher) {
   for (const llvm::Use& use : user.operands()) {
-    hasher.addIdentity(*use.get());
+    hasher.addOperand(use);
   }
 }
 
 template <typename Hasher>
 void addInstruction(const llvm::Instruction& instruction, Hasher& hasher) {
+  hasher.beginPart();
   hasher.addOwner(instruction);
   hasher.add(uint64_t{instruction.getOpcode()} << 32 | instruction.getRawSubclassOptionalData());
   hasher.add(instruction.getType());
@@ -254,9 +261,9 @@ void addGlobal(const llvm::GlobalValue& global, Hasher& hasher) {
   addOperands(global, hasher);
 }
 
-/// A function without the order of its own uses, which belongs to its callers.
+/// What is said of a function before its body.
 template <typename Hasher>
-void addFunction(const llvm::Function& function, Hasher& hasher) {
+void addHeader(const llvm::Function& function, Hasher& hasher) {
   addGlobal(function, hasher);
   hasher.add(function.getAlign());
   hasher.add(function.getAttributes());
@@ -264,10 +271,17 @@ void addFunction(const llvm::Function& function, Hasher& hasher) {
   if (function.hasGC()) {
     hasher.add(llvm::StringRef(function.getGC()));
   }
+}
+
+/// A function without the order of its own uses, which belongs to its callers.
+template <typename Hasher>
+void addFunction(const llvm::Function& function, Hasher& hasher) {
+  addHeader(function, hasher);
   for (const llvm::Argument& argument : function.args()) {
     hasher.addUses(argument);
   }
   for (const llvm::BasicBlock& block : function) {
+    hasher.beginPart();
     hasher.addOwner(block);
     hasher.addUses(block);
     for (const llvm::Instruction& instruction : block) {

@@ -65,7 +65,7 @@ Status readAction(const Event& event, const ActionList& list, size_t& index) {
 }  // namespace
 
 LlvmSession::LlvmSession(const boost::filesystem::path& workingDirectory)
-    : CompilationSession(workingDirectory), cache_(shared().observations.size()) {
+    : CompilationSession(workingDirectory), observed_(shared().observations.size()) {
   settings_.verification = parseVerification(FLAGS_verify).value();
   settings_.ir2vecVocabulary = shared().ir2vecVocabulary;
   settings_.ir2vecVocabularyPath = FLAGS_ir2vec_vocabulary;
@@ -156,8 +156,11 @@ Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,
                                 bool& actionHadNoEffect) {
   size_t index = 0;
   RETURN_IF_ERROR(readAction(action, *actions_, index));
+  // What the last action of a step has changed can be asked for, so those before are told apart.
+  const bool isJudged = --actionsLeft_ < 2 || settings_.verification == Verification::kAlways;
   bool changed = false;
-  RETURN_IF_ERROR(run(actions_->actions[index], changed));
+  RETURN_IF_ERROR(isJudged ? run(actions_->actions[index], changed)
+                           : compilation_->applyUnjudged(actions_->actions[index]));
   actionHadNoEffect = !changed;
   endOfEpisode = false;  // A program can always be optimised further.
   newActionSpace.reset();
@@ -172,20 +175,21 @@ Status LlvmSession::computeObservation(const ObservationSpace& observationSpace,
             "Unknown observation space \"" + observationSpace.name() + "\""};
   }
   const Observation& kind = shared().observations[found->second];
-  std::optional<CachedObservation>& cached = cache_[found->second];
+  Observed& observed = observed_[found->second];
   const uint64_t version =
       kind.ofLastAction ? compilation_->history().size() : compilation_->version();
-  if (cached && cached->version == version) {
-    observation = cached->value;
+  if (observed.value && observed.value->first == version) {
+    observation = observed.value->second;
     return Status::OK;
   }
   if (kind.exports && settings_.verification != Verification::kNever) {
     RETURN_IF_ERROR(compilation_->verify());
   }
   RETURN_IF_ERROR(kind.compute(
-      {*compilation_, settings_.runCounts, settings_.ir2vecVocabulary.get()}, observation));
+      {*compilation_, settings_.runCounts, settings_.ir2vecVocabulary.get(), &observed.kept},
+      observation));
   if (kind.space.deterministic()) {
-    cached = CachedObservation{version, observation};
+    observed.value.emplace(version, observation);
   }
   return Status::OK;
 }
@@ -222,7 +226,7 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
     RETURN_IF_ERROR(settings_.handle(key, value, reply));
   }
   if (reply) {  // What was observed may depend on what was set.
-    cache_.assign(cache_.size(), std::nullopt);
+    observed_ = std::vector<Observed>(observed_.size());
   }
   return Status::OK;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <any>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ class LlvmSession final : public CompilationSession {
   /// bitcode, would not behave the same in later passes.
   [[nodiscard]] grpc::Status init(CompilationSession* other) final;
 
+  void beginStep(int actions) final { actionsLeft_ = actions; }
+
   [[nodiscard]] grpc::Status applyAction(const Event& action, bool& endOfEpisode,
                                          std::optional<ActionSpace>& newActionSpace,
                                          bool& actionHadNoEffect) final;
@@ -49,11 +52,13 @@ class LlvmSession final : public CompilationSession {
   [[nodiscard]] grpc::Status afterFork() final;
 
  private:
-  /// A value of a deterministic observation, and the version of the module or the number of the
-  /// action that it belongs to.
-  struct CachedObservation {
-    uint64_t version;
-    Event value;
+  /// What is known of an observation.
+  struct Observed {
+    /// The last value, if the observation is deterministic, and the version of the module or the
+    /// number of the action that it belongs to.
+    std::optional<std::pair<uint64_t, Event>> value;
+    /// See ObservationInput.
+    std::any kept;
   };
 
   [[nodiscard]] grpc::Status run(const Action& action, bool& changed);
@@ -72,7 +77,9 @@ class LlvmSession final : public CompilationSession {
   // Empty for the target that the program names.
   std::string targetTriple_;
   // By index of the observation.
-  std::vector<std::optional<CachedObservation>> cache_;
+  std::vector<Observed> observed_;
+  // Of the step.
+  int actionsLeft_ = 0;
 };
 
 }  // namespace compiler_gym::llvm_service

@@ -1,5 +1,7 @@
 #include "llvm_service/Optimizer.h"
 
+#include <optional>
+
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -16,8 +18,49 @@
 
 namespace compiler_gym::llvm_service {
 
+namespace {
+
+// Tells a listener what the elements of a pipeline have been run on.
+class PassReporter {
+ public:
+  PassReporter(llvm::PassInstrumentationCallbacks& callbacks, PassListener& listener)
+      : listener_(listener) {
+    callbacks.registerBeforeNonSkippedPassCallback(
+        [this](llvm::StringRef, llvm::Any) { ++depth_; });
+    callbacks.registerAfterPassCallback(
+        [this](llvm::StringRef pass, llvm::Any ir, const llvm::PreservedAnalyses&) {
+          afterPass(pass, &ir);
+        });
+    callbacks.registerAfterPassInvalidatedCallback(
+        [this](llvm::StringRef pass, const llvm::PreservedAnalyses&) {
+          afterPass(pass, /*ir=*/nullptr);
+        });
+  }
+
+ private:
+  // Passes are nested. Outermost are those of the module; what is of interest in these is only the
+  // adaptor that runs the passes inside of it on one function after the other.
+  void afterPass(llvm::StringRef pass, const llvm::Any* ir) {
+    --depth_;
+    if (depth_ == 0 && pass != llvm::ModuleToFunctionPassAdaptor::name()) {
+      listener_.moduleDone();
+    }
+    if (depth_ == 1 && ir != nullptr) {
+      if (const auto* function = llvm::any_cast<const llvm::Function*>(ir)) {
+        listener_.functionDone(**function);
+      }
+    }
+  }
+
+  PassListener& listener_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
 struct Optimizer::Managers {
-  Managers(const llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins);
+  Managers(const llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins,
+           PassListener* listener);
 
   const std::unique_ptr<llvm::TargetMachine> targetMachine;
   const llvm::TargetLibraryInfoImpl targetLibraryInfo;
@@ -28,16 +71,21 @@ struct Optimizer::Managers {
   llvm::ModuleAnalysisManager moduleAnalyses;
   llvm::PassInstrumentationCallbacks callbacks;
   llvm::StandardInstrumentations instrumentations;
+  std::optional<PassReporter> reporter;
   llvm::PassBuilder passBuilder;
 };
 
 // `opt` makes its target machine at the code generation level None unless told otherwise.
-Optimizer::Managers::Managers(const llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins)
+Optimizer::Managers::Managers(const llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins,
+                              PassListener* listener)
     : targetMachine(createTargetMachine(module, llvm::CodeGenOptLevel::None)),
       targetLibraryInfo(llvm::Triple(module.getTargetTriple())),
       instrumentations(module.getContext(), /*DebugLogging=*/false),
       passBuilder(targetMachine.get(), llvm::PipelineTuningOptions(), std::nullopt, &callbacks) {
   instrumentations.registerCallbacks(callbacks, &moduleAnalyses);
+  if (listener != nullptr) {
+    reporter.emplace(callbacks, *listener);
+  }
   // The first registration of an analysis wins: this one has to precede the general ones.
   functionAnalyses.registerPass([this] { return llvm::TargetLibraryAnalysis(targetLibraryInfo); });
   for (const LoadedPlugin& plugin : plugins) {
@@ -51,8 +99,9 @@ Optimizer::Managers::Managers(const llvm::Module& module, llvm::ArrayRef<LoadedP
   passBuilder.crossRegisterProxies(loopAnalyses, functionAnalyses, cgsccAnalyses, moduleAnalyses);
 }
 
-Optimizer::Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins)
-    : module_(module), managers_(std::make_unique<Managers>(module, plugins)) {}
+Optimizer::Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins,
+                     PassListener* listener)
+    : module_(module), managers_(std::make_unique<Managers>(module, plugins, listener)) {}
 
 Optimizer::~Optimizer() = default;
 

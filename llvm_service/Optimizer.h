@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm_service/PassListener.h"
 
 namespace llvm {
 class Module;
@@ -24,7 +25,9 @@ class Optimizer {
  public:
   /// @param module must outlive the optimizer.
   /// @param plugins whose passes are known too, besides LLVM's and the project's own.
-  explicit Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins = {});
+  /// @param listener is told of what passes have been run on, if there is one.
+  explicit Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins = {},
+                     PassListener* listener = nullptr);
 
   ~Optimizer();
 

@@ -19,8 +19,8 @@ namespace compiler_gym {
 //   1. It is constructed. A service also constructs sessions only to ask for their compiler version
 //      and their spaces, so the constructor should be cheap.
 //   2. init() is called once: with a benchmark, or with the session it is to be a copy of.
-//   3. Any number of steps: applyAction() for each action, computeObservation() for each
-//      observation, then endOfStep().
+//   3. Any number of steps: beginStep(), applyAction() for each action, computeObservation() for
+//      each observation, then endOfStep().
 //   4. It is destroyed. If its process is killed or crashes, it is not.
 //
 // Processes: a service gives each session a process of its own (--isolation=process, the default),
@@ -99,6 +99,12 @@ class CompilationSession {
   // belongs to the original alone. If it fails, so does every request to the copy, with this
   // error. Does nothing by default.
   [[nodiscard]] virtual grpc::Status afterFork();
+
+  // Called before the actions of a step, with how many there are. What is asked of the whole step
+  // only, a session may then put off until the last of them: `actionHadNoEffect` of the others may
+  // be true if the last accounts for them, too. A step can end with fewer, if one fails. Does
+  // nothing by default.
+  virtual void beginStep(int actions);
 
   // Applies one action. The outputs hold their defaults on entry: `endOfEpisode` false,
   // `newActionSpace` unset, `actionHadNoEffect` false. Set

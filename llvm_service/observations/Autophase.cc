@@ -3,8 +3,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm_service/observations/Observation.h"
-#include "llvm_service/observations/Spaces.h"
+#include "llvm_service/observations/FunctionParts.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -150,16 +149,14 @@ bool accessesMemory(unsigned opcode) {
 
 class Autophase {
  public:
-  explicit Autophase(const llvm::Module& module) {
-    for (const llvm::Function& function : module) {
-      ++counts_[kTotalFuncs];
-      for (const llvm::BasicBlock& block : function) {
-        addBlock(block);
-      }
+  explicit Autophase(llvm::MutableArrayRef<int64_t> counts) : counts_(counts) {}
+
+  void addFunction(const llvm::Function& function) {
+    ++counts_[kTotalFuncs];
+    for (const llvm::BasicBlock& block : function) {
+      addBlock(block);
     }
   }
-
-  const std::vector<int64_t>& counts() const { return counts_; }
 
  private:
   void addBlock(const llvm::BasicBlock& block) {
@@ -256,7 +253,7 @@ class Autophase {
     }
   }
 
-  std::vector<int64_t> counts_ = std::vector<int64_t>(kNumFeatures, 0);
+  const llvm::MutableArrayRef<int64_t> counts_;
 };
 
 }  // namespace
@@ -265,11 +262,10 @@ class Autophase {
 /// in Random Forests with Deep Reinforcement Learning", MLSys 2020. Counts over all functions of
 /// the module; TotalFuncs includes declarations.
 Observations autophase() {
-  const auto compute = [](const ObservationInput& input, Event& event) {
-    setCounts(Autophase(input.compilation.module()).counts(), event);
-    return grpc::Status::OK;
+  const auto add = [](const llvm::Function& function, llvm::MutableArrayRef<int64_t> counts) {
+    Autophase(counts).addFunction(function);
   };
-  return {{countsSpace("Autophase", kNumFeatures), compute}};
+  return {{countsSpace("Autophase", kNumFeatures), sumOverFunctions(kNumFeatures, add)}};
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -1,8 +1,7 @@
 #include <array>
 
 #include "llvm/IR/Instruction.h"
-#include "llvm_service/observations/Observation.h"
-#include "llvm_service/observations/Spaces.h"
+#include "llvm_service/observations/FunctionParts.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -94,23 +93,18 @@ std::vector<size_t> placesOfOpcodes() {
   return places;
 }
 
-grpc::Status computeInstCount(const ObservationInput& input, Event& event) {
+void addInstCount(const llvm::Function& function, llvm::MutableArrayRef<int64_t> counts) {
   static const std::vector<size_t> places = placesOfOpcodes();
-  std::vector<int64_t> counts(kTotals + kOpcodes.size(), 0);
   int64_t instructions = 0;
-  for (const llvm::Function& function : input.compilation.module()) {
-    ++counts[2];
-    for (const llvm::BasicBlock& block : function) {
-      ++counts[1];
-      for (const Instruction& instruction : block) {
-        ++instructions;
-        ++counts[places[instruction.getOpcode()]];
-      }
+  ++counts[2];
+  for (const llvm::BasicBlock& block : function) {
+    ++counts[1];
+    for (const Instruction& instruction : block) {
+      ++instructions;
+      ++counts[places[instruction.getOpcode()]];
     }
   }
   counts[0] = instructions;
-  setCounts(counts, event);
-  return grpc::Status::OK;
 }
 
 }  // namespace
@@ -119,7 +113,8 @@ grpc::Status computeInstCount(const ObservationInput& input, Event& event) {
 /// number of instructions of each opcode of LLVM 10. Instructions of newer opcodes, of which LLVM
 /// 22 has one (ptrtoaddr), count among all instructions only.
 Observations instCount() {
-  return {{countsSpace("InstCount", kTotals + kOpcodes.size()), computeInstCount}};
+  constexpr size_t size = kTotals + kOpcodes.size();
+  return {{countsSpace("InstCount", size), sumOverFunctions(size, addInstCount)}};
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/status.h>
 
+#include <any>
 #include <functional>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct ObservationInput {
   const RunCounts& runCounts;
   /// Null if there is none.
   const Ir2vecVocabulary* ir2vecVocabulary = nullptr;
+  /// What the observation keeps for the next time it is computed of the same compilation, see
+  /// FunctionParts.h. If there is none, it begins anew.
+  std::any* kept = nullptr;
 };
 
 /// An observation space and the computation of its values.

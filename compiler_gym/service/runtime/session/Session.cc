@@ -183,6 +183,10 @@ Status Session::applyActions(const Events& actions, std::optional<ActionSpace>& 
                   "The session has reached its end and accepts no further action, only requests "
                   "for observations. Start a new session to go on");
   }
+  RETURN_IF_ERROR(callWithoutExceptions("beginStep", [&] {
+    session_->beginStep(actions.size());
+    return Status::OK;
+  }));
   for (const Event& action : actions) {
     RETURN_IF_ERROR(applyAction(action, newActionSpace, hadNoEffect));
     if (endOfEpisode_) break;

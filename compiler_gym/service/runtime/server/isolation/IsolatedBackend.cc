@@ -84,8 +84,8 @@ class IsolatedBackend final : public SessionBackend {
                const StartSessionRequest& request, const RequestContext& context,
                StartSessionReply* reply, std::shared_ptr<ServedSession>* session) override {
     std::shared_ptr<SessionProcess> process;
-    RETURN_IF_ERROR(
-        pristine_.start({benchmark, request.action_space()}, context.deadline, &process));
+    RETURN_IF_ERROR(pristine_.start({benchmark, request.action_space()},
+                                    request.observation_space(), context.deadline, &process));
     if (request.observation_space_size() > 0) {
       StepRequest observe;
       *observe.mutable_observation_space() = request.observation_space();
@@ -138,7 +138,8 @@ class IsolatedBackend final : public SessionBackend {
                     "This session cannot be forked: its process cannot be copied "
                     "(CompilationSession::forkable), and it has too many actions to repeat them");
     }
-    RETURN_IF_ERROR(pristine_.start(original.origin(), context.deadline, copy));
+    RETURN_IF_ERROR(
+        pristine_.start(original.origin(), /*observations=*/{}, context.deadline, copy));
     return repeatHistory(**copy, history, context.deadline);
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct PristinePool::Entry {
   std::shared_ptr<const Benchmark> benchmark;
   Digest program = {};
   std::shared_ptr<SessionProcess> pristine;
+  // What the pristine session has computed; nothing any more once one has failed.
+  std::unordered_set<int32_t> observed;
+  bool canObserve = true;
 
   // These are protected by the pool's mutex.
   size_t bytes = 0;
@@ -55,8 +59,8 @@ PristinePool::EntryPtr PristinePool::find(const std::string& key) {
   return entry;
 }
 
-Status PristinePool::start(const Origin& origin, Deadline deadline,
-                           std::shared_ptr<SessionProcess>* process) {
+Status PristinePool::start(const Origin& origin, const SpaceIndices& observations,
+                           Deadline deadline, std::shared_ptr<SessionProcess>* process) {
   // A file may change at any time.
   if (!origin.benchmark->program().has_contents()) {
     return SessionProcess::start(forkServer_, origin, deadline, process);
@@ -73,6 +77,7 @@ Status PristinePool::start(const Origin& origin, Deadline deadline,
   for (int attempt = 0; attempt < 2; ++attempt) {
     status = prepare(*entry, key, origin, deadline);
     if (!status.ok()) break;
+    observe(*entry, key, observations, deadline);
     if (!entry->pristine->isForkable(deadline)) {
       *process = std::move(entry->pristine);
       forget(key, *entry);
@@ -95,12 +100,29 @@ Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin&
   if (entry.pristine && entry.program == program) return Status::OK;
   entry.program = program;
   entry.pristine.reset();
+  entry.observed.clear();
   RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, &entry.pristine));
-  measure(key, std::max(entry.pristine->ownMemoryBytes(), kMinProcessBytes));
+  measure(key, *entry.pristine);
   return Status::OK;
 }
 
-void PristinePool::measure(const std::string& key, size_t bytes) {
+void PristinePool::observe(Entry& entry, const std::string& key, const SpaceIndices& observations,
+                           Deadline deadline) {
+  StepRequest request;
+  const auto& spaces = forkServer_.description().spaces().observation_space_list();
+  for (const int32_t index : observations) {
+    const bool isKept = index >= 0 && index < spaces.size() && spaces[index].deterministic();
+    if (isKept && entry.observed.insert(index).second) request.add_observation_space(index);
+  }
+  if (!entry.canObserve || request.observation_space().empty()) return;
+  StepReply reply;
+  // The session that asks fails in the same way, and says so.
+  entry.canObserve = entry.pristine->call(Method::kObserve, request, &reply, deadline).ok();
+  if (entry.canObserve) measure(key, *entry.pristine);
+}
+
+void PristinePool::measure(const std::string& key, const SessionProcess& pristine) {
+  const size_t bytes = std::max(pristine.ownMemoryBytes(), kMinProcessBytes);
   std::vector<EntryPtr> evicted;
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);

@@ -18,6 +18,8 @@
 
 namespace compiler_gym::runtime {
 
+using SpaceIndices = google::protobuf::RepeatedField<int32_t>;
+
 // Makes session processes on programs. The first for a program parses it in a process of its own,
 // the *pristine session*, which is kept; sessions are copies of it, and so they start in the time
 // that a fork(2) takes, whatever the program.
@@ -30,7 +32,10 @@ class PristinePool {
   PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes);
 
   // A session process that has started on the program. Fails as StartSession does.
-  grpc::Status start(const Origin& origin, Deadline deadline,
+  //
+  // `observations` are the indices of spaces of which the session is going to be asked. Those that
+  // are deterministic the pristine session computes once, so that its copies may have them already.
+  grpc::Status start(const Origin& origin, const SpaceIndices& observations, Deadline deadline,
                      std::shared_ptr<SessionProcess>* process);
 
   size_t maxSizeInBytes() const;
@@ -47,7 +52,11 @@ class PristinePool {
   // Makes the entry's pristine session if it is not there. Expects the caller to hold its lock.
   grpc::Status prepare(Entry& entry, const std::string& key, const Origin& origin,
                        Deadline deadline);
-  void measure(const std::string& key, size_t bytes);
+  // Lets the pristine session compute what it has not yet. Expects the caller to hold the entry's
+  // lock.
+  void observe(Entry& entry, const std::string& key, const SpaceIndices& observations,
+               Deadline deadline);
+  void measure(const std::string& key, const SessionProcess& pristine);
   void forget(const std::string& key, const Entry& entry);
   // Expects the caller to hold mutex_. What it removes is destroyed by the caller.
   std::vector<EntryPtr> evict();

@@ -88,7 +88,7 @@ bool Reproducers::fill(const Origin& origin, const std::vector<HistoryEntry>& hi
 
 Status Reproducers::start(const Origin& origin, Deadline deadline,
                           std::shared_ptr<SessionProcess>* process) {
-  RETURN_IF_ERROR(pristine_.start(origin, deadline, process));
+  RETURN_IF_ERROR(pristine_.start(origin, /*observations=*/{}, deadline, process));
   const std::lock_guard lock(mutex_);
   if (isStopping_) return Status(StatusCode::CANCELLED, "The service ends");
   processes_.push_back(*process);

@@ -11,6 +11,7 @@ from benchmarks.grpc_player import GrpcPlayer
 from benchmarks.player import Player
 from benchmarks.replay_player import ReplayPlayer
 from compiler_gym.datasets import Benchmark
+from compiler_gym.service import ConnectionOpts
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import BenchmarkDynamicConfig, Command, File, py_converters
@@ -60,7 +61,9 @@ class Arena:
         self.program = program
         self.service = service
         self.replay = replay
-        self.connection = CompilerGymServiceConnection(service).retain()
+        # What services have kept before must not help this one.
+        opts = ConnectionOpts(script_args=["--baseline_cache="])
+        self.connection = CompilerGymServiceConnection(service, opts).retain()
         action_space = self.connection.action_spaces[0]
         self.pipelines: list[str] = py_converters.message_to_python(action_space).names
         self._copies = itertools.count()

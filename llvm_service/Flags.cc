@@ -1,5 +1,7 @@
 #include "llvm_service/Flags.h"
 
+#include <boost/filesystem.hpp>
+#include <cstdlib>
 #include <iostream>
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -7,6 +9,17 @@
 #include "llvm_service/Target.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/actions/Policy.h"
+
+namespace {
+
+// The Python package names its folder of caches to the services that it starts.
+std::string defaultBaselineCache() {
+  const char* const caches = std::getenv("COMPILER_GYM_CACHE");
+  if (caches == nullptr || *caches == '\0') return "";
+  return (boost::filesystem::absolute(caches) / "baselines").string();
+}
+
+}  // namespace
 
 DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in bytes.");
 
@@ -30,6 +43,11 @@ DEFINE_string(target_triple, "",
               "Compile all programs for this target, e.g. riscv64-linux-gnu, rather than for that "
               "which they name. Sessions can choose another by the parameter "
               "llvm.set_target_triple.");
+
+DEFINE_string(baseline_cache, defaultBaselineCache(),
+              "Keep the costs of programs at -O0, -O3 and -Oz in a file of this directory, an "
+              "absolute path, from run to run; at most 16 MiB. By default 'baselines' in "
+              "$COMPILER_GYM_CACHE. Empty: do not keep them.");
 
 namespace {
 
@@ -69,8 +87,15 @@ bool validateTargetTriple(const char* flag, const std::string& text) {
   return reportIfInvalid(flag, status.error_message());
 }
 
+bool validateBaselineCache(const char* flag, const std::string& path) {
+  const bool isUsable = path.empty() || boost::filesystem::path(path).is_absolute();
+  return reportIfInvalid(
+      flag, isUsable ? "" : "expected an absolute path, or nothing, not '" + path + "'");
+}
+
 }  // namespace
 
+DEFINE_validator(baseline_cache, &validateBaselineCache);
 DEFINE_validator(ir2vec_vocabulary, &validateVocabulary);
 DEFINE_validator(target_triple, &validateTargetTriple);
 DEFINE_validator(action_policy, &validatePolicy);

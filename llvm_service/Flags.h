@@ -8,3 +8,4 @@ DECLARE_string(load_pass_plugin);
 DECLARE_string(verify);
 DECLARE_string(ir2vec_vocabulary);
 DECLARE_string(target_triple);
+DECLARE_string(baseline_cache);

@@ -8,6 +8,7 @@
 #include "llvm_service/Flags.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Reproducer.h"
+#include "llvm_service/costs/LoadedCode.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -15,6 +16,11 @@ namespace {
 
 using grpc::Status;
 using grpc::StatusCode;
+
+std::shared_ptr<const BaselineFile> openBaselineFile() {
+  if (FLAGS_baseline_cache.empty()) return nullptr;
+  return std::make_shared<BaselineFile>(FLAGS_baseline_cache, identityOfLoadedCode());
+}
 
 /// What all sessions of a process share. Immutable but for the cache, which locks itself.
 struct Shared {
@@ -29,7 +35,8 @@ struct Shared {
       : plugins(llvm::cantFail(loadPlugins(FLAGS_load_pass_plugin))),
         actionSpaces(
             ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)), plugins)),
-        observations(listObservations()) {
+        observations(listObservations()),
+        programs(openBaselineFile()) {
     for (size_t i = 0; i < observations.size(); ++i) {
       observationIndices.emplace(observations[i].space.name(), i);
     }
@@ -222,6 +229,8 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
   }
   if (key == "llvm.set_target_triple" || key == "llvm.get_target_triple") {
     reply = targetName(compilation_->module());
+  } else if (key == "llvm.get_baseline_counts") {
+    reply = compilation_->program().describeBaselines();
   } else {
     RETURN_IF_ERROR(settings_.handle(key, value, reply));
   }

@@ -127,19 +127,23 @@ const char* nameOf(Baseline baseline) {
 }
 
 Program::Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig,
-                 std::shared_ptr<SharedCosts> costs)
+                 std::shared_ptr<SharedCosts> costs,
+                 std::shared_ptr<const BaselineFile> baselineFile)
     : bitcode_(std::move(bitcode)),
       dynamicConfig_(std::move(dynamicConfig)),
       commandsKey_(util::canonicalBytes(dynamicConfig_)),
-      costs_(std::move(costs)) {}
+      costs_(std::move(costs)),
+      baselineFile_(std::move(baselineFile)) {}
 
 Status Program::load(const Benchmark& benchmark, size_t maxBytes,
-                     std::shared_ptr<const Program>& program, std::shared_ptr<SharedCosts> costs) {
+                     std::shared_ptr<const Program>& program, std::shared_ptr<SharedCosts> costs,
+                     std::shared_ptr<const BaselineFile> baselineFile) {
   std::string contents;
   std::string bitcode;
   RETURN_IF_ERROR(readProgram(benchmark, maxBytes, contents));
   RETURN_IF_ERROR(loadContents(contents, bitcode));
-  program.reset(new Program(std::move(bitcode), benchmark.dynamic_config(), std::move(costs)));
+  program.reset(new Program(std::move(bitcode), benchmark.dynamic_config(), std::move(costs),
+                            std::move(baselineFile)));
   return Status::OK;
 }
 
@@ -149,7 +153,8 @@ Status Program::forTarget(const std::string& triple,
   RETURN_IF_ERROR(parseIr(bitcode_, owned));
   RETURN_IF_ERROR(retarget(*owned.module, triple));
   RETURN_IF_ERROR(verify(*owned.module));
-  program.reset(new Program(writeBitcode(*owned.module), BenchmarkDynamicConfig(), costs_));
+  program.reset(
+      new Program(writeBitcode(*owned.module), BenchmarkDynamicConfig(), costs_, baselineFile_));
   return Status::OK;
 }
 
@@ -193,20 +198,40 @@ Status Program::costOf(const std::string& bitcode, const std::string& name, cons
   return Status::OK;
 }
 
+const BaselineFile::Hash& Program::hash() const {
+  if (!hash_) hash_ = BaselineFile::hashOf(bitcode_);
+  return *hash_;
+}
+
 Status Program::baselineCost(Baseline baseline, const std::string& name, const Cost& cost,
-                             int64_t& value, bool ofMachineCode) const {
-  const SharedCosts::Key key = keyOf(bitcode_, name + " " + nameOf(baseline));
+                             int64_t& value, CostTraits traits) const {
+  const std::string fullName = name + " " + nameOf(baseline);
+  const SharedCosts::Key key = keyOf(bitcode_, fullName);
+  const bool isInFile = baselineFile_ != nullptr && traits.ofContentAlone;
   const std::lock_guard lock(mutex_);
   if (const auto known = costs_->find(key)) {
     value = *known;
     return Status::OK;
   }
+  if (const auto known = isInFile ? baselineFile_->find(hash(), fullName) : std::nullopt) {
+    value = *known;
+    costs_->insert(key, value);
+    costs_->countReadBaseline();
+    return Status::OK;
+  }
   const std::string* bitcode = nullptr;
-  RETURN_IF_ERROR(optimised(baseline, ofMachineCode, &bitcode));
+  RETURN_IF_ERROR(optimised(baseline, traits.ofMachineCode, &bitcode));
   // A module that is the same has the same cost.
   RETURN_IF_ERROR(costOf(*bitcode, name, cost, value));
   costs_->insert(key, value);
+  costs_->countComputedBaseline();
+  if (isInFile) baselineFile_->insert(hash(), fullName, value);
   return Status::OK;
+}
+
+std::string Program::describeBaselines() const {
+  return "computed=" + std::to_string(costs_->computedBaselines()) +
+         " read=" + std::to_string(costs_->readBaselines());
 }
 
 Status ProgramCache::get(const Benchmark& benchmark, size_t maxBytes,
@@ -231,7 +256,7 @@ Status ProgramCache::get(const Benchmark& benchmark, size_t maxBytes,
     }
   }
   // Parsed outside the lock: one session's large program must not hold up the others.
-  RETURN_IF_ERROR(Program::load(*source, maxBytes, program, costs_));
+  RETURN_IF_ERROR(Program::load(*source, maxBytes, program, costs_, baselineFile_));
   const std::lock_guard lock(mutex_);
   const auto [entry, inserted] = entries_.try_emplace(key, Entry{program, 0});
   program = entry->second.program;

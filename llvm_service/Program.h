@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
+#include "llvm_service/costs/BaselineFile.h"
 #include "llvm_service/costs/SharedCosts.h"
 
 namespace compiler_gym::llvm_service {
@@ -19,6 +21,17 @@ enum class Baseline { kO0, kO3, kOz };
 
 /// The suffix of the observations of a baseline: "O0", "O3" or "Oz".
 const char* nameOf(Baseline baseline);
+
+/// What the costs of baselines depend on.
+struct CostTraits {
+  /// Whether it is the cost of what a user of clang gets. At -Oz clang tells every pass to prefer
+  /// small code, by attributes of functions, which the same passes without clang are not told; the
+  /// machine code is larger then by some ten percent.
+  bool ofMachineCode = false;
+  /// Whether it follows from the bitcode alone, so that it can be kept from run to run. What a
+  /// program's commands build depends on other files of the machine.
+  bool ofContentAlone = false;
+};
 
 /// A program before any action. Immutable, and shared by all sessions on it.
 ///
@@ -35,10 +48,12 @@ class Program {
   /// @return NOT_FOUND if the benchmark names a file that does not exist; INVALID_ARGUMENT if it
   ///     is empty or cannot be parsed; DATA_LOSS if LLVM's verifier rejects it;
   ///     RESOURCE_EXHAUSTED if it is larger than maxBytes.
-  /// @param costs where to keep baseline costs.
+  /// @param costs where to keep costs.
+  /// @param baselineFile where to keep those of baselines from run to run; none if null.
   [[nodiscard]] static grpc::Status load(
       const Benchmark& benchmark, size_t maxBytes, std::shared_ptr<const Program>& program,
-      std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>());
+      std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>(),
+      std::shared_ptr<const BaselineFile> baselineFile = nullptr);
 
   /// The same program for another target; see retarget() in Target.h. It cannot be built or run
   /// any more: the commands are those of this machine.
@@ -60,39 +75,47 @@ class Program {
   [[nodiscard]] grpc::Status costOf(const std::string& bitcode, const std::string& name,
                                     const Cost& cost, int64_t& value) const;
 
-  /// The cost of the program optimised by a baseline. Computed on first use and kept.
+  /// The cost of the program optimised by a baseline. Computed on first use and kept; errors are
+  /// not.
   ///
   /// @param name tells costs apart.
-  /// @param ofMachineCode whether it is the cost of what a user of clang gets. At -Oz clang tells
-  ///     every pass to prefer small code, by attributes of functions, which the same passes without
-  ///     clang are not told; the machine code is larger then by some ten percent.
   [[nodiscard]] grpc::Status baselineCost(Baseline baseline, const std::string& name,
                                           const Cost& cost, int64_t& value,
-                                          bool ofMachineCode = false) const;
+                                          CostTraits traits = {}) const;
+
+  /// How many costs of baselines were computed, and how many were read from the file instead, in
+  /// all processes that share the costs: "computed=3 read=6".
+  std::string describeBaselines() const;
 
  private:
   Program(std::string bitcode, BenchmarkDynamicConfig dynamicConfig,
-          std::shared_ptr<SharedCosts> costs);
+          std::shared_ptr<SharedCosts> costs, std::shared_ptr<const BaselineFile> baselineFile);
 
   SharedCosts::Key keyOf(const std::string& bitcode, const std::string& name) const;
   [[nodiscard]] grpc::Status optimised(Baseline baseline, bool ofMachineCode,
                                        const std::string** bitcode) const;
+  const BaselineFile::Hash& hash() const;
 
   const std::string bitcode_;
   const BenchmarkDynamicConfig dynamicConfig_;
   // Sizes of what is built depend on the commands, too: this tells them apart.
   const std::string commandsKey_;
   const std::shared_ptr<SharedCosts> costs_;
+  const std::shared_ptr<const BaselineFile> baselineFile_;
   // What has been computed so far, guarded by the mutex.
   mutable std::mutex mutex_;
+  mutable std::optional<BaselineFile::Hash> hash_;
   mutable std::map<std::pair<Baseline, bool>, std::string> optimised_;
 };
 
 /// The programs used last, by content, so that sessions share them and their baselines.
 class ProgramCache {
  public:
+  /// @param baselineFile as of Program::load.
   /// @param capacity number of programs kept.
-  explicit ProgramCache(size_t capacity = 128) : capacity_(capacity) {}
+  explicit ProgramCache(std::shared_ptr<const BaselineFile> baselineFile = nullptr,
+                        size_t capacity = 128)
+      : baselineFile_(std::move(baselineFile)), capacity_(capacity) {}
 
   /// As Program::load, unless the same benchmark was loaded before.
   [[nodiscard]] grpc::Status get(const Benchmark& benchmark, size_t maxBytes,
@@ -107,6 +130,7 @@ class ProgramCache {
   void evictOldest();
 
   const std::shared_ptr<SharedCosts> costs_ = std::make_shared<SharedCosts>();
+  const std::shared_ptr<const BaselineFile> baselineFile_;
   const size_t capacity_;
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;

@@ -35,13 +35,12 @@ SharedCosts::Key::Key(llvm::StringRef bitcode, llvm::StringRef name) {
   high = program.high64;
 }
 
-SharedCosts::SharedCosts()
-    : entries_(static_cast<Entry*>(allocateShared(kEntries * sizeof(Entry)))) {}
+SharedCosts::SharedCosts() : table_(static_cast<Table*>(allocateShared(sizeof(Table)))) {}
 
-SharedCosts::~SharedCosts() { munmap(entries_, kEntries * sizeof(Entry)); }
+SharedCosts::~SharedCosts() { munmap(table_, sizeof(Table)); }
 
 SharedCosts::Entry& SharedCosts::place(const Key& key, size_t number) const {
-  return entries_[(key.low + number) % kEntries];
+  return table_->entries[(key.low + number) % kEntries];
 }
 
 std::optional<int64_t> SharedCosts::find(const Key& key) const {

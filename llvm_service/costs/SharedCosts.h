@@ -14,6 +14,8 @@ namespace compiler_gym::llvm_service {
 /// in both directions: what a session's process finds out about a program need not be computed
 /// again by the next.
 ///
+/// It also counts how the costs of baselines became known.
+///
 /// A table of fixed size that forgets old entries for new ones. Entries carry a checksum, so one
 /// that a process in trouble has written over is not found rather than wrong. May be used by any
 /// number of threads and processes.
@@ -35,6 +37,11 @@ class SharedCosts {
   std::optional<int64_t> find(const Key& key) const;
   void insert(const Key& key, int64_t value);
 
+  void countComputedBaseline() { ++table_->computedBaselines; }
+  void countReadBaseline() { ++table_->readBaselines; }
+  uint64_t computedBaselines() const { return table_->computedBaselines; }
+  uint64_t readBaselines() const { return table_->readBaselines; }
+
  private:
   struct Entry {
     std::atomic<uint64_t> low;
@@ -48,9 +55,15 @@ class SharedCosts {
   // Where the entry of a key can be: this many places from the first.
   static constexpr size_t kPlaces = 8;
 
+  struct Table {
+    std::atomic<uint64_t> computedBaselines;
+    std::atomic<uint64_t> readBaselines;
+    std::array<Entry, kEntries> entries;
+  };
+
   Entry& place(const Key& key, size_t number) const;
 
-  Entry* const entries_;
+  Table* const table_;
 };
 
 }  // namespace compiler_gym::llvm_service

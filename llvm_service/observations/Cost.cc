@@ -35,8 +35,8 @@ Observation baselineCost(const Cost& cost, Baseline baseline) {
       return cost.ofBitcode(compilation, bitcode, value);
     };
     int64_t value = 0;
-    RETURN_IF_ERROR(
-        compilation.program().baselineCost(baseline, cost.name, measure, value, cost.exports));
+    RETURN_IF_ERROR(compilation.program().baselineCost(baseline, cost.name, measure, value,
+                                                       {cost.exports, cost.ofContentAlone}));
     event.set_int64_value(value);
     return grpc::Status::OK;
   };

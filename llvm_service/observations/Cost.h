@@ -16,8 +16,10 @@ struct Cost {
   std::string baselineName;
   bool platformDependent;
   /// Computing it compiles the module to machine code, so its baselines are what clang makes; see
-  /// Program::baselineCost.
+  /// CostTraits.
   bool exports;
+  /// See CostTraits.
+  bool ofContentAlone;
   /// The cost of the module under compilation. If it is none, the cost is that of the bitcode, and
   /// kept by content: for costs that take longer than writing the bitcode.
   std::function<grpc::Status(Compilation&, int64_t& value)> ofCurrent;

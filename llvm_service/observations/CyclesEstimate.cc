@@ -19,7 +19,7 @@ Observations cyclesEstimate() {
     return grpc::Status::OK;
   };
   return costFamily({"CyclesEstimate", "CyclesEstimate", /*platformDependent=*/false,
-                     /*exports=*/false, ofCurrent, ofBitcode});
+                     /*exports=*/false, /*ofContentAlone=*/true, ofCurrent, ofBitcode});
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -16,7 +16,7 @@ Observations irInstructionCount() {
     return grpc::Status::OK;
   };
   return costFamily({"IrInstructionCount", "IrInstructionCount", /*platformDependent=*/false,
-                     /*exports=*/false, ofCurrent, ofBitcode});
+                     /*exports=*/false, /*ofContentAlone=*/true, ofCurrent, ofBitcode});
 }
 
 }  // namespace compiler_gym::llvm_service

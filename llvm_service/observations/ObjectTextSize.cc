@@ -13,7 +13,7 @@ Observations objectTextSize() {
     return llvm_service::objectTextSize(bitcode, value);
   };
   return costFamily({"ObjectTextSizeBytes", "ObjectTextSize", /*platformDependent=*/true,
-                     /*exports=*/true, /*ofCurrent=*/nullptr, ofBitcode});
+                     /*exports=*/true, /*ofContentAlone=*/true, /*ofCurrent=*/nullptr, ofBitcode});
 }
 
 }  // namespace compiler_gym::llvm_service

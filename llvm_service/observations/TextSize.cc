@@ -25,7 +25,7 @@ grpc::Status builtTextSize(const Compilation& compilation, const std::string& bi
 /// the benchmark's build command makes. INVALID_ARGUMENT if it has none.
 Observations textSize() {
   return costFamily({"TextSizeBytes", "TextSize", /*platformDependent=*/true, /*exports=*/true,
-                     /*ofCurrent=*/nullptr, builtTextSize});
+                     /*ofContentAlone=*/false, /*ofCurrent=*/nullptr, builtTextSize});
 }
 
 }  // namespace compiler_gym::llvm_service

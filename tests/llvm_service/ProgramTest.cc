@@ -336,6 +336,94 @@ TEST(ProgramBaselineTest, ErrorsAreNotKept) {
   EXPECT_EQ(counting.calls, 1);
 }
 
+// Loads a program as another run of the service would, which knows nothing but what is in the file.
+std::shared_ptr<const Program> loadedInAnotherRun(const TemporaryDirectory& directory,
+                                                  const std::string& contents,
+                                                  const std::string& code = "this LLVM") {
+  std::shared_ptr<const Program> program;
+  EXPECT_THAT(
+      Program::load(makeBenchmark(contents), kNoLimit, program, std::make_shared<SharedCosts>(),
+                    std::make_shared<BaselineFile>(directory.path().string(), code)),
+      IsOk());
+  return program;
+}
+
+constexpr CostTraits kOfContentAlone{/*ofMachineCode=*/false, /*ofContentAlone=*/true};
+
+TEST(ProgramBaselineTest, IsComputedOnceInManyRuns) {
+  const TemporaryDirectory directory;
+  CountingCost counting;
+  std::set<int64_t> values;
+  for (int i = 0; i < 3; ++i) {
+    const auto program = loadedInAnotherRun(directory, kernel("sha256"));
+    for (const Baseline baseline : {Baseline::kO0, Baseline::kO3, Baseline::kOz}) {
+      int64_t value = 0;
+      ASSERT_THAT(program->baselineCost(baseline, "size", counting.cost(), value, kOfContentAlone),
+                  IsOk());
+      values.insert(value);
+    }
+    EXPECT_EQ(program->describeBaselines(), i == 0 ? "computed=3 read=0" : "computed=0 read=3");
+  }
+  EXPECT_EQ(counting.calls, 3);
+  EXPECT_EQ(values.size(), 3U);
+  EXPECT_EQ(loadedInAnotherRun(directory, kText)->describeBaselines(), "computed=0 read=0");
+}
+
+TEST(ProgramBaselineTest, IsComputedAgainForAnother) {
+  const TemporaryDirectory directory;
+  CountingCost counting;
+  const auto callsFor = [&](const std::shared_ptr<const Program>& program, const char* name) {
+    const int before = counting.calls;
+    int64_t value = 0;
+    EXPECT_THAT(program->baselineCost(Baseline::kO0, name, counting.cost(), value, kOfContentAlone),
+                IsOk());
+    return counting.calls - before;
+  };
+  EXPECT_EQ(callsFor(loadedInAnotherRun(directory, kText), "size"), 1);
+  EXPECT_EQ(callsFor(loadedInAnotherRun(directory, kText), "size"), 0);
+  EXPECT_EQ(callsFor(loadedInAnotherRun(directory, kText), "cycles"), 1);
+  EXPECT_EQ(callsFor(loadedInAnotherRun(directory, kText, "another LLVM"), "size"), 1);
+  EXPECT_EQ(callsFor(loadedInAnotherRun(directory, kernel("sha256")), "size"), 1);
+  std::shared_ptr<const Program> retargeted;
+  ASSERT_THAT(loadedInAnotherRun(directory, kText)->forTarget("riscv64-linux-gnu", retargeted),
+              IsOk());
+  EXPECT_EQ(callsFor(retargeted, "size"), 1);
+  // Another processor of the same target.
+  std::string text = kText;
+  text.replace(text.find(" {"), 2, " \"target-cpu\"=\"x86-64-v3\" {");
+  EXPECT_EQ(callsFor(loadedInAnotherRun(directory, text), "size"), 1);
+  EXPECT_EQ(callsFor(loadedInAnotherRun(directory, kText), "size"), 0);
+}
+
+TEST(ProgramBaselineTest, WhatDependsOnOtherFilesIsComputedInEachRun) {
+  const TemporaryDirectory directory;
+  CountingCost counting;
+  for (int i = 0; i < 2; ++i) {
+    int64_t value = 0;
+    ASSERT_THAT(loadedInAnotherRun(directory, kText)
+                    ->baselineCost(Baseline::kOz, "size", counting.cost(), value),
+                IsOk());
+  }
+  EXPECT_EQ(counting.calls, 2);
+}
+
+TEST(ProgramBaselineTest, ErrorsAreNotKeptForOtherRuns) {
+  const TemporaryDirectory directory;
+  int64_t value = 0;
+  const auto fail = [](const std::string&, int64_t& cost) {
+    cost = 7;
+    return Status(StatusCode::INTERNAL, "the disk is full");
+  };
+  EXPECT_THAT(loadedInAnotherRun(directory, kText)
+                  ->baselineCost(Baseline::kOz, "size", fail, value, kOfContentAlone),
+              IsError(StatusCode::INTERNAL, "the disk is full"));
+  CountingCost counting;
+  EXPECT_THAT(loadedInAnotherRun(directory, kText)
+                  ->baselineCost(Baseline::kOz, "size", counting.cost(), value, kOfContentAlone),
+              IsOk());
+  EXPECT_EQ(counting.calls, 1);
+}
+
 TEST(ProgramBaselineTest, IsComputedOnceByManyThreads) {
   const auto program = loaded(kernel("sorting"));
   CountingCost counting;
@@ -422,7 +510,7 @@ TEST(ProgramCacheTest, ReadsFilesAgain) {
 }
 
 TEST(ProgramCacheTest, DropsTheLeastRecentlyUsed) {
-  ProgramCache cache(2);
+  ProgramCache cache(nullptr, 2);
   const auto one = get(cache, numbered(1));
   const auto two = get(cache, numbered(2));
   EXPECT_EQ(get(cache, numbered(1)), one);  // Used again, so 2 is the oldest.
@@ -433,7 +521,7 @@ TEST(ProgramCacheTest, DropsTheLeastRecentlyUsed) {
 }
 
 TEST(ProgramCacheTest, DoesNotKeepWhatItDropped) {
-  ProgramCache cache(2);
+  ProgramCache cache(nullptr, 2);
   const std::weak_ptr<const Program> first = get(cache, numbered(1));
   EXPECT_FALSE(first.expired());
   get(cache, numbered(2));
@@ -456,7 +544,7 @@ TEST(ProgramCacheTest, ManyThreadsGetTheSameProgram) {
   constexpr int kThreads = 8;
   constexpr int kPrograms = 5;
   constexpr int kRounds = 50;
-  ProgramCache cache(kPrograms);
+  ProgramCache cache(nullptr, kPrograms);
   std::vector<std::vector<std::shared_ptr<const Program>>> seen(
       kThreads, std::vector<std::shared_ptr<const Program>>(kPrograms));
   std::vector<std::thread> threads;
@@ -480,7 +568,7 @@ TEST(ProgramCacheTest, ManyThreadsGetTheSameProgram) {
 TEST(ProgramCacheTest, ManyThreadsOnASmallCache) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 200;
-  ProgramCache cache(2);
+  ProgramCache cache(nullptr, 2);
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {

@@ -1,5 +1,6 @@
 """A service executable that is started, watched and ended by this process."""
 
+import contextlib
 import logging
 import os
 import weakref
@@ -13,7 +14,7 @@ from compiler_gym.service.process.child_process import ChildProcess, describe_ex
 from compiler_gym.service.process.service_cache import ServiceCache
 from compiler_gym.service.transport.unix_socket import UnixSocket
 from compiler_gym.util.debug_util import get_debug_level
-from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
+from compiler_gym.util.runfiles_path import cache_path, runfiles_path, site_data_path
 
 logger = logging.getLogger(__name__)
 
@@ -226,6 +227,8 @@ def _environment(level: int) -> dict[str, str]:
     env = dict(os.environ)
     env["COMPILER_GYM_RUNFILES"] = str(runfiles_path("."))
     env["COMPILER_GYM_SITE_DATA"] = str(site_data_path("."))
+    with contextlib.suppress(OSError):  # Without one, a service keeps less for the next.
+        env["COMPILER_GYM_CACHE"] = str(cache_path().absolute())
     # For services that are Python programs and import this package.
     package_root = str(Path(__file__).parents[3])
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [package_root, env.get("PYTHONPATH")]))

@@ -120,6 +120,8 @@ def test_malformed_port(script):
 def test_arguments_and_environment(script, tmp_path, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_SERVICE_ARGS", "--from_variable")
     monkeypatch.delenv("GRPC_VERBOSITY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COMPILER_GYM_CACHE", "cache")  # The service is not started here.
     path = script(f'echo "$0" "$@" > {tmp_path}/args; env > {tmp_path}/env; pwd > {tmp_path}/pwd')
     opts = ConnectionOpts(script_args=["--a", "b c"], script_env={"MINE": "1"})
     with pytest.raises(ServiceInitError):
@@ -132,7 +134,17 @@ def test_arguments_and_environment(script, tmp_path, monkeypatch):
     assert {"MINE=1", "GRPC_VERBOSITY=NONE"} <= set(env)
     names = {line.partition("=")[0] for line in env}
     assert {"COMPILER_GYM_RUNFILES", "COMPILER_GYM_SITE_DATA", "PYTHONPATH", "PATH"} <= names
+    assert f"COMPILER_GYM_CACHE={tmp_path}/cache" in env
     assert (tmp_path / "pwd").read_text().strip() == str(tmp_path)
+
+
+def test_without_a_folder_of_caches(script, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "file"))
+    # Working directories in memory need one, too.
+    monkeypatch.setattr("compiler_gym.service.process.service_cache.is_in_memory", lambda _: False)
+    with pytest.raises(ServiceInitError, match="exited with code 7"):
+        ManagedService(script("exit 7"), ConnectionOpts())
 
 
 @pytest.mark.parametrize(

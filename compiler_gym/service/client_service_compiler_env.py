@@ -477,6 +477,8 @@ class ClientServiceCompilerEnv(CompilerEnv):
         """
         if resend_on_reset:
             self._sessions.params.update(params)
+        for reward in self.reward.spaces.values():
+            reward.parameters_changed()
         replies = self._sessions.require_session().send_params(params)
         self._require_episode().params.extend(params)
         return replies

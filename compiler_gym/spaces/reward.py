@@ -60,6 +60,12 @@ class Reward(Scalar):
             observation_view: Gives any observation by name, e.g. ``observation_view["Ir"]``.
         """
 
+    def parameters_changed(self) -> None:
+        """Forgets costs of baselines and the like; called by ``env.send_params()``.
+
+        What is observed may depend on the parameters of a session.
+        """
+
     def update(self, actions: list[Any], observations: list[Any], observation_view: Any) -> float:
         """Computes the reward of a step.
 

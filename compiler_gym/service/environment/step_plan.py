@@ -1,6 +1,7 @@
 """What a step asks the service for, and what it makes of the reply."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from compiler_gym.service.proto import Event
@@ -35,17 +36,14 @@ class StepPlan:
         self.observation_spaces = tuple(observation_spaces)
         self.reward_spaces = tuple(reward_spaces)
         needs = [_needed_observations(reward, known_spaces) for reward in reward_spaces]
-        specs = list(
-            dict.fromkeys([*self.observation_spaces, *(spec for need in needs for spec in need)])
-        )
-        self.indices: tuple[int, ...] = tuple(dict.fromkeys(spec.index for spec in specs))
+        specs = list(dict.fromkeys(chain(self.observation_spaces, *needs)))
         # All as positions in lists, which are faster to follow than names: of the event in the
         # reply for each spec, and of the spec for each observation.
-        event_positions = [self.indices.index(spec.index) for spec in specs]
+        events: dict[int, int] = {}
         self._translations = [
-            (position, spec.translate)
-            for position, spec in zip(event_positions, specs, strict=True)
+            (events.setdefault(spec.index, len(events)), spec.translate) for spec in specs
         ]
+        self.indices: tuple[int, ...] = tuple(events)
         self._returned = [specs.index(spec) for spec in self.observation_spaces]
         self._rewarded = [
             (reward, [specs.index(spec) for spec in need])

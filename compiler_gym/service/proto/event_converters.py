@@ -7,24 +7,13 @@ from typing import Any
 import numpy as np
 from google.protobuf.any_pb2 import Any as AnyMessage
 
-from compiler_gym.service.proto import (
-    BooleanTensor,
-    ByteTensor,
-    DictEvent,
-    DoubleTensor,
-    Event,
-    FloatTensor,
-    Int64Tensor,
-    ListEvent,
-    Opaque,
-    StringTensor,
-)
+from compiler_gym.service.proto import DictEvent, Event, ListEvent, Opaque
 from compiler_gym.service.proto.conversion_error import ConversionError
 from compiler_gym.service.proto.opaque_converters import opaque_to_value
 from compiler_gym.service.proto.tensor_converters import (
-    array_decoder,
     array_to_event,
     bytes_to_event,
+    tensor_to_array,
 )
 
 
@@ -55,16 +44,14 @@ def event_to_value(event: Event) -> Any:
             none for the message or format in ``any_value``.
         ValueError: The event is malformed.
     """
-    type_id = event.type_id
-    if type_id:
+    if type_id := event.type_id:
         return _converter_of_type_id(type_id)(event)
-    return event_to_value_by_kind(event)
+    return _DECODERS[event.WhichOneof("value")](event)
 
 
 def event_to_value_by_kind(event: Event) -> Any:
     """Same as :func:`event_to_value`, whatever the ``type_id``; for converters to build on."""
-    kind = event.WhichOneof("value")
-    return None if kind is None else _DECODERS[kind](event)
+    return _DECODERS[event.WhichOneof("value")](event)
 
 
 # The function that converts events with a type_id. Add an entry for a type of your own.
@@ -91,12 +78,8 @@ def _any_to_value(message: AnyMessage) -> Any:
     return opaque_to_value(opaque)
 
 
-def _tensor_decoder(kind: str, tensor_class: type) -> Callable[[Event], np.ndarray]:
-    decode, tensor_of = array_decoder(tensor_class), operator.attrgetter(kind)
-    return lambda event: decode(tensor_of(event))
-
-
-_DECODERS: dict[str, Callable[[Event], Any]] = {
+_DECODERS: dict[str | None, Callable[[Event], Any]] = {
+    None: lambda event: None,
     "event_list": lambda event: [event_to_value(item) for item in event.event_list.event],
     "event_dict": lambda event: {
         key: event_to_value(item) for key, item in sorted(event.event_dict.event.items())
@@ -106,12 +89,12 @@ _DECODERS: dict[str, Callable[[Event], Any]] = {
     "float_value": operator.attrgetter("float_value"),
     "double_value": operator.attrgetter("double_value"),
     "string_value": operator.attrgetter("string_value"),
-    "boolean_tensor": _tensor_decoder("boolean_tensor", BooleanTensor),
-    "byte_tensor": _tensor_decoder("byte_tensor", ByteTensor),
-    "int64_tensor": _tensor_decoder("int64_tensor", Int64Tensor),
-    "float_tensor": _tensor_decoder("float_tensor", FloatTensor),
-    "double_tensor": _tensor_decoder("double_tensor", DoubleTensor),
-    "string_tensor": _tensor_decoder("string_tensor", StringTensor),
+    "boolean_tensor": lambda event: tensor_to_array(event.boolean_tensor),
+    "byte_tensor": lambda event: tensor_to_array(event.byte_tensor),
+    "int64_tensor": lambda event: tensor_to_array(event.int64_tensor),
+    "float_tensor": lambda event: tensor_to_array(event.float_tensor),
+    "double_tensor": lambda event: tensor_to_array(event.double_tensor),
+    "string_tensor": lambda event: tensor_to_array(event.string_tensor),
     "any_value": lambda event: _any_to_value(event.any_value),
 }
 

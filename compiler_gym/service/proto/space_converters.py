@@ -9,7 +9,7 @@ from gymnasium import spaces as gym_spaces
 
 from compiler_gym.service.proto import CommandlineSpace, Int64Range, Space
 from compiler_gym.service.proto.conversion_error import ConversionError
-from compiler_gym.service.proto.tensor_converters import array_decoder
+from compiler_gym.service.proto.tensor_converters import tensor_to_array
 from compiler_gym.spaces import (
     Box,
     Commandline,
@@ -115,8 +115,7 @@ def _text(message: Any, name: Name, dtype: Any) -> Sequence:
 
 
 def _box(message: Any, name: Name) -> Box:
-    decode = array_decoder(type(message.low))
-    low, high = decode(message.low), decode(message.high)
+    low, high = tensor_to_array(message.low), tensor_to_array(message.high)
     if low.shape != high.shape:
         raise ValueError(
             f"Malformed box {name!r}: its least values have the shape {low.shape}, its greatest "

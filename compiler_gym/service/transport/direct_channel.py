@@ -326,8 +326,9 @@ class DirectStub:
         ending = list(_drain(self._ending))
         sock = self._take()
         if sock is not None:
+            before = [(_END_SESSION.number, ended.SerializeToString()) for ended in ending]
             try:
-                return _exchange(sock, method, request, timeout, fds, meanwhile, ending)
+                return _exchange(sock, method, request, timeout, fds, meanwhile, before)
             except ChannelBroken as broken:
                 self._note_breakage(sock, broken)
                 if broken.was_sent and not is_repeatable and getattr(request, "action", None):
@@ -403,7 +404,7 @@ def _exchange(
     timeout: float | None,
     fds: list[int] | None = None,
     meanwhile: Callable[[], object] | None = None,
-    ending: Sequence[proto.EndSessionRequest] = (),
+    before: Sequence[tuple[int, bytes]] = (),
 ) -> Any:
     """Makes a request on a socket. Words its failures as gRPC does.
 
@@ -414,7 +415,7 @@ def _exchange(
         timeout: The time limit.
         fds: As of :meth:`FrameSocket.call`.
         meanwhile: Likewise.
-        ending: Ends these sessions before.
+        before: Likewise.
     """
     try:
         payload = method.request.SerializeToString(request)
@@ -422,7 +423,6 @@ def _exchange(
         raise DirectRpcError(
             grpc.StatusCode.INTERNAL, f"Exception serializing request: {error}"
         ) from error
-    before = [(_END_SESSION.number, ended.SerializeToString()) for ended in ending]
     code, payload = sock.call(method.number, payload, timeout, fds, meanwhile, before)
     if code:
         raise error_from_reply(code, payload)

@@ -17,9 +17,8 @@ from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service.transport.frames import (
     MAX_PAYLOAD_BYTES,
     REPLY_HEADER,
-    REQUEST_HEADER,
     DirectRpcError,
-    timeout_in_header,
+    request_frame,
 )
 from compiler_gym.service.transport.reply_polling import ReplyPolling
 
@@ -73,12 +72,14 @@ class FrameSocket:
         connected: The socket, which belongs to this object from now on.
 
     Attributes:
+        closed: Whether it was closed, by :meth:`close` or because it broke.
         has_worked: Whether there was a reply ever.
         polling: Decides whether to poll.
     """
 
     def __init__(self, connected: socket.socket):
         connected.setblocking(False)
+        self.closed = False
         self.has_worked = False
         self.polling = ReplyPolling()
         self._socket = connected
@@ -113,11 +114,6 @@ class FrameSocket:
         except BaseException:
             connected.close()
             raise
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed, by :meth:`close` or because it broke."""
-        return self._socket.fileno() < 0
 
     @property
     def is_quiet(self) -> bool:
@@ -156,9 +152,9 @@ class FrameSocket:
         """
         if timeout is not None and timeout <= 0:
             raise DirectRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "The time limit is over")
-        data = _frame(method, payload, timeout)
+        data = request_frame(method, payload, timeout)
         if before:
-            data = b"".join(_frame(*each, timeout) for each in before) + data
+            data = b"".join(request_frame(*each, timeout) for each in before) + data
         read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
         end = None if timeout is None else time.monotonic() + timeout + GRACE_SECONDS
         was_sent = False
@@ -314,6 +310,7 @@ class FrameSocket:
 
     def close(self) -> None:
         """Closes the socket, and wakes a thread that waits for a reply. Can be repeated."""
+        self.closed = True
         if self._owner_pid == os.getpid():
             # The connection of a parent process, though, is not ours to end.
             with contextlib.suppress(OSError):
@@ -323,11 +320,8 @@ class FrameSocket:
 
     def close_in_child(self) -> None:
         """Closes the copy in a forked process, where the lock may never be released."""
+        self.closed = True
         self._socket.close()
-
-
-def _frame(method: int, payload: bytes, timeout: float | None) -> bytes:
-    return REQUEST_HEADER.pack(len(payload), method, 0, timeout_in_header(timeout)) + payload
 
 
 def close_fds(fds: list[int]) -> None:

@@ -66,12 +66,15 @@ def error_from_reply(code: int, payload: bytes | memoryview) -> DirectRpcError:
     return DirectRpcError(status, bytes(payload).decode(errors="replace"))
 
 
-def timeout_in_header(timeout: float | None) -> int:
-    """Returns a time limit in the form that headers have.
+def request_frame(method: int, payload: bytes, timeout: float | None) -> bytes:
+    """Returns the frame of a request.
 
     Args:
-        timeout: The limit in seconds, or None for that of the service.
+        method: The number of the method.
+        payload: The serialised request message.
+        timeout: The time limit in seconds, more than 0; or None for that of the service.
     """
-    if timeout is None:
-        return 0
-    return max(1, int(min(timeout, _MAX_TIMEOUT_SECONDS) * 1e6))
+    limit = 0
+    if timeout is not None:
+        limit = int(min(timeout, _MAX_TIMEOUT_SECONDS) * 1e6) or 1
+    return REQUEST_HEADER.pack(len(payload), method, 0, limit) + payload

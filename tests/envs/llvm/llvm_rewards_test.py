@@ -139,6 +139,27 @@ def test_norm_is_kept_while_the_benchmark_is_the_same(view):
     assert view.asked.count("CostOz") == 1
 
 
+def test_costs_that_an_episode_asks_for(view):
+    reward = baseline_reward()
+    for asked in (["CostO0", "CostOz"], ["CostO0"]):
+        view.asked = []
+        started(reward, view)
+        reward.update([], [80], view)
+        reward.update([], [70], view)
+        assert view.asked == asked
+
+
+def test_norm_is_computed_again_with_other_parameters(view):
+    reward = started(baseline_reward(), view)
+    assert reward.update([], [80], view) == 0.5
+    reward.parameters_changed()
+    view["CostOz"] = 20
+    assert reward.update([], [40], view) == 0.5
+    view["CostOz"] = 60
+    started(reward, view)
+    assert reward.update([], [80], view) == 0.5
+
+
 @pytest.mark.parametrize("other", [benchmark("b"), benchmark("a", b"other program")])
 def test_norm_is_computed_again_for_another_program(view, other):
     reward = started(baseline_reward(), view)

@@ -31,11 +31,16 @@ class CostFunctionReward(Reward):
         self.cost_function = cost_function
         self.init_cost_function = init_cost_function
         self.previous_cost: float | None = None
+        self._unoptimised_cost: float | None = None
 
     def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
         """Starts an episode."""
         del benchmark, observation_view
-        self.previous_cost = None
+        self.previous_cost = self._unoptimised_cost = None
+
+    def parameters_changed(self) -> None:
+        """Asks for the cost of the unoptimised program again when it is needed again."""
+        self._unoptimised_cost = None
 
     def update(
         self,
@@ -56,10 +61,16 @@ class CostFunctionReward(Reward):
         del actions
         cost = float(observations[0])
         if self.previous_cost is None:
-            self.previous_cost = float(observation_view[self.init_cost_function])
+            self.previous_cost = self.unoptimised_cost(observation_view)
         reward = self.previous_cost - cost
         self.previous_cost = cost
         return reward
+
+    def unoptimised_cost(self, observation_view: ObservationView) -> float:
+        """Returns the cost of the unoptimised program, which is asked for once an episode."""
+        if self._unoptimised_cost is None:
+            self._unoptimised_cost = float(observation_view[self.init_cost_function])
+        return self._unoptimised_cost
 
 
 class NormalizedReward(CostFunctionReward):
@@ -83,6 +94,11 @@ class NormalizedReward(CostFunctionReward):
             self.cost_norm = None
         self._normed_benchmark = benchmark
 
+    def parameters_changed(self) -> None:
+        """Forgets what was computed for the benchmark."""
+        super().parameters_changed()
+        self.cost_norm = self._normed_benchmark = None
+
     def update(
         self,
         actions: Sequence[Any],
@@ -96,7 +112,7 @@ class NormalizedReward(CostFunctionReward):
 
     def get_cost_norm(self, observation_view: ObservationView) -> float:
         """Returns what the reduction is divided by; less than one counts as one."""
-        return float(observation_view[self.init_cost_function])
+        return self.unoptimised_cost(observation_view)
 
 
 class BaselineImprovementNormalizedReward(NormalizedReward):

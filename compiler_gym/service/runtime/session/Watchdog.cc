@@ -65,23 +65,30 @@ void Watchdog::watch(SessionRecord* record, int controlSocket, int directSocket)
   record_ = record;
   controlSocket_ = controlSocket;
   directSocket_ = directSocket;
+  timerEnd_ = Deadline::max();
 }
 
 void Watchdog::arm(microseconds timeout) {
   timeout_ = timeout;
   deadline_ = timeout.count() > 0 ? Clock::now() + timeout : Deadline::max();
+  // The signal may come at any time, and reads what is above once it is armed.
+  std::atomic_signal_fence(std::memory_order_release);
   isArmed_ = 1;
-  schedule();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (timerEnd_.load() > deadline_ || timerEnd_.load() == Deadline::max()) schedule();
 }
 
 void Watchdog::disarm() {
   isArmed_ = 0;
-  setTimer(microseconds(0));
+  std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-void Watchdog::schedule() const {
-  const auto left = std::chrono::ceil<microseconds>(deadline_ - Clock::now());
-  setTimer(std::clamp(left, microseconds(1), kLookInterval));
+void Watchdog::schedule() {
+  const Deadline now = Clock::now();
+  const auto left = std::chrono::ceil<microseconds>(deadline_ - now);
+  const microseconds wait = std::clamp(left, microseconds(1), kLookInterval);
+  timerEnd_ = now + wait;
+  setTimer(wait);
 }
 
 void Watchdog::onTimer(int /*signal*/) {
@@ -91,7 +98,9 @@ void Watchdog::onTimer(int /*signal*/) {
 }
 
 void Watchdog::look() {
+  timerEnd_ = Deadline::max();
   if (!isArmed_) return;
+  std::atomic_signal_fence(std::memory_order_acquire);
   if (Clock::now() >= deadline_) {
     endProcess(EndReason::kDeadline, static_cast<uint64_t>(timeout_.count()));
   }

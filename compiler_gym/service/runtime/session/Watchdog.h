@@ -20,7 +20,8 @@ class Watchdog {
   // Limits the memory of the process; 0 means not at all. Under a sanitizer it is never limited.
   explicit Watchdog(uint64_t memoryBytes);
 
-  // Uses this record and these sockets from now on; -1 for one that there is not.
+  // Uses this record and these sockets from now on; -1 for one that there is not. Called in each
+  // process anew: a copy has none of the timers of its original.
   void watch(SessionRecord* record, int controlSocket, int directSocket);
 
   // The request that begins has this much time; 0 means as much as it needs.
@@ -31,7 +32,7 @@ class Watchdog {
   static void onTimer(int signal);
   [[noreturn]] static void onOutOfMemory();
   void look();
-  void schedule() const;
+  void schedule();
   [[noreturn]] void endProcess(EndReason reason, uint64_t limit);
 
   const uint64_t memoryBytes_;
@@ -40,6 +41,9 @@ class Watchdog {
   int directSocket_ = -1;
   std::chrono::microseconds timeout_{0};
   Deadline deadline_;
+  // When the timer ends. It is left running from request to request, as setting it takes longer
+  // than many a request.
+  std::atomic<Deadline> timerEnd_{Deadline::max()};
   // A signal may be under way when the request is done.
   volatile std::sig_atomic_t isArmed_ = 0;
 };

@@ -184,18 +184,30 @@ TEST_F(ChangeTrackerTest, FunctionsWithoutName) {
 TEST(ChangeTrackerWalkTest, VerdictIsThatOfTheBitcode) {
   std::string before;
   const Compilation* current = nullptr;
+  // Looks at all of the module after each step.
+  std::optional<ChangeTracker> thorough;
   int changes = 0;
   const int steps =
       randomWalk(30, [&](Compilation& compilation, bool changed, const std::string& step) {
         if (&compilation != current || compilation.history().size() == 1) {
           current = &compilation;
           before = compilation.program().bitcode();
+          thorough.reset();
         }
         std::string after = writeBitcode(compilation.module());
         EXPECT_EQ(changed, after != before) << step;
         const ModuleChange& change = compilation.lastChange();
         EXPECT_EQ(change.changed, changed) << step;
         EXPECT_EQ(change.instructionsAfter, compilation.module().getInstructionCount()) << step;
+        if (thorough) {
+          const ModuleChange& all = thorough->update(compilation.module());
+          EXPECT_EQ(change.changed, all.changed) << step;
+          EXPECT_EQ(change.functionsChanged, all.functionsChanged) << step;
+          EXPECT_EQ(change.functionsAdded, all.functionsAdded) << step;
+          EXPECT_EQ(change.functionsRemoved, all.functionsRemoved) << step;
+        } else {
+          thorough.emplace(compilation.module());
+        }
         changes += changed;
         before = std::move(after);
       });

@@ -124,6 +124,26 @@ TEST_F(LlvmSessionTest, AStepOfSeveralActionsEqualsSeveralSteps) {
   EXPECT_TRUE(client_.bitcode(together) == client_.bitcode(apart)) << namesOf(actions);
 }
 
+// What changed is not looked for after each of the actions of a step.
+TEST_F(LlvmSessionTest, AStepOfSeveralActionsTellsOfTheLast) {
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<int64_t> actions = randomActions(1 + round % 5);
+    const int64_t together = start();
+    const bool changed = client_.step(together, actions);
+    const int64_t apart = start();
+    bool changedApart = false;
+    for (const int64_t action : actions) {
+      changedApart |= client_.step(apart, {action});
+    }
+    EXPECT_EQ(changed, changedApart) << namesOf(actions);
+    for (const char* name : {"PassStats", "Autophase", "InstCount", "IrInstructionCount"}) {
+      EXPECT_EQ(client_.observe(together, name).ShortDebugString(),
+                client_.observe(apart, name).ShortDebugString())
+          << name << " after " << namesOf(actions);
+    }
+  }
+}
+
 TEST_F(LlvmSessionTest, SessionsOnOneProgramAreIndependent) {
   const int64_t one = start();
   const int64_t other = start();
@@ -172,8 +192,11 @@ TEST_F(LlvmSessionTest, ActionsBeforeABadOneStayApplied) {
   request.set_session_id(session);
   request.add_action()->set_int64_value(action("function(sroa)"));
   request.add_action()->set_int64_value(-1);
+  request.add_action()->set_int64_value(action("function(dce)"));
   StepReply reply;
+  const int64_t before = client_.number(session, "IrInstructionCount");
   EXPECT_THAT(client_.tryStep(request, reply), IsError(StatusCode::INVALID_ARGUMENT, "range"));
+  EXPECT_LT(client_.number(session, "IrInstructionCount"), before);
   EXPECT_FALSE(client_.step(session, {action("function(sroa)")}));
 }
 

@@ -247,6 +247,49 @@ TEST_F(IsolatedServiceTest, SameUriWithOtherContents) {
   EXPECT_EQ(client().textOf(third), "first");
 }
 
+// How often a session, or that of which it is a copy, has computed an observation when it starts.
+class ObservedAtStartTest : public IsolatedServiceTest {
+ protected:
+  std::string observedAtStart(const std::vector<int32_t>& observations) {
+    const auto started =
+        client().start(toy::makeBenchmark("benchmark://toy-v0/abc", "abc"), observations);
+    EXPECT_TRUE(started.ok()) << started.message();
+    const auto answer = client().send(started.reply.session_id(), {{"toy.get_observed", ""}});
+    EXPECT_TRUE(answer.ok()) << answer.message();
+    return answer.ok() ? answer.reply.reply(0) : "";
+  }
+};
+
+TEST_F(ObservedAtStartTest, OncePerProgramAndOncePerSession) {
+  start();
+  EXPECT_EQ(observedAtStart({}), "0");
+  EXPECT_EQ(observedAtStart({toy::kText, toy::kLength}), "4");
+  EXPECT_EQ(observedAtStart({toy::kText, toy::kLength}), "4");
+  EXPECT_EQ(observedAtStart({toy::kLength}), "3");
+  EXPECT_EQ(observedAtStart({toy::kLength, toy::kHistogram}), "5");
+}
+
+TEST_F(ObservedAtStartTest, WhatDiffersFromTimeToTimeIsComputedBySessionsOnly) {
+  start();
+  for (int i = 0; i < 2; ++i) {
+    const auto started =
+        client().start(toy::makeBenchmark("benchmark://toy-v0/abc", "abc"), {toy::kCounter});
+    ASSERT_TRUE(started.ok()) << started.message();
+    EXPECT_EQ(started.reply.observation(0).int64_value(), 1);
+  }
+}
+
+TEST_F(ObservedAtStartTest, OneThatFailsDoesNoHarmToTheProgram) {
+  start();
+  for (int i = 0; i < 2; ++i) {
+    const auto failed =
+        client().start(toy::makeBenchmark("benchmark://toy-v0/abc", "abc"), {toy::kFailing});
+    EXPECT_EQ(failed.code(), StatusCode::INTERNAL);
+    EXPECT_EQ(failed.message(), "The observation failing cannot be computed");
+  }
+  EXPECT_EQ(client().textOf(client().startOn("abc")), "abc");
+}
+
 TEST_F(IsolatedServiceTest, PristineSessionsAreEvicted) {
   start({"--pristine_sessions_mib=64", "--spare_sessions=0"});
   const int64_t session = client().startOn("abc");

@@ -313,6 +313,7 @@ Status ToySession::edit(const std::string& name, bool& endOfEpisode,
 Status ToySession::computeObservation(const ObservationSpace& observationSpace,
                                       Event& observation) {
   const std::string& name = observationSpace.name();
+  ++observed_;
   if (name == "text") {
     observation.set_string_value(text_);
   } else if (name == "length") {
@@ -360,6 +361,8 @@ Status ToySession::handleSessionParameter(const std::string& key, const std::str
     reply = value;
   } else if (key == "toy.get_sleep_milliseconds") {
     reply = std::to_string(sleepMilliseconds_);
+  } else if (key == "toy.get_observed") {
+    reply = std::to_string(observed_);
   } else if (key == "toy.throw") {
     throw std::runtime_error(value);
   }

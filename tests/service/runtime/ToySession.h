@@ -19,6 +19,7 @@ namespace compiler_gym::toy {
 //
 // Session parameters (the value of a get is ignored):
 //   toy.set_sleep_milliseconds, toy.get_sleep_milliseconds  duration of the action "sleep"
+//   toy.get_observed                                        how often observations were computed
 //   toy.throw                                               throws its value
 class ToySession final : public CompilationSession {
  public:
@@ -79,6 +80,7 @@ class ToySession final : public CompilationSession {
   std::string text_;
   int64_t sleepMilliseconds_ = 50;
   int64_t counter_ = 0;
+  int64_t observed_ = 0;
   int64_t endOfSteps_ = 0;
   bool endLater_ = false;
   bool corrupt_ = false;

@@ -70,7 +70,7 @@ _MODULES = {
     "validate_states": "validate",
 }
 
-_SUBPACKAGES = ("datasets", "envs", "errors", "service", "spaces", "util", "views")
+_SUBPACKAGES = ("datasets", "envs", "errors", "service", "spaces", "util", "views", "wrappers")
 
 
 def __getattr__(name: str) -> Any:

@@ -52,7 +52,9 @@ def test_all():
     assert sorted(compiler_gym.__all__) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", ["datasets", "envs", "errors", "service", "spaces", "views"])
+@pytest.mark.parametrize(
+    "name", ["datasets", "envs", "errors", "service", "spaces", "views", "wrappers"]
+)
 def test_subpackages(name):
     assert f"compiler_gym.{name}" in modules_after(
         f"import compiler_gym\ncompiler_gym.{name}.__name__"
@@ -60,9 +62,9 @@ def test_subpackages(name):
 
 
 def test_names_of_subpackages():
-    from compiler_gym import envs, service
+    from compiler_gym import envs, service, wrappers
 
-    for package in (envs, service):
+    for package in (envs, service, wrappers):
         for name in package.__all__:
             assert getattr(package, name).__name__ == name
         with pytest.raises(AttributeError, match="no_such_name"):
@@ -112,7 +114,46 @@ DOCUMENTED = {
     "compiler_gym.spaces": ["Commandline", "NamedDiscrete", "Reward", "RuntimeReward", "Scalar"],
     "compiler_gym.util.registration": ["COMPILER_GYM_ENVS", "make", "register"],
     "compiler_gym.views": ["ObservationSpaceSpec", "ObservationView", "RewardView"],
-    "compiler_gym.wrappers": ["CompilerEnvWrapper", "RuntimePointEstimateReward"],
+    "compiler_gym.wrappers": [
+        "ActionWrapper",
+        "CommandlineWithTerminalAction",
+        "CompilerEnvWrapper",
+        "ConstrainedCommandline",
+        "Counter",
+        "CycleOverBenchmarks",
+        "CycleOverBenchmarksIterator",
+        "ForkOnStep",
+        "IterateOverBenchmarks",
+        "ObservationWrapper",
+        "RandomOrderBenchmarks",
+        "RewardWrapper",
+        "RuntimePointEstimateReward",
+        "SynchronousSqliteLogger",
+        "TimeLimit",
+        "ValidateBenchmarkAfterEveryStep",
+    ],
+    "compiler_gym.wrappers.commandline": [
+        "CommandlineWithTerminalAction",
+        "ConstrainedCommandline",
+    ],
+    "compiler_gym.wrappers.core": [
+        "ActionWrapper",
+        "CompilerEnvWrapper",
+        "ObservationWrapper",
+        "RewardWrapper",
+    ],
+    "compiler_gym.wrappers.counter": ["Counter"],
+    "compiler_gym.wrappers.datasets": [
+        "CycleOverBenchmarks",
+        "CycleOverBenchmarksIterator",
+        "IterateOverBenchmarks",
+        "RandomOrderBenchmarks",
+    ],
+    "compiler_gym.wrappers.fork": ["ForkOnStep"],
+    "compiler_gym.wrappers.llvm": ["RuntimePointEstimateReward"],
+    "compiler_gym.wrappers.sqlite_logger": ["SynchronousSqliteLogger"],
+    "compiler_gym.wrappers.time_limit": ["TimeLimit"],
+    "compiler_gym.wrappers.validation": ["ValidateBenchmarkAfterEveryStep"],
 }
 
 

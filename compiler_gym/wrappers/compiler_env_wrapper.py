@@ -191,7 +191,10 @@ class CompilerEnvWrapper(CompilerEnv):
 
     @override
     def seed(self, seed: int | None = None) -> list[int | None]:
-        return self.env.seed(seed)
+        seeds = self.env.seed(seed)
+        if self.action_space is not self.env.action_space:
+            self.action_space.seed(seed)
+        return seeds
 
     # ------------------------------------------------------------------------------------------
     # Episodes.

@@ -70,7 +70,17 @@ _MODULES = {
     "validate_states": "validate",
 }
 
-_SUBPACKAGES = ("datasets", "envs", "errors", "service", "spaces", "util", "views", "wrappers")
+_SUBPACKAGES = (
+    "config",
+    "datasets",
+    "envs",
+    "errors",
+    "service",
+    "spaces",
+    "util",
+    "views",
+    "wrappers",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.envs.llvm.registration import register_environments
+from compiler_gym.random_search import random_search
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ __all__ = [
     "get_debug_level",
     "get_logging_level",
     "make",
+    "random_search",
     "set_debug_level",
     "site_data_path",
     "transient_cache_path",

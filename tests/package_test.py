@@ -25,6 +25,7 @@ NAMES = [
     "get_debug_level",
     "get_logging_level",
     "make",
+    "random_search",
     "set_debug_level",
     "site_data_path",
     "transient_cache_path",
@@ -96,6 +97,7 @@ DOCUMENTED = {
     ],
     "compiler_gym.envs.llvm.specs": ["AUTOPHASE_FEATURE_NAMES", "INST_COUNT_FEATURE_NAMES"],
     "compiler_gym.errors": ["BenchmarkInitError", "ServiceError", "ValidationError"],
+    "compiler_gym.random_search": ["random_search"],
     "compiler_gym.service": [
         "ClientServiceCompilerEnv",
         "CompilerGymServiceConnection",
@@ -167,6 +169,13 @@ def test_documented_paths(module):
 def test_unknown_name():
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = compiler_gym.no_such_name
+
+
+def test_random_search_is_the_function():
+    """Also once the module of this name has been imported."""
+    script = "import compiler_gym.random_search, compiler_gym; print(compiler_gym.random_search)"
+    assert "<function" in modules_after(script)
+    assert callable(compiler_gym.random_search)
 
 
 def test_version():

@@ -93,6 +93,24 @@ def test_file(tmp_path):
     assert done.stdout == "True\nTrue\n", done.stderr
 
 
+def test_session():
+    program = """
+    from absl import app
+    from compiler_gym.util.flags import benchmark_from_flags
+    from compiler_gym.util.flags.env_from_flags import env_session_from_flags
+
+    def main(argv):
+        with env_session_from_flags(benchmark_from_flags.benchmark_from_flags()) as env:
+            env.reset()
+            print(env.in_episode, env.service.opts.init_max_attempts)
+        print(env.in_episode)
+
+    app.run(main)
+    """
+    done = run("--env=llvm-v0", "--service_init_max_attempts=3", program=program)
+    assert done.stdout == "True 3\nFalse\n", done.stderr
+
+
 def test_list():
     done = run("--ls_env")
     assert done.returncode == 0

@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -24,6 +25,9 @@ _BEST_ACTIONS = "random_search_best_actions.txt"
 _BEST_COMMANDLINE = "random_search_best_actions_commandline.txt"
 _REPLAY = "random_search_best_actions_replay.csv"
 _PROGRAM = "optimized.bc"
+
+_STEP_SECONDS = 300
+_GRACE_SECONDS = 1
 
 _PROGRESS_COLUMNS = (
     "runtime_seconds",
@@ -58,7 +62,7 @@ def search(
         folder.mkdir(parents=True, exist_ok=True)
         env.reset()
         if not (skip_done and _is_done(folder)):
-            found = _Findings(folder, env, patience)
+            found = _Findings(folder, env, patience, total_runtime)
             _run_workers(make_env, found, total_runtime, workers)
             found.write()
         _replay(env, folder)
@@ -105,7 +109,7 @@ def _work(make_env: Callable[[], CompilerEnv], found: "_Findings", stop: threadi
 def _play_episode(env: CompilerEnv, found: "_Findings", stop: threading.Event) -> None:
     patience = left = found.patience or env.action_space.n
     while left > 0 and not stop.is_set():
-        _, _, done, info = env.step(env.action_space.sample())
+        _, _, done, info = env.step(env.action_space.sample(), timeout=found.step_seconds())
         if "error_type" in info:
             return
         left = patience if found.consider(env) else left - 1
@@ -121,9 +125,10 @@ class _Findings:
         patience: As of the search.
     """
 
-    def __init__(self, folder: Path, env: CompilerEnv, patience: int):
+    def __init__(self, folder: Path, env: CompilerEnv, patience: int, total_runtime: float | None):
         self.benchmark: Benchmark = env.benchmark
         self.patience = patience
+        self._total_runtime = math.inf if total_runtime is None else total_runtime
         self._folder = folder
         self._lock = threading.Lock()
         self._start = monotonic()
@@ -140,6 +145,11 @@ class _Findings:
         self._write_metadata()
         with (folder / _PROGRESS).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow(_PROGRESS_COLUMNS)
+
+    def step_seconds(self) -> float:
+        """Returns how long a step may take: one that hangs must not outlast the search for long."""
+        left = self._total_runtime - (monotonic() - self._start)
+        return min(max(left, 0) + _GRACE_SECONDS, _STEP_SECONDS)
 
     def count_episode(self) -> None:
         """Notes the end of an episode."""

@@ -3,6 +3,7 @@
 import csv
 import json
 import threading
+import time
 
 import pytest
 
@@ -13,7 +14,7 @@ from compiler_gym.spaces import Discrete
 from compiler_gym.wrappers import CompilerEnvWrapper, Counter, TimeLimit
 from tests.service.toy_service import HELLO, make_toy_env
 
-APPEND_A = 3
+APPEND_A, HANG = 3, 11
 PROGRAM = """
 int sum(int n) {
   int result = 0;
@@ -24,12 +25,13 @@ int sum(int n) {
 
 
 class ToyActions(CompilerEnvWrapper):
-    """The toy environment without the actions that fail and hang."""
+    """The toy environment with a single action."""
 
     action_space = Discrete(1)
+    value = APPEND_A
 
     def multistep(self, actions, *args, **kwargs):
-        return super().multistep([APPEND_A for _ in actions], *args, **kwargs)
+        return super().multistep([self.value for _ in actions], *args, **kwargs)
 
 
 def read_csv(path):
@@ -130,6 +132,19 @@ def test_episodes_that_end(make_env, tmp_path):
     with random_search(lambda: TimeLimit(make_env(), 2), tmp_path, total_runtime=1, nproc=1) as env:
         assert 0 < len(env.actions) <= 2
         assert env.episode_reward > 0
+
+
+def test_action_that_hangs(tmp_path):
+    class Hanging(ToyActions):
+        value = HANG
+
+    def make():
+        return Hanging(make_toy_env(benchmark=HELLO, reward_space="length"))
+
+    start = time.monotonic()
+    with random_search(make, tmp_path, total_runtime=1, nproc=1) as env:
+        assert env.actions == []
+    assert time.monotonic() - start < 30
 
 
 def test_environment_without_a_program_to_write(tmp_path):

@@ -8,6 +8,7 @@ from gymnasium.spaces import Space
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.service.environment.action_spaces import copy_space
 from compiler_gym.spaces import Commandline, CommandlineFlag, Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
@@ -63,7 +64,11 @@ class _DerivedCommandline(CompilerEnvWrapper):
 
     @override
     def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
-        return None if name == "_base" else super()._fork_attribute(name, value, memo)
+        if name == "_base":
+            return None
+        if name == "_derived":
+            return copy_space(value)
+        return super()._fork_attribute(name, value, memo)
 
 
 class CommandlineWithTerminalAction(_DerivedCommandline):

@@ -10,6 +10,7 @@ import networkx
 import numpy as np
 import pytest
 
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.wrappers import ObservationWrapper, SynchronousSqliteLogger, TimeLimit
 from tests.service.toy_service import make_toy_env
 
@@ -122,6 +123,42 @@ def test_steps_that_fail_leave_nothing(small, path):
         assert done
         assert info["error_type"]
     assert [actions for *_, actions in rows(path, STATES)] == [""]
+
+
+class TestObservingFails:
+    @pytest.fixture(autouse=True)
+    def failing(self, small, monkeypatch):
+        """Lets the environment fail when it is asked for observations only."""
+        multistep = small.multistep
+        info = {"error_type": "SessionDied", "error_details": "The program is too large"}
+
+        def fail(actions, *args, observation_spaces=(), **kwargs):
+            actions = list(actions)
+            if not actions and self.fails:
+                return [None] * len(observation_spaces), [], True, info
+            kwargs |= {"observation_spaces": observation_spaces} if observation_spaces else {}
+            return multistep(actions, *args, **kwargs)
+
+        self.fails = True
+        monkeypatch.setattr(small, "multistep", fail)
+
+    def test_reset(self, small, path):
+        env = SynchronousSqliteLogger(small, path)
+        with pytest.raises(BenchmarkInitError, match="SessionDied: The program is too large"):
+            env.reset()
+        env.flush()
+        assert rows(path, STATES) == []
+
+    def test_step(self, small, path):
+        with SynchronousSqliteLogger(small, path) as env:
+            self.fails = False
+            env.reset()
+            self.fails = True
+            *_, done, info = env.step(0)
+            assert done
+            assert info["error_type"] == "SessionDied"
+            assert info["error_details"] == "The program is too large"
+        assert len(rows(path, STATES)) == 1
 
 
 def test_full_buffer(small, path):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from compiler_gym.util.env_spec import EnvSpec
 from compiler_gym.wrappers import TimeLimit
 
 
@@ -61,6 +62,13 @@ def test_fork_goes_on_counting(small):
             second.reset()
             assert not second.step(0)[2]
     assert env.step(0)[2]
+
+
+def test_limit_of_the_specification(small):
+    small.spec = EnvSpec("limited-v0", "nowhere:LlvmEnv", max_episode_steps=2)
+    env = TimeLimit(small)
+    env.reset()
+    assert [env.step(0)[2] for _ in range(2)] == [False, True]
 
 
 @pytest.mark.parametrize("limit", [None, 0, -1])

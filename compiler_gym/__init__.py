@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.envs.llvm.registration import register_environments
+from compiler_gym.random_search import random_search
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ __all__ = [
     "get_debug_level",
     "get_logging_level",
     "make",
+    "random_search",
     "set_debug_level",
     "site_data_path",
     "transient_cache_path",
@@ -70,7 +72,17 @@ _MODULES = {
     "validate_states": "validate",
 }
 
-_SUBPACKAGES = ("datasets", "envs", "errors", "service", "spaces", "util", "views")
+_SUBPACKAGES = (
+    "config",
+    "datasets",
+    "envs",
+    "errors",
+    "service",
+    "spaces",
+    "util",
+    "views",
+    "wrappers",
+)
 
 
 def __getattr__(name: str) -> Any:

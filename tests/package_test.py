@@ -25,6 +25,7 @@ NAMES = [
     "get_debug_level",
     "get_logging_level",
     "make",
+    "random_search",
     "set_debug_level",
     "site_data_path",
     "transient_cache_path",
@@ -52,7 +53,9 @@ def test_all():
     assert sorted(compiler_gym.__all__) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", ["datasets", "envs", "errors", "service", "spaces", "views"])
+@pytest.mark.parametrize(
+    "name", ["config", "datasets", "envs", "errors", "service", "spaces", "views", "wrappers"]
+)
 def test_subpackages(name):
     assert f"compiler_gym.{name}" in modules_after(
         f"import compiler_gym\ncompiler_gym.{name}.__name__"
@@ -60,11 +63,11 @@ def test_subpackages(name):
 
 
 def test_names_of_subpackages():
-    from compiler_gym import envs, service
+    from compiler_gym import envs, service, wrappers
 
-    for package in (envs, service):
+    for package in (envs, service, wrappers):
         for name in package.__all__:
-            assert getattr(package, name).__name__ == name
+            assert getattr(package, name) is not None
         with pytest.raises(AttributeError, match="no_such_name"):
             _ = package.no_such_name
 
@@ -72,7 +75,8 @@ def test_names_of_subpackages():
 # Where programs written for CompilerGym 0.2 import from, wherever things live now.
 DOCUMENTED = {
     "compiler_gym.datasets": ["Benchmark", "BenchmarkUri", "Dataset", "Datasets", "TarDataset"],
-    "compiler_gym.envs": ["CompilerEnv", "LlvmEnv"],
+    "compiler_gym.config": ["enable_llvm_env", "enable_mlir_env"],
+    "compiler_gym.envs": ["COMPILER_GYM_ENVS", "CompilerEnv", "LlvmEnv"],
     "compiler_gym.envs.compiler_env": ["CompilerEnv"],
     "compiler_gym.envs.llvm": [
         "BenchmarkFromCommandLine",
@@ -93,6 +97,7 @@ DOCUMENTED = {
     ],
     "compiler_gym.envs.llvm.specs": ["AUTOPHASE_FEATURE_NAMES", "INST_COUNT_FEATURE_NAMES"],
     "compiler_gym.errors": ["BenchmarkInitError", "ServiceError", "ValidationError"],
+    "compiler_gym.random_search": ["random_search"],
     "compiler_gym.service": [
         "ClientServiceCompilerEnv",
         "CompilerGymServiceConnection",
@@ -110,9 +115,94 @@ DOCUMENTED = {
     "compiler_gym.service.proto": ["Benchmark", "CompilerGymServiceStub", "Event", "StepRequest"],
     "compiler_gym.service.proto.py_converters": ["ServiceMessageConverters"],
     "compiler_gym.spaces": ["Commandline", "NamedDiscrete", "Reward", "RuntimeReward", "Scalar"],
+    "compiler_gym.third_party.autophase": ["AUTOPHASE_FEATURE_NAMES"],
+    "compiler_gym.third_party.gccinvocation.gccinvocation": ["GccInvocation"],
+    "compiler_gym.third_party.inst2vec": ["Inst2vecEncoder"],
+    "compiler_gym.third_party.llvm": ["clang_path", "download_llvm_files", "opt_path"],
+    "compiler_gym.util.capture_output": ["capture_output"],
+    "compiler_gym.util.commands": ["Popen", "communicate", "run_command"],
+    "compiler_gym.util.debug_util": ["get_debug_level", "get_logging_level", "set_debug_level"],
+    "compiler_gym.util.decorators": ["frozen_class", "memoized_property"],
+    "compiler_gym.util.download": ["download"],
+    "compiler_gym.util.executor": ["Executor"],
+    "compiler_gym.util.filesystem": ["atomic_file_write", "is_in_memory"],
+    "compiler_gym.util.flags.benchmark_from_flags": ["benchmark_from_flags"],
+    "compiler_gym.util.flags.env_from_flags": ["env_from_flags", "env_session_from_flags"],
+    "compiler_gym.util.gym_type_hints": [
+        "ActionType",
+        "DoneType",
+        "InfoType",
+        "JsonDictType",
+        "ObservationType",
+        "OptionalArgumentValue",
+        "RewardType",
+        "StepType",
+    ],
+    "compiler_gym.util.logging": ["init_logging"],
+    "compiler_gym.util.minimize_trajectory": [
+        "bisect_trajectory",
+        "environment_validation_fails",
+        "minimize_trajectory_iteratively",
+        "random_minimization",
+    ],
+    "compiler_gym.util.parallelization": ["thread_safe_tee"],
+    "compiler_gym.util.permutation": ["convert_number_to_permutation"],
     "compiler_gym.util.registration": ["COMPILER_GYM_ENVS", "make", "register"],
+    "compiler_gym.util.runfiles_path": [
+        "cache_path",
+        "create_user_logs_dir",
+        "runfiles_path",
+        "site_data_path",
+        "transient_cache_path",
+    ],
+    "compiler_gym.util.shell_format": ["emph", "indent", "join_cmd", "plural"],
+    "compiler_gym.util.statistics": ["arithmetic_mean", "geometric_mean", "stdev"],
+    "compiler_gym.util.tabulate": ["tabulate"],
+    "compiler_gym.util.temporary_working_directory": ["temporary_working_directory"],
+    "compiler_gym.util.thread_pool": ["get_thread_pool_executor"],
+    "compiler_gym.util.timer": ["Timer", "humanize_duration", "humanize_duration_hms"],
+    "compiler_gym.util.truncate": ["truncate", "truncate_lines"],
     "compiler_gym.views": ["ObservationSpaceSpec", "ObservationView", "RewardView"],
-    "compiler_gym.wrappers": ["CompilerEnvWrapper", "RuntimePointEstimateReward"],
+    "compiler_gym.wrappers": [
+        "ActionWrapper",
+        "CommandlineWithTerminalAction",
+        "CompilerEnvWrapper",
+        "ConstrainedCommandline",
+        "Counter",
+        "CycleOverBenchmarks",
+        "CycleOverBenchmarksIterator",
+        "ForkOnStep",
+        "IterateOverBenchmarks",
+        "ObservationWrapper",
+        "RandomOrderBenchmarks",
+        "RewardWrapper",
+        "RuntimePointEstimateReward",
+        "SynchronousSqliteLogger",
+        "TimeLimit",
+        "ValidateBenchmarkAfterEveryStep",
+    ],
+    "compiler_gym.wrappers.commandline": [
+        "CommandlineWithTerminalAction",
+        "ConstrainedCommandline",
+    ],
+    "compiler_gym.wrappers.core": [
+        "ActionWrapper",
+        "CompilerEnvWrapper",
+        "ObservationWrapper",
+        "RewardWrapper",
+    ],
+    "compiler_gym.wrappers.counter": ["Counter"],
+    "compiler_gym.wrappers.datasets": [
+        "CycleOverBenchmarks",
+        "CycleOverBenchmarksIterator",
+        "IterateOverBenchmarks",
+        "RandomOrderBenchmarks",
+    ],
+    "compiler_gym.wrappers.fork": ["ForkOnStep"],
+    "compiler_gym.wrappers.llvm": ["RuntimePointEstimateReward"],
+    "compiler_gym.wrappers.sqlite_logger": ["SynchronousSqliteLogger"],
+    "compiler_gym.wrappers.time_limit": ["TimeLimit"],
+    "compiler_gym.wrappers.validation": ["ValidateBenchmarkAfterEveryStep"],
 }
 
 
@@ -125,6 +215,13 @@ def test_documented_paths(module):
 def test_unknown_name():
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = compiler_gym.no_such_name
+
+
+def test_random_search_is_the_function():
+    """Also once the module of this name has been imported."""
+    script = "import compiler_gym.random_search, compiler_gym; print(compiler_gym.random_search)"
+    assert "<function" in modules_after(script)
+    assert callable(compiler_gym.random_search)
 
 
 def test_version():

@@ -11,6 +11,7 @@ import compiler_gym
 from compiler_gym.envs import CompilerEnv
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, EnvSpec, register
+from compiler_gym.wrappers import TimeLimit
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env, toy_service
 
 TOY = "tests.service.toy_service:make_toy_env"
@@ -106,6 +107,121 @@ class TestMake:
         kwargs["observation_space"] = "length"
         with compiler_gym.make(toy_id) as env:
             assert env.observation_space_spec == "text"
+
+
+class TestLimit:
+    def test_make(self, toy_id):
+        with compiler_gym.make(toy_id, max_episode_steps=2) as env:
+            assert isinstance(env, TimeLimit)
+            assert env.spec.max_episode_steps == 2
+            env.reset(benchmark=HELLO)
+            assert not env.step(0)[2]
+            *_, done, info = env.step(0)
+            assert done
+            assert info["TimeLimit.truncated"]
+        with compiler_gym.make(toy_id) as env:
+            assert env.spec.max_episode_steps is None
+
+    def test_register(self, toy_id):
+        register(id=toy_id, entry_point=TOY, max_episode_steps=3)
+        with compiler_gym.make(toy_id) as env:
+            env.reset(benchmark=HELLO)
+            assert [env.step(0)[2] for _ in range(3)] == [False, False, True]
+            with env.spec.make() as other:
+                assert isinstance(other, TimeLimit)
+        with compiler_gym.make(toy_id, max_episode_steps=-1) as env:
+            assert not isinstance(env, TimeLimit)
+            assert env.spec.max_episode_steps is None
+
+    def test_zero(self, toy_id):
+        with pytest.raises(ValueError, match="positive"):
+            compiler_gym.make(toy_id, max_episode_steps=0)
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            "gym.make('toy-v0', max_episode_steps=2, benchmark=HELLO)",
+            "gym.wrappers.TimeLimit(gym.make('toy-v0', benchmark=HELLO), 2)",
+            "gym.wrappers.TimeLimit(compiler_gym.make('toy-v0', benchmark=HELLO), 2)",
+            "gym.make('limited-v0', benchmark=HELLO)",
+        ],
+    )
+    @pytest.mark.parametrize("imports", ["import gym, compiler_gym", "import compiler_gym, gym"])
+    def test_gym(self, make, imports):
+        script = f"""
+        {imports}
+        from compiler_gym.util.registration import register
+        HELLO = {HELLO!r}
+        register(id="toy-v0", entry_point={TOY!r})
+        register(id="limited-v0", entry_point={TOY!r}, max_episode_steps=2)
+        env = {make}
+        env.reset()
+        print(env.step(0)[2], env.step(0)[2], type(env).__module__)
+        env.close()
+        """
+        assert run(script) == "False True compiler_gym.wrappers.time_limit\n"
+
+    def test_other_environments_of_gym(self):
+        script = """
+        import compiler_gym, gym
+        env = gym.make("CartPole-v1", max_episode_steps=2, disable_env_checker=True)
+        env.reset(seed=0)
+        print(env.step(0)[2:4], env.step(0)[2:4], type(env).__module__)
+        """
+        assert run(script) == "(False, False) (False, True) gym.wrappers.time_limit\n"
+
+    @pytest.mark.parametrize(("arguments", "steps"), [("", 2), (", max_episode_steps=3", 3)])
+    def test_gymnasium(self, arguments, steps):
+        script = f"""
+        import compiler_gym, gymnasium
+        from compiler_gym.util.registration import register
+        register(id="limited-v0", entry_point={TOY!r}, max_episode_steps=2)
+        env = gymnasium.make("limited-v0", benchmark={HELLO!r}{arguments})
+        env.reset()
+        print([env.step(0)[2:4] for _ in range({steps})])
+        env.close()
+        """
+        expected = [(False, False)] * (steps - 1) + [(False, True)]
+        assert run(script) == f"{expected}\n"
+
+
+class TestLibraryOptions:
+    def test_unknown(self):
+        with pytest.raises(TypeError, match=r"no arguments wrapers.*additional_wrappers"):
+            register(id="toy-v1", entry_point=TOY, wrapers=())
+        assert "toy-v1" not in COMPILER_GYM_ENVS
+
+    def test_gym(self):
+        script = f"""
+        import compiler_gym, gym
+        from compiler_gym.util.registration import register
+        register(id="toy-v0", entry_point={TOY!r}, apply_api_compatibility=True, autoreset=True,
+                 disable_env_checker=False, additional_wrappers=())
+        spec = gym.spec("toy-v0")
+        print(spec.apply_api_compatibility, spec.autoreset, spec.disable_env_checker)
+        env = gym.make("toy-v0", benchmark={HELLO!r}, disable_env_checker=True)
+        env.reset()
+        print(len(env.step(0)))
+        env.close()
+        """
+        assert run(script) == "True True False\n5\n"
+
+    def test_gymnasium(self):
+        script = f"""
+        import compiler_gym, gymnasium
+        from gymnasium.wrappers import RecordEpisodeStatistics
+        from compiler_gym.util.registration import register
+        counting = RecordEpisodeStatistics.wrapper_spec()
+        register(id="toy-v0", entry_point={TOY!r}, autoreset=True,
+                 kwargs={{"reward_space": "length"}},
+                 additional_wrappers=(counting,), vector_entry_point="mine:make")
+        print(gymnasium.spec("toy-v0").vector_entry_point)
+        env = gymnasium.make("toy-v0", benchmark={HELLO!r}, max_episode_steps=1)
+        env.reset()
+        print(type(env).__name__, env.step(3)[4]["episode"]["l"], env.compiler_env.actions)
+        env.close()
+        """
+        assert run(script) == "mine:make\nTransparentWrapper 1 [3]\n"
 
 
 REGISTER = f"""

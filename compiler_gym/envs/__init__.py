@@ -3,12 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from compiler_gym.util.registration import COMPILER_GYM_ENVS
+
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
     from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 
-__all__ = ["CompilerEnv", "GymnasiumEnv", "LlvmEnv"]
+__all__ = ["COMPILER_GYM_ENVS", "CompilerEnv", "GymnasiumEnv", "LlvmEnv"]
 
 # Loaded when first used.
 _MODULES = {

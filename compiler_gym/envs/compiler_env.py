@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from enum import Enum
 from typing import Any, ClassVar, NoReturn
 
 from gymnasium.spaces import Space
@@ -11,21 +10,14 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.spaces import Reward
 from compiler_gym.util.env_spec import EnvSpec
+from compiler_gym.util.gym_type_hints import OptionalArgumentValue, StepType
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
-
-class OptionalArgumentValue(Enum):
-    """Stands for an argument that was not given, where None has a meaning of its own."""
-
-    UNCHANGED = 1
-
-
 UNCHANGED = OptionalArgumentValue.UNCHANGED
 
-# What steps return: observation, reward, done, info. Observation and reward are lists if several
-# were asked for.
-StepResult = tuple[Any, Any, bool, dict[str, Any]]
+# Another name of it.
+StepResult = StepType
 
 
 class CompilerEnv(ABC):

@@ -32,8 +32,8 @@ class GymnasiumEnv(gymnasium.Env):
     What ``gymnasium.make()`` returns. All attributes of the environment proper are there too, to be
     read and to be set; the difference is in ``reset()``, and in ``step()`` and ``multistep()`` with
     their five results. ``terminated`` tells of the end of an episode, also after a failure of the
-    compiler, about which ``info`` then has more. ``truncated`` is always false; limits are a matter
-    of wrappers.
+    compiler, about which ``info`` then has more; ``truncated`` of its end by the wrapper
+    :class:`compiler_gym.wrappers.TimeLimit` around the environment proper.
 
     What is set on a wrapper of gymnasium stays there: behind one, write
     ``env.unwrapped.benchmark = ...``, or ``env.set_wrapper_attr("benchmark", ...)``, or use the
@@ -130,7 +130,8 @@ class GymnasiumEnv(gymnasium.Env):
     def _step_result(self, result: tuple[Any, Any, bool, dict[str, Any]]) -> GymnasiumStepResult:
         observation, reward, done, info = result
         reward = 0.0 if reward is None else reward
-        return self._observation(observation), reward, done, False, info
+        truncated = bool(info.get("TimeLimit.truncated"))
+        return self._observation(observation), reward, done and not truncated, truncated, info
 
     def _observation(self, observation: Any) -> Any:
         if observation is None and self._compiler_env.observation_space is None:

@@ -62,6 +62,32 @@ def kill_process_group(process: subprocess.Popen) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def communicate(
+    process: subprocess.Popen, input: Any = None, timeout: float | None = None
+) -> tuple[Any, Any]:
+    """Waits for the end of a program, as ``process.communicate()``, and kills it on a timeout.
+
+    Args:
+        process: The program, of :func:`Popen` or of ``subprocess.Popen``.
+        input: What it reads.
+        timeout: The greatest number of seconds to wait; None for any.
+
+    Returns:
+        What was written to the standard output and error streams, as far as these are pipes.
+
+    Raises:
+        subprocess.TimeoutExpired: The program did not end in time. It has been killed then, with
+            all that it started if it leads a process group, as those of :func:`Popen` do.
+    """
+    try:
+        return process.communicate(input, timeout=timeout)
+    except BaseException:
+        kill_process_group(process)
+        process.kill()  # If it is in the group of somebody else, it is not killed yet.
+        process.wait()
+        raise
+
+
 def run_command(
     cmd: Sequence[str | Path],
     timeout: float | None = None,
@@ -101,7 +127,7 @@ def run_command(
         stderr=subprocess.PIPE,
         **encoding,
     ) as process:
-        stdout, stderr = process.communicate(stdin, timeout=timeout)
+        stdout, stderr = communicate(process, stdin, timeout)
     if check and process.returncode:
         raise CommandError(process.returncode, process.args, stdout, stderr)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)

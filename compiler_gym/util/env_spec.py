@@ -2,8 +2,14 @@
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+# Loaded when needed: wrappers need most of the package.
+_TIME_LIMIT = "compiler_gym.wrappers.time_limit:TimeLimit"
+
+# As in gymnasium.make().
+_NO_LIMIT = -1
 
 
 @dataclass(frozen=True)
@@ -17,7 +23,8 @@ class EnvSpec:
         reward_threshold: The sum of rewards that counts as success; for information.
         nondeterministic: Whether the same actions may give different results.
         order_enforce: Whether gym and gymnasium insist on ``reset()`` before ``step()``.
-        max_episode_steps: Always None: episodes are not limited unless by a wrapper.
+        max_episode_steps: How many actions an episode has at most; None for any number.
+        library_options: Further arguments of the functions by which gym and gymnasium register it.
     """
 
     id: str
@@ -26,13 +33,21 @@ class EnvSpec:
     reward_threshold: float | None = None
     nondeterministic: bool = False
     order_enforce: bool = False
-    max_episode_steps: None = None
+    max_episode_steps: int | None = None
+    library_options: dict[str, Any] = field(default_factory=dict)
 
-    def make(self, **kwargs: Any) -> Any:
+    def make(self, max_episode_steps: int | None = None, **kwargs: Any) -> Any:
         """Makes the environment, as ``compiler_gym.make()`` does."""
+        limit = self.max_episode_steps if max_episode_steps is None else max_episode_steps
         env = _load(self.entry_point)(**{**self.kwargs, **kwargs})
-        env.unwrapped.spec = self
-        return env
+        if limit == _NO_LIMIT:
+            limit = None
+        env.unwrapped.spec = replace(self, max_episode_steps=limit)
+        try:
+            return env if limit is None else _load(_TIME_LIMIT)(env, limit)
+        except BaseException:
+            env.close()
+            raise
 
 
 def _load(entry_point: str | Callable[..., Any]) -> Callable[..., Any]:

@@ -26,6 +26,10 @@ _ADAPTER = "compiler_gym.envs.gymnasium_adapter:GymnasiumEnv"
 _OUTERMOST = "compiler_gym.envs.transparent_wrapper:made_transparent"
 
 
+# What register() takes for each library besides what is common to them.
+_GYM_OPTIONS = ("apply_api_compatibility", "autoreset", "disable_env_checker")
+_GYMNASIUM_OPTIONS = ("additional_wrappers", "disable_env_checker", "vector_entry_point")
+
 _specs: dict[str, EnvSpec] = {}
 
 
@@ -36,6 +40,8 @@ def register(
     order_enforce: bool = False,
     reward_threshold: float | None = None,
     nondeterministic: bool = False,
+    max_episode_steps: int | None = None,
+    **library_options: Any,
 ) -> None:
     """Makes an environment available by an id.
 
@@ -52,9 +58,30 @@ def register(
             Their wrapper for it hides the extended interface, which insists by itself.
         reward_threshold: The sum of rewards that counts as success.
         nondeterministic: Whether the same actions may give different results.
+        max_episode_steps: How many actions an episode has at most; None for any number.
+        **library_options: What else ``gym.register()`` takes (``apply_api_compatibility``,
+            ``autoreset``, ``disable_env_checker``), and ``gymnasium.register()``
+            (``additional_wrappers``, ``disable_env_checker``, ``vector_entry_point``): for these
+            alone. Their checkers are disabled by default.
+
+    Raises:
+        TypeError: If there is no such argument.
     """
+    known = sorted({*_GYM_OPTIONS, *_GYMNASIUM_OPTIONS})
+    if unknown := sorted(library_options.keys() - known):
+        raise TypeError(
+            f"register() has no arguments {', '.join(unknown)}. For gym and gymnasium there are: "
+            f"{', '.join(known)}"
+        )
     spec = EnvSpec(
-        id, entry_point, dict(kwargs or {}), reward_threshold, nondeterministic, order_enforce
+        id,
+        entry_point,
+        dict(kwargs or {}),
+        reward_threshold,
+        nondeterministic,
+        order_enforce,
+        max_episode_steps,
+        library_options,
     )
     if id not in _specs:
         COMPILER_GYM_ENVS.append(id)
@@ -63,11 +90,14 @@ def register(
         library.register_if_imported(spec)
 
 
-def make(id: str, **kwargs: Any) -> "CompilerEnv":
+def make(id: str, max_episode_steps: int | None = None, **kwargs: Any) -> "CompilerEnv":
     """Makes a registered environment.
 
     Args:
         id: One of ``COMPILER_GYM_ENVS``.
+        max_episode_steps: How many actions an episode has at most, see
+            :class:`compiler_gym.wrappers.TimeLimit`; -1 for any number, None for that with which
+            the environment was registered.
         **kwargs: Arguments of the environment, e.g. ``benchmark``, ``observation_space`` and
             ``reward_space``.
 
@@ -76,6 +106,7 @@ def make(id: str, **kwargs: Any) -> "CompilerEnv":
 
     Raises:
         LookupError: If there is no environment of that id.
+        ValueError: If ``max_episode_steps`` is zero.
         Exception: As of the environment's constructor.
     """
     spec = _specs.get(id)
@@ -84,7 +115,7 @@ def make(id: str, **kwargs: Any) -> "CompilerEnv":
             f"There is no environment {id!r}.{did_you_mean(id, COMPILER_GYM_ENVS)} "
             f"There are: {', '.join(COMPILER_GYM_ENVS) or 'none'}"
         )
-    return spec.make(**kwargs)
+    return spec.make(max_episode_steps, **kwargs)
 
 
 class _Library:
@@ -121,9 +152,9 @@ class _Library:
             module.register(
                 id=spec.id,
                 order_enforce=spec.order_enforce,
-                disable_env_checker=True,
                 reward_threshold=spec.reward_threshold,
                 nondeterministic=spec.nondeterministic,
+                max_episode_steps=spec.max_episode_steps,
                 **self._arguments_of(module, spec),
             )
         except Exception as error:
@@ -136,18 +167,45 @@ class _Library:
 
 
 def _classic_arguments(gym: ModuleType, spec: EnvSpec) -> dict[str, Any]:
-    del gym
-    return {"entry_point": spec.entry_point, "kwargs": spec.kwargs}
+    _offer_classic_time_limit(gym)
+    options = _options_for(_GYM_OPTIONS, spec)
+    return {**options, "entry_point": spec.entry_point, "kwargs": spec.kwargs}
+
+
+def _offer_classic_time_limit(gym: ModuleType) -> None:
+    """Makes the ``TimeLimit`` of gym 0.26 around classic environments one for classic environments.
+
+    It expects five results of a step, whereas ``gym.make(id, max_episode_steps=...)`` puts it
+    around environments whether they have four or five.
+    """
+    time_limit = getattr(gym, "TimeLimit", None)
+    if time_limit is not None and "__new__" not in vars(time_limit):
+        time_limit.__new__ = staticmethod(_new_time_limit)
+
+
+def _new_time_limit(cls: type, env: Any, max_episode_steps: int | None = None) -> Any:
+    # If the module is not there yet, neither is such an environment.
+    module = sys.modules.get("compiler_gym.envs.compiler_env")
+    if module is not None and isinstance(env, module.CompilerEnv):
+        wrappers = importlib.import_module("compiler_gym.wrappers")
+        return wrappers.TimeLimit(env, max_episode_steps)
+    return object.__new__(cls)
 
 
 def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
+    options = _options_for(_GYMNASIUM_OPTIONS, spec)
     # Comes last, and so around what gymnasium.make() itself puts around the environment.
     outermost = gymnasium.WrapperSpec("TransparentWrapper", _OUTERMOST, {})
-    return {
-        "entry_point": _ADAPTER,
-        "kwargs": {"env": spec.id},
-        "additional_wrappers": (outermost,),
-    }
+    options["additional_wrappers"] = (*options.get("additional_wrappers", ()), outermost)
+    # Episodes are limited by gymnasium, whose make() may be given another limit.
+    limit = {} if spec.max_episode_steps is None else {"max_episode_steps": -1}
+    return {**options, "entry_point": _ADAPTER, "kwargs": {"env": spec.id, **limit}}
+
+
+def _options_for(names: Iterable[str], spec: EnvSpec) -> dict[str, Any]:
+    """Returns those of the library options that are among the names."""
+    options = {"disable_env_checker": True, **spec.library_options}
+    return {name: options[name] for name in names if name in options}
 
 
 _LIBRARIES = (

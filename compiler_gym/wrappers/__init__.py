@@ -1,6 +1,69 @@
-"""Environments around environments."""
+"""Environments around environments. ``docs/wrappers.md`` shows them at work."""
 
-from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
-from compiler_gym.wrappers.runtime import RuntimePointEstimateReward
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["CompilerEnvWrapper", "RuntimePointEstimateReward"]
+if TYPE_CHECKING:
+    from compiler_gym.wrappers.commandline import (
+        CommandlineWithTerminalAction,
+        ConstrainedCommandline,
+    )
+    from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+    from compiler_gym.wrappers.core import ActionWrapper, ObservationWrapper, RewardWrapper
+    from compiler_gym.wrappers.counter import Counter
+    from compiler_gym.wrappers.datasets import (
+        CycleOverBenchmarks,
+        CycleOverBenchmarksIterator,
+        IterateOverBenchmarks,
+        RandomOrderBenchmarks,
+    )
+    from compiler_gym.wrappers.fork import ForkOnStep
+    from compiler_gym.wrappers.llvm import RuntimePointEstimateReward
+    from compiler_gym.wrappers.sqlite_logger import SynchronousSqliteLogger
+    from compiler_gym.wrappers.time_limit import TimeLimit
+    from compiler_gym.wrappers.validation import ValidateBenchmarkAfterEveryStep
+
+__all__ = [
+    "ActionWrapper",
+    "CommandlineWithTerminalAction",
+    "CompilerEnvWrapper",
+    "ConstrainedCommandline",
+    "Counter",
+    "CycleOverBenchmarks",
+    "CycleOverBenchmarksIterator",
+    "ForkOnStep",
+    "IterateOverBenchmarks",
+    "ObservationWrapper",
+    "RandomOrderBenchmarks",
+    "RewardWrapper",
+    "RuntimePointEstimateReward",
+    "SynchronousSqliteLogger",
+    "TimeLimit",
+    "ValidateBenchmarkAfterEveryStep",
+]
+
+# Loaded when first used.
+_MODULES = {
+    "ActionWrapper": "core",
+    "CommandlineWithTerminalAction": "commandline",
+    "CompilerEnvWrapper": "compiler_env_wrapper",
+    "ConstrainedCommandline": "commandline",
+    "Counter": "counter",
+    "CycleOverBenchmarks": "datasets",
+    "CycleOverBenchmarksIterator": "datasets",
+    "ForkOnStep": "fork",
+    "IterateOverBenchmarks": "datasets",
+    "ObservationWrapper": "core",
+    "RandomOrderBenchmarks": "datasets",
+    "RewardWrapper": "core",
+    "RuntimePointEstimateReward": "llvm",
+    "SynchronousSqliteLogger": "sqlite_logger",
+    "TimeLimit": "time_limit",
+    "ValidateBenchmarkAfterEveryStep": "validation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -43,6 +43,9 @@ class CompilerEnvWrapper(CompilerEnv):
     Args:
         env: The environment to wrap.
 
+    Raises:
+        TypeError: If it is an environment of another library.
+
     Attributes:
         env: The wrapped environment.
     """
@@ -50,6 +53,12 @@ class CompilerEnvWrapper(CompilerEnv):
     env: CompilerEnv
 
     def __init__(self, env: CompilerEnv):
+        if not isinstance(env, CompilerEnv):
+            raise TypeError(
+                f"{type(self).__name__} is for environments of compiler_gym.make(), not for a "
+                f"{type(env).__name__}. Wrap those first, and then give them to GymnasiumEnv() or "
+                "to wrappers of other libraries"
+            )
         self.env = env
 
     def __getattr__(self, name: str) -> Any:
@@ -191,7 +200,10 @@ class CompilerEnvWrapper(CompilerEnv):
 
     @override
     def seed(self, seed: int | None = None) -> list[int | None]:
-        return self.env.seed(seed)
+        seeds = self.env.seed(seed)
+        if self.action_space is not self.env.action_space:
+            self.action_space.seed(seed)
+        return seeds
 
     # ------------------------------------------------------------------------------------------
     # Episodes.

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from compiler_gym.util.commands import CommandError, Popen, run_command
+from compiler_gym.util.commands import CommandError, Popen, communicate, run_command
 
 # A shell that starts a child which holds the FIFO $0 open for ever. When nobody holds it open
 # any more, reading it ends.
@@ -111,3 +111,26 @@ def test_popen_of_a_program_that_ends_by_itself():
     with Popen(["sh", "-c", "echo hi; exit 5"], stdout=subprocess.PIPE) as process:
         assert process.communicate()[0] == b"hi\n"
     assert process.returncode == 5
+
+
+class TestCommunicate:
+    def test_result(self):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with Popen(["cat"], **pipes) as process:
+            assert communicate(process, input="hello", timeout=30) == ("hello", None)
+        assert process.returncode == 0
+
+    def test_timeout_kills_the_whole_group(self, fifo):
+        path, file = fifo
+        with Popen(["sh", "-c", HOLD_OPEN + " sleep 1000", path]) as process:
+            assert file.readline() == b"ready\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                communicate(process, timeout=0.1)
+            assert process.returncode == -signal.SIGKILL
+            assert read_all(file) == b""
+
+    def test_process_of_another_group(self):
+        process = subprocess.Popen(["sleep", "1000"])
+        with pytest.raises(subprocess.TimeoutExpired):
+            communicate(process, timeout=0.1)
+        assert process.returncode == -signal.SIGKILL

@@ -104,17 +104,17 @@ class ActionSpaces:
         originals = [*self.spaces, self._selected_space, self.current]
         # Most of the time these are the same.
         distinct = {id(space): space for space in originals}
-        copies = {number: _copy_space(space) for number, space in distinct.items()}
+        copies = {number: copy_space(space) for number, space in distinct.items()}
         clone.spaces = [copies[id(space)] for space in self.spaces]
         clone._selected_space = copies[id(self._selected_space)]
         clone.current = copies[id(self.current)]
         return clone
 
 
-def _copy_space(space: Space) -> Space:
-    """Returns a space that goes on with the same random numbers."""
+def copy_space(space: Space) -> Space:
+    """Returns a space that goes on with the same random numbers, independently."""
     if isinstance(space, ActionSpace):
-        return ActionSpace(_copy_space(space.wrapped))
+        return ActionSpace(copy_space(space.wrapped))
     if not isinstance(space, Discrete):
         return copy.deepcopy(space)
     # Nothing else of these changes, and some have many names.

@@ -8,8 +8,8 @@ import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import ValidationError
+from compiler_gym.util.sequence_reducer import reduce_sequence
 from tests.envs.llvm.kernel_programs import ACTION_SPACE, EXHAUSTIVE, KERNELS, kernel_uri
-from tests.envs.llvm.sequence_reducer import reduce_sequence
 
 pytestmark = pytest.mark.timeout(3600 if EXHAUSTIVE else 300)
 

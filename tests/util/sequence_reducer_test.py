@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from tests.envs.llvm.sequence_reducer import reduce_sequence
+from compiler_gym.util.sequence_reducer import reduce_sequence
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 7, 40])

@@ -2,27 +2,11 @@ import numpy as np
 import pytest
 
 from compiler_gym.envs import CompilerEnv
-from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source, with_dynamic_config
+from compiler_gym.envs.llvm import make_benchmark_from_source, with_dynamic_config
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.wrappers import CompilerEnvWrapper, RuntimePointEstimateReward
 
 PROGRAM = "int main(void) { return 0; }"
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
-        patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
-        with LlvmEnv() as env:
-            yield env.service
-
-
-@pytest.fixture
-def env(service):
-    with LlvmEnv(service_connection=service) as env:
-        yield env
 
 
 @pytest.fixture

@@ -1,0 +1,7 @@
+"""Which environments this build of the package has."""
+
+enable_llvm_env = True
+"""Whether there are the LLVM environments, ``llvm-v0`` and its like."""
+
+enable_mlir_env = False
+"""Whether there is the MLIR environment, ``mlir-v0``."""

@@ -1,0 +1,206 @@
+"""The workers of :func:`compiler_gym.random_search.random_search`, and what they write."""
+
+import csv
+import json
+import logging
+import math
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.util.runfiles_path import create_user_logs_dir
+from compiler_gym.util.timer import humanize_duration
+
+logger = logging.getLogger(__name__)
+
+_METADATA = "random_search.json"
+_PROGRESS = "random_search_progress.csv"
+_BEST_ACTIONS = "random_search_best_actions.txt"
+_BEST_COMMANDLINE = "random_search_best_actions_commandline.txt"
+_REPLAY = "random_search_best_actions_replay.csv"
+_PROGRAM = "optimized.bc"
+
+_STEP_SECONDS = 300
+_GRACE_SECONDS = 1
+
+_PROGRESS_COLUMNS = (
+    "runtime_seconds",
+    "total_episode_count",
+    "total_step_count",
+    "num_passes",
+    "reward",
+)
+_REPLAY_COLUMNS = ("step", "action", "had_effect", "reward", "total_reward")
+
+
+def search(
+    make_env: Callable[[], CompilerEnv],
+    outdir: str | Path | None,
+    total_runtime: float | None,
+    patience: int,
+    nproc: int | None,
+    skip_done: bool,
+) -> CompilerEnv:
+    """As :func:`compiler_gym.random_search.random_search`."""
+    workers = (os.cpu_count() or 1) if nproc is None else nproc
+    if workers < 1 or patience < 0 or (total_runtime is not None and total_runtime <= 0):
+        raise ValueError(
+            f"A random search needs a time and a number of workers, not {total_runtime} seconds, "
+            f"{nproc} workers and the patience {patience}"
+        )
+    env = make_env()
+    try:
+        if env.reward_space is None:
+            raise ValueError("A reward space must be specified for random search")
+        folder = create_user_logs_dir("random_search") if outdir is None else Path(outdir)
+        folder.mkdir(parents=True, exist_ok=True)
+        env.reset()
+        if not (skip_done and _is_done(folder)):
+            found = _Findings(folder, env, patience, total_runtime)
+            _run_workers(make_env, found, total_runtime, workers)
+            found.write()
+        _replay(env, folder)
+        return env
+    except BaseException:
+        env.close()
+        raise
+
+
+def _is_done(folder: Path) -> bool:
+    path = folder / _METADATA
+    return path.is_file() and "best_reward" in json.loads(path.read_text(encoding="utf-8"))
+
+
+def _run_workers(
+    make_env: Callable[[], CompilerEnv],
+    found: "_Findings",
+    total_runtime: float | None,
+    count: int,
+) -> None:
+    stop = threading.Event()
+    with ThreadPoolExecutor(count, "random_search") as executor:
+        try:
+            jobs = [executor.submit(_work, make_env, found, stop) for _ in range(count)]
+            ended, _ = wait(jobs, timeout=total_runtime, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            logger.info("The search was interrupted")
+            return
+        finally:
+            stop.set()
+        for job in ended:
+            job.result()  # Raises what the worker has.
+
+
+def _work(make_env: Callable[[], CompilerEnv], found: "_Findings", stop: threading.Event) -> None:
+    """Plays episodes until told to stop."""
+    with make_env() as env:
+        while not stop.is_set():
+            env.reset(benchmark=found.benchmark)
+            _play_episode(env, found, stop)
+            found.count_episode()
+
+
+def _play_episode(env: CompilerEnv, found: "_Findings", stop: threading.Event) -> None:
+    patience = left = found.patience or env.action_space.n
+    while left > 0 and not stop.is_set():
+        _, _, done, info = env.step(env.action_space.sample(), timeout=found.step_seconds())
+        if "error_type" in info:
+            return
+        left = patience if found.consider(env) else left - 1
+        if done:
+            return
+
+
+class _Findings:
+    """What all workers together have found so far.
+
+    Attributes:
+        benchmark: The benchmark of all.
+        patience: As of the search.
+    """
+
+    def __init__(self, folder: Path, env: CompilerEnv, patience: int, total_runtime: float | None):
+        self.benchmark: Benchmark = env.benchmark
+        self.patience = patience
+        self._total_runtime = math.inf if total_runtime is None else total_runtime
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._start = monotonic()
+        self._episodes = 0
+        self._steps = 0
+        self._reward = 0.0
+        self._actions: list[Any] = []
+        self._metadata = {
+            "env": env.spec.id if env.spec else None,
+            "benchmark": str(env.benchmark),
+            "reward": env.reward_space.name,
+            "patience": int(patience or env.action_space.n),
+        }
+        self._write_metadata()
+        with (folder / _PROGRESS).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerow(_PROGRESS_COLUMNS)
+
+    def step_seconds(self) -> float:
+        """Returns how long a step may take: one that hangs must not outlast the search for long."""
+        left = self._total_runtime - (monotonic() - self._start)
+        return min(max(left, 0) + _GRACE_SECONDS, _STEP_SECONDS)
+
+    def count_episode(self) -> None:
+        """Notes the end of an episode."""
+        with self._lock:
+            self._episodes += 1
+
+    def consider(self, env: CompilerEnv) -> bool:
+        """Notes a step; says whether none before has led to such a reward."""
+        with self._lock:
+            self._steps += 1
+            reward = float(env.episode_reward)
+            if reward <= self._reward:
+                return False
+            self._reward, self._actions = reward, env.actions
+            runtime = monotonic() - self._start
+            row = (runtime, self._episodes, self._steps, len(self._actions), reward)
+            with (self._folder / _PROGRESS).open("a", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerow(row)
+        logger.info(
+            "Reward %.4f of %d actions after %s", reward, row[3], humanize_duration(runtime)
+        )
+        return True
+
+    def write(self) -> None:
+        """Writes the best actions, and that the search is done."""
+        lines = "".join(f"{action}\n" for action in self._actions)
+        (self._folder / _BEST_ACTIONS).write_text(lines, encoding="utf-8")
+        self._metadata |= {
+            "runtime_seconds": monotonic() - self._start,
+            "total_episode_count": self._episodes,
+            "total_step_count": self._steps,
+            "best_reward": self._reward,
+        }
+        self._write_metadata()
+
+    def _write_metadata(self) -> None:
+        text = json.dumps(self._metadata, indent=2)
+        (self._folder / _METADATA).write_text(text + "\n", encoding="utf-8")
+
+
+def _replay(env: CompilerEnv, folder: Path) -> None:
+    """Brings an environment into the best state, and writes how it got there."""
+    env.reset(benchmark=env.benchmark)
+    lines = (folder / _BEST_ACTIONS).read_text(encoding="utf-8").splitlines()
+    with (folder / _REPLAY).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_REPLAY_COLUMNS)
+        for i, action in enumerate(map(int, lines), start=1):
+            _, reward, _, info = env.step(action)
+            had_effect = not info.get("action_had_no_effect", False)
+            writer.writerow((i, action, had_effect, reward, env.episode_reward))
+    (folder / _BEST_COMMANDLINE).write_text(env.commandline() + "\n", encoding="utf-8")
+    if hasattr(env, "write_bitcode"):
+        env.write_bitcode(folder / _PROGRAM)

@@ -1,0 +1,9 @@
+"""The flag ``--output_dir``."""
+
+from absl import flags
+
+flags.DEFINE_string(
+    "output_dir",
+    None,
+    "The directory to read and write results in; by default a new one for each run.",
+)

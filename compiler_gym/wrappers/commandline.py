@@ -1,0 +1,193 @@
+"""Action spaces of command lines with an action more, or with fewer."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from gymnasium.spaces import Space
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.service.environment.action_spaces import copy_space
+from compiler_gym.spaces import Commandline, CommandlineFlag, Reward
+from compiler_gym.views import ObservationSpaceSpec
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+_TERMINAL = CommandlineFlag(
+    name="end-of-episode", flag="# end-of-episode", description="End the episode"
+)
+
+
+class _DerivedCommandline(CompilerEnvWrapper):
+    """Has an action space that is made of that of the environment inside, whichever it is now."""
+
+    def __init__(self, env: CompilerEnv):
+        super().__init__(env)
+        self._base: Space | None = None
+        self._derived = self._up_to_date()
+
+    @abstractmethod
+    def _derive(self, base: Commandline) -> Commandline:
+        """Returns the action space for an action space of the environment inside."""
+
+    def _up_to_date(self) -> Commandline:
+        base = self.env.action_space
+        if base is not self._base:
+            if not isinstance(base, Commandline):
+                raise TypeError(
+                    f"{type(self).__name__} needs an action space of command lines, a Commandline; "
+                    f"that of the environment is a {type(base).__name__}"
+                )
+            self._derived = self._derive(base)
+            self._base = base
+        return self._derived
+
+    @property
+    @override
+    def action_space(self) -> Commandline:
+        """The actions that can follow. What it is set to goes to the environment inside."""
+        return self._up_to_date()
+
+    @action_space.setter
+    def action_space(self, space: str | Space | None) -> None:
+        self.env.action_space = space
+
+    @override
+    def commandline_to_actions(self, commandline: str) -> list[int]:
+        return self.action_space.from_string(commandline)
+
+    @override
+    def fork(self) -> CompilerEnvWrapper:
+        fork = super().fork()
+        fork._base = fork.env.action_space  # Otherwise its random actions would begin anew.
+        return fork
+
+    @override
+    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        if name == "_base":
+            return None
+        if name == "_derived":
+            return copy_space(value)
+        return super()._fork_attribute(name, value, memo)
+
+
+class CommandlineWithTerminalAction(_DerivedCommandline):
+    """Has one more action, the last, which ends the episode and does nothing to the program.
+
+    The step with it returns ``done`` and ``info["terminal_action"]``; what is given to
+    :meth:`multistep` after it is not done. It is not among :attr:`actions`, and has no text in
+    command lines.
+
+    Args:
+        env: An environment with an action space of command lines.
+        terminal: The name and description of the action.
+
+    Raises:
+        TypeError: If the action space is of another kind.
+    """
+
+    def __init__(self, env: CompilerEnv, terminal: CommandlineFlag = _TERMINAL):
+        self._terminal = terminal
+        super().__init__(env)
+
+    @override
+    def _derive(self, base: Commandline) -> Commandline:
+        terminal = self._terminal._replace(flag="", option="")
+        return base.with_items([*base.items, terminal], f"{type(self).__name__}<{base.name}>")
+
+    @override
+    def multistep(
+        self,
+        actions: Iterable[int],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        **kwargs: Any,
+    ) -> StepResult:
+        actions = list(actions)
+        terminal = self.action_space.n - 1
+        is_terminal = terminal in actions
+        if is_terminal:
+            actions = actions[: actions.index(terminal)]
+        observation, reward, done, info = super().multistep(
+            actions, observation_spaces, reward_spaces, **kwargs
+        )
+        if is_terminal and not done:
+            done = True
+            info["terminal_action"] = True
+        return observation, reward, done, info
+
+
+class ConstrainedCommandline(_DerivedCommandline):
+    """Has some of the actions only, numbered from 0 on in the order given.
+
+    :attr:`actions` has these numbers too.
+
+    Args:
+        env: An environment with an action space of command lines.
+        flags: The flags or names of the actions to keep.
+        name: The name of the action space; by default made of that of the environment inside.
+
+    Raises:
+        UnknownNameError: If there is no such action. It is a KeyError and a ValueError.
+        ValueError: If an action is given twice, or none is.
+        TypeError: If the action space is of another kind.
+    """
+
+    def __init__(self, env: CompilerEnv, flags: Iterable[str], name: str | None = None):
+        self._flags = list(flags)
+        self._name = name
+        self._inside: list[int] = []  # The number inside of each action.
+        super().__init__(env)
+
+    @override
+    def _derive(self, base: Commandline) -> Commandline:
+        inside = [base[flag] for flag in self._flags]
+        if len(set(inside)) < len(inside):
+            raise ValueError(f"Some of these are the same action: {', '.join(self._flags)}")
+        items = base.items
+        space = base.with_items(
+            [items[number] for number in inside],
+            self._name or f"{type(self).__name__}<{base.name}>",
+        )
+        self._inside = inside
+        return space
+
+    def action(self, action: int | list[int]) -> int | list[int]:
+        """Returns the number inside of an action, or those of several.
+
+        Raises:
+            ValueError: If there is no such action.
+        """
+        if isinstance(action, list):
+            return [self.action(each) for each in action]
+        if not self.action_space.contains(action):
+            raise ValueError(
+                f"{action!r} is not in the action space {self.action_space.name!r}, the integers "
+                f"from 0 to {self.action_space.n - 1}"
+            )
+        return self._inside[action]
+
+    def reverse_action(self, action: int) -> int:
+        """Returns the action with a number inside.
+
+        Raises:
+            ValueError: If it is not one of those that were kept.
+        """
+        self._up_to_date()
+        return self._inside.index(action)
+
+    @property
+    @override
+    def actions(self) -> list[int]:
+        return [self.reverse_action(action) for action in self.env.actions]
+
+    @override
+    def multistep(
+        self,
+        actions: Iterable[int],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        **kwargs: Any,
+    ) -> StepResult:
+        actions = [self.action(action) for action in actions]
+        return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)

@@ -1,0 +1,55 @@
+"""How often what is called."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.spaces import Reward
+from compiler_gym.views import ObservationSpaceSpec
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+
+class Counter(CompilerEnvWrapper):
+    """Counts what is done with an environment. A fork goes on counting by itself.
+
+    Args:
+        env: The environment.
+
+    Attributes:
+        counters: How often there was a ``"close"``, a ``"reset"``, a ``"step"`` (each of the
+            actions that are given to :meth:`multistep` is one) and a ``"fork"``. Nothing sets
+            them to zero.
+    """
+
+    def __init__(self, env: CompilerEnv):
+        super().__init__(env)
+        self.counters: dict[str, int] = {"close": 0, "reset": 0, "step": 0, "fork": 0}
+
+    @override
+    def close(self) -> None:
+        self.counters["close"] += 1
+        super().close()
+
+    @override
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        self.counters["reset"] += 1
+        return super().reset(*args, **kwargs)
+
+    @override
+    def multistep(
+        self,
+        actions: Iterable[Any],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        **kwargs: Any,
+    ) -> StepResult:
+        actions = list(actions)
+        self.counters["step"] += len(actions)
+        return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+
+    @override
+    def fork(self) -> CompilerEnvWrapper:
+        self.counters["fork"] += 1
+        return super().fork()

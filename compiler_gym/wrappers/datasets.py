@@ -1,0 +1,159 @@
+"""Another benchmark for each episode."""
+
+import copy
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from compiler_gym.datasets import Benchmark, BenchmarkUri
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+_AnyBenchmark = str | Benchmark | BenchmarkUri
+
+
+class _ChoosesBenchmarks(CompilerEnvWrapper):
+    """Has a benchmark for each episode; what else is given to :meth:`reset` is handed on."""
+
+    def _next_benchmark(self) -> _AnyBenchmark:
+        """Returns the benchmark of the next episode."""
+        raise NotImplementedError
+
+    @override
+    def reset(self, benchmark: _AnyBenchmark | None = None, *args: Any, **kwargs: Any) -> Any:
+        if benchmark is not None:
+            raise TypeError(
+                f"Benchmark passed to {type(self).__name__}.reset(), which chooses them itself"
+            )
+        return super().reset(self._next_benchmark(), *args, **kwargs)
+
+
+class IterateOverBenchmarks(_ChoosesBenchmarks):
+    """Each reset takes the next of some benchmarks.
+
+    After the last of them, :meth:`reset` raises StopIteration.
+
+    Args:
+        env: The environment.
+        benchmarks: The benchmarks, in any number. They are asked for one by one.
+        fork_shares_iterator: Whether a benchmark that a fork takes is gone for its parent, and the
+            other way round. If not, a fork goes on as its parent does, independently; the
+            benchmarks that one of them is ahead are remembered for the other.
+    """
+
+    def __init__(
+        self,
+        env: CompilerEnv,
+        benchmarks: Iterable[_AnyBenchmark],
+        fork_shares_iterator: bool = False,
+    ):
+        super().__init__(env)
+        self.fork_shares_iterator = fork_shares_iterator
+        self._benchmarks = _forkable(benchmarks)
+
+    @override
+    def _next_benchmark(self) -> _AnyBenchmark:
+        return next(self._benchmarks)
+
+    @override
+    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        if name == "_benchmarks":
+            return value if self.fork_shares_iterator else copy.copy(value)
+        return super()._fork_attribute(name, value, memo)
+
+
+class CycleOverBenchmarks(IterateOverBenchmarks):
+    """As :class:`IterateOverBenchmarks`, but after the last benchmark comes the first again.
+
+    All of them are remembered. See :class:`CycleOverBenchmarksIterator` for very many.
+    """
+
+    def __init__(
+        self,
+        env: CompilerEnv,
+        benchmarks: Iterable[_AnyBenchmark],
+        fork_shares_iterator: bool = False,
+    ):
+        super().__init__(env, itertools.cycle(benchmarks), fork_shares_iterator)
+
+
+class CycleOverBenchmarksIterator(_ChoosesBenchmarks):
+    """Each reset takes the next of some benchmarks, which are generated anew after the last.
+
+    Args:
+        env: The environment.
+        make_benchmark_iterator: Called without arguments; returns the benchmarks. A fork goes on
+            where its parent is, and calls it by itself after that.
+    """
+
+    def __init__(
+        self, env: CompilerEnv, make_benchmark_iterator: Callable[[], Iterable[_AnyBenchmark]]
+    ):
+        super().__init__(env)
+        self.make_benchmark_iterator = make_benchmark_iterator
+        self._benchmarks = _forkable(make_benchmark_iterator())
+
+    @override
+    def _next_benchmark(self) -> _AnyBenchmark:
+        try:
+            return next(self._benchmarks)
+        except StopIteration:
+            self._benchmarks = _forkable(self.make_benchmark_iterator())
+            return next(self._benchmarks)
+
+    @override
+    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        if name == "make_benchmark_iterator":
+            return value
+        if name == "_benchmarks":
+            return copy.copy(value)
+        return super()._fork_attribute(name, value, memo)
+
+
+class RandomOrderBenchmarks(_ChoosesBenchmarks):
+    """Each reset takes a random one of some benchmarks.
+
+    Args:
+        env: The environment.
+        benchmarks: The benchmarks; all of them are remembered.
+        rng: Draws the numbers. :meth:`seed` begins with another. A fork draws the same numbers as
+            its parent, independently.
+
+    Raises:
+        ValueError: If there are no benchmarks.
+    """
+
+    def __init__(
+        self,
+        env: CompilerEnv,
+        benchmarks: Iterable[_AnyBenchmark],
+        rng: np.random.Generator | None = None,
+    ):
+        super().__init__(env)
+        self._all_benchmarks = tuple(benchmarks)
+        if not self._all_benchmarks:
+            raise ValueError("There are no benchmarks to choose from")
+        self.rng = np.random.default_rng() if rng is None else rng
+
+    @override
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        self.rng = np.random.default_rng(seed)
+        return super().seed(seed)
+
+    @override
+    def _next_benchmark(self) -> _AnyBenchmark:
+        return self._all_benchmarks[self.rng.integers(len(self._all_benchmarks))]
+
+    @override
+    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        if name == "_all_benchmarks":
+            return value
+        return super()._fork_attribute(name, value, memo)
+
+
+def _forkable(benchmarks: Iterable[_AnyBenchmark]) -> Iterator[_AnyBenchmark]:
+    """Returns an iterator of which ``copy.copy`` makes another that goes on independently."""
+    return itertools.tee(benchmarks, 1)[0]

@@ -1,0 +1,79 @@
+"""Taking back actions."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from typing_extensions import Self, override
+
+from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.spaces import Reward
+from compiler_gym.views import ObservationSpaceSpec
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+
+class ForkOnStep(CompilerEnvWrapper):
+    """Keeps a fork of the environment from before each step, so that steps can be taken back.
+
+    Each fork is a session of the compiler until the next reset. A call of :meth:`multistep` is one
+    step.
+
+    Args:
+        env: The environment.
+
+    Attributes:
+        stack: The environments from before each step of the episode, the oldest first.
+    """
+
+    def __init__(self, env: CompilerEnv):
+        super().__init__(env)
+        self.stack: list[CompilerEnv] = []
+
+    def undo(self) -> Self:
+        """Takes back the last step, also one that has failed. Does nothing if there is none.
+
+        Returns:
+            This environment.
+        """
+        if self.stack:
+            self.env.close()
+            self.env = self.stack.pop()
+        return self
+
+    @override
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        self._clear()
+        return super().reset(*args, **kwargs)
+
+    @override
+    def multistep(
+        self,
+        actions: Iterable[Any],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        **kwargs: Any,
+    ) -> StepResult:
+        if not self.env.in_episode:  # Raises what there is to say about it.
+            return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        count = len(self.env.actions)
+        self.stack.append(self.env.fork())
+        try:
+            return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        except BaseException:
+            if len(self.env.actions) == count:  # Nothing was done.
+                self.stack.pop().close()
+            raise
+
+    @override
+    def close(self) -> None:
+        self._clear()
+        super().close()
+
+    def _clear(self) -> None:
+        while self.stack:
+            self.stack.pop().close()
+
+    @override
+    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        if name == "stack":
+            return [env.fork() for env in value]
+        return super()._fork_attribute(name, value, memo)

@@ -1,0 +1,63 @@
+"""Episodes of limited length."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.spaces import Reward
+from compiler_gym.views import ObservationSpaceSpec
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+
+class TimeLimit(CompilerEnvWrapper):
+    """Ends episodes after a number of actions.
+
+    The step that reaches the limit returns ``done``. ``info["TimeLimit.truncated"]`` is then
+    whether the episode would have gone on; behind the adapter to gymnasium, such a step is
+    ``truncated`` rather than ``terminated``.
+
+    Args:
+        env: The environment.
+        max_episode_steps: The number of actions; by default that which ``env.spec`` has. Each of
+            the actions that are given to :meth:`multistep` counts.
+
+    Raises:
+        ValueError: If it is less than 1, or not given at all.
+    """
+
+    def __init__(self, env: CompilerEnv, max_episode_steps: int | None = None):
+        super().__init__(env)
+        if max_episode_steps is None and env.spec is not None:
+            max_episode_steps = env.spec.max_episode_steps
+        if max_episode_steps is None or max_episode_steps < 1:
+            raise ValueError(
+                f"TimeLimit needs a positive max_episode_steps, not {max_episode_steps}"
+            )
+        self._max_episode_steps = max_episode_steps
+        self._elapsed_steps = 0
+
+    @override
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        self._elapsed_steps = 0
+        return super().reset(*args, **kwargs)
+
+    @override
+    def multistep(
+        self,
+        actions: Iterable[Any],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        **kwargs: Any,
+    ) -> StepResult:
+        actions = list(actions)
+        observation, reward, done, info = super().multistep(
+            actions, observation_spaces, reward_spaces, **kwargs
+        )
+        self._elapsed_steps += len(actions)
+        if self._elapsed_steps >= self._max_episode_steps:
+            # A limit inside may have ended the episode at the same step.
+            info["TimeLimit.truncated"] = not done or info.get("TimeLimit.truncated", False)
+            done = True
+        return observation, reward, done, info

@@ -1,0 +1,60 @@
+"""Validation while the episode goes on."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from typing import Any
+
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.errors import ValidationError
+from compiler_gym.spaces import Reward
+from compiler_gym.views import ObservationSpaceSpec
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+
+class ValidateBenchmarkAfterEveryStep(CompilerEnvWrapper):
+    """Ends the episode as soon as the program does not do what it should.
+
+    After each step the validators of the benchmark run, until one of them finds an error. The
+    step then returns ``done``, the penalty as its reward, and an ``info`` with ``error_type`` and
+    ``error_details``. A benchmark without validators is never found to be wrong.
+
+    Args:
+        env: The environment.
+        reward_penalty: The reward of the step with which the program goes wrong; each of the
+            rewards, if the step is asked for several.
+    """
+
+    def __init__(self, env: CompilerEnv, reward_penalty: float = -1e3):
+        super().__init__(env)
+        self.reward_penalty = reward_penalty
+
+    @override
+    def multistep(
+        self,
+        actions: Iterable[Any],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        **kwargs: Any,
+    ) -> StepResult:
+        former = self.env.episode_reward
+        observation, reward, done, info = super().multistep(
+            actions, observation_spaces, reward_spaces, **kwargs
+        )
+        error = None if done else self._first_error()
+        if error is None:
+            return observation, reward, done, info
+        if isinstance(reward, list):
+            reward = [self.reward_penalty] * len(reward)
+        elif reward is not None:
+            reward = self.reward_penalty
+            self.env.episode_reward = (former or 0.0) + reward
+        info["error_type"] = error.type
+        info["error_details"] = str(error)
+        return observation, reward, True, info
+
+    def _first_error(self) -> ValidationError | None:
+        # The proper environment is what validators know how to fork and to run.
+        with closing(self.env.benchmark.ivalidate(self.env.unwrapped)) as errors:
+            return next(errors, None)

@@ -1,0 +1,360 @@
+"""Programs written for CompilerGym 0.2: how they use wrappers, utilities and searches.
+
+Each test is a program, shortened. With ``gym`` they have classic environments.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(program, *arguments):
+        """Runs a program in a folder of its own, and returns what it prints."""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program), *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_random_walk(run):
+    program = """
+    import random
+
+    from absl import app, flags
+
+    from compiler_gym.envs import CompilerEnv
+    from compiler_gym.util.flags.benchmark_from_flags import benchmark_from_flags
+    from compiler_gym.util.flags.env_from_flags import env_from_flags
+    from compiler_gym.util.shell_format import emph
+    from compiler_gym.util.timer import Timer
+
+    flags.DEFINE_integer("step_min", 12, "The minimum number of steps.")
+    flags.DEFINE_integer("step_max", 256, "The maximum number of steps.")
+    FLAGS = flags.FLAGS
+
+
+    def run_random_walk(env: CompilerEnv, step_count: int) -> None:
+        rewards = []
+        step_num = 0
+        with Timer() as episode_time:
+            env.reset()
+            for step_num in range(1, step_count + 1):
+                action_index = env.action_space.sample()
+                with Timer() as step_time:
+                    observation, reward, done, info = env.step(action_index)
+                print(f"{emph('Step')} {step_num}: {env.action_space.names[action_index]}")
+                print(f"Reward: {reward}, {info['action_had_no_effect']}, {step_time}")
+                rewards.append(reward)
+                if done:
+                    break
+        print(f"Completed {step_num} steps in {episode_time}, {sum(rewards):.6f}")
+        print(env.commandline())
+
+
+    def main(argv):
+        assert len(argv) == 1, f"Unrecognized flags: {argv[1:]}"
+        benchmark = benchmark_from_flags()
+        with env_from_flags(benchmark) as env:
+            step_min = min(FLAGS.step_min, FLAGS.step_max)
+            step_max = max(FLAGS.step_min, FLAGS.step_max)
+            run_random_walk(env=env, step_count=random.randint(step_min, step_max))
+
+
+    app.run(main)
+    """
+    lines = run(
+        program, "--env=llvm-ic-v0", "--step_min=4", "--step_max=4", "--reward=IrInstructionCount"
+    ).splitlines()
+    assert len([line for line in lines if line.startswith("Reward:")]) == 4
+    assert lines[-2].startswith("Completed 4 steps in ")
+    assert lines[-1].startswith("opt ")
+
+
+def test_actor_critic(run):
+    """Fifteen passes, episodes of five steps, and learning of preferences."""
+    program = """
+    import gym
+    import numpy as np
+
+    import compiler_gym
+    from compiler_gym.wrappers import ConstrainedCommandline, TimeLimit
+
+    FLAGS = ["-mem2reg", "-sroa", "-instcombine", "-simplifycfg", "-gvn", "-newgvn", "-reg2mem",
+             "-early-cse-memssa", "-jump-threading", "-loop-rotate", "-instsimplify", "-dce",
+             "-loop-reduce", "-break-crit-edges", "-loop-versioning"]
+
+    env = gym.make("llvm-autophase-ic-v0", benchmark="benchmark://kernels-v0/fft",
+                   action_space="Legacy124")
+    env = ConstrainedCommandline(env, flags=FLAGS)
+    env = TimeLimit(env, max_episode_steps=5)
+    env.seed(7)
+    rng = np.random.default_rng(7)
+    preferences = np.zeros(env.action_space.n)
+    returns = []
+    for episode in range(20):
+        env.reset()
+        done, chosen = False, []
+        while not done:
+            weights = np.exp(preferences)
+            action = int(rng.choice(env.action_space.n, p=weights / weights.sum()))
+            observation, reward, done, info = env.step(action)
+            chosen.append(action)
+        preferences[chosen] += env.episode_reward
+        returns.append(env.episode_reward)
+        assert env.actions == chosen
+    print(len(chosen), info["TimeLimit.truncated"], np.mean(returns[-5:]) > 0)
+    env.close()
+    """
+    assert run(program) == "5 True True\n"
+
+
+def test_environments_of_a_learner(run):
+    """Training programs at random, validation programs in order, both of limited length."""
+    program = """
+    from itertools import islice
+
+    import compiler_gym
+    from compiler_gym.wrappers import (
+        ConstrainedCommandline, CycleOverBenchmarks, CycleOverBenchmarksIterator,
+        IterateOverBenchmarks, ObservationWrapper, RandomOrderBenchmarks, TimeLimit,
+    )
+    from gymnasium.spaces import Box
+    import numpy as np
+
+
+    class AutophaseNormalizedFeatures(ObservationWrapper):
+        TotalInsts_index = 51
+
+        def __init__(self, env):
+            super().__init__(env=env)
+            self.env.observation_space = "Autophase"
+            self.observation_space = Box(0, np.inf, shape=(56,), dtype=np.float32)
+
+        def convert_observation(self, observation):
+            if observation[self.TotalInsts_index] <= 0:
+                return np.zeros((56,), dtype=np.float32)
+            return (observation / observation[self.TotalInsts_index]).astype(np.float32)
+
+
+    def make_env():
+        env = compiler_gym.make("llvm-autophase-ic-v0")
+        env = ConstrainedCommandline(env, flags=["-mem2reg", "-gvn", "-simplifycfg"])
+        return TimeLimit(AutophaseNormalizedFeatures(env), max_episode_steps=2)
+
+
+    programs = [f"benchmark://kernels-v0/{name}" for name in ("fft", "json", "life")]
+    wrappers = [
+        lambda env: RandomOrderBenchmarks(env, programs, np.random.default_rng(0)),
+        lambda env: CycleOverBenchmarks(env, programs),
+        lambda env: CycleOverBenchmarksIterator(env, lambda: islice(iter(programs), 2)),
+        lambda env: IterateOverBenchmarks(env, env.datasets["kernels-v0"].benchmark_uris()),
+    ]
+    for wrapper in wrappers:
+        with wrapper(make_env()) as env:
+            for _ in range(3):
+                observation, done = env.reset(), False
+                while not done:
+                    observation, reward, done, info = env.step(env.action_space.sample())
+                assert env.observation_space.contains(observation)
+                print(str(env.benchmark).rpartition("/")[2], len(env.actions), end=" ")
+            print()
+    """
+    random, cycle, iterator, iterate = run(program).splitlines()
+    assert len(random.split()) == 6
+    assert cycle == "fft 2 json 2 life 2 "
+    assert iterator == "fft 2 json 2 fft 2 "
+    assert len(iterate.split()) == 6
+
+
+def test_database_of_graphs(run):
+    """Walks are logged; the graphs are read for a cost model."""
+    program = """
+    import pickle
+    import sqlite3
+    import zlib
+    from pathlib import Path
+
+    import gym
+
+    import compiler_gym
+    from compiler_gym.wrappers import SynchronousSqliteLogger
+
+    env = gym.make("llvm-autophase-ic-v0")
+    env = SynchronousSqliteLogger(env=env, db_path=Path("example.db"))
+    for benchmark in ("benchmark://kernels-v0/fft", "benchmark://kernels-v0/life"):
+        env.reset(benchmark=benchmark)
+        for name in ("mem2reg", "instcombine"):
+            env.step(env.action_space[name])
+    env.close()
+
+    connection = sqlite3.connect("example.db")
+    cursor = connection.cursor()
+    cursor.execute('''
+        SELECT States.benchmark_uri, Observations.ir_instruction_count,
+            Observations.pickled_compressed_programl
+        FROM States LEFT JOIN Observations ON States.state_id = Observations.state_id
+        ORDER BY States.rowid
+    ''')
+    for uri, count, graph in cursor.fetchall():
+        graph = pickle.loads(zlib.decompress(graph))
+        print(uri, graph.number_of_nodes() > count > 0)
+    """
+    fft, life = "benchmark://kernels-v0/fft True\n", "benchmark://kernels-v0/life True\n"
+    assert run(program) == fft * 3 + life * 3
+
+
+def test_random_search_in_a_build(run):
+    """A program is compiled by a Makefile, which searches for passes, and runs."""
+    program = """
+    import subprocess
+    from functools import partial
+    from pathlib import Path
+
+    import compiler_gym
+    import compiler_gym.util.flags.nproc  # noqa: F401
+    from absl import app, flags
+    from compiler_gym import random_search
+    from compiler_gym.envs.llvm import make_benchmark
+    from compiler_gym.third_party.llvm import clang_path
+
+    Path("program.c").write_text("int main() { int x = 1; for (int i = 0; i < 9; ++i) x += i;"
+                                 " return x; }")
+
+    def make_env(benchmark):
+        return compiler_gym.make("llvm-ic-v0", benchmark=benchmark)
+
+    def main(argv):
+        benchmark = make_benchmark("program.c")
+        env = random_search(
+            make_env=partial(make_env, benchmark), outdir=Path("logs"), patience=10,
+            total_runtime=2, nproc=flags.FLAGS.nproc, skip_done=True,
+        )
+        with env:
+            env.write_bitcode("program.bc")
+            print(env.episode_reward > 0)
+        assert Path("logs/random_search.json").is_file()
+        subprocess.check_call([clang_path(), "program.bc", "-o", "program"])
+        print(subprocess.run(["./program"]).returncode)
+
+    app.run(main)
+    """
+    assert run(program, "--nproc=1") == "True\n37\n"
+
+
+def test_autotuning_jobs(run, tmp_path):
+    """A job for each program, in processes; each takes the best action as long as there is one."""
+    (tmp_path / "greedy.py").write_text(
+        textwrap.dedent("""
+        import compiler_gym
+        from compiler_gym.wrappers import ConstrainedCommandline
+
+        def greedy(benchmark):
+            with compiler_gym.make("llvm-v0", benchmark=benchmark,
+                                   reward_space="IrInstructionCountOz") as env:
+                env = ConstrainedCommandline(env, ["-mem2reg", "-gvn", "-simplifycfg"])
+                env.reset()
+                best = True
+                while best:
+                    best = None
+                    for action in range(env.action_space.n):
+                        with env.fork() as fork:
+                            reward = fork.step(action)[1]
+                        if reward > (best or (0, 0))[0]:
+                            best = reward, action
+                    if best:
+                        env.step(best[1])
+                return env.state
+        """)
+    )
+    program = """
+    from pathlib import Path
+
+    from greedy import greedy
+
+    from compiler_gym.compiler_env_state import CompilerEnvStateWriter
+    from compiler_gym.util.executor import Executor
+    from compiler_gym.util.runfiles_path import create_user_logs_dir
+    from compiler_gym.util.statistics import geometric_mean
+    from compiler_gym.util.tabulate import tabulate
+
+    if __name__ == "__main__":
+        benchmarks = [f"benchmark://kernels-v0/{name}" for name in ("fft", "life")]
+        logs = create_user_logs_dir("autotune", base=Path("logs"))
+        with Executor(type="local", cpus=2, timeout_hours=0.1).get_executor(logs) as executor:
+            jobs = [executor.submit(greedy, benchmark) for benchmark in benchmarks]
+        states = [job.result() for job in jobs]
+        with CompilerEnvStateWriter(open("results.csv", "w")) as writer:
+            for state in states:
+                writer.write_state(state)
+        rows = [(state.benchmark, state.reward > 0) for state in states]
+        print(tabulate(rows, headers=("Benchmark", "Gain"), tablefmt="tsv"))
+        print(geometric_mean([state.reward for state in states]) > 0)
+    """
+    assert run(program) == (
+        "Benchmark\tGain\n"
+        "benchmark://kernels-v0/fft\tTrue\nbenchmark://kernels-v0/life\tTrue\nTrue\n"
+    )
+
+
+def test_minimised_failure(run):
+    """A state of a file that fails its validation is reduced to what matters."""
+    program = """
+    from compiler_gym.envs import LlvmEnv
+    from compiler_gym.errors import ValidationError
+    from compiler_gym.util.minimize_trajectory import (
+        bisect_trajectory, environment_validation_fails, minimize_trajectory_iteratively,
+        random_minimization,
+    )
+    from compiler_gym.envs.llvm import make_benchmark_from_source
+
+    with LlvmEnv() as env:
+        benchmark = make_benchmark_from_source("int f(int x) { int y = x; return y; }")
+
+        def has_no_allocas(env):
+            if " alloca " not in env.ir:
+                yield ValidationError(type="Wrong output", data={})
+
+        benchmark.add_validation_callback(has_no_allocas)
+        env.reset(benchmark=benchmark)
+        names = ["dce", "globaldce", "mem2reg", "sroa", "gvn", "simplifycfg", "dce"]
+        env.multistep([env.action_space[name] for name in names])
+        assert environment_validation_fails(env)
+        for minimize in (bisect_trajectory, random_minimization, minimize_trajectory_iteratively):
+            for env in minimize(env, environment_validation_fails):
+                pass
+        print([env.action_space["mem2reg"] in env.actions or env.action_space["sroa"] in
+               env.actions, len(env.actions)])
+    """
+    assert run(program) == "[True, 1]\n"
+
+
+def test_counted_and_limited_by_gym(run):
+    program = """
+    import gym
+
+    import compiler_gym
+    from compiler_gym.wrappers import Counter, ForkOnStep
+
+    env = gym.make("llvm-ic-v0", max_episode_steps=3)
+    env = Counter(ForkOnStep(env))
+    env.reset()
+    results = [env.step(env.action_space["mem2reg"])[2] for _ in range(3)]
+    env.undo()
+    print(results, len(env.actions), env.counters["step"])
+    env.close()
+    """
+    assert run(program) == "[False, False, True] 2 3\n"

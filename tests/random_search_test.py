@@ -1,0 +1,192 @@
+"""Search by random actions."""
+
+import csv
+import json
+import threading
+import time
+
+import pytest
+
+import compiler_gym
+from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
+from compiler_gym.random_search import random_search
+from compiler_gym.spaces import Discrete
+from compiler_gym.wrappers import CompilerEnvWrapper, Counter, TimeLimit
+from tests.service.toy_service import HELLO, make_toy_env
+
+APPEND_A, HANG = 3, 11
+PROGRAM = """
+int sum(int n) {
+  int result = 0;
+  for (int i = 0; i < n; ++i) result += i * i;
+  return result;
+}
+"""
+
+
+class ToyActions(CompilerEnvWrapper):
+    """The toy environment with a single action."""
+
+    action_space = Discrete(1)
+    value = APPEND_A
+
+    def multistep(self, actions, *args, **kwargs):
+        return super().multistep([self.value for _ in actions], *args, **kwargs)
+
+
+def read_csv(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def program():
+    return make_benchmark_from_source(PROGRAM, lang="c")
+
+
+@pytest.fixture(scope="module")
+def make_env(program):
+    with LlvmEnv() as first:
+        connection = first.service
+
+        def make():
+            return LlvmEnv(
+                benchmark=program,
+                reward_space="IrInstructionCount",
+                service_connection=connection,
+            )
+
+        yield make
+
+
+def test_llvm(make_env, tmp_path):
+    with compiler_gym.random_search(make_env, tmp_path, total_runtime=3, nproc=2) as env:
+        assert env.episode_reward > 0
+        metadata = json.loads((tmp_path / "random_search.json").read_text())
+        assert metadata["reward"] == "IrInstructionCount"
+        assert metadata["benchmark"] == str(env.benchmark)
+        assert metadata["patience"] == env.action_space.n
+        assert metadata["best_reward"] == env.episode_reward
+        actions = (tmp_path / "random_search_best_actions.txt").read_text().split()
+        assert list(map(int, actions)) == env.actions
+        commandline = (tmp_path / "random_search_best_actions_commandline.txt").read_text()
+        assert commandline == env.commandline() + "\n"
+        assert (tmp_path / "optimized.bc").read_bytes() == env.observation["Bitcode"].tobytes()
+        assert env.validate().okay()
+
+        progress = read_csv(tmp_path / "random_search_progress.csv")
+        columns = "runtime_seconds total_episode_count total_step_count num_passes reward"
+        assert list(progress[0]) == columns.split()
+        rewards = [float(row["reward"]) for row in progress]
+        assert rewards == sorted(set(rewards))
+        assert rewards[-1] == env.episode_reward
+        assert int(progress[-1]["num_passes"]) == len(env.actions)
+        assert float(progress[-1]["runtime_seconds"]) <= metadata["runtime_seconds"]
+
+        replay = read_csv(tmp_path / "random_search_best_actions_replay.csv")
+        assert [int(row["action"]) for row in replay] == env.actions
+        assert float(replay[-1]["total_reward"]) == env.episode_reward
+        assert sum(float(row["reward"]) for row in replay) == env.episode_reward
+
+
+def test_results_are_used_again(make_env, tmp_path):
+    with random_search(make_env, tmp_path, total_runtime=0.5, nproc=1) as env:
+        state = env.state
+    made = []
+
+    def make_and_count():
+        made.append(Counter(make_env()))
+        return made[-1]
+
+    with random_search(make_and_count, tmp_path, total_runtime=100, skip_done=True) as env:
+        assert env.state == state
+        assert made == [env]
+    with random_search(make_and_count, tmp_path, total_runtime=0.2, nproc=1) as env:
+        assert made[2].counters["step"] > 0
+
+
+def test_patience(make_env, tmp_path):
+    """An episode ends after as many actions without a better reward."""
+    episodes = []
+
+    class Recording(Counter):
+        def reset(self, *args, **kwargs):
+            if self.counters["step"]:
+                episodes.append(self.actions)
+            return super().reset(*args, **kwargs)
+
+    def make():
+        env = Recording(make_env())
+        env.reward_space = None
+        env.reward_space = "IrInstructionCount"
+        return env
+
+    with random_search(make, tmp_path, total_runtime=1, patience=3, nproc=1) as env:
+        best = env.actions
+    assert episodes
+    assert min(map(len, episodes)) == 3
+    assert max(map(len, episodes)) <= 3 * (len(best) + 1)
+
+
+def test_episodes_that_end(make_env, tmp_path):
+    with random_search(lambda: TimeLimit(make_env(), 2), tmp_path, total_runtime=1, nproc=1) as env:
+        assert 0 < len(env.actions) <= 2
+        assert env.episode_reward > 0
+
+
+def test_action_that_hangs(tmp_path):
+    class Hanging(ToyActions):
+        value = HANG
+
+    def make():
+        return Hanging(make_toy_env(benchmark=HELLO, reward_space="length"))
+
+    start = time.monotonic()
+    with random_search(make, tmp_path, total_runtime=1, nproc=1) as env:
+        assert env.actions == []
+    assert time.monotonic() - start < 30
+
+
+def test_environment_without_a_program_to_write(tmp_path):
+    def make():
+        return ToyActions(make_toy_env(benchmark=HELLO, reward_space="length"))
+
+    with random_search(make, tmp_path, total_runtime=0.5, nproc=1) as env:
+        assert env.observation["text"].startswith("helloa")
+        assert not (tmp_path / "optimized.bc").exists()
+
+
+def test_default_folder(make_env, tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_LOGS", str(tmp_path))
+    with random_search(make_env, total_runtime=0.2, nproc=1):
+        assert (tmp_path / "random_search" / "latest" / "random_search.json").is_file()
+
+
+def test_workers_end(make_env, tmp_path):
+    with random_search(make_env, tmp_path, total_runtime=0.2, nproc=3):
+        names = [thread.name for thread in threading.enumerate()]
+        assert not [name for name in names if name.startswith("random_search")]
+
+
+def test_worker_that_fails(make_env, tmp_path):
+    made = []
+
+    def make():
+        made.append(None)
+        if len(made) > 1:
+            raise RuntimeError("No more environments")
+        return make_env()
+
+    with pytest.raises(RuntimeError, match="No more environments"):
+        random_search(make, tmp_path, total_runtime=100, nproc=1)
+
+
+def test_no_reward_space(tmp_path):
+    with pytest.raises(ValueError, match="A reward space must be specified for random search"):
+        random_search(lambda: make_toy_env(benchmark=HELLO), tmp_path)
+
+
+@pytest.mark.parametrize("values", [{"nproc": 0}, {"total_runtime": 0}, {"patience": -1}])
+def test_wrong_numbers(make_env, values, tmp_path):
+    with pytest.raises(ValueError, match="needs a time and a number of workers"):
+        random_search(make_env, tmp_path, **values)

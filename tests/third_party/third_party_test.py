@@ -1,0 +1,44 @@
+"""What programs import from compiler_gym.third_party."""
+
+import os
+import subprocess
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.inst2vec import make_test_vocabulary
+from compiler_gym.third_party import llvm
+from compiler_gym.third_party.autophase import AUTOPHASE_FEATURE_NAMES
+from compiler_gym.third_party.inst2vec import Inst2vecEncoder
+
+PATHS = [name for name in llvm.__all__ if name.endswith("_path")]
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_paths(name):
+    path = getattr(llvm, name)()
+    assert path == getattr(tools, name)()
+    assert os.access(path, os.X_OK)
+    assert path.name.startswith(name.removesuffix("_path").replace("_", "-"))
+
+
+def test_download():
+    folder = llvm.download_llvm_files()
+    assert (folder / "bin" / "opt").samefile(llvm.opt_path())
+
+
+def test_tools_work_together(tmp_path):
+    source, bitcode = tmp_path / "program.c", tmp_path / "program.bc"
+    source.write_text("int main(void) { return 3; }")
+    subprocess.check_call([llvm.clang_path(), "-c", "-emit-llvm", source, "-o", bitcode])
+    assert subprocess.run([llvm.lli_path(), bitcode]).returncode == 3
+
+
+def test_autophase():
+    assert len(AUTOPHASE_FEATURE_NAMES) == 56
+
+
+def test_inst2vec():
+    encoder = Inst2vecEncoder(make_test_vocabulary())
+    statements = encoder.preprocess("define i32 @f() {\n  ret i32 0\n}\n")
+    assert encoder.embed(encoder.encode(statements)).shape == (1, 200)

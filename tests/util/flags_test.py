@@ -1,0 +1,130 @@
+"""Flags of absl, as programs use them: each test is a program of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PROGRAM = """
+from absl import app, flags
+
+from compiler_gym.util.flags.benchmark_from_flags import benchmark_from_flags
+from compiler_gym.util.flags.env_from_flags import env_from_flags
+from compiler_gym.util.flags import (
+    episode_length, episodes, learning_rate, nproc, output_dir, seed
+)
+
+FLAGS = flags.FLAGS
+
+
+def main(argv):
+    with env_from_flags(benchmark_from_flags()) as env:
+        observation = env.reset()
+        print(env.benchmark)
+        print(type(observation).__name__, env.reward_space and env.reward_space.name)
+        print(env.step(env.action_space["mem2reg"])[2])
+    print(FLAGS.nproc, FLAGS.output_dir, FLAGS.seed, FLAGS.episodes, FLAGS.episode_length)
+    print(FLAGS.learning_rate)
+
+
+app.run(main)
+"""
+
+
+def run(*arguments, program=PROGRAM):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_environment():
+    done = run(
+        "--env=llvm-v0",
+        "--observation=Ir",
+        "--reward=IrInstructionCount",
+        "--benchmark=benchmark://kernels-v0/fft",
+        "--service_init_max_seconds=20",
+        "--nproc=3",
+        "--output_dir=out",
+        "--episodes=7",
+    )
+    assert done.stdout.splitlines() == [
+        "benchmark://kernels-v0/fft",
+        "str IrInstructionCount",
+        "False",
+        "3 out 204 7 5",
+        "0.008",
+    ], done.stderr
+
+
+def test_what_the_id_says_holds(tmp_path):
+    done = run("--env=llvm-autophase-ic-v0")
+    lines = done.stdout.splitlines()
+    assert lines[1] == "ndarray IrInstructionCountOz", done.stderr
+
+
+def test_file(tmp_path):
+    program = """
+    import sys
+    from pathlib import Path
+    from absl import app
+    from compiler_gym.envs.llvm import make_benchmark_from_source
+    from compiler_gym.util.flags.benchmark_from_flags import benchmark_from_flags
+
+    bitcode = make_benchmark_from_source("int x;", lang="c").proto.program.contents
+    Path("program.bc").write_bytes(bitcode)
+    sys.argv.append(f"--benchmark=file://{Path('program.bc').absolute()}")
+
+    def main(argv):
+        benchmark = benchmark_from_flags()
+        print(benchmark.proto.program.contents == bitcode)
+        print(str(benchmark).startswith("benchmark://file-v0/"))
+
+    app.run(main)
+    """
+    done = run(program=f"import os\nos.chdir({str(tmp_path)!r})\n{textwrap.dedent(program)}")
+    assert done.stdout == "True\nTrue\n", done.stderr
+
+
+def test_session():
+    program = """
+    from absl import app
+    from compiler_gym.util.flags import benchmark_from_flags
+    from compiler_gym.util.flags.env_from_flags import env_session_from_flags
+
+    def main(argv):
+        with env_session_from_flags(benchmark_from_flags.benchmark_from_flags()) as env:
+            env.reset()
+            print(env.in_episode, env.service.opts.init_max_attempts)
+        print(env.in_episode)
+
+    app.run(main)
+    """
+    done = run("--env=llvm-v0", "--service_init_max_attempts=3", program=program)
+    assert done.stdout == "True 3\nFalse\n", done.stderr
+
+
+def test_list():
+    done = run("--ls_env")
+    assert done.returncode == 0
+    assert "llvm-v0" in done.stdout.splitlines()
+
+
+def test_no_environment():
+    done = run()
+    assert done.returncode != 0
+    assert "--env is not given" in done.stderr
+
+
+@pytest.mark.parametrize("argument", ["--nproc=0", "--episodes=many"])
+def test_wrong_value(argument):
+    done = run(argument)
+    assert done.returncode != 0
+    assert argument.partition("=")[0].strip("-") in done.stdout + done.stderr

@@ -1,0 +1,29 @@
+"""Iterators and threads that are shared."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from compiler_gym.util.parallelization import thread_safe_tee
+from compiler_gym.util.thread_pool import get_thread_pool_executor
+
+
+def test_same_values():
+    one, two, three = thread_safe_tee((i * i for i in range(4)), n=3)
+    assert next(one) == 0
+    assert list(two) == [0, 1, 4, 9]
+    assert list(one) == [1, 4, 9]
+    assert list(three) == [0, 1, 4, 9]
+    assert len(thread_safe_tee([])) == 2
+
+
+def test_threads():
+    count, readers = 20_000, 4
+    iterators = thread_safe_tee((i for i in range(count)), n=readers)
+    with ThreadPoolExecutor(readers) as executor:
+        for values in executor.map(list, iterators):
+            assert values == list(range(count))
+
+
+def test_thread_pool():
+    executor = get_thread_pool_executor()
+    assert get_thread_pool_executor() is executor
+    assert list(executor.map(abs, [-1, 2, -3])) == [1, 2, 3]

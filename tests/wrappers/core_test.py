@@ -1,0 +1,215 @@
+"""Wrappers that convert, around an LLVM environment and around each other."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.wrappers import (
+    ActionWrapper,
+    CompilerEnvWrapper,
+    ObservationWrapper,
+    RewardWrapper,
+    TimeLimit,
+)
+
+PASSES = ["mem2reg", "instcombine", "simplifycfg"]
+
+
+class Few(ActionWrapper):
+    """Offers three passes."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_space = gymnasium.spaces.Discrete(len(PASSES))
+
+    def action(self, action):
+        return self.env.action_space[PASSES[action]]
+
+    def reverse_action(self, action):
+        return [self.env.action_space[name] for name in PASSES].index(action)
+
+
+class Share(ObservationWrapper):
+    """Autophase as shares of the number of instructions."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.env.observation_space = "Autophase"
+        self.observation_space = gymnasium.spaces.Box(0, np.inf, shape=(56,), dtype=np.float32)
+
+    def convert_observation(self, observation):
+        return (observation / max(observation[51], 1)).astype(np.float32)
+
+
+class Doubled(RewardWrapper):
+    def convert_reward(self, reward):
+        return 2 * reward
+
+
+@pytest.mark.parametrize("wrapper", [ActionWrapper, ObservationWrapper, RewardWrapper])
+def test_what_has_to_be_said(small, wrapper):
+    with pytest.raises(TypeError, match="abstract"):
+        wrapper(small)
+
+
+class TestActions:
+    def test_actions_are_those_of_the_environment_inside(self, small):
+        env = Few(small)
+        env.reset()
+        inside = [small.action_space[name] for name in PASSES]
+        env.step(0)
+        env.multistep([1, 2])
+        assert small.actions == env.actions == inside
+        assert [env.reverse_action(action) for action in inside] == [0, 1, 2]
+        assert env.commandline() == small.commandline()
+
+    def test_space(self, small):
+        env = Few(small)
+        assert env.action_space == gymnasium.spaces.Discrete(3)
+        assert small.action_space.n > 50
+        env.seed(7)
+        samples = [env.action_space.sample() for _ in range(20)]
+        env.seed(7)
+        assert samples == [env.action_space.sample() for _ in range(20)]
+        assert set(samples) == {0, 1, 2}
+
+    def test_spaces_of_the_environment_inside(self, small):
+        env = Few(small)
+        env.action_space = "PassesAll"
+        assert env.action_space is small.action_space
+        env.action_space = env.action_space.with_macros({"both": ["mem2reg", "instcombine"]})
+        assert env.action_space is small.action_space
+        assert small.action_space["both"] == small.action_space.n - 1
+
+    def test_fork(self, small):
+        env = Few(small)
+        env.reset()
+        with env.fork() as fork:
+            assert type(fork) is Few
+            fork.step(0)
+            assert (len(fork.actions), len(env.actions)) == (1, 0)
+            assert fork.action_space == env.action_space
+            assert fork.action_space is not env.action_space
+
+    def test_nothing_to_reverse_with(self, small):
+        class Identity(ActionWrapper):
+            def action(self, action):
+                return action
+
+        with pytest.raises(NotImplementedError, match=r"Identity.*reverse_action"):
+            Identity(small).reverse_action(0)
+
+
+class TestObservations:
+    def test_default_observation(self, small):
+        env = Share(small)
+        observation = env.reset()
+        assert observation.dtype == np.float32
+        assert env.observation_space.contains(observation)
+        assert observation[51] == 1
+        mem2reg = env.action_space["mem2reg"]
+        assert env.step(mem2reg)[0][51] == 1
+        assert env.observation["Autophase"][51] > 1
+
+    def test_what_is_asked_for_by_name(self, small):
+        env = Share(small)
+        env.reset()
+        observations = env.step(0, observation_spaces=["IrInstructionCount", "Autophase"])[0]
+        assert observations[0] == observations[1][51]
+        with pytest.deprecated_call():
+            assert env.step(0, observations=["IrInstructionCount"])[0] == observations[:1]
+
+    def test_setting_what_is_inside(self, small):
+        env = Share(small)
+        env.observation_space = "InstCount"
+        assert small.observation_space_spec == "InstCount"
+        assert env.observation_space is small.observation_space
+
+    def test_without_a_default_observation(self, small):
+        class Length(ObservationWrapper):
+            def convert_observation(self, observation):
+                assert observation is None
+                return len(self.actions)
+
+        env = Length(small)
+        assert env.reset() == 0
+        assert env.multistep([0, 0])[0] == 2
+
+    def test_fork(self, small):
+        env = Share(small)
+        before = env.reset()
+        with env.fork() as fork:
+            np.testing.assert_array_equal(fork.multistep([])[0], before)
+
+
+class TestRewards:
+    def test_reward_of_the_episode(self, small):
+        small.reward_space = "IrInstructionCount"
+        env = Doubled(small)
+        env.reset()
+        mem2reg = env.action_space["mem2reg"]
+        with env.fork() as plain, plain.env as inside:
+            expected = inside.step(mem2reg)[1]
+        assert expected > 0
+        assert env.step(mem2reg)[1] == 2 * expected
+        assert env.episode_reward == env.state.reward == 2 * expected
+        with env.fork() as fork:
+            more = fork.step(fork.action_space["simplifycfg"])[1]
+            assert fork.episode_reward == 2 * expected + more
+        assert env.episode_reward == 2 * expected
+
+    def test_around_each_other(self, small):
+        small.reward_space = "IrInstructionCount"
+        env = Doubled(Doubled(small))
+        env.reset()
+        reward = env.step(env.action_space["mem2reg"])[1]
+        small.reset()
+        assert reward == 4 * small.step(small.action_space["mem2reg"])[1] > 0
+        assert env.episode_reward == reward / 4
+
+    def test_what_is_asked_for_by_name(self, small):
+        small.reward_space = "IrInstructionCount"
+        env = Doubled(small)
+        env.reset()
+        mem2reg = env.action_space["mem2reg"]
+        (reward,) = env.step(mem2reg, reward_spaces=["IrInstructionCount"])[1]
+        assert env.episode_reward == 0
+        small.reset()
+        assert reward == small.step(mem2reg)[1]
+
+    def test_no_reward(self, small):
+        env = Doubled(small)
+        env.reset()
+        assert env.step(0)[1] is None
+        assert env.episode_reward is None
+
+
+def test_all_together_behind_gymnasium(small):
+    small.reward_space = "IrInstructionCount"
+    env = GymnasiumEnv(TimeLimit(Doubled(Share(Few(small))), 3))
+    observation, _ = env.reset(seed=1)
+    assert env.observation_space.contains(observation)
+    assert env.action_space == gymnasium.spaces.Discrete(3)
+    for i in range(3):
+        observation, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        assert env.observation_space.contains(observation)
+        assert (terminated, truncated) == (False, i == 2)
+
+
+def test_timeout_reaches_the_environment(small):
+    class Recording(CompilerEnvWrapper):
+        def reset(self, *args, **kwargs):
+            self.seen = [kwargs["timeout"]]
+            return super().reset(*args, **kwargs)
+
+        def multistep(self, actions, *args, **kwargs):
+            self.seen.append(kwargs["timeout"])
+            return super().multistep(actions, *args, **kwargs)
+
+    inner = Recording(small)
+    env = Doubled(Share(Few(inner)))
+    env.reset(timeout=100)
+    env.step(0, timeout=50)
+    env.multistep([0], timeout=25)
+    assert inner.seen == [100, 50, 25]

@@ -1,0 +1,165 @@
+"""Another benchmark for each episode."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.wrappers import (
+    CycleOverBenchmarks,
+    CycleOverBenchmarksIterator,
+    IterateOverBenchmarks,
+    RandomOrderBenchmarks,
+)
+
+
+@pytest.fixture
+def programs(program):
+    """Small benchmarks 0 to 3, by these last characters of their URIs."""
+    contents = program.proto.program.contents
+    return [Benchmark.from_file_contents(f"benchmark://user-v0/{i}", contents) for i in range(4)]
+
+
+def visits(env, count):
+    """The benchmarks of the next episodes."""
+    numbers = []
+    for _ in range(count):
+        env.reset()
+        numbers.append(int(str(env.benchmark)[-1]))
+    return numbers
+
+
+ALL = [
+    IterateOverBenchmarks,
+    CycleOverBenchmarks,
+    RandomOrderBenchmarks,
+    lambda env, programs: CycleOverBenchmarksIterator(env, lambda: iter(programs)),
+]
+
+
+class TestAll:
+    @pytest.mark.parametrize("make", ALL)
+    def test_reset_with_a_benchmark(self, env, programs, make):
+        with pytest.raises(TypeError, match=r"Benchmark passed to \w+\.reset\(\)"):
+            make(env, programs).reset(benchmark=programs[0])
+
+    @pytest.mark.parametrize("make", ALL)
+    def test_other_arguments_of_reset(self, env, programs, make):
+        env = make(env, programs)
+        count = env.reset(observation_space="IrInstructionCount", reward_space="IrInstructionCount")
+        assert count > 0
+        assert env.reward_space == "IrInstructionCount"
+
+    @pytest.mark.parametrize("make", ALL)
+    def test_fork_is_in_the_same_episode(self, env, programs, make):
+        env = make(env, programs)
+        env.reset()
+        env.step(0)
+        with env.fork() as fork:
+            assert type(fork) is type(env)
+            assert fork.state == env.state
+
+    @pytest.mark.parametrize("make", ALL)
+    def test_fork_goes_on_independently(self, env, programs, make):
+        env = make(env, programs)
+        visits(env, 1)
+        with env.fork() as fork:
+            there = visits(fork, 3)
+            assert visits(env, 3) == there
+
+    @pytest.mark.parametrize("make", ALL)
+    def test_fork_before_the_first_reset(self, env, programs, make):
+        env = make(env, programs)
+        with env.fork() as fork:
+            assert fork.benchmark == env.benchmark
+            assert fork.benchmark in programs
+
+
+class TestIterate:
+    def test_order_and_end(self, env, programs):
+        env = IterateOverBenchmarks(env, (program for program in programs))
+        assert visits(env, 4) == [0, 1, 2, 3]
+        with pytest.raises(StopIteration):
+            env.reset()
+
+    def test_shared_iterator(self, env, programs):
+        env = IterateOverBenchmarks(env, programs, fork_shares_iterator=True)
+        assert visits(env, 1) == [0]
+        with env.fork() as fork, fork.fork() as second:
+            assert visits(fork, 1) == [1]
+            assert visits(env, 1) == [2]
+            assert visits(second, 1) == [3]
+
+    def test_benchmarks_by_uri(self, env):
+        env = IterateOverBenchmarks(env, env.datasets["kernels-v0"].benchmark_uris())
+        env.reset()
+        assert str(env.benchmark).startswith("benchmark://kernels-v0/")
+
+
+class TestCycle:
+    def test_order(self, env, programs):
+        assert visits(CycleOverBenchmarks(env, programs[:2]), 5) == [0, 1, 0, 1, 0]
+
+    def test_shared_iterator(self, env, programs):
+        env = CycleOverBenchmarks(env, programs[:3], fork_shares_iterator=True)
+        assert visits(env, 2) == [0, 1]
+        with env.fork() as fork:
+            assert visits(fork, 2) == [2, 0]
+        assert visits(env, 1) == [1]
+
+    def test_generated_anew(self, env, programs):
+        calls = []
+
+        def generate():
+            calls.append("call")
+            return iter(programs[:2])
+
+        env = CycleOverBenchmarksIterator(env, generate)
+        assert visits(env, 5) == [0, 1, 0, 1, 0]
+        assert len(calls) == 3
+        with env.fork() as fork:
+            assert visits(fork, 2) == [1, 0]
+        assert visits(env, 1) == [1]
+
+    def test_without_end(self, env, programs):
+        env = CycleOverBenchmarksIterator(env, lambda: itertools.repeat(programs[3]))
+        assert visits(env, 3) == [3, 3, 3]
+
+
+class TestRandomOrder:
+    def test_order(self, env, programs):
+        first = visits(RandomOrderBenchmarks(env, programs, np.random.default_rng(1)), 12)
+        again = visits(RandomOrderBenchmarks(env, iter(programs), np.random.default_rng(1)), 12)
+        other = visits(RandomOrderBenchmarks(env, programs, np.random.default_rng(2)), 12)
+        assert first == again != other
+        assert set(first) == {0, 1, 2, 3}
+        assert first != [0, 1, 2, 3] * 3
+
+    def test_fork_is_random(self, env, programs):
+        env = RandomOrderBenchmarks(env, programs, np.random.default_rng(1))
+        with env.fork() as fork:
+            assert visits(fork, 8) != [0, 1, 2, 3] * 2
+
+    def test_seed(self, env, programs):
+        env = RandomOrderBenchmarks(env, programs)
+        assert env.seed(5) == [5]
+        first = visits(env, 8)
+        env.seed(5)
+        assert visits(env, 8) == first
+
+    def test_no_benchmarks(self, env):
+        with pytest.raises(ValueError, match="no benchmarks"):
+            RandomOrderBenchmarks(env, [])
+
+    def test_seed_of_gymnasium(self, env, programs):
+        env = GymnasiumEnv(RandomOrderBenchmarks(env, programs))
+
+        def episodes():
+            env.reset(seed=4)
+            return [str(env.benchmark), *(str(env.reset() and env.benchmark) for _ in range(7))]
+
+        first = episodes()
+        assert episodes() == first
+        assert len(set(first)) > 1

@@ -1,0 +1,184 @@
+"""What all wrappers have in common: around LLVM environments and each other, behind gymnasium."""
+
+import itertools
+import math
+
+import pytest
+
+import compiler_gym.wrappers
+from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.envs.llvm import with_dynamic_config
+from compiler_gym.wrappers import (
+    ActionWrapper,
+    CommandlineWithTerminalAction,
+    CompilerEnvWrapper,
+    ConstrainedCommandline,
+    Counter,
+    CycleOverBenchmarks,
+    CycleOverBenchmarksIterator,
+    ForkOnStep,
+    IterateOverBenchmarks,
+    ObservationWrapper,
+    RandomOrderBenchmarks,
+    RewardWrapper,
+    RuntimePointEstimateReward,
+    SynchronousSqliteLogger,
+    TimeLimit,
+    ValidateBenchmarkAfterEveryStep,
+)
+
+URIS = ["benchmark://kernels-v0/fft", "benchmark://kernels-v0/life"] * 50
+
+
+class SameAction(ActionWrapper):
+    def action(self, action):
+        return action
+
+    def reverse_action(self, action):
+        return action
+
+
+class SameObservation(ObservationWrapper):
+    def convert_observation(self, observation):
+        return observation
+
+
+class SameReward(RewardWrapper):
+    def convert_reward(self, reward):
+        return reward
+
+
+MAKERS = {
+    "ActionWrapper": SameAction,
+    "CommandlineWithTerminalAction": CommandlineWithTerminalAction,
+    "CompilerEnvWrapper": CompilerEnvWrapper,
+    "ConstrainedCommandline": lambda env: ConstrainedCommandline(
+        env, ["mem2reg", "gvn", "simplifycfg"]
+    ),
+    "Counter": Counter,
+    "CycleOverBenchmarks": lambda env: CycleOverBenchmarks(env, URIS),
+    "CycleOverBenchmarksIterator": lambda env: CycleOverBenchmarksIterator(env, lambda: URIS),
+    "ForkOnStep": ForkOnStep,
+    "IterateOverBenchmarks": lambda env: IterateOverBenchmarks(env, URIS),
+    "ObservationWrapper": SameObservation,
+    "RandomOrderBenchmarks": lambda env: RandomOrderBenchmarks(env, URIS),
+    "RewardWrapper": SameReward,
+    "RuntimePointEstimateReward": lambda env: RuntimePointEstimateReward(env, 1),
+    "SynchronousSqliteLogger": lambda env: SynchronousSqliteLogger(env, "states.db"),
+    "TimeLimit": lambda env: TimeLimit(env, 2),
+    "ValidateBenchmarkAfterEveryStep": ValidateBenchmarkAfterEveryStep,
+}
+CHOOSE_BENCHMARKS = [name for name in MAKERS if name.endswith(("Benchmarks", "Iterator"))]
+MEASURES = "RuntimePointEstimateReward"
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def runnable(small, program):
+    """The environment, whose program can be run."""
+    small.benchmark = with_dynamic_config(program, build="touch a.out", run="true")
+    return small
+
+
+class Recording(CompilerEnvWrapper):
+    """Remembers what it is called with."""
+
+    def reset(self, *args, **kwargs):
+        self.seen = {"reset": kwargs}
+        return super().reset(*args, **kwargs)
+
+    def multistep(self, actions, observation_spaces=None, reward_spaces=None, **kwargs):
+        self.seen["multistep"] = (list(actions), observation_spaces, reward_spaces, kwargs)
+        return super().multistep(
+            self.seen["multistep"][0], observation_spaces, reward_spaces, **kwargs
+        )
+
+
+def test_none_is_missing():
+    assert sorted(MAKERS) == sorted(compiler_gym.wrappers.__all__)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+class TestOne:
+    def test_arguments_reach_the_environment(self, runnable, name):
+        inner = Recording(runnable)
+        env = MAKERS[name](inner)
+        options = {"observation_space": "IrInstructionCount", "timeout": 100}
+        count = env.reset(**options)
+        assert inner.seen["reset"] == options
+        assert count == env.observation["IrInstructionCount"] > 0
+        mem2reg = env.action_space["mem2reg"]
+        inside = runnable.action_space["mem2reg"]
+        result = env.step(mem2reg, ["InstCount"], ["IrInstructionCount"], timeout=50)
+        assert inner.seen["multistep"] == (
+            [inside],
+            ["InstCount"],
+            ["IrInstructionCount"],
+            {"timeout": 50},
+        )
+        assert len(result[0]) == len(result[1]) == 1
+        env.multistep(iter([mem2reg, mem2reg]), timeout=25)
+        assert inner.seen["multistep"] == ([inside] * 2, None, None, {"timeout": 25})
+        with pytest.deprecated_call():
+            assert len(env.step(mem2reg, observations=["Ir"])[0]) == 1
+
+    def test_fork(self, runnable, name):
+        if name != MEASURES:
+            runnable.reward_space = "IrInstructionCount"
+        env = MAKERS[name](runnable)
+        env.reset()
+        mem2reg, gvn = env.action_space["mem2reg"], env.action_space["gvn"]
+        env.step(mem2reg)
+        with env.fork() as fork:
+            assert type(fork) is type(env)
+            assert fork.state == env.state
+            assert math.isclose(fork.episode_reward, env.episode_reward)
+            fork.step(gvn)
+            assert (len(fork.actions), len(env.actions)) == (2, 1)
+            assert fork.action_space == env.action_space
+        assert env.in_episode
+        assert env.step(gvn)[0] == env.multistep([])[0]
+
+    def test_behind_gymnasium(self, runnable, name):
+        env = GymnasiumEnv(MAKERS[name](runnable))
+        observation, info = env.reset(seed=3)
+        assert env.observation_space.contains(observation)
+        assert info == {}
+        result = env.step(env.action_space["mem2reg"])
+        assert result[2:4] == (False, False)
+        with env.fork() as fork:
+            assert fork.actions == env.actions
+        env.close()
+        assert not env.in_episode
+
+
+PAIRS = [
+    (inner, outer)
+    for inner, outer in itertools.permutations(MAKERS, 2)
+    if not {inner, outer} <= {*CHOOSE_BENCHMARKS}  # Only one can choose.
+]
+
+
+@pytest.mark.parametrize(("inner", "outer"), PAIRS)
+def test_two(runnable, inner, outer):
+    env = MAKERS[outer](MAKERS[inner](runnable))
+    env.reset(observation_space="IrInstructionCount")
+    observation, _, done, _ = env.step(env.action_space["mem2reg"])
+    assert not done
+    with env.fork() as fork:
+        assert (type(fork), type(fork.env)) == (type(env), type(env.env))
+        gvn = env.action_space["gvn"]
+        assert fork.step(gvn)[0] == env.step(gvn)[0] <= observation
+        assert fork.actions == env.actions
+    assert len(runnable.actions) == 2
+    env.close()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_environments_of_gymnasium_are_refused(runnable, name):
+    with pytest.raises(TypeError, match=r"compiler_gym\.make.*GymnasiumEnv"):
+        MAKERS[name](GymnasiumEnv(runnable))

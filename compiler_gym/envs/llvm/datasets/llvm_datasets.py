@@ -52,25 +52,23 @@ class LlvmDatasets(Datasets):
             if len(self._remembered) > _MAX_REMEMBERED:
                 self._remembered.popitem(last=False)
 
-    def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI.
 
         Raises:
             LookupError: If there is no such dataset, no such benchmark in it, or the program of a
                 user is not remembered.
-            ValueError: If the URI is malformed.
             FileNotFoundError: If the URI names a file that does not exist.
             BenchmarkInitError: If a source does not compile.
             DatasetInitError: If the dataset cannot be installed.
         """
-        parsed = uri if isinstance(uri, BenchmarkUri) else BenchmarkUri.from_string(uri)
-        if parsed.scheme == "file" and parsed.path.endswith(SOURCE_SUFFIXES):
-            return _compiled(parsed)
-        if parsed.dataset_uri == _FILE_DATASET:
-            return Benchmark.from_file(parsed, _file_of(parsed))
-        if parsed.dataset_uri in _MAKERS:
-            return self._user_benchmark(parsed)
-        return super().benchmark(uri)
+        if uri.scheme == "file" and uri.path.endswith(SOURCE_SUFFIXES):
+            return _compiled(uri)
+        if uri.dataset_uri == _FILE_DATASET:
+            return Benchmark.from_file(uri, _file_of(uri))
+        if uri.dataset_uri in _MAKERS:
+            return self._user_benchmark(uri)
+        return super().benchmark_from_parsed_uri(uri)
 
     def _user_benchmark(self, uri: BenchmarkUri) -> Benchmark:
         benchmark = self._remembered.get(str(uri))

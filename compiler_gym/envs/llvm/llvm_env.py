@@ -18,12 +18,7 @@ from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark,
     make_benchmark_from_source,
 )
-from compiler_gym.envs.llvm.datasets import (
-    SOURCE_COMPILERS,
-    KernelsDataset,
-    LlvmDatasets,
-    published_datasets,
-)
+from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
 from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
 from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
@@ -33,7 +28,6 @@ from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.environment.action_spaces import ServiceMessageConverters
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.spaces import CommandlineFlag, Reward
-from compiler_gym.util.runfiles_path import site_data_path
 from compiler_gym.util.service_binary import find_service_binary
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
@@ -98,7 +92,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
                 update={"script_args": [*settings.script_args, *options]}
             )
         if datasets is None:
-            datasets = make_llvm_datasets(datasets_site_path)
+            datasets = get_llvm_datasets(datasets_site_path)
         self._runtime_observation_count = 1
         self._runtime_warmup_runs_count = 0
         self._runtime_pinning = False
@@ -324,18 +318,6 @@ class LlvmEnv(ClientServiceCompilerEnv):
     def _remembered(self, benchmark: Any) -> Any:
         self.datasets.remember(benchmark)
         return benchmark
-
-
-def make_llvm_datasets(site_data_base: str | Path | None = None) -> LlvmDatasets:
-    """Makes the default datasets: the built-in programs first, then the published ones.
-
-    Args:
-        site_data_base: The folder where they keep their files, by default that of
-            ``site_data_path()``.
-    """
-    base = site_data_path() if site_data_base is None else Path(site_data_base)
-    kernels = KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
-    return LlvmDatasets([kernels, *published_datasets(base, SOURCE_COMPILERS)])
 
 
 def _require_own_service(service: str | Path, connection: Any) -> None:

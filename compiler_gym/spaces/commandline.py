@@ -152,7 +152,7 @@ class Commandline(NamedDiscrete):
             raise ValueError(f"The macro {name!r} stands for no action")
         macro = CommandlineFlag(
             name,
-            self._join_flags([self.flags[value] for value in values]),
+            self._text_of(values),
             description or "Macro of " + ", ".join(self.names[value] for value in values),
             " ".join(self.options_of(values)),
         )
@@ -165,9 +165,9 @@ class Commandline(NamedDiscrete):
         """Returns a space like this one of other flags."""
         return type(self)(items, name=self.name, prefix=self.prefix, suffix=self.suffix)
 
-    def _join_flags(self, flags: list[str]) -> str:
+    def _text_of(self, values: list[int]) -> str:
         """Returns the text that does what several flags do."""
-        return " ".join(flag for flag in flags if flag)
+        return " ".join(filter(None, (self.flags[value] for value in values)))
 
     def commandline(self, values: int | Iterable[int]) -> str:
         """Same as :meth:`to_string`; the name of the 0.2.5 interface."""

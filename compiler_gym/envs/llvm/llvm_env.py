@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.envs.llvm.actions.legacy_command_line import LegacyCommandline
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
@@ -31,6 +32,9 @@ from compiler_gym.spaces import CommandlineFlag, Reward
 from compiler_gym.util.service_binary import find_service_binary
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
+
+# The actions of CompilerGym 0.2.5.
+_LEGACY_SPACE = "Legacy124"
 
 _RUNTIMES_KEY = "llvm.set_runtimes_per_observation_count"
 _WARMUP_RUNS_KEY = "llvm.set_warmup_runs_count_per_runtime_observation"
@@ -340,4 +344,5 @@ def _as_llvm_datasets(datasets: Datasets | Iterable[Dataset]) -> LlvmDatasets:
 def _make_action_space(proto: ActionSpace) -> LlvmCommandline:
     space = py_converters.space_from_proto(proto.space, proto.name)
     items = zip(space.names, space.flags, space.descriptions, space.options, strict=True)
-    return LlvmCommandline([CommandlineFlag(*item) for item in items], name=space.name)
+    space_class = LegacyCommandline if space.name == _LEGACY_SPACE else LlvmCommandline
+    return space_class([CommandlineFlag(*item) for item in items], name=space.name)

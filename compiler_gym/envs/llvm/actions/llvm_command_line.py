@@ -45,6 +45,11 @@ class LlvmCommandline(Commandline):
             if pipeline in self._indices:
                 self._aliases.setdefault(alias, self._indices[pipeline])
 
+    @property
+    def pipelines(self) -> list[str]:
+        """What ``opt -passes=`` understands, for each action; empty if it does nothing."""
+        return self.flags
+
     def __getitem__(self, name: str) -> int:
         """Returns the number of an action.
 
@@ -77,7 +82,7 @@ class LlvmCommandline(Commandline):
             IndexError: If a value is not in the space.
         """
         values = self._checked_list(values)
-        passes = self._join_flags([self.flags[value] for value in values])
+        passes = self._text_of(values)
         # opt cannot read textual IR, which refers to values by name, without value names.
         words = ["opt"] if textformat else ["opt", "-discard-value-names"]
         words += self.options_of(values)
@@ -104,8 +109,8 @@ class LlvmCommandline(Commandline):
         return type(self)(items, name=self.name)
 
     @override
-    def _join_flags(self, flags: list[str]) -> str:
-        return ",".join(flag for flag in flags if flag)
+    def _text_of(self, values: list[int]) -> str:
+        return ",".join(filter(None, (self.pipelines[value] for value in values)))
 
     def commandline(self, values: int | Iterable[int], textformat: bool = False) -> str:
         """Same as :meth:`to_string`; the name of the 0.2.5 interface."""

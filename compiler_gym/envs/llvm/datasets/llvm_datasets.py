@@ -14,8 +14,9 @@ from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
 _FILE_DATASET = "benchmark://file-v0"
 _MAKERS = {
-    "benchmark://user-v0": "make_benchmark",
-    "benchmark://clang-v0": "make_benchmark_from_command_line",
+    "benchmark://user-v0": "env.make_benchmark()",
+    "benchmark://clang-v0": "env.make_benchmark_from_command_line()",
+    "benchmark://llvm-link-v0": "merge_benchmarks()",
 }
 _MAX_REMEMBERED = 128
 
@@ -86,7 +87,7 @@ class LlvmDatasets(Datasets):
         if benchmark is None:
             raise LookupError(
                 f"Benchmark {uri} is a user's program that this environment does not have: make it "
-                f"with env.{_MAKERS[uri.dataset_uri]}(), or pass the Benchmark itself"
+                f"with {_MAKERS[uri.dataset_uri]}, or pass the Benchmark itself"
             )
         return benchmark
 

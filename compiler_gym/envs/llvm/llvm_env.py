@@ -52,11 +52,12 @@ class LlvmEnv(ClientServiceCompilerEnv):
     Args:
         service: The path of the service executable, or the address ``"host:port"`` of a running
             service. By default the executable that belongs to this package.
-        benchmark: The benchmark to use while none is chosen explicitly.
-        datasets: The datasets to choose benchmarks from. By default the built-in programs, and the
-            datasets that were published for CompilerGym, which are downloaded on first use.
+        benchmark: The benchmark to use while none is chosen explicitly; by default the built-in
+            program :data:`DEFAULT_BENCHMARK`.
         datasets_site_path: The folder where the default datasets keep their files; by default
             that of ``site_data_path()``.
+        datasets: The datasets to choose benchmarks from. By default the built-in programs, and the
+            datasets that were published for CompilerGym, which are downloaded on first use.
         rewards: The rewards to choose from; by default those of :func:`make_llvm_rewards`.
         target_triple: Compile for this target, e.g. ``"riscv64-linux-gnu"``, rather than for that
             which a program names. Sizes and estimates are then those of the target; programs can
@@ -78,9 +79,10 @@ class LlvmEnv(ClientServiceCompilerEnv):
     def __init__(
         self,
         service: str | Path | None = None,
-        benchmark: str | Benchmark | BenchmarkUri = DEFAULT_BENCHMARK,
-        datasets: Datasets | Iterable[Dataset] | None = None,
+        benchmark: str | Benchmark | BenchmarkUri | None = None,
         datasets_site_path: str | Path | None = None,
+        *,
+        datasets: Datasets | Iterable[Dataset] | None = None,
         rewards: Iterable[Reward] | None = None,
         target_triple: str | None = None,
         ir2vec_vocabulary: str | Path | None = None,
@@ -102,7 +104,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         self._runtime_pinning = False
         super().__init__(
             service=service,
-            benchmark=benchmark,
+            benchmark=DEFAULT_BENCHMARK if benchmark is None else benchmark,
             datasets=_as_llvm_datasets(datasets),
             rewards=make_llvm_rewards() if rewards is None else rewards,
             derived_observation_spaces=derived_observation_spaces(),

@@ -196,3 +196,16 @@ def test_errors(env: CompilerEnv):
     assert {"error_type", "error_details"} <= set(info)
     env.reset()
     assert env.in_episode
+
+
+def test_a_raw_step(env: CompilerEnv):
+    """As subclasses of environments step."""
+    env.reset(benchmark="benchmark://example-v1/foo", reward_space="growth")
+    observations, rewards, done, info = env.raw_step(
+        [3, 3], [env.observation.spaces["text"]], [env.reward.spaces["growth"]]
+    )
+    assert observations == ["Ir dataaa"]
+    assert rewards == pytest.approx([2 / 7])
+    assert not done
+    assert not info["action_had_no_effect"]
+    assert env.episode_reward == 0

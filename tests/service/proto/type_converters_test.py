@@ -194,18 +194,17 @@ class TestTensors:
     @pytest.mark.parametrize(
         "name, array",
         [
-            ("boolean", np.array([[True], [False]])),
-            ("byte", np.array([1, -2], dtype=np.int8)),
-            ("int64", np.array([[1, 2, 3]])),
-            ("float", np.array([1.5], dtype=np.float32)),
-            ("double", np.array([1.5])),
-            ("string", np.array(["a", "bc"], dtype=object)),
+            ("convert_numpy_to_boolean_tensor_message", np.array([[True], [False]])),
+            ("convert_numpy_to_byte_tensor_message", np.array([1, -2], dtype=np.int8)),
+            ("convert_numpy_to_int64_tensor_message", np.array([[1, 2, 3]])),
+            ("convert_numpy_to_float_tensor_message", np.array([1.5], dtype=np.float32)),
+            ("convert_numpy_to_double_tensor_message", np.array([1.5])),
+            ("convert_numpy_to_string_tensor_message", np.array(["a", "bc"], dtype=object)),
         ],
     )
     def test_round_trip(self, name, array):
-        convert = getattr(py_converters, f"convert_numpy_to_{name}_tensor_message")
-        message = convert(array)
-        assert type(message).__name__.lower() == f"{name}tensor"
+        message = getattr(py_converters, name)(array)
+        assert type(message).__name__.lower() == name.split("_")[3] + "tensor"
         assert tuple(message.shape) == array.shape
         back = py_converters.convert_standard_tensor_message_to_numpy(message)
         assert back.dtype == array.dtype
@@ -228,39 +227,39 @@ class TestTensors:
 
 
 SPACES = {
-    "boolean_range_message": Scalar(min=True, dtype=bool),
-    "int64_range_message": Scalar(min=1, max=2, dtype=np.int64),
-    "float_range_message": Scalar(max=0.5, dtype=np.float32),
-    "double_range_message": Scalar(min=0.5),
-    "boolean_box_message": Box(0, 1, shape=(2,), dtype=np.bool_),
-    "byte_box_message": Box(-1, 1, shape=(2,), dtype=np.int8),
-    "int64_box_message": Box(0, 9, shape=(2, 2), dtype=np.int64),
-    "float_box_message": Box(0, 1, shape=(1,), dtype=np.float32),
-    "double_box_message": Box(0, np.inf, shape=(1,), dtype=np.float64),
-    "discrete_space_message": Discrete(3),
-    "named_discrete_space_message": NamedDiscrete(["a", "b"]),
-    "commandline_space_message": Commandline([CommandlineFlag("a", "-a", "The first")]),
-    "permutation_space_message": Permutation(None, Scalar(min=0, max=4, dtype=np.int64)),
-    "string_space": Sequence(dtype=str, size_range=(1, 5)),
-    "boolean_sequence_space": Sequence(dtype=bool),
-    "byte_sequence_space": Sequence(dtype=np.int8, size_range=(0, 8)),
-    "bytes_sequence_space": Sequence(dtype=bytes),
-    "int64_sequence_space": Sequence(
+    "convert_to_boolean_range_message": Scalar(min=True, dtype=bool),
+    "convert_to_int64_range_message": Scalar(min=1, max=2, dtype=np.int64),
+    "convert_to_float_range_message": Scalar(max=0.5, dtype=np.float32),
+    "convert_to_double_range_message": Scalar(min=0.5),
+    "convert_to_boolean_box_message": Box(0, 1, shape=(2,), dtype=np.bool_),
+    "convert_to_byte_box_message": Box(-1, 1, shape=(2,), dtype=np.int8),
+    "convert_to_int64_box_message": Box(0, 9, shape=(2, 2), dtype=np.int64),
+    "convert_to_float_box_message": Box(0, 1, shape=(1,), dtype=np.float32),
+    "convert_to_double_box_message": Box(0, np.inf, shape=(1,), dtype=np.float64),
+    "convert_to_discrete_space_message": Discrete(3),
+    "convert_to_named_discrete_space_message": NamedDiscrete(["a", "b"]),
+    "convert_to_commandline_space_message": Commandline([CommandlineFlag("a", "-a", "The first")]),
+    "convert_to_permutation_space_message": Permutation(None, Scalar(min=0, max=4, dtype=np.int64)),
+    "convert_to_string_space": Sequence(dtype=str, size_range=(1, 5)),
+    "convert_to_boolean_sequence_space": Sequence(dtype=bool),
+    "convert_to_byte_sequence_space": Sequence(dtype=np.int8, size_range=(0, 8)),
+    "convert_to_bytes_sequence_space": Sequence(dtype=bytes),
+    "convert_to_int64_sequence_space": Sequence(
         dtype=np.int64, scalar_range=Scalar(min=0, max=3, dtype=np.int64)
     ),
-    "float_sequence_space": Sequence(dtype=np.float32),
-    "double_sequence_space": Sequence(dtype=np.float64, scalar_range=Scalar(min=0)),
-    "string_sequence_space": Sequence(dtype=Sequence(dtype=str)),
+    "convert_to_float_sequence_space": Sequence(dtype=np.float32),
+    "convert_to_double_sequence_space": Sequence(dtype=np.float64, scalar_range=Scalar(min=0)),
+    "convert_to_string_sequence_space": Sequence(dtype=Sequence(dtype=str)),
 }
 
 
 @pytest.mark.parametrize("name", SPACES)
 def test_space_to_message_and_back(name):
     space = SPACES[name]
-    message = getattr(py_converters, f"convert_to_{name}")(space)
-    if name == "commandline_space_message":
+    message = getattr(py_converters, name)(space)
+    if name == "convert_to_commandline_space_message":
         back = py_converters.convert_commandline_space_message(message)
-    elif name == "permutation_space_message":
+    elif name == "convert_to_permutation_space_message":
         assert message.type_id == "permutation"
         message.ClearField("type_id")
         back = py_converters.convert_permutation_space_message(message)
@@ -271,9 +270,9 @@ def test_space_to_message_and_back(name):
 
 @pytest.mark.parametrize("name", SPACES)
 def test_wrong_space(name):
-    wrong = Sequence(dtype=str) if name == "discrete_space_message" else Discrete(2)
+    wrong = Sequence(dtype=str) if name == "convert_to_discrete_space_message" else Discrete(2)
     with pytest.raises(KeyError):
-        getattr(py_converters, f"convert_to_{name}")(wrong)
+        getattr(py_converters, name)(wrong)
 
 
 def test_messages_to_spaces_by_name():

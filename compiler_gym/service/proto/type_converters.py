@@ -42,7 +42,7 @@ from compiler_gym.service.proto.event_converters import event_to_value, value_to
 from compiler_gym.service.proto.opaque_converters import opaque_to_value
 from compiler_gym.service.proto.space_converters import space_from_proto
 from compiler_gym.service.proto.space_encoders import space_to_proto
-from compiler_gym.service.proto.tensor_converters import array_decoder, array_to_event
+from compiler_gym.service.proto.tensor_converters import array_to_event
 
 __all__ = [
     "TypeBasedConverter",
@@ -92,7 +92,15 @@ __all__ = [
 
 Converter = Callable[[Any], Any]
 
-_TENSORS = (BooleanTensor, ByteTensor, DoubleTensor, FloatTensor, Int64Tensor, StringTensor)
+# The field of an Event for each kind of tensor.
+_KIND_OF_TENSOR: dict[type, str] = {
+    BooleanTensor: "boolean_tensor",
+    ByteTensor: "byte_tensor",
+    DoubleTensor: "double_tensor",
+    FloatTensor: "float_tensor",
+    Int64Tensor: "int64_tensor",
+    StringTensor: "string_tensor",
+}
 
 
 class TypeBasedConverter:
@@ -162,7 +170,7 @@ def make_message_default_converter() -> TypeBasedConverter:
             Event: event_to_value,
             ListEvent: lambda message: event_to_value(Event(event_list=message)),
             DictEvent: lambda message: event_to_value(Event(event_dict=message)),
-            **{tensor: array_decoder(tensor) for tensor in _TENSORS},
+            **dict.fromkeys(_KIND_OF_TENSOR, convert_standard_tensor_message_to_numpy),
             Opaque: opaque_to_value,
             Space: space_from_proto,
             **dict.fromkeys(_KIND_OF_PART, _part_to_space),
@@ -244,7 +252,7 @@ def _to_tensor(kind: str) -> Callable[[np.ndarray], Any]:
 
 def convert_standard_tensor_message_to_numpy(tensor: Any) -> np.ndarray:
     """Returns the array that a tensor message holds. Raises ValueError if it is malformed."""
-    return array_decoder(type(tensor))(tensor)
+    return event_to_value(Event(**{_KIND_OF_TENSOR[type(tensor)]: tensor}))
 
 
 convert_byte_tensor_message_to_numpy = convert_standard_tensor_message_to_numpy

@@ -3,11 +3,14 @@
 ``registration_test.py`` has how environments get there.
 """
 
+import gymnasium
+import numpy as np
 import pytest
 
+from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, register
-from tests.service.toy_service import HELLO
+from tests.service.toy_service import HELLO, make_toy_env
 
 gym = pytest.importorskip("gym")
 
@@ -106,3 +109,31 @@ class TestFiveResults:
         env.reset()
         assert len(env.step(3)) == 5
         env.close()
+
+
+class TestSpacesOfGym:
+    """Where people pass them in."""
+
+    def test_derived_observations(self):
+        derived = {
+            "id": "Share",
+            "base_id": "histogram",
+            "translate": lambda counts: (counts / max(counts.sum(), 1)).astype(np.float32),
+            "space": gym.spaces.Box(0, 1, (26,)),
+        }
+        with make_toy_env(derived_observation_spaces=[derived], observation_space="Share") as env:
+            assert env.observation_space == gymnasium.spaces.Box(0, 1, (26,))
+            assert env.reset(benchmark=HELLO) in env.observation_space
+
+    def test_action_spaces(self):
+        converters = ServiceMessageConverters(
+            action_space_converter=lambda message: gym.spaces.Discrete(5)
+        )
+        with make_toy_env(service_message_converters=converters) as env:
+            env.reset(benchmark=HELLO)
+            assert env.action_space == gymnasium.spaces.Discrete(5)
+            assert env.action_space.name is None
+            assert env.step(3, observation_spaces=["text"])[0] == ["helloa"]
+            assert 0 <= env.action_space.sample() < 5
+            with pytest.raises(ValueError, match="Action 5 is not in the range"):
+                env.step(5)

@@ -9,6 +9,7 @@ from typing import Any
 from gymnasium.spaces import Space
 
 from compiler_gym.service.proto import Event, ObservationSpace, py_converters
+from compiler_gym.spaces.classic_gym import as_gymnasium
 
 
 @dataclass(eq=False, slots=True, init=False)
@@ -123,7 +124,7 @@ class ObservationSpaceSpec:
         return ObservationSpaceSpec(
             id=id,
             index=self.index,
-            space=self.space if space is None else space,
+            space=self.space if space is None else as_gymnasium(space),
             translate=partial(_translate_twice, self.translate, translate),
             to_string=self.to_string if to_string is None else to_string,
             deterministic=self.deterministic if deterministic is None else deterministic,

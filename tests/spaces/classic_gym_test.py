@@ -7,7 +7,16 @@ import gymnasium
 import numpy as np
 import pytest
 
-from compiler_gym.spaces import Box, Dict, Discrete, Tuple
+from compiler_gym.spaces import (
+    ActionSpace,
+    Box,
+    Dict,
+    Discrete,
+    Sequence,
+    SpaceSequence,
+    SpaceUnion,
+    Tuple,
+)
 from compiler_gym.spaces.classic_gym import as_gymnasium
 
 gym = pytest.importorskip("gym")
@@ -68,6 +77,19 @@ def test_tuple():
     assert space == Tuple([new.Discrete(2), Box(0, 1, "x", (1,))], "t")
     assert (1, np.zeros(1, np.float32)) in space
     assert space.sample() in space
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda space: ActionSpace(space).wrapped,
+        lambda space: Sequence(dtype=space).dtype,
+        lambda space: SpaceSequence("x", space).space,
+        lambda space: SpaceUnion([space]).spaces[0],
+    ],
+)
+def test_other_spaces_that_are_made_of_spaces(make):
+    assert make(old.Discrete(3)) == new.Discrete(3)
 
 
 def test_a_space_that_has_no_counterpart():

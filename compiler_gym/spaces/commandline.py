@@ -156,14 +156,27 @@ class Commandline(NamedDiscrete):
             description or "Macro of " + ", ".join(self.names[value] for value in values),
             " ".join(self.options_of(values)),
         )
-        items = zip(self.names, self.flags, self.descriptions, self.options, strict=True)
-        space = self._remake([*(CommandlineFlag(*item) for item in items), macro])
+        space = self.with_items([*self.items, macro], self.name)
         space.expansions = {**self.expansions, len(self.names): tuple(values)}
         return space
 
-    def _remake(self, items: list[CommandlineFlag]) -> Self:
-        """Returns a space like this one of other flags."""
-        return type(self)(items, name=self.name, prefix=self.prefix, suffix=self.suffix)
+    @property
+    def items(self) -> list[CommandlineFlag]:
+        """All that is known about each flag."""
+        parts = zip(self.names, self.flags, self.descriptions, self.options, strict=True)
+        return [CommandlineFlag(*each) for each in parts]
+
+    def with_items(self, items: Iterable[CommandlineFlag], name: str | None) -> Self:
+        """Returns a space of other flags, whose command lines look as those of this one.
+
+        Args:
+            items: The flags.
+            name: The name of the space.
+
+        Raises:
+            ValueError: If there are no flags.
+        """
+        return type(self)(items, name=name, prefix=self.prefix, suffix=self.suffix)
 
     def _text_of(self, values: list[int]) -> str:
         """Returns the text that does what several flags do."""

@@ -5,6 +5,7 @@ import pytest
 import compiler_gym
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.spaces import CommandlineFlag
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
 
 
@@ -97,6 +98,23 @@ def test_legacy_actions_have_their_names_of_then(env):
     was = "opt -mem2reg -gvn input.bc -o output.bc"
     assert env.commandline_to_actions(was) == [103, 39]
     assert env.commandline_to_actions(env.commandline()) == env.actions
+
+
+def test_some_of_the_legacy_actions(env):
+    env.reset(action_space="Legacy124")
+    whole = env.action_space
+    extra = CommandlineFlag("extra", "function(dce)")
+    few = whole.with_items([whole.items[39], whole.items[103], whole.items[7], extra], "few")
+    assert few.names == ["-gvn", "-mem2reg", "-barrier", "extra"]
+    assert few.flags == ["-gvn", "-mem2reg", "-barrier", "function(dce)"]
+    assert few.name == "few"
+    assert few["mem2reg"] == few["-mem2reg"] == 1
+    text = few.to_string([1, 2, 3, 0])
+    assert "-passes='module(function(mem2reg),function(dce),function(gvn))'" in text
+    assert few.from_string(text) == [1, 3, 0]
+    again = few.with_items(few.items, "again")
+    assert again.to_string([1, 2, 3, 0]) == text
+    assert again.names == few.names
 
 
 def test_macros_of_legacy_actions(env):

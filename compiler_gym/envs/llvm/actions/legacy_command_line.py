@@ -50,11 +50,12 @@ class LegacyCommandline(LlvmCommandline):
         return self._pipelines
 
     @override
-    def _remake(self, items: list[CommandlineFlag]) -> "LegacyCommandline":
-        # Further actions come last, and have a pipeline as their flag.
-        pipelines = [*self._pipelines, *(item.flag for item in items[len(self._pipelines) :])]
-        renamed = [
-            item._replace(name=item.name.removeprefix("-"), flag=pipeline)
-            for item, pipeline in zip(items, pipelines, strict=True)
+    def with_items(self, items: Iterable[CommandlineFlag], name: str | None) -> "LegacyCommandline":
+        pipelines = dict(zip(self.flags, self._pipelines, strict=True))
+        as_of_the_service = [
+            item._replace(name=item.name.removeprefix("-"), flag=pipelines[item.flag])
+            if item.flag in pipelines
+            else item
+            for item in items
         ]
-        return super()._remake(renamed)
+        return type(self)(as_of_the_service, name=name)

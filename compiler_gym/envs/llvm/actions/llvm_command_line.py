@@ -105,8 +105,8 @@ class LlvmCommandline(Commandline):
         return _CommandlineParser(self, text).parse()
 
     @override
-    def _remake(self, items: list[CommandlineFlag]) -> "LlvmCommandline":
-        return type(self)(items, name=self.name)
+    def with_items(self, items: Iterable[CommandlineFlag], name: str | None) -> "LlvmCommandline":
+        return type(self)(items, name=name)
 
     @override
     def _text_of(self, values: list[int]) -> str:

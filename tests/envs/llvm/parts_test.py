@@ -124,6 +124,42 @@ def test_names_that_textual_ir_quotes_and_names_that_are_none():
     assert merged.count("define ") == 2
 
 
+def test_an_alias_is_where_its_function_is():
+    program = assembled(
+        "@x = global i32 1\n@y = alias i32, ptr @x\n"
+        '@"g 1" = alias i32 (), ptr @f\n@g2 = internal alias i32 (), ptr @"g 1"\n'
+        "define i32 @f() {\n  ret i32 1\n}\n"
+        'define i32 @h() {\n  %a = call i32 @"g 1"()\n  %b = call i32 @g2()\n'
+        "  %c = load i32, ptr @y\n  %d = add i32 %a, %b\n  %e = add i32 %c, %d\n  ret i32 %e\n}\n"
+    )
+    parts = [ir_of(part) for part in split_benchmark_by_function(program)]
+    assert len(parts) == 3
+    has_alias = [[f"@{name} =" in part for part in parts] for name in ('"g 1"', "g2", "y")]
+    assert has_alias[0] == has_alias[1] == [True, False, False]
+    assert "@y = alias" in parts[2]
+    merged = ir_of(merge_benchmarks(split_benchmark_by_function(program)))
+    assert merged.count(" alias ") == 3
+
+
+def test_cxx_program_with_everything(env):
+    source = """
+    inline int counter() { static int n; return ++n; }
+    struct A { virtual int v() { return counter(); } virtual ~A() {} };
+    A global;
+    int f(A *a) { return a->v(); }
+    int main() { A a; return f(&a) + f(&global) == 3 ? 0 : 1; }
+    """
+    program = make_benchmark_from_source(source)
+    parts = split_benchmark_by_function(program)
+    for part in parts:
+        env.reset(benchmark=part)  # Which checks that it is valid.
+    counts = []
+    for benchmark in (program, merge_benchmarks(parts)):
+        env.reset(benchmark=benchmark)
+        counts.append(env.observation["IrInstructionCount"])
+    assert counts[0] == counts[1]
+
+
 def test_no_functions():
     with pytest.raises(ValueError, match="defines no function"):
         split_benchmark_by_function(assembled("@x = global i32 1\n"))

@@ -24,6 +24,7 @@ _DEFINED_VARIABLE = re.compile(
     rf"^{_NAME} = (?!(?:[\w()]+ )*(?:external|extern_weak)\b)[^@\n]*\b(?:global|constant) ",
     re.MULTILINE,
 )
+_ALIAS = re.compile(rf"^{_NAME} = [^@\n]*\balias [^@\n]*{_NAME}$", re.MULTILINE)
 _ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
 
 
@@ -41,9 +42,9 @@ def split_benchmark_by_function(
         timeout: Seconds for each of the tools that are run.
 
     Returns:
-        A benchmark for each function that the program defines, in its order; then, if it defines
-        global variables, one of these and their initial values. Each has the URI of the program
-        with the parameter ``function``, the number of its place in the list.
+        A benchmark for each function that the program defines, with its aliases, in its order;
+        then, if it defines global variables, one of these and their initial values. Each has the
+        URI of the program with the parameter ``function``, the number of its place in the list.
 
     Raises:
         ValueError: If the program defines no function, or the count is negative.
@@ -64,10 +65,15 @@ def split_benchmark_by_function(
     names = [_unescaped(match[1]) for match in _DEFINED_FUNCTION.finditer(ir)]
     if not names:
         raise ValueError(f"Benchmark {benchmark} defines no function")
+    aliases = _aliases_of_functions(ir, names)
     taken = islice(names, maximum_function_count or None)
-    selections = [[f"--func={name}"] for name in taken]
+    selections = [
+        [f"--func={name}", *(f"--alias={alias}" for alias in aliases[name])] for name in taken
+    ]
     if _DEFINED_VARIABLE.search(ir):
-        selections.append(["--delete", "--rfunc=.*"])
+        # An alias has to be where the function is.
+        gone = [f"--alias={alias}" for each in aliases.values() for alias in each]
+        selections.append(["--delete", "--rfunc=.*", *gone])
 
     def extract(selection: Sequence[str]) -> bytes:
         command = [tools.llvm_extract_path(), *selection, "-o", "-", "-"]
@@ -109,6 +115,18 @@ def merge_benchmarks(benchmarks: Iterable[Benchmark], timeout: float = 300) -> B
     sources = [source for benchmark in benchmarks for source in benchmark.sources]
     proto = BenchmarkProto(uri=uri, program=File(contents=program))
     return Benchmark(proto, sources=sources)
+
+
+def _aliases_of_functions(ir: str, functions: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the aliases of each function, and the aliases of those."""
+    aliases: dict[str, list[str]] = {name: [] for name in functions}
+    target_of = {_unescaped(match[1]): _unescaped(match[2]) for match in _ALIAS.finditer(ir)}
+    for alias, target in target_of.items():
+        while target in target_of:
+            target = target_of[target]
+        if target in aliases:
+            aliases[target].append(alias)
+    return aliases
 
 
 def _part(benchmark: Benchmark, index: int, program: bytes) -> Benchmark:

@@ -34,7 +34,8 @@ def split_benchmark_by_function(
     """Makes a benchmark of each function of a program, and one of its global variables.
 
     :func:`merge_benchmarks` of all of them makes the program again; what was internal to it is then
-    visible from outside. They cannot be run or validated.
+    visible from outside, and the linker may leave out copies of functions that are defined
+    elsewhere as well (``available_externally``). They cannot be run or validated.
 
     Args:
         benchmark: The program.

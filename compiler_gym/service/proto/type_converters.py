@@ -12,7 +12,7 @@ inside of others; for these, see the tables of ``py_converters``.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -273,7 +273,7 @@ def convert_commandline_space_message(message: CommandlineSpace) -> spaces.Comma
     """Returns the space that a message describes. Raises ValueError if it is malformed."""
     description = Space()
     description.any_value.Pack(message)
-    return space_from_proto(description)
+    return cast(spaces.Commandline, space_from_proto(description))
 
 
 def convert_to_commandline_space_message(space: spaces.Commandline) -> CommandlineSpace:
@@ -288,7 +288,7 @@ def convert_permutation_space_message(message: Space) -> spaces.Permutation:
     description = Space()
     description.CopyFrom(message)
     description.type_id = "permutation"
-    return space_from_proto(description)
+    return cast(spaces.Permutation, space_from_proto(description))
 
 
 def convert_to_permutation_space_message(space: spaces.Permutation) -> Space:

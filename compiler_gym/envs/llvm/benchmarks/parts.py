@@ -77,7 +77,7 @@ def split_benchmark_by_function(
         selections.append(["--delete", "--rfunc=.*", *gone])
 
     def extract(selection: Sequence[str]) -> bytes:
-        command = [tools.llvm_extract_path(), *selection, "-o", "-", "-"]
+        command = [str(tools.llvm_extract_path()), *selection, "-o", "-", "-"]
         return run_tool(command, timeout=timeout, stdin=program)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:

@@ -7,7 +7,7 @@ from compiler_gym.datasets.benchmark import (
     ValidationCallback,
 )
 from compiler_gym.datasets.dataset import Dataset
-from compiler_gym.datasets.datasets import Datasets
+from compiler_gym.datasets.datasets import Datasets, round_robin_iterables
 from compiler_gym.datasets.deprecated import activate, deactivate, delete, require
 from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
@@ -34,4 +34,5 @@ __all__ = [
     "delete",
     "download",
     "require",
+    "round_robin_iterables",
 ]

@@ -7,6 +7,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
+from typing_extensions import Self
+
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
@@ -74,7 +76,7 @@ class Benchmark:
         self._sources = [BenchmarkSource(*source) for source in sources or ()]
 
     @classmethod
-    def from_file(cls, uri: str | BenchmarkUri, path: str | Path) -> "Benchmark":
+    def from_file(cls, uri: str | BenchmarkUri, path: str | Path) -> Self:
         """Makes a benchmark of a file in a form that the compiler understands, e.g. bitcode.
 
         The contents of the file become part of the benchmark.
@@ -93,7 +95,7 @@ class Benchmark:
         return cls.from_file_contents(uri, path.read_bytes())
 
     @classmethod
-    def from_file_contents(cls, uri: str | BenchmarkUri, data: bytes) -> "Benchmark":
+    def from_file_contents(cls, uri: str | BenchmarkUri, data: bytes) -> Self:
         """Makes a benchmark of the contents of a file.
 
         Args:
@@ -216,6 +218,28 @@ class BenchmarkWithSource(Benchmark):
     """A benchmark that was compiled from one source file."""
 
     __slots__ = ()
+
+    @classmethod
+    def create(
+        cls, uri: str | BenchmarkUri, input_path: str | Path, src_name: str, src_path: str | Path
+    ) -> Self:
+        """Makes a benchmark of a compiled file and the source file that it was made of.
+
+        The contents of both become part of the benchmark.
+
+        Args:
+            uri: The name of the new benchmark.
+            input_path: The program, in a form that the compiler understands.
+            src_name: The name of the source file in :attr:`sources`.
+            src_path: The source file.
+
+        Raises:
+            FileNotFoundError: One of the files does not exist.
+            OSError: A file cannot be read.
+        """
+        benchmark = cls.from_file(uri, input_path)
+        benchmark.add_source(BenchmarkSource(src_name, Path(src_path).read_bytes()))
+        return benchmark
 
     @property
     def source(self) -> str:

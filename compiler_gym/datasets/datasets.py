@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -14,6 +15,27 @@ from compiler_gym.datasets.uri import FILE_SCHEMES, BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.util.nearest_names import did_you_mean
+
+_T = TypeVar("_T")
+
+
+def round_robin_iterables(iterables: Iterable[Iterable[_T]]) -> Iterator[_T]:
+    """Yields elements of several iterables in turns of one from each, until all have ended.
+
+    >>> list(round_robin_iterables([[1, 2, 3], [10]]))
+    [1, 10, 2, 3]
+    """
+    turns = [iter(iterable) for iterable in iterables]
+    while turns:
+        remaining = []
+        for turn in turns:
+            try:
+                element = next(turn)
+            except StopIteration:
+                continue
+            yield element
+            remaining.append(turn)
+        turns = remaining
 
 
 class Datasets:
@@ -75,12 +97,10 @@ class Datasets:
             ValueError: The name is malformed.
         """
         uri = name if isinstance(name, BenchmarkUri) else BenchmarkUri.from_string(str(name))
+        if "://" not in str(name):
+            uri = self._with_scheme(uri)
         if uri.dataset_uri in self._datasets:
             return self._datasets[uri.dataset_uri]
-        if "://" not in str(name):
-            for dataset in self.datasets(with_deprecated=True):
-                if dataset.name == f"{dataset.scheme}://{uri.dataset}":
-                    return dataset
         raise LookupError(
             f"No dataset {uri.dataset_uri}.{did_you_mean(uri.dataset_uri, self._datasets)} "
             f"There are: {', '.join(map(str, self.datasets())) or 'none'}."
@@ -117,17 +137,9 @@ class Datasets:
         Raises:
             DatasetInitError: A dataset cannot be installed.
         """
-        turns = [
+        return round_robin_iterables(
             dataset.benchmark_uris() for dataset in self.datasets(with_deprecated, installed_only)
-        ]
-        while turns:
-            remaining = []
-            for uris in turns:
-                uri = next(uris, None)
-                if uri is not None:
-                    yield uri
-                    remaining.append(uris)
-            turns = remaining
+        )
 
     def benchmarks(
         self, with_deprecated: bool = False, installed_only: bool = False
@@ -147,12 +159,24 @@ class Datasets:
             BenchmarkInitError: The file, or the source of the benchmark, is not valid.
             DatasetInitError: The dataset cannot be installed.
         """
-        parsed = uri if isinstance(uri, BenchmarkUri) else BenchmarkUri.from_string(uri)
-        if parsed.scheme in FILE_SCHEMES:
-            return _benchmark_of_file(parsed)
-        dataset = self.dataset(uri)
-        # Without a scheme in the text, the dataset may be of another than the default scheme.
-        return dataset.benchmark_from_parsed_uri(replace(parsed, scheme=dataset.scheme))
+        if isinstance(uri, BenchmarkUri):
+            return self.benchmark_from_parsed_uri(uri)
+        parsed = BenchmarkUri.from_string(uri)
+        return self.benchmark_from_parsed_uri(parsed if "://" in uri else self._with_scheme(parsed))
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """As :meth:`benchmark`, of a URI that has been parsed."""
+        if uri.scheme in FILE_SCHEMES:
+            return _benchmark_of_file(uri)
+        return self.dataset(uri).benchmark_from_parsed_uri(uri)
+
+    def _with_scheme(self, uri: BenchmarkUri) -> BenchmarkUri:
+        """Returns the URI of a text without a scheme, with that of the dataset it names."""
+        if uri.dataset_uri not in self._datasets:
+            for dataset in self.datasets(with_deprecated=True):
+                if dataset.name == f"{dataset.scheme}://{uri.dataset}":
+                    return replace(uri, scheme=dataset.scheme)
+        return uri
 
     def random_benchmark(
         self,

@@ -51,12 +51,11 @@ class FilesDataset(Dataset):
         compiler: Compiles a source file. None if the files need no compilation.
         programs: The file of each benchmark, relative to the directory, by the name of the
             benchmark. Given this, no other files are used.
-        **kwargs: As of :class:`Dataset`.
+        **kwargs: As of :class:`Dataset`; ``name``, ``description`` and ``license`` are needed.
     """
 
     def __init__(
         self,
-        *args: Any,
         dataset_root: str | Path,
         benchmark_file_suffix: str = "",
         memoize_uris: bool = True,
@@ -64,7 +63,7 @@ class FilesDataset(Dataset):
         programs: Mapping[str, str] | None = None,
         **kwargs: Any,
     ):
-        super().__init__(*args, **kwargs)
+        super().__init__(**kwargs)
         self._dataset_root = Path(dataset_root).expanduser().absolute()
         self.benchmark_file_suffix = benchmark_file_suffix
         self.memoize_uris = memoize_uris

@@ -47,7 +47,6 @@ class TarDataset(FilesDataset):
 
     def __init__(
         self,
-        *args: Any,
         tar_urls: str | Iterable[str],
         tar_sha256: str,
         tar_compression: str = "bz2",
@@ -55,7 +54,7 @@ class TarDataset(FilesDataset):
         size: int = 0,
         **kwargs: Any,
     ):
-        super().__init__(*args, dataset_root="", **kwargs)
+        super().__init__(dataset_root="", **kwargs)
         self._dataset_root = self.site_data_path / _CONTENTS
         self.tar_urls = _url_tuple(tar_urls)
         self.tar_sha256 = tar_sha256
@@ -168,13 +167,12 @@ class TarDatasetWithManifest(TarDataset):
 
     def __init__(
         self,
-        *args: Any,
         manifest_urls: str | Iterable[str],
         manifest_sha256: str,
         manifest_compression: str = "bz2",
         **kwargs: Any,
     ):
-        super().__init__(*args, **kwargs)
+        super().__init__(**kwargs)
         self.manifest_urls = _url_tuple(manifest_urls)
         self.manifest_sha256 = manifest_sha256
         self.manifest_compression = _checked_compression(manifest_compression)

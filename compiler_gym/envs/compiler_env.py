@@ -231,7 +231,7 @@ class CompilerEnv(ABC):
         ``info["recovered"]``.
 
         Args:
-            action: An element of :attr:`action_space`.
+            action: An element of :attr:`action_space`, or its name if the space has names.
             observation_spaces: Observations to return as a list, in place of the default one.
             reward_spaces: Rewards to return as a list, in place of the default one;
                 :attr:`episode_reward` then does not change.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compiler_gym.errors import (
+        EnvironmentNotSupported,
         ServiceError,
         ServiceInitError,
         ServiceIsClosed,
@@ -21,6 +22,7 @@ __all__ = [
     "ClientServiceCompilerEnv",
     "CompilerGymServiceConnection",
     "ConnectionOpts",
+    "EnvironmentNotSupported",
     "ServiceError",
     "ServiceInitError",
     "ServiceIsClosed",

@@ -12,12 +12,21 @@ import grpc
 from google.protobuf.message import Message
 
 from compiler_gym.errors import (
+    EnvironmentNotSupported,
     ServiceError,
     ServiceInitError,
     ServiceIsClosed,
+    ServiceOSError,
     ServiceTransportError,
+    SessionDied,
+    SessionNotFound,
 )
 from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.opened_connection import (
+    Connection,
+    ManagedConnection,
+    UnmanagedConnection,
+)
 from compiler_gym.service.process.managed_service import ManagedService, ServiceExitedAtStart
 from compiler_gym.service.proto import (
     ActionSpace,
@@ -34,6 +43,23 @@ from compiler_gym.service.transport.status_errors import (
     is_transport_failure,
     was_never_sent,
 )
+
+# Programs written for former releases import all of these from here.
+__all__ = [
+    "CompilerGymServiceConnection",
+    "Connection",
+    "ConnectionOpts",
+    "EnvironmentNotSupported",
+    "ManagedConnection",
+    "ServiceError",
+    "ServiceInitError",
+    "ServiceIsClosed",
+    "ServiceOSError",
+    "ServiceTransportError",
+    "SessionDied",
+    "SessionNotFound",
+    "UnmanagedConnection",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +142,8 @@ class CompilerGymServiceConnection:
         Args:
             stub_method: A method of :attr:`stub`.
             request: Its request.
-            timeout: Time limit in seconds, for each attempt.
+            timeout: Time limit in seconds, for each attempt; at most ``rpc_call_max_seconds`` of
+                the connection's options.
             max_retries: Number of repetitions.
             retry_wait_seconds: Wait before the first repetition.
             retry_wait_backoff_exponent: How many times longer each further wait is. The last
@@ -134,6 +161,9 @@ class CompilerGymServiceConnection:
                 "This connection was made by another process, from which this one was forked. "
                 "Make an environment of its own in each process"
             )
+        limit = self.opts.rpc_call_max_seconds
+        if limit is not None and limit < timeout:
+            timeout = limit
         attempt = 0
         while True:
             try:
@@ -271,6 +301,22 @@ class CompilerGymServiceConnection:
     def closed(self) -> bool:
         """Whether the connection was closed, by :meth:`close` or the last :meth:`release`."""
         return self._channel is None
+
+    @property
+    def connection(self) -> Connection:
+        """What is behind the connection while it is open.
+
+        It holds until the connection is closed or restarted.
+
+        Raises:
+            ServiceIsClosed: If it is closed.
+        """
+        if self._channel is None:
+            raise ServiceIsClosed(f"{self!r} has no service any more")
+        if self.service is None:
+            return UnmanagedConnection(str(self.endpoint), self._channel, self.stub)
+        url = f"127.0.0.1:{self.service.port}"
+        return ManagedConnection(url, self._channel, self.stub, self.service)
 
     @property
     def is_direct(self) -> bool:

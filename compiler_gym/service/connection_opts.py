@@ -38,6 +38,10 @@ class ConnectionOpts(BaseModel):
     rpc_init_max_seconds: float = Field(default=3, gt=0)
     """The time limit of the first RPC, for each attempt."""
 
+    rpc_call_max_seconds: float | None = Field(default=None, gt=0)
+    """No RPC may take longer, whatever time limit it is called with, e.g. by ``env.step()``. None
+    for no other limit than that."""
+
     always_send_benchmark_on_reset: bool = False
     """Send the whole program with every start of a session, not only when the service asks."""
 

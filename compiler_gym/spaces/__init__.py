@@ -6,12 +6,11 @@ All are ``gymnasium`` spaces with a ``name`` that takes part in equality.
 from compiler_gym.spaces.action_space import ActionSpace
 from compiler_gym.spaces.box import Box
 from compiler_gym.spaces.commandline import Commandline, CommandlineFlag
-from compiler_gym.spaces.default_reward_from_observation import DefaultRewardFromObservation
 from compiler_gym.spaces.dict import Dict
 from compiler_gym.spaces.discrete import Discrete
 from compiler_gym.spaces.named_discrete import NamedDiscrete, UnknownNameError
 from compiler_gym.spaces.permutation import Permutation
-from compiler_gym.spaces.reward import Reward
+from compiler_gym.spaces.reward import DefaultRewardFromObservation, Reward
 from compiler_gym.spaces.runtime_reward import RuntimeReward
 from compiler_gym.spaces.scalar import Scalar
 from compiler_gym.spaces.sequence import Sequence

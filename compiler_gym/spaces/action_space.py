@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
+from compiler_gym.spaces.classic_gym import as_gymnasium
+
 
 class ActionSpace(Space):
     """A space whose values can also be written as text.
@@ -18,7 +20,7 @@ class ActionSpace(Space):
     """
 
     def __init__(self, space: Space):
-        self.wrapped = space
+        self.wrapped = as_gymnasium(space)
 
     def __getattr__(self, name: str) -> Any:
         # Only called for names that are not found here. Copying and unpickling ask for names
@@ -29,6 +31,11 @@ class ActionSpace(Space):
 
     def __getitem__(self, key: Any) -> Any:
         return self.wrapped[key]
+
+    @property
+    def name(self) -> str | None:
+        """The name of the space, which those of gymnasium do not have."""
+        return getattr(self.wrapped, "name", None)
 
     @property
     def shape(self) -> tuple[int, ...] | None:

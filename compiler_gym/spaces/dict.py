@@ -5,12 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 from gymnasium import spaces
 
+from compiler_gym.spaces.classic_gym import as_gymnasium
+
 
 class Dict(spaces.Dict):
     """Dictionaries with one value of each of some spaces.
 
     Attributes:
-        spaces: The spaces by key, in the order given.
+        spaces: The spaces by key, in the order given. Those of classic gym become gymnasium's.
         name: The name of the space.
     """
 
@@ -21,7 +23,7 @@ class Dict(spaces.Dict):
         seed: dict | int | np.random.Generator | None = None,
     ):
         # Pairs keep their order; the keys of a mapping would be sorted.
-        super().__init__(list(spaces.items()), seed=seed)
+        super().__init__([(key, as_gymnasium(space)) for key, space in spaces.items()], seed=seed)
         self.name = name
 
     def __eq__(self, other: object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
+from compiler_gym.spaces.classic_gym import as_gymnasium
 from compiler_gym.spaces.scalar import Scalar, extremes
 from compiler_gym.spaces.size_range import (
     SizeRange,
@@ -69,7 +70,7 @@ class Sequence(Space):
             TypeError: ``scalar_range`` is given for elements that are not numbers.
             ValueError: There is no length in ``size_range``.
         """
-        element_type = _element_type(dtype)
+        element_type = _element_type(as_gymnasium(dtype))
         if scalar_range is not None and not isinstance(element_type, np.dtype):
             raise TypeError(
                 f"Sequence {name!r} has elements of {element_type}; a scalar_range needs numbers"

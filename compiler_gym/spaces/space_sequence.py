@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
+from compiler_gym.spaces.classic_gym import as_gymnasium
 from compiler_gym.spaces.size_range import (
     SizeRange,
     checked_size_range,
@@ -31,7 +32,7 @@ class SpaceSequence(Space):
         seed: int | np.random.Generator | None = None,
     ):
         """Makes a space. Raises ValueError if there is no length in ``size_range``."""
-        self.space = space
+        self.space = as_gymnasium(space)
         self.size_range = checked_size_range(name, size_range)
         super().__init__(seed=seed)
         self.name = name

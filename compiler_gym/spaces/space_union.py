@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
+from compiler_gym.spaces.classic_gym import as_gymnasium
 from compiler_gym.spaces.size_range import seed_with_children
 
 
@@ -24,7 +25,7 @@ class SpaceUnion(Space):
         seed: int | np.random.Generator | None = None,
     ):
         """Makes a space. Raises ValueError if there is no space to choose from."""
-        self.spaces = tuple(spaces)
+        self.spaces = tuple(map(as_gymnasium, spaces))
         if not self.spaces:
             raise ValueError(f"Space union {name!r} has no values: it has no spaces")
         super().__init__(seed=seed)

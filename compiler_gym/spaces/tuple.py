@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from compiler_gym.spaces.classic_gym import as_gymnasium
+
 
 class Tuple(spaces.Tuple):
     """Tuples with one value of each of some spaces, in order.
 
     Attributes:
-        spaces: The spaces.
+        spaces: The spaces. Those of classic gym become gymnasium's.
         name: The name of the space.
     """
 
@@ -21,7 +23,7 @@ class Tuple(spaces.Tuple):
         name: str | None = None,
         seed: int | np.random.Generator | None = None,
     ):
-        super().__init__(spaces, seed=seed)
+        super().__init__([as_gymnasium(space) for space in spaces], seed=seed)
         self.name = name
 
     def contains(self, x: Any) -> bool:

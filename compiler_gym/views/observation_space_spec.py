@@ -9,9 +9,10 @@ from typing import Any
 from gymnasium.spaces import Space
 
 from compiler_gym.service.proto import Event, ObservationSpace, py_converters
+from compiler_gym.spaces.classic_gym import as_gymnasium
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, init=False)
 class ObservationSpaceSpec:
     """What an observation space offers, and how to obtain a value of it.
 
@@ -28,6 +29,9 @@ class ObservationSpaceSpec:
         platform_dependent: Whether the value depends on the machine that the service runs on.
         make_default: Makes :attr:`default_value`. Called for each use: making one may take long,
             or import what is otherwise not needed, and callers may change what they get.
+
+    The constructor takes these in this order, but as the last either ``default_value``, of which
+    each use gets a copy, or ``make_default`` by name.
     """
 
     id: str
@@ -38,6 +42,28 @@ class ObservationSpaceSpec:
     deterministic: bool
     platform_dependent: bool
     make_default: Callable[[], Any]
+
+    def __init__(
+        self,
+        id: str,
+        index: int,
+        space: Space,
+        translate: Callable[[Event], Any],
+        to_string: Callable[[Any], str],
+        deterministic: bool,
+        platform_dependent: bool,
+        default_value: Any = None,
+        *,
+        make_default: Callable[[], Any] | None = None,
+    ):
+        self.id = id
+        self.index = index
+        self.space = space
+        self.translate = translate
+        self.to_string = to_string
+        self.deterministic = deterministic
+        self.platform_dependent = platform_dependent
+        self.make_default = make_default or partial(copy.deepcopy, default_value)
 
     @property
     def default_value(self) -> Any:
@@ -98,7 +124,7 @@ class ObservationSpaceSpec:
         return ObservationSpaceSpec(
             id=id,
             index=self.index,
-            space=self.space if space is None else space,
+            space=self.space if space is None else as_gymnasium(space),
             translate=partial(_translate_twice, self.translate, translate),
             to_string=self.to_string if to_string is None else to_string,
             deterministic=self.deterministic if deterministic is None else deterministic,

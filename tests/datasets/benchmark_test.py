@@ -201,3 +201,29 @@ def test_validation_may_be_abandoned(benchmark, env, monkeypatch):
     assert next(errors).type == "wrong"
     errors.close()
     assert all(fork.closed for fork in env.forks)
+
+
+class TestCreate:
+    """The way in which datasets of former releases make benchmarks of source files."""
+
+    URI = "benchmark://mine-v0/sort"
+
+    def test_create(self, tmp_path):
+        (tmp_path / "sort.bc").write_bytes(b"bitcode")
+        (tmp_path / "sort.c").write_text("int f();")
+        benchmark = BenchmarkWithSource.create(
+            self.URI, tmp_path / "sort.bc", "function.c", tmp_path / "sort.c"
+        )
+        assert type(benchmark) is BenchmarkWithSource
+        assert benchmark == self.URI
+        assert benchmark.proto.program.contents == b"bitcode"
+        assert benchmark.source == "int f();"
+        assert benchmark.sources == [("function.c", b"int f();")]
+
+    @pytest.mark.parametrize("present", ["sort.bc", "sort.c"])
+    def test_missing_file(self, tmp_path, present):
+        (tmp_path / present).touch()
+        with pytest.raises(FileNotFoundError):
+            BenchmarkWithSource.create(
+                self.URI, tmp_path / "sort.bc", "sort.c", tmp_path / "sort.c"
+            )

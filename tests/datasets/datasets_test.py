@@ -7,7 +7,13 @@ from itertools import count, islice
 import numpy as np
 import pytest
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.datasets import (
+    Benchmark,
+    BenchmarkUri,
+    Dataset,
+    Datasets,
+    round_robin_iterables,
+)
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
@@ -249,3 +255,27 @@ def test_repr(datasets):
     datasets.remove("g-v0")
     datasets.remove("b-v0")
     assert repr(datasets) == "Datasets([benchmark://a-v0, benchmark://old-v0])"
+
+
+def test_benchmark_from_parsed_uri(datasets):
+    parsed = BenchmarkUri.from_string("generator://g-v0/1?x=2")
+    assert datasets.benchmark_from_parsed_uri(parsed) == "generator://g-v0/1?x=2"
+    with pytest.raises(LookupError, match="No dataset benchmark://g-v0"):
+        datasets.benchmark_from_parsed_uri(BenchmarkUri.from_string("benchmark://g-v0/1"))
+
+
+@pytest.mark.parametrize(
+    "iterables, expected",
+    [
+        ([], []),
+        ([[]], []),
+        ([[1, None, 3]], [1, None, 3]),
+        ([[1, 2, 3], [], [10], (n for n in (20, 21))], [1, 10, 20, 2, 21, 3]),
+    ],
+)
+def test_round_robin_iterables(iterables, expected):
+    assert list(round_robin_iterables(iterables)) == expected
+
+
+def test_round_robin_iterables_takes_no_more_than_needed():
+    assert list(islice(round_robin_iterables([count(), count(100)]), 5)) == [0, 100, 1, 101, 2]

@@ -193,3 +193,11 @@ def test_named_programs(root):
     for name in ("a", "gone"):
         with pytest.raises(LookupError, match="No benchmark"):
             dataset.benchmark(f"mine-v0/{name}")
+
+
+def test_arguments_in_the_documented_order(root):
+    facts = {"name": "benchmark://mine-v0", "description": "My files", "license": "MIT"}
+    dataset = FilesDataset(root, ".bc", False, **facts)
+    assert dataset.dataset_root == root
+    assert not dataset.memoize_uris
+    assert list(dataset.benchmark_uris()) == URIS

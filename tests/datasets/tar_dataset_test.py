@@ -369,3 +369,20 @@ class TestManifest:
         dataset = source.dataset_with_manifest(manifest_urls="https://datasets.invalid/m.bz2")
         with pytest.raises(DatasetInitError, match=r"that holds m\.bz2"):
             list(dataset.benchmark_uris())
+
+
+def test_arguments_in_the_documented_order(source):
+    names = ("name", "description", "license", "site_data_base", "benchmark_file_suffix")
+    facts = {name: source.options[name] for name in names}
+    tar = (source.options["tar_urls"], source.options["tar_sha256"], "bz2", "data-v0")
+    assert list(TarDataset(*tar, **facts).benchmark_uris()) == URIS
+    listed = TarDatasetWithManifest(
+        [source.manifest.as_uri()],
+        source.manifest_options["manifest_sha256"],
+        "bz2",
+        tar_urls=tar[0],
+        tar_sha256=tar[1],
+        strip_prefix=tar[3],
+        **facts,
+    )
+    assert list(listed.benchmark_uris()) == MANIFEST_URIS

@@ -1,6 +1,7 @@
 """The exception hierarchy and ValidationError."""
 
 import dataclasses
+import importlib
 import inspect
 import json
 import pickle
@@ -97,3 +98,29 @@ def test_validation_error_text():
     assert str(ValidationError("Wrong output")) == "Wrong output"
     assert str(ValidationError("Wrong output", {"line": 3})) == "Wrong output (line: 3)"
     assert "ValidationError(type='t'" in repr(ValidationError("t"))
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("dataset_errors", ["BenchmarkInitError", "DatasetInitError"]),
+        ("download_errors", ["DownloadFailed", "TooManyRequests"]),
+        (
+            "service_errors",
+            [
+                "EnvironmentNotSupported",
+                "ServiceError",
+                "ServiceInitError",
+                "ServiceIsClosed",
+                "ServiceOSError",
+                "ServiceTransportError",
+                "SessionNotFound",
+            ],
+        ),
+        ("validation_errors", ["ValidationError"]),
+    ],
+)
+def test_modules_of_former_releases(module, names):
+    module = importlib.import_module(f"compiler_gym.errors.{module}")
+    for name in names:
+        assert getattr(module, name) is getattr(errors, name)

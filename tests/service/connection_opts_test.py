@@ -16,6 +16,7 @@ def test_defaults():
         "local_service_port_init_max_seconds": 30,
         "local_service_exit_max_seconds": 30,
         "rpc_init_max_seconds": 3,
+        "rpc_call_max_seconds": None,
         "always_send_benchmark_on_reset": False,
         "direct_channel": True,
         "token": None,

@@ -301,6 +301,22 @@ class TestMultistep:
         assert warnings[0].filename == __file__
 
 
+class TestNames:
+    def test_step(self, env):
+        text, *_ = env.step("reverse", observation_spaces=["text"])
+        assert text == ["olleh"]
+        assert env.actions == [env.action_space["reverse"]]
+
+    def test_multistep(self, env):
+        text, *_ = env.multistep(["reverse", 3, np.str_("reverse")], observation_spaces=["text"])
+        assert text == ["ahello"]
+        assert env.actions == [1, 3, 1]
+
+    def test_texts_that_are_actions_themselves(self, env):
+        env.reset(action_space="Append", observation_space="text")
+        assert env.step("reverse")[0] == "helloreverse"
+
+
 class TestErrors:
     @pytest.mark.parametrize("offset", [-1, 0, 10**30])
     def test_action_out_of_range(self, env, offset):
@@ -311,10 +327,16 @@ class TestErrors:
         assert env.in_episode
         assert env.actions == []
 
-    @pytest.mark.parametrize("action", [None, "reverse", 1.0, True, np.float32(1), {}])
+    @pytest.mark.parametrize("action", [None, b"reverse", 1.0, True, np.float32(1), {}])
     def test_wrong_type_of_action(self, env, action):
         with pytest.raises(TypeError, match=r"is not an integer.*'Edit'"):
             env.step(action)
+        assert env.in_episode
+        assert env.actions == []
+
+    def test_unknown_name_of_an_action(self, env):
+        with pytest.raises(ValueError, match=r"'revers' is not in the space 'Edit'.*reverse"):
+            env.step("revers")
         assert env.in_episode
         assert env.actions == []
 

@@ -192,3 +192,25 @@ def test_defaults_can_be_changed_by_who_gets_them(box):
     assert derived.default_value == [1]
     box.default_value[0] = 100
     assert box.default_value[0] == 1
+
+
+def test_arguments_in_the_documented_order():
+    default = [1, 2]
+    spec = ObservationSpaceSpec(
+        "Total", 4, Scalar("Total", 0), lambda event: event.int64_value, hex, True, False, default
+    )
+    assert (spec.id, spec.index, spec.space) == ("Total", 4, Scalar("Total", 0))
+    assert spec.translate(Event(int64_value=7)) == 7
+    assert spec.to_string(10) == "0xa"
+    assert (spec.deterministic, spec.platform_dependent) == (True, False)
+    assert spec.default_value == [1, 2]
+    spec.default_value.append(3)  # Callers may change what they get.
+    assert spec.default_value == [1, 2]
+    derived = spec.make_derived_space(id="Length", translate=len)
+    assert derived.default_value == 2
+
+
+def test_without_default():
+    spec = ObservationSpaceSpec("A", 0, Scalar("A"), str, str, True, False)
+    assert spec.default_value is None
+    assert pickle.loads(pickle.dumps(spec)).default_value is None

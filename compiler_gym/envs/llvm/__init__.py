@@ -1,6 +1,7 @@
 """The LLVM environment, and ways to make benchmarks of one's own programs."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,12 +16,19 @@ if TYPE_CHECKING:
         make_benchmark,
         make_benchmark_from_source,
     )
+    from compiler_gym.envs.llvm.benchmarks.parts import (
+        merge_benchmarks,
+        split_benchmark_by_function,
+    )
     from compiler_gym.envs.llvm.benchmarks.system_libraries import get_system_library_flags
     from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
     from compiler_gym.envs.llvm.observations.observation_tool import compute_observation
 
+    LLVM_SERVICE_BINARY: Path
+
 __all__ = [
+    "LLVM_SERVICE_BINARY",
     "BenchmarkFromCommandLine",
     "ClangInvocation",
     "LlvmCommandline",
@@ -30,6 +38,8 @@ __all__ = [
     "make_benchmark",
     "make_benchmark_from_command_line",
     "make_benchmark_from_source",
+    "merge_benchmarks",
+    "split_benchmark_by_function",
     "validate_against_opt",
     "with_dynamic_config",
 ]
@@ -45,12 +55,23 @@ _MODULES = {
     "make_benchmark": "benchmarks.own_programs",
     "make_benchmark_from_command_line": "benchmarks.command_line_benchmark",
     "make_benchmark_from_source": "benchmarks.own_programs",
+    "merge_benchmarks": "benchmarks.parts",
+    "split_benchmark_by_function": "benchmarks.parts",
     "validate_against_opt": "benchmarks.validation",
     "with_dynamic_config": "benchmarks.dynamic_config",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "LLVM_SERVICE_BINARY":
+        return _service_binary()
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def _service_binary() -> Path:
+    """The executable of the LLVM service. Raises EnvironmentNotSupported if it is not built."""
+    from compiler_gym.util.service_binary import find_service_binary
+
+    return find_service_binary("compiler_gym-llvm-service")

@@ -1,9 +1,24 @@
 """The path by which programs written for former releases import these functions."""
 
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark,
     make_benchmark_from_source,
 )
-from compiler_gym.envs.llvm.benchmarks.system_libraries import get_system_library_flags
+from compiler_gym.envs.llvm.benchmarks.parts import merge_benchmarks, split_benchmark_by_function
+from compiler_gym.envs.llvm.benchmarks.system_libraries import (
+    HostCompilerFailure,
+    UnableToParseHostCompilerOutput,
+    get_system_library_flags,
+)
 
-__all__ = ["get_system_library_flags", "make_benchmark", "make_benchmark_from_source"]
+__all__ = [
+    "ClangInvocation",
+    "HostCompilerFailure",
+    "UnableToParseHostCompilerOutput",
+    "get_system_library_flags",
+    "make_benchmark",
+    "make_benchmark_from_source",
+    "merge_benchmarks",
+    "split_benchmark_by_function",
+]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.envs.llvm.actions.legacy_command_line import LegacyCommandline
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
@@ -18,12 +19,7 @@ from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark,
     make_benchmark_from_source,
 )
-from compiler_gym.envs.llvm.datasets import (
-    SOURCE_COMPILERS,
-    KernelsDataset,
-    LlvmDatasets,
-    published_datasets,
-)
+from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
 from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
 from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
@@ -33,10 +29,12 @@ from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.environment.action_spaces import ServiceMessageConverters
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.spaces import CommandlineFlag, Reward
-from compiler_gym.util.runfiles_path import site_data_path
 from compiler_gym.util.service_binary import find_service_binary
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
+
+# The actions of CompilerGym 0.2.5.
+_LEGACY_SPACE = "Legacy124"
 
 _RUNTIMES_KEY = "llvm.set_runtimes_per_observation_count"
 _WARMUP_RUNS_KEY = "llvm.set_warmup_runs_count_per_runtime_observation"
@@ -54,11 +52,12 @@ class LlvmEnv(ClientServiceCompilerEnv):
     Args:
         service: The path of the service executable, or the address ``"host:port"`` of a running
             service. By default the executable that belongs to this package.
-        benchmark: The benchmark to use while none is chosen explicitly.
-        datasets: The datasets to choose benchmarks from. By default the built-in programs, and the
-            datasets that were published for CompilerGym, which are downloaded on first use.
+        benchmark: The benchmark to use while none is chosen explicitly; by default the built-in
+            program :data:`DEFAULT_BENCHMARK`.
         datasets_site_path: The folder where the default datasets keep their files; by default
             that of ``site_data_path()``.
+        datasets: The datasets to choose benchmarks from. By default the built-in programs, and the
+            datasets that were published for CompilerGym, which are downloaded on first use.
         rewards: The rewards to choose from; by default those of :func:`make_llvm_rewards`.
         target_triple: Compile for this target, e.g. ``"riscv64-linux-gnu"``, rather than for that
             which a program names. Sizes and estimates are then those of the target; programs can
@@ -80,9 +79,10 @@ class LlvmEnv(ClientServiceCompilerEnv):
     def __init__(
         self,
         service: str | Path | None = None,
-        benchmark: str | Benchmark | BenchmarkUri = DEFAULT_BENCHMARK,
-        datasets: Datasets | Iterable[Dataset] | None = None,
+        benchmark: str | Benchmark | BenchmarkUri | None = None,
         datasets_site_path: str | Path | None = None,
+        *,
+        datasets: Datasets | Iterable[Dataset] | None = None,
         rewards: Iterable[Reward] | None = None,
         target_triple: str | None = None,
         ir2vec_vocabulary: str | Path | None = None,
@@ -98,13 +98,13 @@ class LlvmEnv(ClientServiceCompilerEnv):
                 update={"script_args": [*settings.script_args, *options]}
             )
         if datasets is None:
-            datasets = make_llvm_datasets(datasets_site_path)
+            datasets = get_llvm_datasets(datasets_site_path)
         self._runtime_observation_count = 1
         self._runtime_warmup_runs_count = 0
         self._runtime_pinning = False
         super().__init__(
             service=service,
-            benchmark=benchmark,
+            benchmark=DEFAULT_BENCHMARK if benchmark is None else benchmark,
             datasets=_as_llvm_datasets(datasets),
             rewards=make_llvm_rewards() if rewards is None else rewards,
             derived_observation_spaces=derived_observation_spaces(),
@@ -326,18 +326,6 @@ class LlvmEnv(ClientServiceCompilerEnv):
         return benchmark
 
 
-def make_llvm_datasets(site_data_base: str | Path | None = None) -> LlvmDatasets:
-    """Makes the default datasets: the built-in programs first, then the published ones.
-
-    Args:
-        site_data_base: The folder where they keep their files, by default that of
-            ``site_data_path()``.
-    """
-    base = site_data_path() if site_data_base is None else Path(site_data_base)
-    kernels = KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
-    return LlvmDatasets([kernels, *published_datasets(base, SOURCE_COMPILERS)])
-
-
 def _require_own_service(service: str | Path, connection: Any) -> None:
     is_address = isinstance(service, str) and not Path(service).exists() and ":" in service
     if connection is not None or is_address:
@@ -358,4 +346,5 @@ def _as_llvm_datasets(datasets: Datasets | Iterable[Dataset]) -> LlvmDatasets:
 def _make_action_space(proto: ActionSpace) -> LlvmCommandline:
     space = py_converters.space_from_proto(proto.space, proto.name)
     items = zip(space.names, space.flags, space.descriptions, space.options, strict=True)
-    return LlvmCommandline([CommandlineFlag(*item) for item in items], name=space.name)
+    space_class = LegacyCommandline if space.name == _LEGACY_SPACE else LlvmCommandline
+    return space_class([CommandlineFlag(*item) for item in items], name=space.name)

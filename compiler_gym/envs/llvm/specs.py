@@ -1,4 +1,10 @@
-"""Names of the elements of the observation vectors, in order."""
+"""Names: of spaces, of actions, and of the elements of the observation vectors, in order."""
+
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
 
 AUTOPHASE_FEATURE_NAMES: tuple[str, ...] = (
     "BBNumArgsHi",
@@ -140,3 +146,108 @@ since then count towards ``TotalInsts`` only.
 
 CPU_INFO_CACHE_LEVELS: tuple[str, ...] = ("l1i", "l1d", "l2", "l3", "l4")
 """The caches that the ``CpuInfo`` observation describes by size (in bytes) and count."""
+
+
+_OBSERVATION_SPACES = (
+    "Ir",
+    "IrSha1",
+    "Bitcode",
+    "BitcodeFile",
+    "InstCount",
+    "Autophase",
+    "Programl",
+    "ProgramlJson",
+    "CpuInfo",
+    "IrInstructionCount",
+    "IrInstructionCountO0",
+    "IrInstructionCountO3",
+    "IrInstructionCountOz",
+    "ObjectTextSizeBytes",
+    "ObjectTextSizeO0",
+    "ObjectTextSizeO3",
+    "ObjectTextSizeOz",
+    "TextSizeBytes",
+    "TextSizeO0",
+    "TextSizeO3",
+    "TextSizeOz",
+    "IsBuildable",
+    "IsRunnable",
+    "Runtime",
+    "Buildtime",
+    "LexedIr",
+    "ProgramlArrays",
+    "Ir2vec",
+    "Ir2vecFunctions",
+    "Ir2vecBlocks",
+    "Ir2vecInstructions",
+    "FunctionProperties",
+    "CallGraph",
+    "Remarks",
+    "PassStats",
+    "CyclesEstimate",
+    "CyclesEstimateO0",
+    "CyclesEstimateO3",
+    "CyclesEstimateOz",
+    "ProgramlPacked",
+    "Inst2vecPacked",
+    "InstCountDict",
+    "InstCountNorm",
+    "InstCountNormDict",
+    "AutophaseDict",
+    "Inst2vecPreprocessedText",
+    "Inst2vecEmbeddingIndices",
+    "Inst2vec",
+    "LexedIrTuple",
+)
+
+_COSTS = {
+    "IrInstructionCount": "IrInstructionCount",
+    "ObjectTextSize": "ObjectTextSizeBytes",
+    "TextSize": "TextSizeBytes",
+    "CyclesEstimate": "CyclesEstimate",
+}
+
+_REWARD_SPACES = [
+    name
+    for prefix, plain in _COSTS.items()
+    for name in (plain, f"{prefix}Norm", f"{prefix}O3", f"{prefix}Oz")
+]
+
+observation_spaces = Enum("observation_spaces", {name: name for name in _OBSERVATION_SPACES})
+"""The names of the observation spaces of the LLVM environments, in their order."""
+
+reward_spaces = Enum("reward_spaces", {name: name for name in _REWARD_SPACES})
+"""The names of the reward spaces of the LLVM environments, in their order."""
+
+_MEMBERS = {name: "".join(part.capitalize() for part in name.split("-")) for name in LEGACY_ACTIONS}
+
+actions = Enum("actions", {member: f"-{name}" for name, member in _MEMBERS.items()})
+"""The flags of the 124 actions of CompilerGym 0.2.5, which are those of the space ``Legacy124``.
+
+A member is called as the pass, in camel case: ``actions.Mem2reg.value == "-mem2reg"``. The actions
+of the other spaces depend on LLVM; their names are in ``env.action_space.names``.
+"""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "action_descriptions":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _action_descriptions()
+
+
+@cache
+def _action_descriptions() -> type[Enum]:
+    """Makes ``action_descriptions``: what today's service says about each of :data:`actions`.
+
+    Members have the same names. Equal descriptions are one member with several names.
+    """
+    from compiler_gym.service.connection import CompilerGymServiceConnection
+    from compiler_gym.service.proto.py_converters import message_to_python
+    from compiler_gym.util.service_binary import find_service_binary
+
+    binary = find_service_binary("compiler_gym-llvm-service")
+    with CompilerGymServiceConnection(binary) as service:
+        spaces = [message_to_python(space) for space in service.action_spaces]
+    legacy = next(space for space in spaces if space.name == "Legacy124")
+    members = zip(legacy.names, legacy.descriptions, strict=True)
+    return Enum("action_descriptions", {_MEMBERS[name]: text for name, text in members})

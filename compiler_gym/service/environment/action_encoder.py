@@ -33,7 +33,7 @@ class ActionEncoder:
         """Checks and encodes actions.
 
         Args:
-            actions: The actions; integers may be of any integer type.
+            actions: The actions; integers may be of any integer type, or the names of actions.
 
         Returns:
             The actions, integers as plain ``int``, and the messages that stand for them: one for
@@ -41,7 +41,7 @@ class ActionEncoder:
 
         Raises:
             TypeError: If an action is of a wrong type.
-            ValueError: If an action is out of range.
+            ValueError: If an action is out of range, or there is none of a name.
         """
         actions = list(actions)
         events = []
@@ -75,6 +75,8 @@ class ActionEncoder:
         try:
             index = operator.index(action)
         except TypeError:
+            if isinstance(action, str) and hasattr(self._space, "names"):
+                return self._space[action]
             raise self._type_error(action) from None
         start = int(self._space.start)
         end = start + int(self._space.n)
@@ -86,12 +88,9 @@ class ActionEncoder:
         return index
 
     def _type_error(self, action: Any) -> TypeError:
-        hint = ""
-        if isinstance(action, str) and hasattr(self._space, "names"):
-            hint = "; env.action_space[name] is the action of a name"
         start = int(self._space.start)
         end = start + int(self._space.n)
         return TypeError(
             f"Action {action!r} is not an integer. The action space {self._space.name!r} has the "
-            f"range [{start}, {end}){hint}"
+            f"range [{start}, {end})"
         )

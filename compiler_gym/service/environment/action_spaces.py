@@ -9,6 +9,7 @@ from compiler_gym.service.environment.action_encoder import ActionEncoder
 from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import ActionSpace
+from compiler_gym.spaces.classic_gym import as_gymnasium
 from compiler_gym.util.nearest_names import did_you_mean
 from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.shallow_copy import shallow_copy
@@ -35,7 +36,7 @@ class ActionSpaces:
         self.select(None, in_episode=False)
 
     def _convert(self, proto: ActionSpaceProto) -> Space:
-        space = self._converters.action_space_converter(proto)
+        space = as_gymnasium(self._converters.action_space_converter(proto))
         return space if hasattr(space, "to_string") else ActionSpace(space)
 
     def _make_encoder(self, space: Space) -> ActionEncoder:

@@ -134,6 +134,11 @@ class ManagedService:
         return self._child.pid
 
     @property
+    def cache(self) -> ServiceCache:
+        """The working directory of the service, and what belongs to it."""
+        return self._cache
+
+    @property
     def working_dir(self) -> Path:
         """The working directory of the service. It does not exist any more after close."""
         return self._cache.path

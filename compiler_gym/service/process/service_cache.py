@@ -93,6 +93,10 @@ class ServiceCache:
         if self._disk_lock_fd is not None:
             os.close(self._disk_lock_fd)
 
+    def __truediv__(self, name: str | Path) -> Path:
+        """Returns the path of a file or folder inside of the directory."""
+        return self.path / name
+
     def __enter__(self) -> "ServiceCache":
         return self
 

@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.message import Message
 from gymnasium import spaces as gym_spaces
 
-from compiler_gym.service.proto import ActionSpace, Event, ObservationSpace, Opaque, Space
+from compiler_gym.service.proto import ActionSpace, Event, type_converters
 from compiler_gym.service.proto.action_converters import event_encoder
 from compiler_gym.service.proto.conversion_error import ConversionError
 from compiler_gym.service.proto.event_converters import (
@@ -27,6 +27,9 @@ from compiler_gym.service.proto.space_converters import (
     space_from_proto,
     space_from_proto_by_kind,
 )
+from compiler_gym.service.proto.space_encoders import space_to_proto
+from compiler_gym.service.proto.type_converters import *  # noqa: F403 - as many names as it has.
+from compiler_gym.service.proto.type_converters import make_message_default_converter
 
 __all__ = [
     "EVENT_TYPE_IDS",
@@ -38,11 +41,12 @@ __all__ = [
     "event_to_value",
     "event_to_value_by_kind",
     "message_to_python",
-    "observation_space_from_proto",
     "opaque_to_value",
     "space_from_proto",
     "space_from_proto_by_kind",
+    "space_to_proto",
     "value_to_event",
+    *type_converters.__all__,
 ]
 
 
@@ -50,36 +54,16 @@ def message_to_python(message: Message) -> Any:
     """Returns the value of an event, or the space that a message describes.
 
     Args:
-        message: An Event, Opaque, Space, ActionSpace or ObservationSpace.
+        message: An Event, a Space, an ActionSpace, an ObservationSpace, or what these are made of.
 
     Raises:
         ConversionError: There is nothing in Python for the message.
         ValueError: The message is malformed.
     """
-    if isinstance(message, Event):
-        return event_to_value(message)
-    if isinstance(message, ActionSpace):
-        return space_from_proto(message.space, message.name)
-    if isinstance(message, ObservationSpace):
-        return observation_space_from_proto(message)
-    if isinstance(message, Space):
-        return space_from_proto(message)
-    if isinstance(message, Opaque):
-        return opaque_to_value(message)
-    raise ConversionError(f"There is no Python value for a message of {type(message).__name__!r}")
+    return _DEFAULT(message)
 
 
-def observation_space_from_proto(message: ObservationSpace) -> gym_spaces.Space:
-    """Returns the space of an observation's values.
-
-    It is the exact one, where the service declares another for older clients.
-
-    Raises:
-        ConversionError: There is no Python space for it.
-        ValueError: The message is malformed.
-    """
-    is_exact = message.HasField("exact_space")
-    return space_from_proto(message.exact_space if is_exact else message.space, message.name)
+_DEFAULT = make_message_default_converter()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import pytest
 import compiler_gym
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.spaces import CommandlineFlag
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
 
 
@@ -73,10 +74,62 @@ def test_an_episode_that_has_ended_is_told_in_its_own_action_space():
 
 def test_legacy_actions_are_those_of_the_table(env):
     env.reset(action_space="Legacy124")
-    assert env.action_space.names == list(LEGACY_ACTIONS)
-    for name, flag in zip(env.action_space.names, env.action_space.flags, strict=True):
-        assert flag in ("", LEGACY_ACTIONS[name])
-    assert sum(not flag for flag in env.action_space.flags) < 50
+    assert env.action_space.names == [f"-{name}" for name in LEGACY_ACTIONS]
+    for name, pipeline in zip(LEGACY_ACTIONS, env.action_space.pipelines, strict=True):
+        assert pipeline in ("", LEGACY_ACTIONS[name])
+    assert sum(not pipeline for pipeline in env.action_space.pipelines) < 50
+
+
+def test_legacy_actions_have_their_names_of_then(env):
+    """As scripts of that release look actions up."""
+    env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
+    assert env.action_space.names == env.action_space.flags
+    assert env.action_space.names.index("-mem2reg") == 103
+    assert env.action_space.flags.index("-mem2reg") == 103
+    assert env.action_space["-mem2reg"] == env.action_space["mem2reg"] == 103
+    _, _, _, info = env.step(env.action_space.flags.index("-mem2reg"))
+    assert not info["action_had_no_effect"]
+    env.step("mem2reg")
+    env.step("-gvn")
+    assert env.actions == [103, 103, 39]
+    assert env.commandline() == env.action_space.commandline(env.actions)
+    assert "-passes='module(function(mem2reg)," in env.commandline()
+    assert env.action_space.from_string("-mem2reg -gvn") == [103, 39]
+    was = "opt -mem2reg -gvn input.bc -o output.bc"
+    assert env.commandline_to_actions(was) == [103, 39]
+    assert env.commandline_to_actions(env.commandline()) == env.actions
+
+
+def test_some_of_the_legacy_actions(env):
+    env.reset(action_space="Legacy124")
+    whole = env.action_space
+    extra = CommandlineFlag("extra", "function(dce)")
+    few = whole.with_items([whole.items[39], whole.items[103], whole.items[7], extra], "few")
+    assert few.names == ["-gvn", "-mem2reg", "-barrier", "extra"]
+    assert few.flags == ["-gvn", "-mem2reg", "-barrier", "function(dce)"]
+    assert few.name == "few"
+    assert few["mem2reg"] == few["-mem2reg"] == 1
+    text = few.to_string([1, 2, 3, 0])
+    assert "-passes='module(function(mem2reg),function(dce),function(gvn))'" in text
+    assert few.from_string(text) == [1, 3, 0]
+    again = few.with_items(few.items, "again")
+    assert again.to_string([1, 2, 3, 0]) == text
+    assert again.names == few.names
+
+
+def test_macros_of_legacy_actions(env):
+    env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
+    tidy = env.action_space.with_macros({"tidy": ["-mem2reg", "gvn"]})
+    env.action_space = tidy.with_macros({"more": ["tidy", "-dce", "-barrier"]})
+    env.reset()
+    assert env.action_space.names[123:] == ["-mergereturn", "tidy", "more"]
+    assert env.action_space.flags[:2] == ["-add-discriminators", "-adce"]
+    env.step("more")
+    by_macro, commandline = env.observation["IrSha1"], env.commandline()
+    env.reset(action_space="Legacy124")
+    env.multistep(["-mem2reg", "-gvn", "-dce"])
+    assert env.observation["IrSha1"] == by_macro
+    assert env.commandline() == commandline
 
 
 def test_a_legacy_action_without_a_pass_does_nothing(env):

@@ -109,10 +109,10 @@ def chosen(kernel: str, distinct: list[Actions]) -> list[Actions]:
 
 
 def test_no_action_is_left_out(module_env):
-    flags = {space.name: set(space.flags) for space in module_env.action_spaces}
-    assert set(flags) == {"PassesAll", "PassesWithParameters", "Legacy124", "Pipelines"}
-    assert flags["PassesAll"] < flags[ACTION_SPACE]
-    assert flags["Legacy124"] - {""} < flags[ACTION_SPACE]
+    pipelines = {space.name: set(space.pipelines) for space in module_env.action_spaces}
+    assert set(pipelines) == {"PassesAll", "PassesWithParameters", "Legacy124", "Pipelines"}
+    assert pipelines["PassesAll"] < pipelines[ACTION_SPACE]
+    assert pipelines["Legacy124"] - {""} < pipelines[ACTION_SPACE]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

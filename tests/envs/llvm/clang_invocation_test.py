@@ -16,6 +16,12 @@ def test_command():
     ]
 
 
+def test_default_options():
+    options = ClangInvocation.DEFAULT_COPT
+    command = ClangInvocation([*options, "-DX", "a.c"]).command(Path("b.bc"))
+    assert command == ClangInvocation.from_c_file(Path("a.c"), ["-DX"]).command(Path("b.bc"))
+
+
 def test_driver():
     assert ClangInvocation(["a.c"], driver="mine").command(Path("b.bc"))[:2] == ["mine", "a.c"]
 

@@ -5,7 +5,11 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from compiler_gym.envs.llvm import make_benchmark_from_command_line, tools
+from compiler_gym.envs.llvm import (
+    BenchmarkFromCommandLine,
+    make_benchmark_from_command_line,
+    tools,
+)
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.errors import BenchmarkInitError
 
@@ -87,6 +91,7 @@ def test_missing_source(project):
 def test_compile_finishes_the_build(env, project, tmp_path, monkeypatch):
     cmd = "gcc -DVALUE=7 main.c lib/value.c -o 'the prog'"
     benchmark = make_benchmark_from_command_line(cmd)
+    assert isinstance(benchmark, BenchmarkFromCommandLine)
     env.reset(benchmark=benchmark)
     env.multistep([env.action_space[name] for name in ("inline", "sroa", "globaldce")])
     monkeypatch.chdir(tmp_path)  # Names in the command refer to the folder it was made in.

@@ -196,6 +196,18 @@ def write(folder, dictionary, embeddings, form):
         np.save(folder / "embeddings.npy", embeddings)
 
 
+def test_documented_attributes(vocabulary):
+    """As programs of former releases embed statements by hand."""
+    encoder = Inst2vecEncoder(vocabulary)
+    statement = next(iter(encoder.vocab))
+    assert encoder.vocab[statement] == encoder.encode([statement])[0]
+    assert encoder.vocab["!UNK"] == vocabulary.unknown
+    assert encoder.embeddings.shape == (len(encoder.vocab), 200)
+    np.testing.assert_array_equal(
+        encoder.embeddings[encoder.vocab[statement]], encoder.embed(encoder.encode([statement]))[0]
+    )
+
+
 def test_encoder(vocabulary):
     encoder = Inst2vecEncoder(vocabulary)
     statements = encoder.preprocess(function("%1 = freeze i8 undef", "unreachable"))

@@ -1,3 +1,4 @@
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.datasets import Benchmark, Datasets
-from compiler_gym.envs.llvm import LlvmEnv, tools
+from compiler_gym.envs.llvm import LLVM_SERVICE_BINARY, LlvmEnv, tools
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError, SessionNotFound
 from compiler_gym.util.service_binary import find_service_binary
 
@@ -22,6 +23,22 @@ def test_first_episode(env):
     assert env.benchmark == "benchmark://kernels-v0/sha256"
     assert env.action_space.name == "PassesAll"
     assert env.compiler_version.startswith(f"{tools.LLVM_VERSION}.")
+
+
+def test_arguments_in_the_documented_order(tmp_path):
+    uri = "benchmark://kernels-v0/json"
+    with LlvmEnv(LLVM_SERVICE_BINARY, uri, tmp_path) as env:
+        assert env.service.endpoint == find_service_binary("compiler_gym-llvm-service")
+        assert env.benchmark == uri
+        assert env.datasets["benchmark://kernels-v0"].site_data_path.is_relative_to(tmp_path)
+    with LlvmEnv(service=None, benchmark=None, datasets_site_path=None) as env:
+        assert env.benchmark == "benchmark://kernels-v0/sha256"
+
+
+def test_service_binary():
+    assert isinstance(LLVM_SERVICE_BINARY, Path)
+    assert LLVM_SERVICE_BINARY.name == "compiler_gym-llvm-service"
+    assert os.access(LLVM_SERVICE_BINARY, os.X_OK)
 
 
 def test_default_spaces():

@@ -34,6 +34,13 @@ def test_layout(transient_cache):
         assert not cache.closed
 
 
+def test_paths_inside():
+    with ServiceCache() as cache:
+        assert cache / "logs" == cache.logs
+        assert cache / "disk" / "program" == cache.disk / "program"
+        assert cache / Path("a/b") == cache.path / "a" / "b"
+
+
 def test_names_differ():
     caches = [ServiceCache() for _ in range(20)]
     assert len({cache.path for cache in caches}) == 20

@@ -34,6 +34,7 @@ from compiler_gym.service.proto import (
     NamedDiscreteSpace,
     ObservationSpace,
     Opaque,
+    SessionParameter,
     Space,
     SpaceSequenceSpace,
     StringSequenceSpace,
@@ -347,8 +348,9 @@ def test_message_to_python():
     assert message_to_python(exact) == Discrete(2, "x")
     assert message_to_python(Event(int64_value=2)) == 2
     assert message_to_python(Opaque(format="json://", data=b"1")) == 1
-    with pytest.raises(ConversionError, match="for a message of 'DiscreteSpace'"):
-        message_to_python(DiscreteSpace(n=2))
+    assert message_to_python(DiscreteSpace(n=2)) == Discrete(2)
+    with pytest.raises(ConversionError, match="of a value of type 'SessionParameter'"):
+        message_to_python(SessionParameter())
 
 
 def test_service_message_converters():

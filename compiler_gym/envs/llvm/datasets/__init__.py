@@ -2,14 +2,54 @@
 
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.envs.llvm.datasets.named_datasets import (
+    AnghaBenchDataset,
+    BlasDataset,
+    CBenchDataset,
+    CBenchLegacyDataset,
+    CBenchLegacyDataset2,
+    CHStoneDataset,
+    CLgenDataset,
+    CsmithDataset,
+    GitHubDataset,
+    JotaiBenchDataset,
+    LinuxDataset,
+    LlvmStressDataset,
+    MibenchDataset,
+    NPBDataset,
+    OpenCVDataset,
+    POJ104Dataset,
+    POJ104LegacyDataset,
+    TensorFlowDataset,
+    get_llvm_datasets,
+)
 from compiler_gym.envs.llvm.datasets.published import published_dataset, published_datasets
 from compiler_gym.envs.llvm.datasets.source_compilers import SOURCE_COMPILERS, ClangSourceCompiler
 
 __all__ = [
+    "AnghaBenchDataset",
+    "BlasDataset",
+    "CBenchDataset",
+    "CBenchLegacyDataset",
+    "CBenchLegacyDataset2",
+    "CHStoneDataset",
+    "CLgenDataset",
     "ClangSourceCompiler",
+    "CsmithDataset",
+    "GitHubDataset",
+    "JotaiBenchDataset",
     "KernelsDataset",
+    "LinuxDataset",
     "LlvmDatasets",
+    "LlvmStressDataset",
+    "MibenchDataset",
+    "NPBDataset",
+    "OpenCVDataset",
+    "POJ104Dataset",
+    "POJ104LegacyDataset",
     "SOURCE_COMPILERS",
+    "TensorFlowDataset",
+    "get_llvm_datasets",
     "published_dataset",
     "published_datasets",
 ]

@@ -9,12 +9,14 @@ from urllib.parse import unquote
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
+from compiler_gym.envs.llvm.datasets.missing import describe_missing
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
 _FILE_DATASET = "benchmark://file-v0"
 _MAKERS = {
-    "benchmark://user-v0": "make_benchmark",
-    "benchmark://clang-v0": "make_benchmark_from_command_line",
+    "benchmark://user-v0": "env.make_benchmark()",
+    "benchmark://clang-v0": "env.make_benchmark_from_command_line()",
+    "benchmark://llvm-link-v0": "merge_benchmarks()",
 }
 _MAX_REMEMBERED = 128
 
@@ -52,32 +54,40 @@ class LlvmDatasets(Datasets):
             if len(self._remembered) > _MAX_REMEMBERED:
                 self._remembered.popitem(last=False)
 
-    def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
+    def dataset(self, name: str | Dataset | BenchmarkUri) -> Dataset:
+        """As of :class:`Datasets`. The text of errors tells which datasets are not there yet."""
+        try:
+            return super().dataset(name)
+        except LookupError:
+            uri = name if isinstance(name, BenchmarkUri) else BenchmarkUri.from_string(str(name))
+            if missing := describe_missing(uri.dataset_uri):
+                raise LookupError(missing) from None
+            raise
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI.
 
         Raises:
             LookupError: If there is no such dataset, no such benchmark in it, or the program of a
                 user is not remembered.
-            ValueError: If the URI is malformed.
             FileNotFoundError: If the URI names a file that does not exist.
             BenchmarkInitError: If a source does not compile.
             DatasetInitError: If the dataset cannot be installed.
         """
-        parsed = uri if isinstance(uri, BenchmarkUri) else BenchmarkUri.from_string(uri)
-        if parsed.scheme == "file" and parsed.path.endswith(SOURCE_SUFFIXES):
-            return _compiled(parsed)
-        if parsed.dataset_uri == _FILE_DATASET:
-            return Benchmark.from_file(parsed, _file_of(parsed))
-        if parsed.dataset_uri in _MAKERS:
-            return self._user_benchmark(parsed)
-        return super().benchmark(uri)
+        if uri.scheme == "file" and uri.path.endswith(SOURCE_SUFFIXES):
+            return _compiled(uri)
+        if uri.dataset_uri == _FILE_DATASET:
+            return Benchmark.from_file(uri, _file_of(uri))
+        if uri.dataset_uri in _MAKERS:
+            return self._user_benchmark(uri)
+        return super().benchmark_from_parsed_uri(uri)
 
     def _user_benchmark(self, uri: BenchmarkUri) -> Benchmark:
         benchmark = self._remembered.get(str(uri))
         if benchmark is None:
             raise LookupError(
                 f"Benchmark {uri} is a user's program that this environment does not have: make it "
-                f"with env.{_MAKERS[uri.dataset_uri]}(), or pass the Benchmark itself"
+                f"with {_MAKERS[uri.dataset_uri]}, or pass the Benchmark itself"
             )
         return benchmark
 

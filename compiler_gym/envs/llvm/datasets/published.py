@@ -68,23 +68,46 @@ def published_dataset(
         LookupError: There is no such published dataset.
         ValueError: The dataset has source files, and no compiler is given.
     """
+    compilers = {} if compiler is None else {_facts_of(name)["language"]: compiler}
+    arguments = published_arguments(name, site_data_base, compilers)
+    if benchmark_class is not None:
+        arguments["benchmark_class"] = benchmark_class
+    has_manifest = "manifest_urls" in arguments
+    return (TarDatasetWithManifest if has_manifest else TarDataset)(**arguments)
+
+
+def published_arguments(
+    name: str, site_data_base: str | Path, compilers: Mapping[str, SourceCompiler]
+) -> dict[str, Any]:
+    """Returns the arguments of the class of a published dataset.
+
+    Args:
+        name: The full name.
+        site_data_base: The directory below which the dataset keeps its files.
+        compilers: What compiles the source files of a language, by language.
+
+    Raises:
+        LookupError: There is no such published dataset.
+        ValueError: The dataset has source files of a language without a compiler.
+    """
+    facts = dict(_facts_of(name))
+    language = facts.pop("language")
+    compiler = None if language == BITCODE else compilers.get(language)
+    if language != BITCODE and compiler is None:
+        raise ValueError(f"Dataset {name} needs a compiler of {language} source files")
+    return {
+        "site_data_base": site_data_base,
+        "compiler": compiler,
+        "benchmark_class": BenchmarkWithSource if compiler else Benchmark,
+        **facts,
+    }
+
+
+def _facts_of(name: str) -> Mapping[str, Any]:
     if name not in published_facts():
         suggestion = did_you_mean(name, published_facts())
         raise LookupError(f"No published dataset {name}.{suggestion}")
-    facts = dict(published_facts()[name])
-    language = facts.pop("language")
-    if language == BITCODE:
-        compiler = None
-    elif compiler is None:
-        raise ValueError(f"Dataset {name} needs a compiler of {language} source files")
-    default_class = BenchmarkWithSource if compiler else Benchmark
-    dataset_class = TarDatasetWithManifest if "manifest_urls" in facts else TarDataset
-    return dataset_class(
-        site_data_base=site_data_base,
-        compiler=compiler,
-        benchmark_class=benchmark_class or default_class,
-        **facts,
-    )
+    return published_facts()[name]
 
 
 @cache

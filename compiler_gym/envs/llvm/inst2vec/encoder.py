@@ -36,6 +36,16 @@ class Inst2vecEncoder:
             self._vocabulary = _default_vocabulary()
         return self._vocabulary
 
+    @property
+    def vocab(self) -> Mapping[str, int]:
+        """The index of each statement that the vocabulary has."""
+        return self.vocabulary.indices
+
+    @property
+    def embeddings(self) -> np.ndarray:
+        """The embeddings of the vocabulary: float32[n, 200], a row for each index."""
+        return self.vocabulary.embeddings
+
     def preprocess(self, ir: str) -> list[str]:
         """Returns the statements of textual IR, one for each instruction."""
         return self._reader.read(ir)

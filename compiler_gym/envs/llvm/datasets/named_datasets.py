@@ -1,0 +1,191 @@
+"""The datasets of former releases by the names of their classes, for programs that import these.
+
+An environment has all of them that there are: ``env.datasets["benchmark://npb-v0"]``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from compiler_gym.datasets import Dataset
+from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
+from compiler_gym.envs.llvm.datasets.missing import describe_missing
+from compiler_gym.envs.llvm.datasets.published import published_arguments, published_datasets
+from compiler_gym.envs.llvm.datasets.source_compilers import SOURCE_COMPILERS
+from compiler_gym.util.runfiles_path import site_data_path
+
+
+class _Published(TarDataset):
+    """A published dataset with a class of its own.
+
+    Args:
+        site_data_base: The directory below which the dataset keeps its files.
+        sort_order: Datasets are listed by this number; by default that of the publication.
+    """
+
+    NAME: ClassVar[str]
+    """The full name of the dataset."""
+
+    def __init__(self, site_data_base: str | Path, sort_order: int | None = None):
+        arguments = published_arguments(self.NAME, site_data_base, SOURCE_COMPILERS)
+        if sort_order is not None:
+            arguments["sort_order"] = sort_order
+        super().__init__(**arguments)
+
+
+class _PublishedWithManifest(_Published, TarDatasetWithManifest):
+    """A published dataset that can be listed before it is downloaded."""
+
+
+class AnghaBenchDataset(_PublishedWithManifest):
+    """C functions mined from public repositories."""
+
+    NAME = "benchmark://anghabench-v1"
+
+
+class BlasDataset(_PublishedWithManifest):
+    """Linear algebra routines."""
+
+    NAME = "benchmark://blas-v0"
+
+
+class CBenchDataset(_PublishedWithManifest):
+    """The cBench programs."""
+
+    NAME = "benchmark://cbench-v1"
+
+
+class CBenchLegacyDataset(_PublishedWithManifest):
+    """The cBench programs, built with noinline. Deprecated."""
+
+    NAME = "benchmark://cBench-v0"
+
+
+class CBenchLegacyDataset2(_PublishedWithManifest):
+    """The cBench programs, by their former name. Deprecated."""
+
+    NAME = "benchmark://cBench-v1"
+
+
+class CHStoneDataset(_Published):
+    """Programs for high-level synthesis."""
+
+    NAME = "benchmark://chstone-v0"
+
+
+class GitHubDataset(_PublishedWithManifest):
+    """Object files of repositories on GitHub."""
+
+    NAME = "benchmark://github-v0"
+
+
+class JotaiBenchDataset(_PublishedWithManifest):
+    """C functions mined from public repositories, with drivers that call them."""
+
+    NAME = "benchmark://jotaibench-v0"
+
+
+class LinuxDataset(_PublishedWithManifest):
+    """Object files of the Linux kernel."""
+
+    NAME = "benchmark://linux-v0"
+
+
+class MibenchDataset(_PublishedWithManifest):
+    """The MiBench programs."""
+
+    NAME = "benchmark://mibench-v1"
+
+
+class NPBDataset(_PublishedWithManifest):
+    """The NAS parallel benchmarks."""
+
+    NAME = "benchmark://npb-v0"
+
+
+class OpenCVDataset(_PublishedWithManifest):
+    """Object files of OpenCV."""
+
+    NAME = "benchmark://opencv-v0"
+
+
+class POJ104Dataset(_PublishedWithManifest):
+    """Solutions of exercises by students."""
+
+    NAME = "benchmark://poj104-v1"
+
+
+class POJ104LegacyDataset(_PublishedWithManifest):
+    """Solutions of exercises by students, in their first publication. Deprecated."""
+
+    NAME = "benchmark://poj104-v0"
+
+
+class TensorFlowDataset(_PublishedWithManifest):
+    """Object files of TensorFlow."""
+
+    NAME = "benchmark://tensorflow-v0"
+
+
+NAMED_DATASETS: tuple[type[_Published], ...] = (
+    AnghaBenchDataset,
+    BlasDataset,
+    CBenchDataset,
+    CBenchLegacyDataset,
+    CBenchLegacyDataset2,
+    CHStoneDataset,
+    GitHubDataset,
+    JotaiBenchDataset,
+    LinuxDataset,
+    MibenchDataset,
+    NPBDataset,
+    OpenCVDataset,
+    POJ104Dataset,
+    POJ104LegacyDataset,
+    TensorFlowDataset,
+)
+"""The classes of the datasets that there are."""
+
+
+class _NotThereYet(Dataset):
+    """A dataset that this release does not have: making one raises NotImplementedError."""
+
+    NAME: ClassVar[str]
+    """The full name of the dataset."""
+
+    def __init__(self, site_data_base: str | Path | None = None, sort_order: int = 0):
+        del site_data_base, sort_order
+        raise NotImplementedError(describe_missing(self.NAME))
+
+
+class CLgenDataset(_NotThereYet):
+    """OpenCL kernels that a model has written. Not there yet."""
+
+    NAME = "benchmark://clgen-v0"
+
+
+class CsmithDataset(_NotThereYet):
+    """Random C programs. Not there yet."""
+
+    NAME = "generator://csmith-v0"
+
+
+class LlvmStressDataset(_NotThereYet):
+    """Random textual IR. Not there yet."""
+
+    NAME = "generator://llvm-stress-v0"
+
+
+def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Dataset]:
+    """Makes the datasets of the LLVM environments: the built-in programs, then the published ones.
+
+    Args:
+        site_data_base: The folder where they keep their files, by default that of
+            ``site_data_path()``.
+    """
+    base = site_data_path() if site_data_base is None else Path(site_data_base)
+    yield KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
+    classes = {dataset_class.NAME: dataset_class for dataset_class in NAMED_DATASETS}
+    for dataset in published_datasets(base, SOURCE_COMPILERS):
+        yield classes[dataset.name](base) if dataset.name in classes else dataset

@@ -1,0 +1,116 @@
+"""What is behind a connection while it is open: the service's address, and its process."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from compiler_gym.service.process.managed_service import ManagedService
+from compiler_gym.service.process.service_cache import ServiceCache
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A connection that is open; :attr:`CompilerGymServiceConnection.connection` is one.
+
+    Attributes:
+        url: The address of the service, ``"host:port"``.
+        channel: The channel of gRPC.
+        stub: The RPC methods.
+    """
+
+    url: str
+    channel: grpc.Channel
+    stub: Any
+
+    def loglines(self) -> Iterator[str]:
+        """Yields the lines of the service's logs; nothing if it runs elsewhere."""
+        return iter(())
+
+
+class UnmanagedConnection(Connection):
+    """A connection to a service that was running before."""
+
+
+@dataclass(frozen=True)
+class ManagedConnection(Connection):
+    """A connection to a service that was started for it.
+
+    Attributes:
+        service: The service.
+    """
+
+    service: ManagedService
+
+    @property
+    def process(self) -> "ServiceProcess":
+        """The process of the service."""
+        return ServiceProcess(self.service)
+
+    @property
+    def port(self) -> int:
+        """The port on the loopback interface where the service listens."""
+        return self.service.port
+
+    @property
+    def cache(self) -> ServiceCache:
+        """The working directory of the service: ``connection.cache / "logs"``."""
+        return self.service.cache
+
+    def loglines(self) -> Iterator[str]:
+        """Yields the lines of the service's logs."""
+        return self.service.loglines()
+
+
+class ServiceProcess:
+    """The process of a service, with those methods of ``subprocess.Popen`` that make sense for it.
+
+    Args:
+        service: The service.
+    """
+
+    def __init__(self, service: ManagedService):
+        self._service = service
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._service.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, minus the number of the signal that ended it, or None."""
+        return self.poll()
+
+    def poll(self) -> int | None:
+        """As :attr:`returncode`."""
+        return self._service.exit_code()
+
+    def wait(self, timeout: float) -> int | None:
+        """Waits for the end of the process.
+
+        Args:
+            timeout: How many seconds at most.
+
+        Returns:
+            As :attr:`returncode`; None if it still runs then.
+        """
+        return self._service.exit_code(wait_seconds=timeout)
+
+    def terminate(self) -> None:
+        """Asks the process to end. Does nothing if it has ended."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kills the process. Does nothing if it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal to the process. Does nothing if it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)

@@ -1,0 +1,326 @@
+"""Conversions by the names that programs written for former releases call them by.
+
+``message_to_python``, ``value_to_event`` and ``space_to_proto`` do the same in one call each. The
+tables here are for programs that change how a type is converted::
+
+    converter = make_message_default_converter()
+    converter.conversion_map[ActionSpace] = my_converter
+    ServiceMessageConverters(action_space_converter=converter)
+
+An entry of a table counts for messages of its type that the converter is called with, not for those
+inside of others; for these, see the tables of ``py_converters``.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import Message
+from gymnasium import spaces as gym_spaces
+
+from compiler_gym import spaces
+from compiler_gym.service import proto as messages
+from compiler_gym.service.proto import (
+    ActionSpace,
+    BooleanTensor,
+    ByteTensor,
+    CommandlineSpace,
+    DictEvent,
+    DoubleTensor,
+    Event,
+    FloatTensor,
+    Int64Tensor,
+    ListEvent,
+    ObservationSpace,
+    Opaque,
+    Space,
+    StringTensor,
+)
+from compiler_gym.service.proto.conversion_error import ConversionError
+from compiler_gym.service.proto.event_converters import event_to_value, value_to_event
+from compiler_gym.service.proto.opaque_converters import opaque_to_value
+from compiler_gym.service.proto.space_converters import space_from_proto
+from compiler_gym.service.proto.space_encoders import space_to_proto
+from compiler_gym.service.proto.tensor_converters import array_to_event
+
+__all__ = [
+    "TypeBasedConverter",
+    "TypeIdDispatchConverter",
+    "convert_box_message",
+    "convert_byte_tensor_message_to_numpy",
+    "convert_bytes_to_numpy",
+    "convert_commandline_space_message",
+    "convert_discrete_space_message",
+    "convert_named_discrete_space_message",
+    "convert_numpy_to_boolean_tensor_message",
+    "convert_numpy_to_byte_tensor_message",
+    "convert_numpy_to_double_tensor_message",
+    "convert_numpy_to_float_tensor_message",
+    "convert_numpy_to_int64_tensor_message",
+    "convert_numpy_to_string_tensor_message",
+    "convert_permutation_space_message",
+    "convert_range_message",
+    "convert_sequence_space",
+    "convert_standard_tensor_message_to_numpy",
+    "convert_to_boolean_box_message",
+    "convert_to_boolean_range_message",
+    "convert_to_boolean_sequence_space",
+    "convert_to_byte_box_message",
+    "convert_to_byte_sequence_space",
+    "convert_to_bytes_sequence_space",
+    "convert_to_commandline_space_message",
+    "convert_to_discrete_space_message",
+    "convert_to_double_box_message",
+    "convert_to_double_range_message",
+    "convert_to_double_sequence_space",
+    "convert_to_float_box_message",
+    "convert_to_float_range_message",
+    "convert_to_float_sequence_space",
+    "convert_to_int64_box_message",
+    "convert_to_int64_range_message",
+    "convert_to_int64_sequence_space",
+    "convert_to_named_discrete_space_message",
+    "convert_to_permutation_space_message",
+    "convert_to_string_sequence_space",
+    "convert_to_string_space",
+    "make_message_default_converter",
+    "observation_space_from_proto",
+    "to_event_message_default_converter",
+    "to_space_message_default_converter",
+]
+
+Converter = Callable[[Any], Any]
+
+# The field of an Event for each kind of tensor.
+_KIND_OF_TENSOR: dict[type, str] = {
+    BooleanTensor: "boolean_tensor",
+    ByteTensor: "byte_tensor",
+    DoubleTensor: "double_tensor",
+    FloatTensor: "float_tensor",
+    Int64Tensor: "int64_tensor",
+    StringTensor: "string_tensor",
+}
+
+
+class TypeBasedConverter:
+    """Converts a value by the function that a table has for its type.
+
+    Attributes:
+        conversion_map: The function for each type. A type that is not in it is converted as the
+            first of its base classes that is.
+    """
+
+    def __init__(self, conversion_map: Mapping[type, Converter]):
+        self.conversion_map = dict(conversion_map)
+
+    def __call__(self, value: Any) -> Any:
+        """Converts a value.
+
+        Raises:
+            ConversionError: There is no function for the type of the value. It is a KeyError.
+        """
+        for kind in type(value).__mro__:
+            if kind in self.conversion_map:
+                return self.conversion_map[kind](value)
+        raise ConversionError(
+            f"There is no conversion of a value of type {type(value).__name__!r}: add a function "
+            "for the type to the conversion_map"
+        )
+
+
+class TypeIdDispatchConverter:
+    """Converts messages that have a ``type_id`` by the function that a table has for it.
+
+    Attributes:
+        default_converter: Converts messages without a ``type_id``.
+        conversion_map: The function for each ``type_id``.
+    """
+
+    def __init__(
+        self, default_converter: Converter, conversion_map: Mapping[str, Converter] | None = None
+    ):
+        self.default_converter = default_converter
+        self.conversion_map = dict(conversion_map or {})
+
+    def __call__(self, message: Event | Space) -> Any:
+        """Converts a message.
+
+        Raises:
+            ConversionError: There is no function for its ``type_id``. It is a KeyError.
+        """
+        if not message.type_id:
+            return self.default_converter(message)
+        if message.type_id not in self.conversion_map:
+            raise ConversionError(
+                f"There is no conversion for the type {message.type_id!r}: add a function for it "
+                "to the conversion_map"
+            )
+        return self.conversion_map[message.type_id](message)
+
+
+def make_message_default_converter() -> TypeBasedConverter:
+    """Returns a new converter of messages: of events to values, of descriptions to spaces.
+
+    It knows events and all that they are made of; spaces and all that they are made of, action
+    spaces and observation spaces; what is opaque, and ``google.protobuf.Any`` of these.
+    """
+    converter = TypeBasedConverter(
+        {
+            Event: event_to_value,
+            ListEvent: lambda message: event_to_value(Event(event_list=message)),
+            DictEvent: lambda message: event_to_value(Event(event_dict=message)),
+            **dict.fromkeys(_KIND_OF_TENSOR, convert_standard_tensor_message_to_numpy),
+            Opaque: opaque_to_value,
+            Space: space_from_proto,
+            **dict.fromkeys(_KIND_OF_PART, _part_to_space),
+            ActionSpace: lambda message: space_from_proto(message.space, message.name),
+            ObservationSpace: observation_space_from_proto,
+        }
+    )
+    converter.conversion_map[AnyMessage] = lambda message: converter(_unpacked(message))
+    return converter
+
+
+def to_event_message_default_converter() -> TypeBasedConverter:
+    """Returns a new converter of values to events, of the kind that suits the type of the value."""
+    types = (bool, int, float, str, bytes, list, tuple, dict, np.ndarray, np.generic, Event)
+    return TypeBasedConverter(dict.fromkeys(types, value_to_event))
+
+
+def to_space_message_default_converter() -> TypeBasedConverter:
+    """Returns a new converter of spaces to their descriptions."""
+    return TypeBasedConverter({gym_spaces.Space: space_to_proto})
+
+
+def observation_space_from_proto(message: ObservationSpace) -> gym_spaces.Space:
+    """Returns the space of an observation's values.
+
+    It is the exact one, where the service declares another for older clients.
+
+    Raises:
+        ConversionError: There is no Python space for it.
+        ValueError: The message is malformed.
+    """
+    is_exact = message.HasField("exact_space")
+    return space_from_proto(message.exact_space if is_exact else message.space, message.name)
+
+
+# The field of a Space for each message that can be in one, e.g. "discrete" for a DiscreteSpace.
+_KIND_OF_PART: dict[type, str] = {
+    getattr(messages, field.message_type.name): field.name
+    for field in Space.DESCRIPTOR.oneofs_by_name["value"].fields
+    # A list may stand for a union, too; what is in an Any is told by its own type.
+    if field.name not in ("space_union", "any_value")
+}
+
+
+def _part_to_space(message: Message) -> gym_spaces.Space:
+    return space_from_proto(Space(**{_KIND_OF_PART[type(message)]: message}))
+
+
+def _unpacked(message: AnyMessage) -> Message:
+    """Returns what an Any of the service interface holds: a value, or what describes a space."""
+    if message.Is(Opaque.DESCRIPTOR):
+        return Opaque.FromString(message.value)
+    return Space(any_value=message)
+
+
+def _to_part(kind: str) -> Callable[[gym_spaces.Space], Any]:
+    """Returns the function that makes the part of a description of one kind of space."""
+
+    def convert(space: gym_spaces.Space) -> Any:
+        message = space_to_proto(space)
+        if message.WhichOneof("value") != kind:
+            raise ConversionError(f"{space} is a {message.WhichOneof('value')}, not a {kind}")
+        return getattr(message, kind)
+
+    return convert
+
+
+def _to_tensor(kind: str) -> Callable[[np.ndarray], Any]:
+    """Returns the function that makes one kind of tensor message of arrays."""
+
+    def convert(array: np.ndarray) -> Any:
+        event = array_to_event(array)
+        if event.WhichOneof("value") != kind:
+            raise ConversionError(f"An array of {array.dtype} is not a {kind}")
+        return getattr(event, kind)
+
+    return convert
+
+
+def convert_standard_tensor_message_to_numpy(tensor: Any) -> np.ndarray:
+    """Returns the array that a tensor message holds. Raises ValueError if it is malformed."""
+    return event_to_value(Event(**{_KIND_OF_TENSOR[type(tensor)]: tensor}))
+
+
+convert_byte_tensor_message_to_numpy = convert_standard_tensor_message_to_numpy
+convert_numpy_to_boolean_tensor_message = _to_tensor("boolean_tensor")
+convert_numpy_to_byte_tensor_message = _to_tensor("byte_tensor")
+convert_numpy_to_int64_tensor_message = _to_tensor("int64_tensor")
+convert_numpy_to_float_tensor_message = _to_tensor("float_tensor")
+convert_numpy_to_double_tensor_message = _to_tensor("double_tensor")
+convert_numpy_to_string_tensor_message = _to_tensor("string_tensor")
+
+
+def convert_bytes_to_numpy(data: bytes) -> np.ndarray:
+    """Returns bytes as an array of int8, read-only."""
+    return np.frombuffer(data, dtype=np.int8)
+
+
+def convert_commandline_space_message(message: CommandlineSpace) -> spaces.Commandline:
+    """Returns the space that a message describes. Raises ValueError if it is malformed."""
+    description = Space()
+    description.any_value.Pack(message)
+    return cast(spaces.Commandline, space_from_proto(description))
+
+
+def convert_to_commandline_space_message(space: spaces.Commandline) -> CommandlineSpace:
+    """Returns the description of a command line."""
+    message = CommandlineSpace()
+    _to_part("any_value")(space).Unpack(message)
+    return message
+
+
+def convert_permutation_space_message(message: Space) -> spaces.Permutation:
+    """Returns the permutation that a message describes, whatever its ``type_id``."""
+    description = Space()
+    description.CopyFrom(message)
+    description.type_id = "permutation"
+    return cast(spaces.Permutation, space_from_proto(description))
+
+
+def convert_to_permutation_space_message(space: spaces.Permutation) -> Space:
+    """Returns the description of a permutation. Raises ConversionError for other spaces."""
+    message = space_to_proto(space)
+    if message.type_id != "permutation":
+        raise ConversionError(f"{space} is not a permutation")
+    return message
+
+
+# The others differ only in the kind of message.
+convert_range_message = _part_to_space
+convert_box_message = _part_to_space
+convert_sequence_space = _part_to_space
+convert_discrete_space_message = _part_to_space
+convert_named_discrete_space_message = _part_to_space
+convert_to_boolean_range_message = _to_part("boolean_value")
+convert_to_int64_range_message = _to_part("int64_value")
+convert_to_float_range_message = _to_part("float_value")
+convert_to_double_range_message = _to_part("double_value")
+convert_to_boolean_box_message = _to_part("boolean_box")
+convert_to_byte_box_message = _to_part("byte_box")
+convert_to_int64_box_message = _to_part("int64_box")
+convert_to_float_box_message = _to_part("float_box")
+convert_to_double_box_message = _to_part("double_box")
+convert_to_discrete_space_message = _to_part("discrete")
+convert_to_named_discrete_space_message = _to_part("named_discrete")
+convert_to_string_space = _to_part("string_value")
+convert_to_boolean_sequence_space = _to_part("boolean_sequence")
+convert_to_byte_sequence_space = _to_part("byte_sequence")
+convert_to_bytes_sequence_space = _to_part("bytes_sequence")
+convert_to_int64_sequence_space = _to_part("int64_sequence")
+convert_to_float_sequence_space = _to_part("float_sequence")
+convert_to_double_sequence_space = _to_part("double_sequence")
+convert_to_string_sequence_space = _to_part("string_sequence")

@@ -1,0 +1,90 @@
+"""The datasets of former releases by the names of their classes."""
+
+import pickle
+
+import pytest
+
+from compiler_gym.datasets import TarDataset, TarDatasetWithManifest
+from compiler_gym.envs.llvm import datasets as module
+from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.published import published_facts
+
+NAMES = {
+    "AnghaBenchDataset": "benchmark://anghabench-v1",
+    "BlasDataset": "benchmark://blas-v0",
+    "CBenchDataset": "benchmark://cbench-v1",
+    "CBenchLegacyDataset": "benchmark://cBench-v0",
+    "CBenchLegacyDataset2": "benchmark://cBench-v1",
+    "CHStoneDataset": "benchmark://chstone-v0",
+    "GitHubDataset": "benchmark://github-v0",
+    "JotaiBenchDataset": "benchmark://jotaibench-v0",
+    "LinuxDataset": "benchmark://linux-v0",
+    "MibenchDataset": "benchmark://mibench-v1",
+    "NPBDataset": "benchmark://npb-v0",
+    "OpenCVDataset": "benchmark://opencv-v0",
+    "POJ104Dataset": "benchmark://poj104-v1",
+    "POJ104LegacyDataset": "benchmark://poj104-v0",
+    "TensorFlowDataset": "benchmark://tensorflow-v0",
+}
+
+NOT_THERE_YET = {
+    "CLgenDataset": "benchmark://clgen-v0",
+    "CsmithDataset": "generator://csmith-v0",
+    "LlvmStressDataset": "generator://llvm-stress-v0",
+}
+
+
+@pytest.mark.parametrize("class_name, name", NAMES.items())
+def test_class(class_name, name, tmp_path):
+    dataset = getattr(module, class_name)(tmp_path, 7)
+    facts = published_facts()[name]
+    assert isinstance(dataset, TarDataset)
+    assert isinstance(dataset, TarDatasetWithManifest) == ("manifest_urls" in facts)
+    assert dataset.name == name
+    assert dataset.sort_order == 7
+    assert dataset.license == facts["license"]
+    assert dataset.tar_sha256 == facts["tar_sha256"]
+    assert dataset.deprecated == (facts["deprecated"] is not None)
+    assert dataset.site_data_path.is_relative_to(tmp_path)
+    assert type(pickle.loads(pickle.dumps(dataset))) is type(dataset)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("class_name, name", NOT_THERE_YET.items())
+def test_what_is_not_there_yet_says_so(class_name, name, tmp_path):
+    expected = f"{name} of CompilerGym 0.2.5 is not in this release yet: it needs"
+    with pytest.raises(NotImplementedError, match=expected):
+        getattr(module, class_name)(tmp_path, sort_order=0)
+    datasets = LlvmDatasets(get_llvm_datasets(tmp_path))
+    assert name not in datasets
+    with pytest.raises(LookupError, match=expected):
+        datasets.benchmark(f"{name}/1")
+    with pytest.raises(LookupError, match=expected):
+        datasets.dataset(name)
+
+
+def test_misspelt_names_are_still_told(tmp_path):
+    datasets = LlvmDatasets(get_llvm_datasets(tmp_path))
+    with pytest.raises(LookupError, match="Did you mean benchmark://npb-v0"):
+        datasets.dataset("benchmark://nbp-v0")
+
+
+def test_get_llvm_datasets(tmp_path):
+    datasets = list(get_llvm_datasets(tmp_path))
+    classes = {dataset.name: type(dataset).__name__ for dataset in datasets}
+    assert classes.pop("benchmark://kernels-v0") == "KernelsDataset"
+    assert {name: class_name for class_name, name in NAMES.items()}.items() <= classes.items()
+    # Two former releases of datasets are known by the names of the datasets only.
+    assert set(classes) - set(NAMES.values()) == {
+        "benchmark://anghabench-v0",
+        "benchmark://mibench-v0",
+    }
+    assert [dataset.name for dataset in sorted(datasets)][:2] == [
+        "benchmark://kernels-v0",
+        "benchmark://cbench-v1",
+    ]
+
+
+def test_default_site_data(monkeypatch, tmp_path):
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path))
+    assert next(iter(get_llvm_datasets())).site_data_path.is_relative_to(tmp_path)

@@ -1,0 +1,211 @@
+"""Environments of one's own, as users of former releases wrote them after the tutorial."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compiler_gym
+from compiler_gym.datasets import Benchmark, Dataset
+from compiler_gym.datasets.uri import BenchmarkUri
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.errors import ServiceError
+from compiler_gym.service.client_service_compiler_env import (
+    ClientServiceCompilerEnv,
+    ServiceMessageConverters,
+)
+from compiler_gym.service.connection import CompilerGymServiceConnection, ConnectionOpts
+from compiler_gym.service.proto import Event, py_converters
+from compiler_gym.spaces import Reward, Scalar
+from compiler_gym.util import registration
+from compiler_gym.util.registration import register
+from compiler_gym.views import ObservationSpaceSpec
+from tests.service.toy_service import toy_service
+
+TOY_SERVICE_BINARY: Path = toy_service()
+
+
+class LengthReward(Reward):
+    """An example reward that uses changes in the "length" observation value."""
+
+    def __init__(self):
+        super().__init__(
+            name="growth",
+            observation_spaces=["length"],
+            default_value=0,
+            default_negates_returns=True,
+            deterministic=False,
+            platform_dependent=True,
+        )
+        self.baseline_length = 0
+
+    def reset(self, benchmark: str, observation_view):
+        del benchmark  # unused
+        self.baseline_length = observation_view["length"]
+
+    def update(self, action, observations, observation_view):
+        del action  # unused
+        del observation_view  # unused
+        return float(observations[0] - self.baseline_length) / self.baseline_length
+
+
+class ExampleDataset(Dataset):
+    def __init__(self, *args, **kwargs):
+        super().__init__(
+            name="benchmark://example-v1",
+            license="MIT",
+            description="An example dataset",
+        )
+        self._benchmarks = {
+            "/foo": Benchmark.from_file_contents("benchmark://example-v1/foo", b"Ir data"),
+            "/bar": Benchmark.from_file_contents("benchmark://example-v1/bar", b"Ir data, more"),
+        }
+
+    def benchmark_uris(self) -> Iterable[str]:
+        yield from (f"benchmark://example-v1{k}" for k in self._benchmarks)
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        if uri.path in self._benchmarks:
+            return self._benchmarks[uri.path]
+        else:
+            raise LookupError("Unknown program name")
+
+
+@pytest.fixture
+def env():
+    register(
+        id="example-v0",
+        entry_point="compiler_gym.service.client_service_compiler_env:ClientServiceCompilerEnv",
+        kwargs={
+            "service": TOY_SERVICE_BINARY,
+            "rewards": [LengthReward()],
+            "datasets": [ExampleDataset()],
+        },
+    )
+    with compiler_gym.make("example-v0") as env:
+        yield env
+    compiler_gym.COMPILER_GYM_ENVS.remove("example-v0")
+    del registration._specs["example-v0"]
+
+
+def test_the_tutorial(env: CompilerEnv):
+    env.reset(
+        benchmark="benchmark://example-v1/foo",
+        reward_space="growth",
+        observation_space="histogram",
+    )
+    for _ in range(20):
+        observation, reward, done, _ = env.step(env.action_space["append-a"])
+        assert not done
+    assert observation[0] == 2 + 20
+    assert reward == pytest.approx(20 / 7)
+    assert str(env.benchmark) == "benchmark://example-v1/foo"
+
+
+def test_what_the_tutorial_looks_at(env: CompilerEnv):
+    assert [space.name for space in env.action_spaces] == ["Edit", "Append"]
+    assert env.action_space.name == "Edit"
+    assert {"text", "length", "histogram"} <= set(env.observation.spaces)
+    assert list(env.reward.spaces) == ["growth"]
+    assert env.observation.spaces["length"].space == Scalar("length", 0, None, np.int64)
+    assert [str(uri) for uri in env.datasets.benchmark_uris()] == [
+        "benchmark://example-v1/foo",
+        "benchmark://example-v1/bar",
+    ]
+    with pytest.raises(LookupError, match="Unknown program name"):
+        env.reset(benchmark="benchmark://example-v1/spam")
+    with pytest.raises(LookupError):
+        env.reward_space = "size"
+
+
+def test_a_session_by_hand():
+    """Without an environment, by the messages alone."""
+    from compiler_gym.service.proto import (
+        EndSessionRequest,
+        StartSessionRequest,
+        StepRequest,
+    )
+
+    opts = ConnectionOpts(rpc_call_max_seconds=30, rpc_max_retries=3, init_max_attempts=2)
+    with CompilerGymServiceConnection(TOY_SERVICE_BINARY, opts) as connection:
+        names = [space.name for space in connection.observation_spaces]
+        started = connection(
+            connection.stub.StartSession,
+            StartSessionRequest(
+                benchmark=ExampleDataset().benchmark("benchmark://example-v1/foo").proto,
+                observation_space=[names.index("text")],
+            ),
+        )
+        reply = connection(
+            connection.stub.Step,
+            StepRequest(
+                session_id=started.session_id,
+                action=[Event(int64_value=3)],
+                observation_space=[names.index("text"), names.index("length")],
+            ),
+        )
+        convert = py_converters.make_message_default_converter()
+        assert [convert(event) for event in started.observation] == ["Ir data"]
+        assert [convert(event) for event in reply.observation] == ["Ir dataa", 8]
+        ended = connection(
+            connection.stub.EndSession, EndSessionRequest(session_id=started.session_id)
+        )
+        assert ended.remaining_sessions == 0
+
+
+def test_converters_of_ones_own():
+    """An action space whose actions are the names themselves."""
+
+    class ByName(ClientServiceCompilerEnv):
+        def __init__(self, *args, **kwargs):
+            super().__init__(
+                *args,
+                service_message_converters=ServiceMessageConverters(
+                    action_space_converter=py_converters.make_message_default_converter(),
+                    action_converter=lambda action: Event(int64_value=int(action)),
+                ),
+                **kwargs,
+            )
+
+    with ByName(TOY_SERVICE_BINARY, datasets=[ExampleDataset()]) as env:
+        env.reset()
+        observation, _, _, _ = env.step(3, observation_spaces=["text"])
+        assert observation == ["Ir dataa"]
+
+
+def test_derived_spaces(env: CompilerEnv):
+    env.observation.add_derived_space(
+        id="Shout",
+        base_id="text",
+        translate=lambda text: text.upper() + "!",
+        default_value="!",
+    )
+    env.reset(benchmark="benchmark://example-v1/foo", observation_space="Shout")
+    assert env.step(3)[0] == "IR DATAA!"
+    assert isinstance(env.observation.spaces["Shout"], ObservationSpaceSpec)
+
+
+def test_errors(env: CompilerEnv):
+    with pytest.raises(ServiceError):  # What scripts catch before the first reset.
+        env.observation["text"]
+    env.reset(benchmark="benchmark://example-v1/foo", reward_space="growth")
+    _, reward, done, info = env.step(env.action_space["crash"])
+    assert done
+    assert reward == 0
+    assert {"error_type", "error_details"} <= set(info)
+    env.reset()
+    assert env.in_episode
+
+
+def test_a_raw_step(env: CompilerEnv):
+    """As subclasses of environments step."""
+    env.reset(benchmark="benchmark://example-v1/foo", reward_space="growth")
+    observations, rewards, done, info = env.raw_step(
+        [3, 3], [env.observation.spaces["text"]], [env.reward.spaces["growth"]]
+    )
+    assert observations == ["Ir dataaa"]
+    assert rewards == pytest.approx([2 / 7])
+    assert not done
+    assert not info["action_had_no_effect"]
+    assert env.episode_reward == 0

@@ -1,0 +1,123 @@
+"""What is behind a connection, by the names and paths of former releases."""
+
+import signal
+
+import pytest
+
+from compiler_gym.service import ConnectionOpts
+from compiler_gym.service.connection import (
+    CompilerGymServiceConnection,
+    Connection,
+    EnvironmentNotSupported,
+    ManagedConnection,
+    ServiceError,
+    ServiceInitError,
+    ServiceIsClosed,
+    ServiceOSError,
+    ServiceTransportError,
+    SessionNotFound,
+    UnmanagedConnection,
+)
+from compiler_gym.service.proto import GetVersionRequest
+from compiler_gym.service.service_cache import ServiceCache
+from tests.service.toy_service import HELLO, make_toy_env, toy_service
+
+
+@pytest.fixture
+def service():
+    with CompilerGymServiceConnection(toy_service()) as service:
+        yield service
+
+
+def test_managed(service):
+    connection = service.connection
+    assert isinstance(connection, ManagedConnection)
+    assert isinstance(connection, Connection)
+    assert connection.url == f"127.0.0.1:{connection.port}"
+    assert connection.stub is service.stub
+    assert isinstance(connection.cache, ServiceCache)
+    assert (connection.cache / "port.txt").read_text().strip() == str(connection.port)
+    assert (connection.cache / "logs").is_dir()
+    assert any("listening" in line for line in connection.loglines())
+
+
+def test_the_url_can_be_connected_to(service):
+    with CompilerGymServiceConnection(service.connection.url) as other:
+        connection = other.connection
+        assert isinstance(connection, UnmanagedConnection)
+        assert connection.url == service.connection.url
+        assert list(connection.loglines()) == []
+        reply = other(connection.stub.GetVersion, GetVersionRequest())
+        assert reply.compiler_version == "toy 1.0"
+
+
+def test_closed(service):
+    service.close()
+    with pytest.raises(ServiceIsClosed, match="no service any more"):
+        _ = service.connection
+
+
+def test_process(service):
+    process = service.connection.process
+    assert process.pid == service.service.pid
+    assert process.poll() is None
+    assert process.returncode is None
+    assert process.wait(timeout=0.01) is None
+    process.kill()
+    assert process.wait(timeout=10) == -signal.SIGKILL
+    assert process.poll() == process.returncode == -signal.SIGKILL
+    process.kill()  # Nothing happens.
+    with pytest.raises(ServiceIsClosed, match="SIGKILL"):
+        service(service.stub.GetVersion, GetVersionRequest())
+
+
+def test_terminated_process(service):
+    service.connection.process.terminate()
+    assert service.connection.process.wait(timeout=10) == 0
+
+
+def test_an_environment_survives_the_end_of_its_service():
+    """As scripts of former releases test it."""
+    with make_toy_env(observation_space="length", reward_space="length") as env:
+        env.reset(benchmark=HELLO)
+        env.service.connection.process.terminate()
+        env.service.connection.process.wait(timeout=10)
+        _, _, done, info = env.step(0)
+        assert done
+        assert info["error_type"] == "ServiceIsClosed"
+        assert env.reset(benchmark=HELLO) == 5
+
+
+def test_rpc_call_max_seconds():
+    opts = ConnectionOpts(rpc_call_max_seconds=0.2)
+    with make_toy_env(connection_settings=opts) as env:
+        env.reset(benchmark=HELLO)
+        env.send_param("toy.set_sleep_milliseconds", "60000")
+        _, _, done, info = env.step(env.action_space["sleep"])
+        assert done
+        assert info["error_type"] == "TimeoutError"
+
+
+def test_a_shorter_time_limit_counts():
+    with make_toy_env(connection_settings=ConnectionOpts(rpc_call_max_seconds=1000)) as env:
+        env.reset(benchmark=HELLO)
+        env.send_param("toy.set_sleep_milliseconds", "60000")
+        _, _, done, info = env.step(env.action_space["sleep"], timeout=0.2)
+        assert done
+        assert info["error_type"] == "TimeoutError"
+
+
+@pytest.mark.parametrize(
+    ("error", "base"),
+    [
+        (SessionNotFound, ServiceError),
+        (ServiceOSError, OSError),
+        (ServiceInitError, OSError),
+        (EnvironmentNotSupported, ServiceInitError),
+        (ServiceTransportError, OSError),
+        (ServiceIsClosed, TypeError),
+    ],
+)
+def test_errors(error, base):
+    assert issubclass(error, ServiceError)
+    assert issubclass(error, base)

@@ -1,0 +1,285 @@
+"""Conversions by the names of former releases, as programs written for these call them."""
+
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+from google.protobuf.any_pb2 import Any as AnyMessage
+
+from compiler_gym.service.proto import (
+    ActionSpace,
+    BooleanRange,
+    BooleanTensor,
+    ByteTensor,
+    CommandlineSpace,
+    DictEvent,
+    DictSpace,
+    DiscreteSpace,
+    DoubleRange,
+    Event,
+    FloatRange,
+    Int64Box,
+    Int64Range,
+    Int64SequenceSpace,
+    Int64Tensor,
+    ListEvent,
+    ListSpace,
+    NamedDiscreteSpace,
+    ObservationSpace,
+    Opaque,
+    Space,
+    StringSpace,
+    StringTensor,
+    py_converters,
+)
+from compiler_gym.service.proto.py_converters import (
+    ServiceMessageConverters,
+    TypeBasedConverter,
+    TypeIdDispatchConverter,
+    make_message_default_converter,
+    to_event_message_default_converter,
+    to_space_message_default_converter,
+)
+from compiler_gym.spaces import (
+    Box,
+    Commandline,
+    CommandlineFlag,
+    Dict,
+    Discrete,
+    NamedDiscrete,
+    Permutation,
+    Scalar,
+    Sequence,
+    Tuple,
+)
+
+
+class TestTypeBasedConverter:
+    def test_by_type(self):
+        converter = TypeBasedConverter({int: lambda value: value + 1, str: str.upper})
+        assert (converter(1), converter("a")) == (2, "A")
+
+    def test_base_class(self):
+        converter = TypeBasedConverter({dict: len})
+        assert converter(OrderedDict(a=1)) == 1
+        converter.conversion_map[OrderedDict] = list
+        assert converter(OrderedDict(a=1)) == ["a"]
+        assert converter({}) == 0
+
+    def test_unknown_type(self):
+        with pytest.raises(KeyError, match="no conversion of a value of type 'float'"):
+            TypeBasedConverter({int: str})(1.0)
+
+    def test_tables_are_copied(self):
+        table = {int: str}
+        converter = TypeBasedConverter(table)
+        converter.conversion_map[float] = str
+        assert list(table) == [int]
+
+
+def test_type_id_dispatch():
+    converter = TypeIdDispatchConverter(
+        default_converter=py_converters.event_to_value,
+        conversion_map={"twice": lambda event: 2 * event.int64_value},
+    )
+    assert converter(Event(int64_value=3)) == 3
+    assert converter(Event(int64_value=3, type_id="twice")) == 6
+    with pytest.raises(KeyError, match="'thrice'"):
+        converter(Event(int64_value=3, type_id="thrice"))
+
+
+def packed(message) -> AnyMessage:
+    result = AnyMessage()
+    result.Pack(message)
+    return result
+
+
+@pytest.mark.parametrize(
+    "message, expected",
+    [
+        (Event(int64_value=1), 1),
+        (ListEvent(event=[Event(string_value="a")]), ["a"]),
+        (DictEvent(event={"a": Event(boolean_value=True)}), {"a": True}),
+        (Opaque(format="json://", data=b"[1]"), [1]),
+        (packed(Opaque(format="json://", data=b"[1]")), [1]),
+        (Space(discrete=DiscreteSpace(n=2)), Discrete(2)),
+        (DiscreteSpace(n=2), Discrete(2)),
+        (NamedDiscreteSpace(name=["a"]), NamedDiscrete(["a"])),
+        (BooleanRange(), Scalar(dtype=bool)),
+        (FloatRange(max=1), Scalar(max=1, dtype=np.float32)),
+        (StringSpace(length_range=Int64Range(min=1)), Sequence(dtype=str, size_range=(1, None))),
+        (ListSpace(space=[Space(discrete=DiscreteSpace(n=2))]), Tuple([Discrete(2)])),
+        (DictSpace(space={"a": Space(discrete=DiscreteSpace(n=2))}), Dict({"a": Discrete(2)})),
+        (packed(CommandlineSpace(name=["a"])), Commandline([CommandlineFlag("a", "a")])),
+        (
+            ActionSpace(name="x", space=Space(discrete=DiscreteSpace(n=2))),
+            Discrete(2, name="x"),
+        ),
+        (
+            ObservationSpace(name="x", space=Space(double_value=DoubleRange(min=0))),
+            Scalar("x", min=0),
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_message_default_converter(message, expected):
+    value = make_message_default_converter()(message)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+def test_message_default_converter_of_something_else():
+    with pytest.raises(KeyError):
+        make_message_default_converter()(packed(DiscreteSpace(n=2)))
+    with pytest.raises(KeyError):
+        make_message_default_converter()("text")
+
+
+def test_converters_are_independent():
+    make_message_default_converter().conversion_map.clear()
+    assert make_message_default_converter()(Event(int64_value=1)) == 1
+
+
+def test_an_environment_with_a_converter_of_ones_own():
+    converter = make_message_default_converter()
+    converter.conversion_map[ActionSpace] = lambda message: Discrete(7, name=message.name)
+    converters = ServiceMessageConverters(
+        action_space_converter=converter, action_converter=to_event_message_default_converter()
+    )
+    space = converters.action_space_converter(ActionSpace(name="seven"))
+    assert space == Discrete(7, name="seven")
+    assert converters.encoder_for(space)(3) == Event(int64_value=3)
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        (True, "boolean_value"),
+        (1, "int64_value"),
+        (np.int32(1), "int64_value"),
+        (1.5, "double_value"),
+        (np.float32(1.5), "float_value"),
+        ("a", "string_value"),
+        (b"a", "byte_tensor"),
+        ([1], "event_list"),
+        ({"a": 1}, "event_dict"),
+        (OrderedDict(a=1), "event_dict"),
+        (np.zeros(2), "double_tensor"),
+        (np.array([True]), "boolean_tensor"),
+    ],
+)
+def test_to_event_message_default_converter(value, kind):
+    event = to_event_message_default_converter()(value)
+    assert event.WhichOneof("value") == kind
+    assert np.all(py_converters.event_to_value(event) == np.array(value)) or kind in (
+        "event_dict",
+        "byte_tensor",
+    )
+
+
+def test_to_event_message_default_converter_of_something_else():
+    with pytest.raises(KeyError):
+        to_event_message_default_converter()(object())
+
+
+def test_to_space_message_default_converter():
+    converter = to_space_message_default_converter()
+    assert converter(Discrete(3)) == Space(discrete=DiscreteSpace(n=3))
+    converter.conversion_map[Discrete] = lambda space: Space(discrete=DiscreteSpace(n=1))
+    assert converter(Discrete(3)) == Space(discrete=DiscreteSpace(n=1))
+    assert converter(NamedDiscrete(["a", "b"])).discrete.n == 1  # A kind of Discrete.
+
+
+class TestTensors:
+    @pytest.mark.parametrize(
+        "name, array",
+        [
+            ("convert_numpy_to_boolean_tensor_message", np.array([[True], [False]])),
+            ("convert_numpy_to_byte_tensor_message", np.array([1, -2], dtype=np.int8)),
+            ("convert_numpy_to_int64_tensor_message", np.array([[1, 2, 3]])),
+            ("convert_numpy_to_float_tensor_message", np.array([1.5], dtype=np.float32)),
+            ("convert_numpy_to_double_tensor_message", np.array([1.5])),
+            ("convert_numpy_to_string_tensor_message", np.array(["a", "bc"], dtype=object)),
+        ],
+    )
+    def test_round_trip(self, name, array):
+        message = getattr(py_converters, name)(array)
+        assert type(message).__name__.lower() == name.split("_")[3] + "tensor"
+        assert tuple(message.shape) == array.shape
+        back = py_converters.convert_standard_tensor_message_to_numpy(message)
+        assert back.dtype == array.dtype
+        np.testing.assert_array_equal(back, array)
+
+    def test_bytes(self):
+        message = ByteTensor(shape=[2], value=b"\x01\xff")
+        array = py_converters.convert_byte_tensor_message_to_numpy(message)
+        assert array.dtype == np.int8
+        assert array.tolist() == [1, -1]
+        assert py_converters.convert_bytes_to_numpy(b"\x01\xff").tolist() == [1, -1]
+
+    @pytest.mark.parametrize("tensor", [BooleanTensor, Int64Tensor, StringTensor])
+    def test_default_converter_knows_them(self, tensor):
+        assert make_message_default_converter()(tensor(shape=[0])).shape == (0,)
+
+    def test_wrong_dtype(self):
+        with pytest.raises(KeyError, match="not a int64_tensor"):
+            py_converters.convert_numpy_to_int64_tensor_message(np.zeros(2))
+
+
+SPACES = {
+    "convert_to_boolean_range_message": Scalar(min=True, dtype=bool),
+    "convert_to_int64_range_message": Scalar(min=1, max=2, dtype=np.int64),
+    "convert_to_float_range_message": Scalar(max=0.5, dtype=np.float32),
+    "convert_to_double_range_message": Scalar(min=0.5),
+    "convert_to_boolean_box_message": Box(0, 1, shape=(2,), dtype=np.bool_),
+    "convert_to_byte_box_message": Box(-1, 1, shape=(2,), dtype=np.int8),
+    "convert_to_int64_box_message": Box(0, 9, shape=(2, 2), dtype=np.int64),
+    "convert_to_float_box_message": Box(0, 1, shape=(1,), dtype=np.float32),
+    "convert_to_double_box_message": Box(0, np.inf, shape=(1,), dtype=np.float64),
+    "convert_to_discrete_space_message": Discrete(3),
+    "convert_to_named_discrete_space_message": NamedDiscrete(["a", "b"]),
+    "convert_to_commandline_space_message": Commandline([CommandlineFlag("a", "-a", "The first")]),
+    "convert_to_permutation_space_message": Permutation(None, Scalar(min=0, max=4, dtype=np.int64)),
+    "convert_to_string_space": Sequence(dtype=str, size_range=(1, 5)),
+    "convert_to_boolean_sequence_space": Sequence(dtype=bool),
+    "convert_to_byte_sequence_space": Sequence(dtype=np.int8, size_range=(0, 8)),
+    "convert_to_bytes_sequence_space": Sequence(dtype=bytes),
+    "convert_to_int64_sequence_space": Sequence(
+        dtype=np.int64, scalar_range=Scalar(min=0, max=3, dtype=np.int64)
+    ),
+    "convert_to_float_sequence_space": Sequence(dtype=np.float32),
+    "convert_to_double_sequence_space": Sequence(dtype=np.float64, scalar_range=Scalar(min=0)),
+    "convert_to_string_sequence_space": Sequence(dtype=Sequence(dtype=str)),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_space_to_message_and_back(name):
+    space = SPACES[name]
+    message = getattr(py_converters, name)(space)
+    if name == "convert_to_commandline_space_message":
+        back = py_converters.convert_commandline_space_message(message)
+    elif name == "convert_to_permutation_space_message":
+        assert message.type_id == "permutation"
+        message.ClearField("type_id")
+        back = py_converters.convert_permutation_space_message(message)
+    else:
+        back = make_message_default_converter()(message)
+    assert back == space
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_wrong_space(name):
+    wrong = Sequence(dtype=str) if name == "convert_to_discrete_space_message" else Discrete(2)
+    with pytest.raises(KeyError):
+        getattr(py_converters, name)(wrong)
+
+
+def test_messages_to_spaces_by_name():
+    names = NamedDiscreteSpace(name=["a"])
+    box = Int64Box(low=Int64Tensor(shape=[1], value=[0]), high=Int64Tensor(shape=[1], value=[1]))
+    assert py_converters.convert_discrete_space_message(DiscreteSpace(n=2)) == Discrete(2)
+    assert py_converters.convert_named_discrete_space_message(names) == NamedDiscrete(["a"])
+    assert py_converters.convert_range_message(DoubleRange(min=1)) == Scalar(min=1)
+    assert py_converters.convert_sequence_space(Int64SequenceSpace()) == Sequence(dtype=np.int64)
+    assert py_converters.convert_box_message(box) == Box(0, 1, shape=(1,), dtype=np.int64)

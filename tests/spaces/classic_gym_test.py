@@ -1,0 +1,115 @@
+"""Spaces of the classic gym library as elements of our Dict and Tuple."""
+
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+
+from compiler_gym.spaces import (
+    ActionSpace,
+    Box,
+    Dict,
+    Discrete,
+    Sequence,
+    SpaceSequence,
+    SpaceUnion,
+    Tuple,
+)
+from compiler_gym.spaces.classic_gym import as_gymnasium
+
+gym = pytest.importorskip("gym")
+old, new = gym.spaces, gymnasium.spaces
+
+PAIRS = [
+    (old.Box(0, 1, (2, 3)), new.Box(0, 1, (2, 3))),
+    (
+        old.Box(np.array([0, -5]), np.array([3, 5]), dtype=np.int64),
+        new.Box(np.array([0, -5]), np.array([3, 5]), dtype=np.int64),
+    ),
+    (old.Box(-np.inf, 0, (1,), np.float64), new.Box(-np.inf, 0, (1,), np.float64)),
+    (old.Discrete(5), new.Discrete(5)),
+    (old.Discrete(5, start=-2), new.Discrete(5, start=-2)),
+    (old.MultiBinary(4), new.MultiBinary(4)),
+    (old.MultiBinary([2, 3]), new.MultiBinary([2, 3])),
+    (old.MultiDiscrete([2, 3]), new.MultiDiscrete([2, 3])),
+    (old.Text(5, charset="abc"), new.Text(5, charset="abc")),
+    (old.Tuple([old.Discrete(2)]), new.Tuple([new.Discrete(2)])),
+    (
+        old.Dict({"b": old.Discrete(2), "a": old.Tuple([old.Discrete(3)])}),
+        new.Dict({"b": new.Discrete(2), "a": new.Tuple([new.Discrete(3)])}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("old_space", "new_space"), PAIRS, ids=lambda space: str(space)[:30])
+def test_as_gymnasium(old_space, new_space):
+    space = as_gymnasium(old_space)
+    assert type(space) is type(new_space)
+    assert space == new_space
+    assert space.dtype == new_space.dtype
+    assert space.shape == new_space.shape
+    space.seed(0)
+    for _ in range(5):
+        assert space.sample() in new_space
+
+
+def test_other_spaces_stay_as_they_are():
+    for space in (new.Discrete(2), Discrete(2, "x")):
+        assert as_gymnasium(space) is space
+
+
+def test_dict():
+    space = Dict(
+        {"b": old.Box(0, 1, (2,)), "a": Discrete(3, "x"), "c": old.Tuple([old.Discrete(2)])}, "d"
+    )
+    assert list(space.spaces) == ["b", "a", "c"]
+    assert {"b": np.array([0.5, 1], np.float32), "a": 2, "c": (1,)} in space
+    assert {"b": np.array([0.5, 2], np.float32), "a": 2, "c": (1,)} not in space
+    assert space.sample() in space
+    assert new.utils.flatten_space(space).shape == (2 + 3 + 2,)
+    assert space != Dict({"b": new.Box(0, 1, (3,)), "a": Discrete(3, "x")}, "d")
+
+
+def test_tuple():
+    space = Tuple((old.Discrete(2), Box(0, 1, "x", (1,))), "t")
+    assert space == Tuple([new.Discrete(2), Box(0, 1, "x", (1,))], "t")
+    assert (1, np.zeros(1, np.float32)) in space
+    assert space.sample() in space
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda space: ActionSpace(space).wrapped,
+        lambda space: Sequence(dtype=space).dtype,
+        lambda space: SpaceSequence("x", space).space,
+        lambda space: SpaceUnion([space]).spaces[0],
+    ],
+)
+def test_other_spaces_that_are_made_of_spaces(make):
+    assert make(old.Discrete(3)) == new.Discrete(3)
+
+
+def test_a_space_that_has_no_counterpart():
+    class Mine(old.Space):
+        pass
+
+    with pytest.raises(TypeError, match=r"Mine of gym.*derive it from gymnasium\.Space"):
+        Tuple([Mine()])
+
+
+def test_what_is_no_space():
+    with pytest.raises(TypeError, match="3"):
+        Tuple([3])
+
+
+def test_gym_is_not_imported():
+    script = (
+        "import sys; from compiler_gym.spaces import Dict, Discrete, Tuple; "
+        "Dict({'a': Tuple([Discrete(2)])}); sys.exit('gym' in sys.modules)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": ":".join(sys.path)}, check=True
+    )

@@ -123,6 +123,7 @@ class TestCommunicate:
     def test_timeout_kills_the_whole_group(self, fifo):
         path, file = fifo
         with Popen(["sh", "-c", HOLD_OPEN + " sleep 1000", path]) as process:
+            select.select([file], [], [])  # See above.
             assert file.readline() == b"ready\n"
             with pytest.raises(subprocess.TimeoutExpired):
                 communicate(process, timeout=0.1)

@@ -225,6 +225,24 @@ TEST_F(IsolatedServiceTest, ForkIsEqualAndIndependent) {
   EXPECT_THAT(client().step(copyOfCopy, {"crash"}).message(), HasSubstr("step 4"));
 }
 
+// A session is promised before its process is there, and so is its copy. Here both have to wait for
+// the process that is to be copied first.
+TEST_F(IsolatedServiceTest, OriginalMayEndBeforeItsProcessWasMade) {
+  start();
+  const int64_t known = client().startOn("abc");
+  // The first of the processes is the pristine session.
+  const pid_t pristine = sessionProcesses().front();
+  ASSERT_EQ(kill(pristine, SIGSTOP), 0);
+  const int64_t original = client().startOn("abc");
+  const int64_t copy = client().fork(original).reply.session_id();
+  EXPECT_TRUE(client().end(original).ok());
+  // Until the service has closed the original's socket.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_EQ(kill(pristine, SIGCONT), 0);
+  EXPECT_EQ(client().textOf(copy), "abc");
+  EXPECT_EQ(client().textOf(known), "abc");
+}
+
 TEST_F(IsolatedServiceTest, ForkOfAnEndedEpisodeHasEndedToo) {
   start();
   const int64_t session = client().startOn("abc");

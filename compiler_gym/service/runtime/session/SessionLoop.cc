@@ -77,11 +77,11 @@ void SessionLoop::introduce() {
   const util::FileDescriptor pidfd(util::openPidfd(pid));
   std::string payload(sizeof(pid), '\0');
   std::memcpy(payload.data(), &pid, sizeof(pid));
-  const Status status = pidfd.isOpen()
-                            ? control_.send(static_cast<uint16_t>(Method::kIntroduction), payload,
-                                            Clock::now() + kReplyTimeout, {}, {pidfd.get()})
-                            : Status(StatusCode::RESOURCE_EXHAUSTED, "No pidfd");
-  if (!status.ok()) std::_Exit(EXIT_FAILURE);
+  if (!pidfd.isOpen()) std::_Exit(EXIT_FAILURE);
+  // The session may have been ended already. This process still makes the copies that were promised
+  // before that, and ends when it has read to the end of the requests.
+  control_.send(static_cast<uint16_t>(Method::kIntroduction), payload, Clock::now() + kReplyTimeout,
+                {}, {pidfd.get()});
 }
 
 void SessionLoop::tellOfCommands() {

@@ -1,7 +1,6 @@
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm_service/Ir2vecVocabulary.h"
-#include "llvm_service/observations/Observation.h"
-#include "llvm_service/observations/Spaces.h"
+#include "llvm_service/observations/FunctionParts.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -30,30 +29,41 @@ Status requireVocabulary(const ObservationInput& input) {
           "llvm/lib/Analysis/models, e.g. seedEmbeddingVocab75D.json"};
 }
 
-Status computeProgram(const ObservationInput& input, Event& event) {
-  RETURN_IF_ERROR(requireVocabulary(input));
-  Vector sum(input.ir2vecVocabulary->dimension());
-  for (const llvm::Function& function : input.compilation.module()) {
-    if (!function.isDeclaration()) {
-      const Vector vector = input.ir2vecVocabulary->ofFunction(function);
+// Calls `use` with each vector of each function that has a body. They depend on nothing but the
+// function and the vocabulary, with which what is kept is forgotten.
+void forEachVector(const ObservationInput& input, VectorsOf vectorsOf,
+                   const std::function<void(const Vector&)>& use) {
+  forEachFunction<Vectors>(
+      input,
+      [&](const llvm::Function& function) {
+        return function.isDeclaration() ? Vectors() : vectorsOf(*input.ir2vecVocabulary, function);
+      },
+      [&](const Vectors& vectors) {
+        for (const Vector& vector : vectors) {
+          use(vector);
+        }
+      });
+}
+
+Observation sumOf(const std::string& name, VectorsOf vectorsOf) {
+  const auto compute = [vectorsOf](const ObservationInput& input, Event& event) {
+    RETURN_IF_ERROR(requireVocabulary(input));
+    Vector sum(input.ir2vecVocabulary->dimension());
+    forEachVector(input, vectorsOf, [&](const Vector& vector) {
       std::transform(sum.begin(), sum.end(), vector.begin(), sum.begin(), std::plus<>());
-    }
-  }
-  setVector(sum, event);
-  return Status::OK;
+    });
+    setVector(sum, event);
+    return Status::OK;
+  };
+  return {vectorSpace(name), compute};
 }
 
 Observation rowsOf(const std::string& name, VectorsOf vectorsOf) {
   const auto compute = [vectorsOf](const ObservationInput& input, Event& event) {
     RETURN_IF_ERROR(requireVocabulary(input));
     ListEvent& rows = *event.mutable_event_list();
-    for (const llvm::Function& function : input.compilation.module()) {
-      if (!function.isDeclaration()) {
-        for (const Vector& vector : vectorsOf(*input.ir2vecVocabulary, function)) {
-          setVector(vector, *rows.add_event());
-        }
-      }
-    }
+    forEachVector(input, vectorsOf,
+                  [&](const Vector& vector) { setVector(vector, *rows.add_event()); });
     return Status::OK;
   };
   return {vectorsSpace(name), compute};
@@ -78,10 +88,8 @@ Observations ir2vec() {
                                  const llvm::Function& function) {
     return vocabulary.ofInstructions(function);
   };
-  return {{vectorSpace("Ir2vec"), computeProgram},
-          rowsOf("Ir2vecFunctions", ofFunction),
-          rowsOf("Ir2vecBlocks", ofBlocks),
-          rowsOf("Ir2vecInstructions", ofInstructions)};
+  return {sumOf("Ir2vec", ofFunction), rowsOf("Ir2vecFunctions", ofFunction),
+          rowsOf("Ir2vecBlocks", ofBlocks), rowsOf("Ir2vecInstructions", ofInstructions)};
 }
 
 }  // namespace compiler_gym::llvm_service

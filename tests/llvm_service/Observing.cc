@@ -56,20 +56,20 @@ Observations availableObservations() {
 }
 
 grpc::Status tryObserve(Compilation& compilation, const std::string& observation, Event& event,
-                        const RunCounts& runCounts) {
+                        const RunCounts& runCounts, std::any* kept) {
   static const Observations all = listObservations();
   for (const Observation& candidate : all) {
     if (candidate.space.name() == observation) {
-      return candidate.compute({compilation, runCounts, testVocabulary()}, event);
+      return candidate.compute({compilation, runCounts, testVocabulary(), kept}, event);
     }
   }
   return {grpc::StatusCode::NOT_FOUND, "There is no observation " + observation};
 }
 
-Event observe(Compilation& compilation, const std::string& observation,
-              const RunCounts& runCounts) {
+Event observe(Compilation& compilation, const std::string& observation, const RunCounts& runCounts,
+              std::any* kept) {
   Event event;
-  EXPECT_THAT(tryObserve(compilation, observation, event, runCounts), IsOk()) << observation;
+  EXPECT_THAT(tryObserve(compilation, observation, event, runCounts, kept), IsOk()) << observation;
   return event;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <any>
 #include <boost/filesystem.hpp>
 #include <memory>
 #include <string>
@@ -23,11 +24,11 @@ Observations availableObservations();
 /// The value of one observation. An error of its computation fails the test. Those of Ir2vec use a
 /// vocabulary with vectors of two numbers, of a few names.
 Event observe(Compilation& compilation, const std::string& observation,
-              const RunCounts& runCounts = {});
+              const RunCounts& runCounts = {}, std::any* kept = nullptr);
 
 /// The status of the computation of one observation.
 grpc::Status tryObserve(Compilation& compilation, const std::string& observation, Event& event,
-                        const RunCounts& runCounts = {});
+                        const RunCounts& runCounts = {}, std::any* kept = nullptr);
 
 /// An action that runs a pipeline, which needs no options of `opt`.
 Action actionOf(const std::string& pipeline);

@@ -1,14 +1,18 @@
-// What the thread sanitizer must not report. Its run-time library calls these functions; nobody
-// calls them in other builds.
+// What sanitizers must not report. Their run-time libraries call these functions; nobody calls them
+// in other builds.
 //
-// gRPC and Abseil come compiled without the sanitizer, which therefore misses how they synchronise.
-// This hides everything that happens below a request of a gRPC server; ConcurrencyTest calls the
-// service directly for that reason.
+// gRPC's resolver of names keeps what it has read of the machine's configuration.
+//
+// For the thread sanitizer: gRPC and Abseil come compiled without the sanitizer, which therefore
+// misses how they synchronise. This hides everything that happens below a request of a gRPC server;
+// ConcurrencyTest calls the service directly for that reason.
 
 #include <pthread.h>
 
 #include <cerrno>
 #include <ctime>
+
+extern "C" const char* __lsan_default_suppressions() { return "leak:ares_strdup\n"; }
 
 extern "C" const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }
 

@@ -11,6 +11,8 @@ import numpy as np
 from gymnasium import spaces
 
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.errors import ServiceIsClosed, ServiceTransportError, SessionNotFound
+from compiler_gym.spaces.neutral import neutral_value
 from compiler_gym.util.registration import make
 from compiler_gym.util.settings import is_setting
 
@@ -22,6 +24,16 @@ _RESET_OPTIONS = ("benchmark", "action_space", "observation_space", "reward_spac
 # In gymnasium there is no such method; its checker warns of environments that have it.
 _NOT_FORWARDED = ("seed",)
 
+# Failures that say nothing about the program and the actions: elsewhere, or with more time, the
+# episode could have gone on.
+_LOSSES = frozenset(
+    error.__name__
+    for error in (TimeoutError, ServiceIsClosed, ServiceTransportError, SessionNotFound)
+)
+
+# What some learners ask for whether they show it or not, as there are no pictures of programs.
+_PICTURE = "rgb_array"
+
 # Observation, reward, terminated, truncated, info.
 GymnasiumStepResult = tuple[Any, Any, bool, bool, dict[str, Any]]
 
@@ -31,9 +43,13 @@ class GymnasiumEnv(gymnasium.Env):
 
     What ``gymnasium.make()`` returns. All attributes of the environment proper are there too, to be
     read and to be set; the difference is in ``reset()``, and in ``step()`` and ``multistep()`` with
-    their five results. ``terminated`` tells of the end of an episode, also after a failure of the
-    compiler, about which ``info`` then has more; ``truncated`` of its end by the wrapper
-    :class:`compiler_gym.wrappers.TimeLimit` around the environment proper.
+    their five results. ``terminated`` tells of the end of an episode by the compiler, also by a
+    crash, about which ``info`` then has more. ``truncated`` tells that the episode was cut short:
+    by the wrapper :class:`compiler_gym.wrappers.TimeLimit` around the environment proper, or
+    because its session was lost. That is so if ``info["error_type"]`` is ``TimeoutError``,
+    ``ServiceIsClosed``, ``ServiceTransportError`` or ``SessionNotFound``. After such a step, as
+    after a crash, the observation is the default value of its space; where that is None, zeros, or
+    an empty text or sequence.
 
     What is set on a wrapper of gymnasium stays there: behind one, write
     ``env.unwrapped.benchmark = ...``, or ``env.set_wrapper_attr("benchmark", ...)``, or use the
@@ -44,7 +60,8 @@ class GymnasiumEnv(gymnasium.Env):
     Args:
         env: The environment proper, or its id.
         render_mode: What ``render()`` does: ``"human"`` prints the default observation,
-            ``"ansi"`` returns it as text. None for neither.
+            ``"ansi"`` returns it as text. None for neither. There are no pictures: for
+            ``"rgb_array"`` a warning is given, and the mode is ``"ansi"``.
         **kwargs: If an id is given, arguments of the environment.
 
     Raises:
@@ -56,6 +73,12 @@ class GymnasiumEnv(gymnasium.Env):
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "ansi"], "render_fps": 4}
 
     def __init__(self, env: CompilerEnv | str, render_mode: str | None = None, **kwargs: Any):
+        if render_mode == _PICTURE:
+            gymnasium.logger.warn(
+                "There are no pictures of programs. Render mode 'ansi', which returns text, is "
+                "used instead of 'rgb_array'"
+            )
+            render_mode = "ansi"
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(f"Unknown render mode {render_mode!r}. There are: human, ansi")
         if isinstance(env, str):
@@ -130,13 +153,13 @@ class GymnasiumEnv(gymnasium.Env):
     def _step_result(self, result: tuple[Any, Any, bool, dict[str, Any]]) -> GymnasiumStepResult:
         observation, reward, done, info = result
         reward = 0.0 if reward is None else reward
-        truncated = bool(info.get("TimeLimit.truncated"))
+        is_lost = done and info.get("error_type") in _LOSSES
+        truncated = is_lost or bool(info.get("TimeLimit.truncated"))
         return self._observation(observation), reward, done and not truncated, truncated, info
 
     def _observation(self, observation: Any) -> Any:
-        if observation is None and self._compiler_env.observation_space is None:
-            return np.zeros(_NO_OBSERVATION_SPACE.shape, dtype=_NO_OBSERVATION_SPACE.dtype)
-        return observation
+        # None if there is no default observation, or after a failure one that has no default value.
+        return neutral_value(self.observation_space) if observation is None else observation
 
     def render(self) -> str | None:
         """Shows the default observation, as the render mode says."""

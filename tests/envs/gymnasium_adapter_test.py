@@ -1,6 +1,8 @@
 """Environments with the interface of gymnasium."""
 
 import copy
+import os
+import signal
 import warnings
 
 import gymnasium
@@ -10,10 +12,11 @@ from gymnasium.utils.env_checker import check_env
 
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.service import ClientServiceCompilerEnv
+from compiler_gym.service.proto import EndSessionRequest
 from compiler_gym.wrappers import CompilerEnvWrapper
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env
 
-APPEND_A, NO_OP, END, FAIL = 3, 4, 5, 7
+APPEND_A, NO_OP, END, FAIL, HANG = 3, 4, 5, 7, 11
 
 
 @pytest.fixture
@@ -54,6 +57,43 @@ def test_failure(env):
     assert (reward, terminated, truncated) == (-6, True, False)
     assert info["error_type"] == "ServiceError"
     np.testing.assert_array_equal(env.reset()[0], histogram("hello"))
+
+
+class TestLostSessions:
+    """The episode could have gone on elsewhere, so it is cut short rather than at its end."""
+
+    def test_time_limit(self, env):
+        env.reset()
+        *_, terminated, truncated, info = env.step(HANG, timeout=0.2)
+        assert (terminated, truncated) == (False, True)
+        assert info["error_type"] == "TimeoutError"
+        assert not env.in_episode
+
+    def test_dead_service(self, env):
+        env.reset()
+        process = env.service.service
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.exit_code(wait_seconds=10) is not None
+        observation, _, terminated, truncated, info = env.step(APPEND_A)
+        assert (terminated, truncated) == (False, True)
+        assert info["error_type"] == "ServiceIsClosed"
+        assert observation in env.observation_space
+
+    def test_session_that_the_service_does_not_know(self, env):
+        env.reset()
+        connection = env.service
+        session_id = env.compiler_env._sessions.session.session_id
+        connection(connection.stub.EndSession, EndSessionRequest(session_id=session_id))
+        *_, terminated, truncated, info = env.step(APPEND_A)
+        assert (terminated, truncated) == (False, True)
+        assert info["error_type"] == "SessionNotFound"
+
+    def test_recovered(self, env):
+        env.recover = True
+        env.reset()
+        *_, terminated, truncated, info = env.step(HANG, timeout=0.2)
+        assert (terminated, truncated) == (False, False)
+        assert info["error_type"] == "TimeoutError"
 
 
 class TestOptions:
@@ -130,8 +170,16 @@ class TestRender:
             assert env.render() is None
 
     def test_unknown(self):
-        with pytest.raises(ValueError, match="rgb_array"):
-            GymnasiumEnv("toy-v0", render_mode="rgb_array")
+        with pytest.raises(ValueError, match="hologram"):
+            GymnasiumEnv("toy-v0", render_mode="hologram")
+
+    def test_picture(self):
+        with make_toy_env(observation_space="text") as classic:
+            with pytest.warns(UserWarning, match="no pictures.*'ansi'"):
+                env = GymnasiumEnv(classic, render_mode="rgb_array")
+            assert env.render_mode == "ansi"
+            env.reset()
+            assert env.render() == "hello"
 
 
 class TestWithoutDefaultSpaces:

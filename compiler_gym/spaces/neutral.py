@@ -1,0 +1,55 @@
+"""What stands for a value of a space that is not known."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from compiler_gym.spaces.permutation import Permutation
+from compiler_gym.spaces.scalar import Scalar
+from compiler_gym.spaces.sequence import Sequence
+from compiler_gym.spaces.space_sequence import SpaceSequence
+
+
+def neutral_value(space: spaces.Space) -> Any:
+    """Returns a value of a space, always the same: zeros, and as few of them as can be.
+
+    Numbers are zero, or the nearest to it that there is. Texts and sequences are as short as can
+    be. Of spaces of other kinds it is a sample.
+
+    Raises:
+        NotImplementedError: There is no way to make up values of the space.
+    """
+    if isinstance(space, Scalar):
+        return space.dtype.type(min(max(0, space.min), space.max))
+    if isinstance(space, spaces.Box):
+        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
+    if isinstance(space, Sequence) and not isinstance(space, Permutation):
+        return _neutral_sequence(space)
+    if isinstance(space, SpaceSequence):
+        return [neutral_value(space.space) for _ in range(space.size_range[0])]
+    if isinstance(space, spaces.Dict):
+        return {key: neutral_value(child) for key, child in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(neutral_value(child) for child in space.spaces)
+    clone = copy.deepcopy(space)
+    clone.seed(0)
+    return clone.sample()
+
+
+def _neutral_sequence(space: Sequence) -> Any:
+    if space.opaque_data_format == "json://":
+        return {}
+    size = space.size_range[0]
+    if space.dtype is str:
+        return "0" * size
+    if space.dtype is bytes:
+        return bytes(size)
+    if isinstance(space.dtype, spaces.Space):
+        return [neutral_value(space.dtype) for _ in range(size)]
+    if isinstance(space.dtype, np.dtype):
+        bounds = space.scalar_range
+        number = 0 if bounds is None else min(max(0, bounds.min), bounds.max)
+        return np.full(size, number, dtype=space.dtype)
+    return [] if size == 0 else space.sample()  # Which says why that cannot be done.

@@ -1,0 +1,104 @@
+"""What learners do with the LLVM environments behind gymnasium."""
+
+import os
+import signal
+
+import gymnasium
+import numpy as np
+import pytest
+
+import compiler_gym
+from compiler_gym.service import ConnectionOpts
+
+FATAL = "trigger-crash-module"
+IDS = [id for id in compiler_gym.COMPILER_GYM_ENVS if id.startswith("llvm-")]
+
+
+@pytest.fixture
+def fragile(tmp_path):
+    """Arguments of an environment with all passes that LLVM has, also those that crash."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("exclude: []\n")
+    return {"connection_settings": ConnectionOpts(script_args=[f"--action_policy={policy}"])}
+
+
+class TestEnds:
+    def test_crash(self, fragile):
+        with gymnasium.make("llvm-autophase-ic-v0", **fragile) as env:
+            env.reset()
+            _, _, terminated, truncated, info = env.step(env.action_space.names.index(FATAL))
+            assert (terminated, truncated) == (True, False)
+            assert info["error_type"] == "SessionDied"
+
+    def test_time_limit_of_a_step(self):
+        with gymnasium.make("llvm-autophase-ic-v0") as env:
+            env.reset()
+            _, _, terminated, truncated, info = env.step(env.action_space["gvn"], timeout=1e-6)
+            assert (terminated, truncated) == (False, True)
+            assert info["error_type"] == "TimeoutError"
+            assert env.reset()[0] in env.observation_space
+
+    def test_dead_service(self):
+        with gymnasium.make("llvm-autophase-ic-v0") as env:
+            env.reset()
+            process = env.service.service
+            os.kill(process.pid, signal.SIGKILL)
+            assert process.exit_code(wait_seconds=10) is not None
+            _, _, terminated, truncated, info = env.step(env.action_space["gvn"])
+            assert (terminated, truncated) == (False, True)
+            assert info["error_type"] == "ServiceIsClosed"
+            assert env.reset()[0] in env.observation_space
+
+    def test_number_of_steps(self):
+        with gymnasium.make("llvm-ic-v0", max_episode_steps=2) as env:
+            env.reset()
+            action = env.action_space["gvn"]
+            ends = [env.step(action)[2:4] for _ in range(2)]
+            assert ends == [(False, False), (False, True)]
+
+
+class TestRender:
+    def test_how_stable_baselines3_makes_environments(self):
+        """Its ``make_vec_env`` asks for pictures, and catches TypeErrors only."""
+        with pytest.warns(UserWarning, match="no pictures of programs"):
+            env = gymnasium.make("llvm-autophase-ic-v0", render_mode="rgb_array")
+        with env:
+            assert env.render_mode == "ansi"
+            env.reset()
+            assert env.render().startswith("[")
+
+    def test_videos_are_refused(self):
+        with pytest.warns(UserWarning, match="no pictures of programs"):
+            env = gymnasium.make("llvm-autophase-ic-v0", render_mode="rgb_array")
+        with env, pytest.raises(ValueError, match="ansi"):
+            gymnasium.wrappers.RecordVideo(env, "videos")
+
+
+class TestObservations:
+    @pytest.mark.parametrize("id", IDS)
+    def test_crash(self, id, fragile):
+        with gymnasium.make(id, **fragile) as env:
+            assert env.reset()[0] in env.observation_space
+            action = env.action_space.names.index(FATAL)
+            observation, _, terminated, _, _ = env.step(action)
+            assert terminated
+            assert observation in env.observation_space
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("Ir", ""),
+            ("IrSha1", "0" * 40),
+            ("Bitcode", np.zeros(0, np.int8)),
+            ("BitcodeFile", ""),
+            ("Ir2vec", np.zeros(0)),
+            ("Runtime", np.zeros(0)),
+        ],
+    )
+    def test_lost_session(self, name, value):
+        with gymnasium.make("llvm-v0") as env:
+            env.reset()
+            env.observation_space = name
+            observation = env.step(env.action_space["gvn"], timeout=1e-6)[0]
+            assert observation in env.observation_space
+            np.testing.assert_array_equal(observation, value)

@@ -1,11 +1,11 @@
 """A single number or truth value."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium import spaces
 
 
 def is_scalar_of(value: Any, dtype: np.dtype) -> bool:
@@ -32,8 +32,11 @@ def extremes(dtype: np.dtype) -> tuple[Any, Any]:
     raise TypeError(f"A scalar is a truth value, an integer or a float, but its dtype is {dtype}")
 
 
-class Scalar(Space):
+class Scalar(spaces.Box):
     """A number in a range that includes its bounds.
+
+    To gymnasium it is a ``Box`` of shape ``()``, so that what works on boxes, such as flattening,
+    works on it and on what contains it. Values are numbers rather than arrays.
 
     Attributes:
         name: The name of the space.
@@ -56,26 +59,19 @@ class Scalar(Space):
             TypeError: The dtype is not boolean, integer or floating.
             ValueError: ``min`` is greater than ``max``, or one of them is not a number.
         """
-        super().__init__(shape=(), dtype=dtype, seed=seed)
-        least, greatest = extremes(self.dtype)
+        dtype = np.dtype(dtype)
+        least, greatest = extremes(dtype)
         self.name = name
         # Bounds beyond those of the dtype, such as an infinity for an integer, are no bounds.
-        self.min = least if min is None or min <= least else self._number(min, math.ceil)
-        self.max = greatest if max is None or max >= greatest else self._number(max, math.floor)
+        self.min = least if min is None or min <= least else _number(min, math.ceil, dtype)
+        self.max = greatest if max is None or max >= greatest else _number(max, math.floor, dtype)
         if not self.min <= self.max:
             raise ValueError(
                 f"Scalar {name!r} has no values: its bounds are [{self.min}, {self.max}]"
             )
-
-    def _number(self, bound: float, to_integer: Callable[[float], int]) -> Any:
-        if self.dtype.kind == "b":
-            return bool(bound)
-        return float(bound) if self.dtype.kind == "f" else to_integer(bound)
-
-    @property
-    def is_np_flattenable(self) -> bool:
-        """Whether gymnasium can flatten the space into a box; it knows only its own spaces."""
-        return False
+        super().__init__(
+            np.array(self.min, dtype), np.array(self.max, dtype), shape=(), dtype=dtype, seed=seed
+        )
 
     def contains(self, x: Any) -> bool:
         """Says whether a value is of the kind of the dtype and within the bounds."""
@@ -105,6 +101,14 @@ class Scalar(Space):
             value = self.np_random.normal()
         return self.dtype.type(value)
 
+    def to_jsonable(self, sample_n: Sequence[Any]) -> list[Any]:
+        """Returns values as plain numbers and truth values."""
+        return [self.dtype.type(value).item() for value in sample_n]
+
+    def from_jsonable(self, sample_n: Sequence[Any]) -> list[Any]:
+        """Returns numpy scalars of the dtype."""
+        return [self.dtype.type(value) for value in sample_n]
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Scalar)
@@ -116,3 +120,10 @@ class Scalar(Space):
 
     def __repr__(self) -> str:
         return f"Scalar(name={self.name!r}, min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def _number(bound: float, to_integer: Callable[[float], int], dtype: np.dtype) -> Any:
+    """Returns a bound as a number of the kind of a dtype."""
+    if dtype.kind == "b":
+        return bool(bound)
+    return float(bound) if dtype.kind == "f" else to_integer(bound)

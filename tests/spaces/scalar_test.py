@@ -1,8 +1,10 @@
 """Scalar."""
 
 import copy
+import json
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -119,3 +121,22 @@ def test_equality():
 def test_repr():
     text = "Scalar(name='x', min=0, max=5, dtype=int64)"
     assert repr(Scalar("x", 0, 5, np.int64)) == text
+
+
+def test_is_a_box_to_gymnasium():
+    for space, low in [
+        (Scalar("x", 2, 5, np.int64), 2),
+        (Scalar("x", dtype=np.uint64), 0),
+        (Scalar("x", dtype=bool), False),
+        (Scalar("x", -np.inf, 1.5, np.float32), -np.inf),
+    ]:
+        assert isinstance(space, gymnasium.spaces.Box)
+        assert space.shape == ()
+        assert space.low.dtype == space.dtype
+        assert (space.low, space.high) == (low, space.max)
+        flat = gymnasium.spaces.utils.flatten_space(space)
+        value = space.sample()
+        assert gymnasium.spaces.utils.flatten(space, value) in flat
+        assert gymnasium.spaces.utils.unflatten(space, np.array([value])) == value
+        plain = space.to_jsonable([value])
+        assert json.loads(json.dumps(plain)) == plain == space.from_jsonable(plain)

@@ -129,10 +129,10 @@ def _union(space: SpaceUnion) -> Encoder:
 _MAKE_ENCODER: dict[type, Callable[[Any], Encoder]] = {
     ActionSpace: lambda space: event_encoder(space.wrapped),
     gym_spaces.Discrete: _discrete,
+    Scalar: _scalar,
     gym_spaces.Box: _box,
     gym_spaces.Dict: _dict,
     gym_spaces.Tuple: _tuple,
-    Scalar: _scalar,
     Sequence: _sequence,
     SpaceSequence: lambda space: _list_of(space.space),
     SpaceUnion: _union,

@@ -199,12 +199,12 @@ _DESCRIBE: dict[type, Callable[[Any], Space]] = {
     Commandline: _commandline,
     NamedDiscrete: lambda space: Space(named_discrete=NamedDiscreteSpace(name=space.names)),
     gym_spaces.Discrete: _discrete,
+    Scalar: _scalar,
     gym_spaces.Box: _box,
     gym_spaces.Dict: lambda space: Space(
         space_dict=DictSpace(space={k: space_to_proto(v) for k, v in space.spaces.items()})
     ),
     gym_spaces.Tuple: lambda space: Space(space_list=_list(space.spaces)),
-    Scalar: _scalar,
     Permutation: _permutation,
     Sequence: _sequence,
     SpaceSequence: lambda space: _space_sequence(space.space, _length_range(space.size_range)),

@@ -102,3 +102,34 @@ class TestObservations:
             observation = env.step(env.action_space["gvn"], timeout=1e-6)[0]
             assert observation in env.observation_space
             np.testing.assert_array_equal(observation, value)
+
+
+class TestSpacesOfDictionaries:
+    @pytest.mark.parametrize(
+        ("name", "size"),
+        [("AutophaseDict", 56), ("InstCountDict", 70), ("InstCountNormDict", 69)],
+    )
+    def test_flatten(self, name, size):
+        with gymnasium.make("llvm-ic-v0", observation_space=name) as env:
+            flat = gymnasium.wrappers.FlattenObservation(env)
+            assert isinstance(flat.observation_space, gymnasium.spaces.Box)
+            assert flat.observation_space.shape == (size,)
+            observation, _ = flat.reset()
+            assert observation in flat.observation_space
+            values = env.observation[name]
+            keys = env.observation_space.spaces
+            np.testing.assert_array_equal(observation, [values[key] for key in keys])
+            assert flat.step(env.action_space["mem2reg"])[0] in flat.observation_space
+
+    @pytest.mark.parametrize("name", ["AutophaseDict", "IrInstructionCount"])
+    def test_vector(self, name):
+        envs = gymnasium.make_vec(
+            "llvm-ic-v0", num_envs=2, vectorization_mode="sync", observation_space=name
+        )
+        try:
+            observations, _ = envs.reset(seed=1)
+            assert observations in envs.observation_space
+            action = envs.envs[0].action_space["mem2reg"]
+            assert envs.step(np.array([action, action]))[0] in envs.observation_space
+        finally:
+            envs.close()

@@ -119,12 +119,13 @@ class GymnasiumEnv(gymnasium.Env):
 
         Args:
             seed: Makes what follows repeatable: the choice of random benchmarks, and
-                ``action_space.sample()``.
+                ``np_random``. As everywhere in gymnasium, ``action_space.sample()`` is not meant:
+                seed it once by ``action_space.seed()``.
             options: Any of ``benchmark``, ``action_space``, ``observation_space``,
                 ``reward_space`` and ``timeout``, as of :meth:`CompilerEnv.reset`.
 
         Returns:
-            The observation, and information (none).
+            The observation, and information: the URI of the ``benchmark``.
 
         Raises:
             ValueError: If there is no such option.
@@ -139,8 +140,17 @@ class GymnasiumEnv(gymnasium.Env):
                 f"There are: {', '.join(_RESET_OPTIONS)}"
             )
         if seed is not None:
-            self._compiler_env.seed(seed)
-        return self._observation(self._compiler_env.reset(**options)), {}
+            self._seed(seed)
+        observation = self._observation(self._compiler_env.reset(**options))
+        return observation, {"benchmark": str(self._compiler_env.benchmark)}
+
+    def _seed(self, seed: int) -> None:
+        """Seeds the choices of the environment proper, but not its actions."""
+        # Who seeds each episode would otherwise sample the same actions in all of them.
+        action_space = self._compiler_env.action_space
+        seed_of_actions = int(action_space.np_random.integers(np.iinfo(np.int32).max))
+        self._compiler_env.seed(seed)
+        action_space.seed(seed_of_actions)
 
     def step(self, action: Any, **kwargs: Any) -> GymnasiumStepResult:
         """Applies an action. See :meth:`CompilerEnv.step` for the arguments and errors."""

@@ -7,6 +7,7 @@ from typing import Any
 
 # Loaded when needed: wrappers need most of the package.
 _TIME_LIMIT = "compiler_gym.wrappers.time_limit:TimeLimit"
+_WITH_BENCHMARKS = "compiler_gym.wrappers.datasets:with_benchmarks"
 
 # As in gymnasium.make().
 _NO_LIMIT = -1
@@ -36,14 +37,26 @@ class EnvSpec:
     max_episode_steps: int | None = None
     library_options: dict[str, Any] = field(default_factory=dict)
 
-    def make(self, max_episode_steps: int | None = None, **kwargs: Any) -> Any:
+    def make(
+        self,
+        max_episode_steps: int | None = None,
+        benchmarks: Any = None,
+        random_benchmarks: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         """Makes the environment, as ``compiler_gym.make()`` does."""
+        if benchmarks is None and random_benchmarks:
+            raise TypeError("random_benchmarks=True says how to choose among benchmarks=...")
+        if benchmarks is not None and kwargs.get("benchmark") is not None:
+            raise TypeError("Give either benchmark=... for all episodes, or benchmarks=...")
         limit = self.max_episode_steps if max_episode_steps is None else max_episode_steps
         env = _load(self.entry_point)(**{**self.kwargs, **kwargs})
         if limit == _NO_LIMIT:
             limit = None
         env.unwrapped.spec = replace(self, max_episode_steps=limit)
         try:
+            if benchmarks is not None:
+                env = _load(_WITH_BENCHMARKS)(env, benchmarks, random_benchmarks)
             return env if limit is None else _load(_TIME_LIMIT)(env, limit)
         except BaseException:
             env.close()

@@ -18,6 +18,7 @@ from compiler_gym.util.nearest_names import did_you_mean
 
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.wrappers.datasets import BenchmarkChoice
 
 #: The ids of all registered environments, in the order of their registration.
 COMPILER_GYM_ENVS: list[str] = []
@@ -90,7 +91,13 @@ def register(
         library.register_if_imported(spec)
 
 
-def make(id: str, max_episode_steps: int | None = None, **kwargs: Any) -> "CompilerEnv":
+def make(
+    id: str,
+    max_episode_steps: int | None = None,
+    benchmarks: "BenchmarkChoice | None" = None,
+    random_benchmarks: bool = False,
+    **kwargs: Any,
+) -> "CompilerEnv":
     """Makes a registered environment.
 
     Args:
@@ -98,6 +105,11 @@ def make(id: str, max_episode_steps: int | None = None, **kwargs: Any) -> "Compi
         max_episode_steps: How many actions an episode has at most, see
             :class:`compiler_gym.wrappers.TimeLimit`; -1 for any number, None for that with which
             the environment was registered.
+        benchmarks: The programs that episodes are about, one after the other: a dataset or its
+            name, or some benchmarks or their URIs. After the last comes the first again; if it is
+            an iterator, ``reset()`` then raises StopIteration. ``reset()`` takes no ``benchmark``.
+        random_benchmarks: Whether each episode is about a random one of these, as determined by
+            ``env.seed()``. A dataset may have no end; of all else, all is remembered.
         **kwargs: Arguments of the environment, e.g. ``benchmark``, ``observation_space`` and
             ``reward_space``.
 
@@ -105,8 +117,9 @@ def make(id: str, max_episode_steps: int | None = None, **kwargs: Any) -> "Compi
         The environment, with the classic interface: ``step()`` returns a tuple of four.
 
     Raises:
-        LookupError: If there is no environment of that id.
-        ValueError: If ``max_episode_steps`` is zero.
+        LookupError: If there is no environment of that id, or no dataset of that name.
+        ValueError: If ``max_episode_steps`` is zero, or there are no ``benchmarks``.
+        TypeError: If both ``benchmark`` and ``benchmarks`` are given.
         Exception: As of the environment's constructor.
     """
     spec = _specs.get(id)
@@ -115,7 +128,7 @@ def make(id: str, max_episode_steps: int | None = None, **kwargs: Any) -> "Compi
             f"There is no environment {id!r}.{did_you_mean(id, COMPILER_GYM_ENVS)} "
             f"There are: {', '.join(COMPILER_GYM_ENVS) or 'none'}"
         )
-    return spec.make(max_episode_steps, **kwargs)
+    return spec.make(max_episode_steps, benchmarks, random_benchmarks, **kwargs)
 
 
 class _Library:

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 _AnyBenchmark = str | Benchmark | BenchmarkUri
+
+#: A dataset, the name of one, or any benchmarks.
+BenchmarkChoice = str | Dataset | Iterable[_AnyBenchmark]
 
 
 class _ChoosesBenchmarks(CompilerEnvWrapper):
@@ -152,6 +155,65 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
         if name == "_all_benchmarks":
             return value
         return super()._fork_attribute(name, value, memo)
+
+
+class _RandomOfDataset(_ChoosesBenchmarks):
+    """Each reset takes a random program of a dataset, which may have no end."""
+
+    def __init__(self, env: CompilerEnv, dataset: Dataset):
+        super().__init__(env)
+        self._dataset = dataset
+        self._rng = np.random.default_rng()
+
+    @override
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        self._rng = np.random.default_rng(seed)
+        return super().seed(seed)
+
+    @override
+    def _next_benchmark(self) -> _AnyBenchmark:
+        return self._dataset.random_benchmark(self._rng)
+
+    @override
+    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        return value if name == "_dataset" else super()._fork_attribute(name, value, memo)
+
+
+def with_benchmarks(
+    env: CompilerEnv, benchmarks: BenchmarkChoice, is_random: bool = False
+) -> CompilerEnv:
+    """Puts that one of the wrappers around an environment which suits some benchmarks.
+
+    Args:
+        env: The environment.
+        benchmarks: As of :func:`compiler_gym.make`.
+        is_random: Whether to take them in random order.
+
+    Raises:
+        LookupError: If there is no dataset of that name.
+        DatasetInitError: If the dataset cannot be installed.
+        TypeError: If these are no benchmarks.
+        ValueError: If there are none.
+    """
+    if isinstance(benchmarks, str | Dataset):
+        dataset = env.datasets.require(benchmarks) if isinstance(benchmarks, str) else benchmarks
+        dataset.install()
+        if is_random:
+            return _RandomOfDataset(env, dataset)
+        return CycleOverBenchmarksIterator(env, dataset.benchmarks)
+    if isinstance(benchmarks, Benchmark | BenchmarkUri) or not isinstance(benchmarks, Iterable):
+        raise TypeError(
+            "benchmarks=... is a dataset or its name, or several benchmarks or their URIs, not a "
+            f"{type(benchmarks).__name__}. For a single one write benchmark=..."
+        )
+    if is_random:
+        return RandomOrderBenchmarks(env, benchmarks)
+    if isinstance(benchmarks, Iterator):
+        return IterateOverBenchmarks(env, benchmarks)
+    benchmarks = list(benchmarks)
+    if not benchmarks:
+        raise ValueError("There are no benchmarks to choose from")
+    return CycleOverBenchmarks(env, benchmarks)
 
 
 def _forkable(benchmarks: Iterable[_AnyBenchmark]) -> Iterator[_AnyBenchmark]:

@@ -32,7 +32,7 @@ def histogram(text: str) -> list[int]:
 def test_reset(env):
     observation, info = env.reset()
     np.testing.assert_array_equal(observation, histogram("hello"))
-    assert info == {}
+    assert info == {"benchmark": str(HELLO)}
     assert observation in env.observation_space
 
 
@@ -135,12 +135,18 @@ class TestSeed:
         assert [env.reset(seed=2)[0]] + [env.reset()[0] for _ in range(9)] != first
         assert len(set(first)) > 3
 
-    def test_actions(self, env):
-        def sample(seed):
-            env.reset(seed=seed)
+    def test_actions_are_not_those_of_the_episode_before(self, env):
+        def sample():
+            env.reset(seed=1)
             return [env.action_space.sample() for _ in range(20)]
 
-        assert sample(1) == sample(1) != sample(2)
+        episodes = [sample() for _ in range(3)]
+        assert episodes[0] != episodes[1] != episodes[2] != episodes[0]
+        env.action_space.seed(7)
+        first = [sample(), sample()]
+        env.action_space.seed(7)
+        assert [sample(), sample()] == first
+        assert first[0] != first[1]
 
     def test_random_generator(self, env):
         def draw(seed):

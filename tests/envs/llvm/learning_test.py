@@ -104,6 +104,98 @@ class TestObservations:
             np.testing.assert_array_equal(observation, value)
 
 
+class TestSeeds:
+    def test_actions_of_seeded_episodes(self):
+        with gymnasium.make("llvm-autophase-ic-v0") as env:
+            episodes = []
+            for _ in range(3):
+                env.reset(seed=1)
+                episodes.append([env.action_space.sample() for _ in range(10)])
+            assert episodes[0] != episodes[1] != episodes[2] != episodes[0]
+
+    def test_action_space_seeded_by_itself(self):
+        with gymnasium.make("llvm-autophase-ic-v0") as env:
+
+            def play():
+                env.action_space.seed(3)
+                env.reset(seed=1)
+                return [env.action_space.sample() for _ in range(10)]
+
+            assert play() == play()
+
+
+KERNELS = [f"benchmark://kernels-v0/{name}" for name in ("fft", "life", "sha256")]
+
+
+def visits(env, count, **kwargs):
+    """The programs of the next episodes, of which the first may be seeded."""
+    visited = [env.reset(**kwargs)[1]["benchmark"]]
+    visited += [env.reset()[1]["benchmark"] for _ in range(count - 1)]
+    return visited
+
+
+class TestBenchmarks:
+    def test_info(self):
+        with gymnasium.make("llvm-ic-v0", benchmark=KERNELS[1]) as env:
+            assert visits(env, 2) == KERNELS[1:2] * 2
+
+    def test_list(self):
+        with gymnasium.make("llvm-ic-v0", benchmarks=KERNELS) as env:
+            assert visits(env, 5) == KERNELS + KERNELS[:2]
+            assert env.compiler_env.benchmark == KERNELS[1]
+
+    def test_iterator(self):
+        with gymnasium.make("llvm-ic-v0", benchmarks=(uri for uri in KERNELS[:2])) as env:
+            assert visits(env, 2) == KERNELS[:2]
+            with pytest.raises(StopIteration):
+                env.reset()
+
+    @pytest.mark.parametrize("name", ["kernels-v0", "benchmark://kernels-v0"])
+    def test_dataset(self, name):
+        with gymnasium.make("llvm-ic-v0", benchmarks=name) as env:
+            expected = list(env.datasets[name].benchmark_uris())
+            assert visits(env, len(expected) + 1) == [*expected, expected[0]]
+
+    def test_dataset_as_an_object(self):
+        with compiler_gym.make("llvm-ic-v0") as env:
+            dataset = env.datasets["kernels-v0"]
+        with gymnasium.make("llvm-ic-v0", benchmarks=dataset) as env:
+            assert visits(env, 1) == [next(dataset.benchmark_uris())]
+
+    @pytest.mark.parametrize("benchmarks", [KERNELS, "kernels-v0"], ids=["list", "dataset"])
+    def test_random(self, benchmarks):
+        with gymnasium.make("llvm-v0", benchmarks=benchmarks, random_benchmarks=True) as env:
+            first = visits(env, 8, seed=1)
+            assert visits(env, 8, seed=1) == first
+            assert visits(env, 8, seed=2) != first
+            assert len(set(first)) > 1
+            env.reset(seed=5)
+            with env.fork() as fork:
+                assert visits(fork, 4) == visits(env, 4)
+
+    def test_classic(self):
+        with compiler_gym.make("llvm-ic-v0", max_episode_steps=1, benchmarks=KERNELS) as env:
+            env.reset()
+            assert env.benchmark == KERNELS[0]
+            assert env.step(env.action_space["gvn"])[2]
+            env.reset()
+            assert env.benchmark == KERNELS[1]
+
+    @pytest.mark.parametrize(
+        ("kwargs", "error", "text"),
+        [
+            ({"benchmarks": KERNELS, "benchmark": KERNELS[0]}, TypeError, "either benchmark"),
+            ({"random_benchmarks": True}, TypeError, "benchmarks="),
+            ({"benchmarks": []}, ValueError, "no benchmarks"),
+            ({"benchmarks": 3}, TypeError, "not a int"),
+            ({"benchmarks": "kernel-v0"}, LookupError, "kernels-v0"),
+        ],
+    )
+    def test_mistakes(self, kwargs, error, text):
+        with pytest.raises(error, match=text):
+            compiler_gym.make("llvm-ic-v0", **kwargs)
+
+
 class TestSpacesOfDictionaries:
     @pytest.mark.parametrize(
         ("name", "size"),

@@ -266,7 +266,8 @@ class TestLibraries:
         ],
     )
     def test_gymnasium(self, script):
-        assert run(script) == "GymnasiumEnv ('hello', {}) helloa 5\n"
+        info = {"benchmark": "benchmark://toy-v0/hello"}
+        assert run(script) == f"GymnasiumEnv ('hello', {info}) helloa 5\n"
 
     def test_neither_is_imported(self):
         script = "import compiler_gym, sys; print('gym' in sys.modules, 'gymnasium' in sys.modules)"

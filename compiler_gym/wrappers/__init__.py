@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from compiler_gym.wrappers.autophase_norm import AutophaseNorm
     from compiler_gym.wrappers.commandline import (
         CommandlineWithTerminalAction,
         ConstrainedCommandline,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ActionWrapper",
+    "AutophaseNorm",
     "CommandlineWithTerminalAction",
     "CompilerEnvWrapper",
     "ConstrainedCommandline",
@@ -45,6 +47,7 @@ __all__ = [
 # Loaded when first used.
 _MODULES = {
     "ActionWrapper": "core",
+    "AutophaseNorm": "autophase_norm",
     "CommandlineWithTerminalAction": "commandline",
     "CompilerEnvWrapper": "compiler_env_wrapper",
     "ConstrainedCommandline": "commandline",

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 import compiler_gym.wrappers
@@ -10,6 +11,7 @@ from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.envs.llvm import with_dynamic_config
 from compiler_gym.wrappers import (
     ActionWrapper,
+    AutophaseNorm,
     CommandlineWithTerminalAction,
     CompilerEnvWrapper,
     ConstrainedCommandline,
@@ -50,6 +52,7 @@ class SameReward(RewardWrapper):
 
 MAKERS = {
     "ActionWrapper": SameAction,
+    "AutophaseNorm": AutophaseNorm,
     "CommandlineWithTerminalAction": CommandlineWithTerminalAction,
     "CompilerEnvWrapper": CompilerEnvWrapper,
     "ConstrainedCommandline": lambda env: ConstrainedCommandline(
@@ -141,13 +144,13 @@ class TestOne:
             assert (len(fork.actions), len(env.actions)) == (2, 1)
             assert fork.action_space == env.action_space
         assert env.in_episode
-        assert env.step(gvn)[0] == env.multistep([])[0]
+        np.testing.assert_array_equal(env.step(gvn)[0], env.multistep([])[0])
 
     def test_behind_gymnasium(self, runnable, name):
         env = GymnasiumEnv(MAKERS[name](runnable))
         observation, info = env.reset(seed=3)
         assert env.observation_space.contains(observation)
-        assert info == {}
+        assert info == {"benchmark": str(env.benchmark)}
         result = env.step(env.action_space["mem2reg"])
         assert result[2:4] == (False, False)
         with env.fork() as fork:

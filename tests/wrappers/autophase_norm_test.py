@@ -1,0 +1,83 @@
+"""Autophase features divided by the size of the program."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import compiler_gym
+from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
+from compiler_gym.wrappers import AutophaseNorm
+
+TOTAL = AUTOPHASE_FEATURE_NAMES.index("TotalInsts")
+
+
+def test_values(env):
+    env = AutophaseNorm(env)
+    observation = env.reset()
+    counts = env.observation["Autophase"]
+    size = counts[TOTAL]
+    assert size > 1
+    np.testing.assert_allclose(observation, counts / size, rtol=1e-6)
+    assert (observation.dtype, observation[TOTAL]) == (np.float32, 1)
+    # Further on, the divisor is the same.
+    observation = env.step(env.action_space["mem2reg"])[0]
+    counts = env.observation["Autophase"]
+    assert counts[TOTAL] < size
+    np.testing.assert_allclose(observation, counts / size, rtol=1e-6)
+    assert observation in env.observation_space
+
+
+def test_space(env):
+    space = AutophaseNorm(env).observation_space
+    assert (space.shape, space.dtype, space.name) == ((56,), np.float32, "AutophaseNorm")
+    assert (space.low.min(), space.high.max()) == (0, np.inf)
+
+
+def test_each_episode_has_its_divisor(env):
+    env = AutophaseNorm(env)
+    for name in ("fft", "sha256", "fft"):
+        assert env.reset(f"benchmark://kernels-v0/{name}")[TOTAL] == 1
+
+
+def test_fork(env):
+    env = AutophaseNorm(env)
+    env.reset()
+    env.step(env.action_space["mem2reg"])
+    with env.fork() as fork:
+        action = env.action_space["gvn"]
+        np.testing.assert_array_equal(fork.step(action)[0], env.step(action)[0])
+
+
+def test_another_observation(env):
+    env = AutophaseNorm(env)
+    count = env.reset(observation_space="IrInstructionCount")
+    assert env.observation_space.contains(count)
+    assert count == env.observation["IrInstructionCount"]
+    env.observation_space = "Autophase"
+    assert env.observation_space.name == "AutophaseNorm"
+    assert env.reset()[TOTAL] == 1
+    env.observation_space = None
+    assert env.reset() is env.observation_space is None
+
+
+def test_failure(env):
+    env = GymnasiumEnv(AutophaseNorm(env))
+    env.reset()
+    observation, _, terminated, truncated, _ = env.step(0, timeout=1e-6)
+    assert (terminated, truncated) == (False, True)
+    assert observation in env.observation_space
+    assert not observation.any()
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_learners_wrappers():
+    inner = compiler_gym.make("llvm-ic-v0", max_episode_steps=3)
+    env = gymnasium.wrappers.NormalizeObservation(GymnasiumEnv(AutophaseNorm(inner)))
+    with gymnasium.wrappers.RecordEpisodeStatistics(env) as env:
+        assert env.reset(seed=0)[0].shape == (56,)
+        for _ in range(3):
+            *_, terminated, truncated, info = env.step(env.action_space.sample())
+        assert not terminated
+        assert truncated
+        assert info["episode"]["l"] == 3

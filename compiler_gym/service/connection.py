@@ -326,7 +326,12 @@ class CompilerGymServiceConnection:
     @property
     def is_alive(self) -> bool:
         """Whether it is open and, if it has a managed service, the service still runs."""
-        return not self.closed and (self.service is None or self.service.exit_code() is None)
+        if self.closed or self.service is None:
+            return not self.closed
+        # A service that keeps a lease runs, and that is cheaper to see than its process.
+        if isinstance(self._lease, DirectLease) and self._lease.is_active():
+            return True
+        return self.service.exit_code() is None
 
     def close(self, exit_max_seconds: float | None = None) -> None:
         """Closes the connection and ends the service if it is managed. May be called repeatedly.

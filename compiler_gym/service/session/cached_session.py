@@ -44,16 +44,25 @@ class CachedSession:
         cache: What is known.
         key: What tells apart how sessions begin, see :meth:`TransitionCache.root`.
         open_session: Starts a session of the service.
+        identity: The number of an observation space that tells states apart, if a state is the
+            same whatever has led to it.
 
     Attributes:
         last_was_known: Whether the last request was answered without the service.
     """
 
-    def __init__(self, cache: TransitionCache, key: Hashable, open_session: OpenSession):
+    def __init__(
+        self,
+        cache: TransitionCache,
+        key: Hashable,
+        open_session: OpenSession,
+        identity: int | None = None,
+    ):
         self.last_was_known = False
         self._cache = cache
         self._key = key
         self._open_session = open_session
+        self._identity = identity
         self._episode = cache.next_episode()
         # The states from the beginning to the present one, and the requests that led to each but
         # the first. None once something was done that is not among them.
@@ -112,16 +121,23 @@ class CachedSession:
         self, events: list[Event], key: RequestKey, indices: Sequence[int], deadline: Deadline
     ) -> StepReply:
         session = self._catch_up(deadline)
+        identity = None
         begin = time.perf_counter()
         try:
-            reply = session.step(events, indices, deadline.left())
+            if self._identity is None or not events:
+                reply = session.step(events, indices, deadline.left())
+            else:
+                reply = session.step(events, [*indices, self._identity], deadline.left())
+                identity = self._key, reply.observation.pop().SerializeToString()
         except _REFUSALS:
             # Those before the one that was refused have been applied.
             if len(events) > 1:
                 self._states = None
             raise
         seconds = time.perf_counter() - begin
-        target = self._cache.add(self._states[-1], key, indices, reply, seconds, self._episode)
+        target = self._cache.add(
+            self._states[-1], key, indices, reply, seconds, self._episode, identity
+        )
         target.last_episode = self._episode
         if events:
             self._states.append(target)
@@ -199,7 +215,7 @@ class CachedSession:
         self, timeout: float = 300, meanwhile: Callable[[], object] | None = None
     ) -> "CachedSession":
         """As :meth:`Session.fork`."""
-        clone = CachedSession(self._cache, self._key, self._open_session)
+        clone = CachedSession(self._cache, self._key, self._open_session, self._identity)
         if self._states is None:
             clone._states = None
         else:

@@ -78,6 +78,7 @@ class SessionManager:
         self.opts = opts
         self.session: Session | CachedSession | None = None
         self.transition_bytes = transition_bytes
+        self._identity: int | None = None
         self.params: dict[str, str] = {}
         self._endpoint = endpoint
         self._connection: CompilerGymServiceConnection | None = None
@@ -219,9 +220,17 @@ class SessionManager:
             self.session, reply, observations = open_session(observation_indices, deadline)
             return reply, observations
         key = starter.digest_of(benchmark), action_space, params
-        cached = CachedSession(self._transitions_of(connection), key, open_session)
+        cached = CachedSession(self._transitions_of(connection), key, open_session, self._identity)
         self.session = cached
         return cached.begin(observation_indices, deadline)
+
+    def identify_states_by(self, name: str) -> None:
+        """Says which observation tells states apart, whatever has led to them.
+
+        Of use for the cache of transitions only, which otherwise knows a state by its history.
+        """
+        names = [space.name for space in self.observation_spaces]
+        self._identity = names.index(name)
 
     @property
     def transitions(self) -> TransitionCache | None:

@@ -146,6 +146,7 @@ class TransitionCache:
         self._varying = frozenset(
             index for index, space in enumerate(observation_spaces) if not space.deterministic
         )
+        self._identified: dict[Hashable, State] = {}
         self._roots: dict[Hashable, tuple[State, StartSessionReply]] = {}
         self._snapshots: OrderedDict[int, State] = OrderedDict()
         self._episodes = itertools.count(1)
@@ -179,6 +180,7 @@ class TransitionCache:
         reply: StepReply,
         seconds: float,
         episode: int,
+        identity: Hashable = None,
     ) -> State:
         """Adds the outcome of a request.
 
@@ -189,13 +191,24 @@ class TransitionCache:
             reply: The reply of the service.
             seconds: How long it took.
             episode: The number of the episode.
+            identity: What tells the state that it led to apart from others. None if only the way
+                to a state does.
 
         Returns:
             The state that it led to.
         """
         with self._lock:
             former = state.outcomes.get(key)
-            target = former.target if former else State(episode) if key else state
+            is_new = False
+            if former is not None:
+                target = former.target
+            elif not key or (identity is not None and reply.action_had_no_effect):
+                target = state
+            else:
+                target = new = State(episode)
+                if identity is not None:
+                    target = self._identified.setdefault(identity, new)
+                is_new = target is new
             is_fixed = self._varying.isdisjoint(indices)
             for index, event in zip(indices, reply.observation, strict=True):
                 if index not in self._varying:
@@ -209,7 +222,7 @@ class TransitionCache:
                 size + (former.size if former is not None else 0),
             )
             self.stats.size += size
-            self.stats.states += former is None and bool(key)
+            self.stats.states += is_new
             self.stats.misses += 1
             if self.stats.size > self.max_bytes:
                 self._forget()
@@ -264,6 +277,7 @@ class TransitionCache:
             for state in list(self._snapshots.values()):
                 _end(self._take_snapshot(state))
             self._roots.clear()
+            self._identified.clear()
             self.stats.states = self.stats.size = 0
 
     # ------------------------------------------------------------------------------------------
@@ -309,6 +323,11 @@ class TransitionCache:
                 if outcome.target.last_episode >= episode
             }
             size += sum(outcome.size for outcome in state.outcomes.values())
+        self._identified = {
+            identity: state
+            for identity, state in self._identified.items()
+            if state.last_episode >= episode
+        }
         self.stats.states = len(kept)
         self.stats.size = size
 

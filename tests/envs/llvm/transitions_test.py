@@ -53,8 +53,7 @@ def test_with_fresh_analyses_all_ways_to_a_program_are_one(shared_env):
     ) as env:
         names = env.action_space.names
         nothing, sroa, cse = (
-            names.index(each)
-            for each in ("globaldce", "function(sroa)", "function(early-cse)")
+            names.index(each) for each in ("globaldce", "function(sroa)", "function(early-cse)")
         )
         env.reset(benchmark=kernel_uri("huffman"))
         env.multistep([sroa, cse])

@@ -1,10 +1,12 @@
 """How an episode begins, takes its steps, and goes on after a failure."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.running_step import FinishedStep, RunningStep
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.environment.action_spaces import ActionSpaces
 from compiler_gym.service.environment.episode import Episode
@@ -12,18 +14,49 @@ from compiler_gym.service.environment.observing import make_observer
 from compiler_gym.service.environment.replay import replay_episode
 from compiler_gym.service.environment.space_choices import SpaceChoices
 from compiler_gym.service.environment.step_plan import StepPlan
-from compiler_gym.service.proto import Event
+from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
-from compiler_gym.service.session.session import Session
+from compiler_gym.service.session.session import Session, SessionStep
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
-from compiler_gym.views import ObservationView
+from compiler_gym.util.gym_type_hints import StepType as StepResult
+from compiler_gym.views import ObservationSpaceSpec, ObservationView
 
 logger = logging.getLogger(__name__)
 
 RunResult = tuple[list[Any], list[float], bool, dict[str, Any]]
 """A value for each observation, one for each reward, whether the episode ended, information."""
+
+
+class ServiceStep(RunningStep):
+    """A step that a service is making.
+
+    Args:
+        step: The step of the session.
+        finish: Called with it to wait for it; returns the result.
+    """
+
+    def __init__(self, step: SessionStep, finish: Callable[[SessionStep], StepResult]):
+        self._step = step
+        self._finish = finish
+
+    @property
+    def deadline(self) -> float | None:
+        """That of the step of the session."""
+        return self._step.deadline
+
+    def fileno(self) -> int:
+        """Returns that of the step of the session."""
+        return self._step.fileno()
+
+    def result(self) -> StepResult:
+        """Waits for the end of the step, and records what it did to the episode."""
+        return self._finish(self._step)
+
+    def cancel(self) -> None:
+        """Gives up the step, and with it the session."""
+        self._step.cancel()
 
 
 class EpisodeRunner:
@@ -99,15 +132,19 @@ class EpisodeRunner:
         self.episode.record(actions, events)
         try:
             reply = session.step(events, plan.indices, timeout)
+        except Exception as error:
+            return self._after_error(plan, events, error)
+        return self._after_reply(plan, actions, events, reply)
+
+    def _after_reply(
+        self, plan: StepPlan, actions: list[Any], events: list[Event], reply: StepReply
+    ) -> RunResult:
+        try:
             observations, rewards = plan.evaluate(
                 reply.observation, actions, self.choices.observations
             )
-        except (ServiceError, TimeoutError) as error:
-            return self._fail(plan, error, events)
-        except Exception:
-            if events:
-                self.episode.record_refusal()
-            raise
+        except Exception as error:
+            return self._after_error(plan, events, error)
         has_new_action_space = reply.HasField("new_action_space")
         if has_new_action_space:
             self.action_spaces.replace(reply.new_action_space)
@@ -116,6 +153,13 @@ class EpisodeRunner:
             "new_action_space": has_new_action_space,
         }
         return observations, rewards, reply.end_of_session, info
+
+    def _after_error(self, plan: StepPlan, events: list[Event], error: Exception) -> RunResult:
+        if isinstance(error, ServiceError | TimeoutError):
+            return self._fail(plan, error, events)
+        if events:
+            self.episode.record_refusal()
+        raise error
 
     def _fail(self, plan: StepPlan, error: Exception, events: list[Event]) -> RunResult:
         """Ends the episode after a failure of the service, unless it can be recovered."""
@@ -151,6 +195,63 @@ class EpisodeRunner:
     def _repeat(self, episode: Episode, indices: Sequence[int]) -> Sequence[Event]:
         action_space = self.action_spaces.index_of(episode.action_space)
         return replay_episode(self.sessions, episode, action_space, indices)
+
+    # ------------------------------------------------------------------------------------------
+    # Steps as users make them. Default rewards are added to that of the episode.
+
+    def step(
+        self,
+        actions: Iterable[Any],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None,
+        reward_spaces: Iterable[str | Reward] | None,
+        timeout: float,
+    ) -> StepResult:
+        """Makes a step, as :meth:`CompilerEnv.multistep`."""
+        if observation_spaces is None and reward_spaces is None:
+            return self._default_result(self.run(self.choices.step_plan, actions, timeout))
+        plan = self.choices.plan_for(observation_spaces, reward_spaces, self.benchmark)
+        result = self.run(plan, actions, timeout)
+        observation, reward, done, info = self._default_result(result, reward_spaces is None)
+        if observation_spaces is not None:
+            observation = result[0]
+        return observation, result[1] if reward_spaces is not None else reward, done, info
+
+    def begin_step(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+        """Begins a step that returns the default observation and reward.
+
+        There must be no other requests until it is finished.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            TypeError: If an action is of a wrong type.
+            ValueError: If an action is out of range.
+        """
+        session = self.sessions.require_session()
+        actions, events = self.action_spaces.encoder.encode(actions)
+        self.episode.record(actions, events)
+        plan = self.choices.step_plan
+        try:
+            step = session.begin_step(events, plan.indices, timeout)
+        except ServiceError as error:
+            return FinishedStep(self._default_result(self._fail(plan, error, events)))
+        return ServiceStep(step, partial(self._finish_step, plan, actions, events))
+
+    def _finish_step(
+        self, plan: StepPlan, actions: list[Any], events: list[Event], step: SessionStep
+    ) -> StepResult:
+        try:
+            reply = step.result()
+        except Exception as error:
+            return self._default_result(self._after_error(plan, events, error))
+        return self._default_result(self._after_reply(plan, actions, events, reply))
+
+    def _default_result(self, result: RunResult, counts: bool = True) -> StepResult:
+        observations, rewards, done, info = result
+        reward = None
+        if rewards and counts:
+            reward = rewards[0]
+            self.episode.reward = (self.episode.reward or 0.0) + reward
+        return observations[0] if observations else None, reward, done, info
 
     # ------------------------------------------------------------------------------------------
     # Forks.

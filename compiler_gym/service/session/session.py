@@ -19,6 +19,41 @@ from compiler_gym.service.proto import (
 from compiler_gym.service.transport.direct_channel import DirectStub
 
 
+class SessionStep:
+    """A step of a session that is being made.
+
+    Args:
+        connection: The connection to the service.
+        request: The step.
+        timeout: Time limit in seconds.
+    """
+
+    def __init__(
+        self, connection: CompilerGymServiceConnection, request: StepRequest, timeout: float
+    ):
+        self._connection = connection
+        self._request = request
+        self._timeout = timeout
+        self._reply = connection.begin_step(request, timeout)
+
+    @property
+    def deadline(self) -> float | None:
+        """When it is given up, by :func:`time.monotonic`; None for never."""
+        return self._reply.deadline
+
+    def fileno(self) -> int:
+        """Returns a descriptor that is readable as soon as there is a reply; -1 if there is one."""
+        return self._reply.fileno()
+
+    def result(self) -> StepReply:
+        """Waits for the reply. To be called once. Raises as :meth:`Session.step`."""
+        return self._connection.finish_step(self._reply, self._request, self._timeout)
+
+    def cancel(self) -> None:
+        """Gives up the step, and with it the session."""
+        self._reply.cancel()
+
+
 class Session:
     """A session from its start to its end. To be used by one thread at a time.
 
@@ -61,6 +96,22 @@ class Session:
                 object again where the numbers are the same; it saves time.
             timeout: Time limit in seconds.
         """
+        request = self._filled_request(actions, indices)
+        return self._connection(self._step, request, timeout=timeout)
+
+    def begin_step(
+        self, actions: Iterable[Event], indices: Sequence[int], timeout: float
+    ) -> "SessionStep":
+        """Begins what :meth:`step` does; does not wait for it. No other request until it is done.
+
+        Args:
+            actions: As of :meth:`step`, and so are the others.
+            indices: The numbers of the observation spaces.
+            timeout: Time limit in seconds.
+        """
+        return SessionStep(self._connection, self._filled_request(actions, indices), timeout)
+
+    def _filled_request(self, actions: Iterable[Event], indices: Sequence[int]) -> StepRequest:
         request = self._request
         del request.action[:]
         request.action.extend(actions)
@@ -68,7 +119,7 @@ class Session:
             del request.observation_space[:]
             request.observation_space.extend(indices)
             self._indices = indices
-        return self._connection(self._step, request, timeout=timeout)
+        return request
 
     def fork(
         self, timeout: float = 300, meanwhile: Callable[[], object] | None = None

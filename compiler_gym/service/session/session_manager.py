@@ -3,7 +3,7 @@
 import itertools
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark
@@ -273,6 +273,27 @@ class SessionManager:
         self._is_closed = True
         self.end()
         self.disconnect()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection, and it works as far as is known."""
+        return self._connection is not None and self._connection.is_alive
+
+    def share(self, others: Iterable["SessionManager"]) -> None:
+        """Uses the connection of another manager if this has none that works, and one of them has.
+
+        Args:
+            others: Managers of the same service.
+        """
+        if self.is_connected:
+            return
+        for other in others:
+            if other.is_connected:
+                self.end()
+                self.disconnect()
+                self._connection = other.connection.retain()
+                self._is_closed = False
+                return
 
     def sibling(self) -> "SessionManager":
         """Returns a manager that shares the connection if there is one, and has no session."""

@@ -216,6 +216,31 @@ def with_benchmarks(
     return CycleOverBenchmarks(env, benchmarks)
 
 
+def with_shared_benchmarks(
+    envs: list[CompilerEnv], benchmarks: BenchmarkChoice, is_random: bool = False
+) -> list[CompilerEnv]:
+    """Does the same for several environments, which take turns.
+
+    A benchmark that one of them takes is not that of the next; random ones are drawn by each for
+    itself.
+
+    Args:
+        envs: The environments, which have the same datasets.
+        benchmarks: As of :func:`with_benchmarks`.
+        is_random: Likewise.
+
+    Raises:
+        Exception: As of :func:`with_benchmarks`.
+    """
+    if is_random:
+        if isinstance(benchmarks, Iterator):
+            benchmarks = list(benchmarks)
+        return [with_benchmarks(env, benchmarks, is_random) for env in envs]
+    first = with_benchmarks(envs[0], benchmarks)
+    chosen = iter(first._next_benchmark, None)
+    return [IterateOverBenchmarks(env, chosen) for env in envs]
+
+
 def _forkable(benchmarks: Iterable[_AnyBenchmark]) -> Iterator[_AnyBenchmark]:
     """Returns an iterator of which ``copy.copy`` makes another that goes on independently."""
     return itertools.tee(benchmarks, 1)[0]

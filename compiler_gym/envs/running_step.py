@@ -2,25 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 from compiler_gym.util.gym_type_hints import StepType
 
 
 class RunningStep(ABC):
-    """A step that has begun. What ``env.begin_multistep()`` returns."""
+    """A step that has begun. What ``env.begin_multistep()`` returns.
 
-    @property
-    @abstractmethod
-    def deadline(self) -> float | None:
-        """When :meth:`result` stops waiting, by :func:`time.monotonic`; None for never."""
+    Attributes:
+        deadline: When :meth:`result` stops waiting, by :func:`time.monotonic`; None for never.
+        fd: A descriptor that is readable as soon as there is something of the result; -1 if there
+            is nothing to wait for.
+    """
 
-    @abstractmethod
-    def fileno(self) -> int:
-        """Returns a descriptor that is readable as soon as there is something of the result.
-
-        Or -1 if there is nothing to wait for.
-        """
+    deadline: float | None
+    fd: int
 
     @abstractmethod
     def result(self) -> StepType:
@@ -46,13 +42,10 @@ class FinishedStep(RunningStep):
     """
 
     deadline = None
+    fd = -1
 
     def __init__(self, result: StepType):
         self._result = result
-
-    def fileno(self) -> int:
-        """Returns -1: there is nothing to wait for."""
-        return -1
 
     def result(self) -> StepType:
         """Returns what the step has returned."""
@@ -70,18 +63,11 @@ class ConvertedStep(RunningStep):
         convert: Called with its result; returns what is the result of this.
     """
 
-    def __init__(self, step: Any, convert: Callable[[Any], StepType]):
+    def __init__(self, step: RunningStep, convert: Callable[[StepType], StepType]):
         self._step = step
         self._convert = convert
-
-    @property
-    def deadline(self) -> float | None:
-        """That of the step inside."""
-        return self._step.deadline
-
-    def fileno(self) -> int:
-        """Returns that of the step inside."""
-        return self._step.fileno()
+        self.deadline = step.deadline
+        self.fd = step.fd
 
     def result(self) -> StepType:
         """Waits for the end of the step inside, and converts its result."""

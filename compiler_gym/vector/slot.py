@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
@@ -26,6 +27,8 @@ class Slot:
         step: The step that is being made, or None.
         observation: The last observation.
         infos: What is to be said about the last step or reset, in parts.
+        deadline: When to stop waiting for the step; None for never.
+        fd: The descriptor by which to wait for it.
     """
 
     def __init__(self, number: int, env: GymnasiumEnv, max_episode_steps: int | None):
@@ -36,21 +39,28 @@ class Slot:
         self.step: RunningStep | None = None
         self.observation = neutral_value(env.observation_space)
         self.infos: list[dict[str, Any]] = []
+        self.deadline: float | None = None
+        self.fd = -1
         self._max_episode_steps = max_episode_steps
         self._elapsed_steps = 0
 
-    @property
-    def deadline(self) -> float | None:
-        """When to stop waiting for the step."""
-        return self.step.deadline
-
-    def fileno(self) -> int:
-        """Returns a descriptor that is readable as soon as there is something of the result."""
-        return self.step.fileno()
-
     def begin(self, action: Any, timeout: float) -> None:
         """Begins a step. Raises as :meth:`CompilerEnv.begin_multistep`."""
-        self.step = self.env.compiler_env.begin_multistep((action,), timeout)
+        self.step = step = self.env.compiler_env.begin_multistep((action,), timeout)
+        self.deadline = step.deadline
+        self.fd = step.fd
+
+    def make(self, action: Any, timeout: float) -> tuple[float, bool, bool]:
+        """Makes a step and waits for it: :meth:`begin` and :meth:`finish`, but faster.
+
+        An interrupt ends the episode.
+        """
+        try:
+            result = self.env.compiler_env.multistep((action,), timeout=timeout)
+        except KeyboardInterrupt:
+            self.is_over = True
+            raise
+        return self._note(result)
 
     def finish(self) -> tuple[float, bool, bool]:
         """Waits for the end of the step, and keeps its observation and information.
@@ -62,8 +72,10 @@ class Slot:
             Exception: As of :meth:`CompilerEnv.multistep`.
         """
         step, self.step = self.step, None
-        result = self.env.step_result(step.result())
-        self.observation, reward, terminated, truncated, info = result
+        return self._note(step.result())
+
+    def _note(self, result: StepResult) -> tuple[float, bool, bool]:
+        self.observation, reward, terminated, truncated, info = self.env.step_result(result)
         self.infos = [info]
         self._elapsed_steps += 1
         if self._elapsed_steps == self._max_episode_steps:

@@ -38,9 +38,9 @@ def test_does_not_wait(env):
     begin = time.monotonic()
     step = env.begin_multistep([SLEEP])
     assert time.monotonic() - begin < 0.4
-    assert not select.select([step], [], [], 0)[0]
+    assert not select.select([step.fd], [], [], 0)[0]
     assert begin + 300 < step.deadline < begin + 310
-    assert select.select([step], [], [], 10)[0]
+    assert select.select([step.fd], [], [], 10)[0]
     assert time.monotonic() - begin >= 0.5
     assert step.result()[0] == "hello"
 

@@ -1,8 +1,7 @@
 """How an episode begins, takes its steps, and goes on after a failure."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from compiler_gym.datasets import Benchmark
@@ -16,7 +15,7 @@ from compiler_gym.service.environment.space_choices import SpaceChoices
 from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
-from compiler_gym.service.session.session import Session, SessionStep
+from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
@@ -33,30 +32,43 @@ class ServiceStep(RunningStep):
     """A step that a service is making.
 
     Args:
-        step: The step of the session.
-        finish: Called with it to wait for it; returns the result.
+        runner: Whose step it is.
+        session: The session.
+        actions: The actions, and ``events`` the messages that stand for them.
+        events: See there.
+        timeout: Time limit in seconds.
     """
 
-    def __init__(self, step: SessionStep, finish: Callable[[SessionStep], StepResult]):
-        self._step = step
-        self._finish = finish
-
-    @property
-    def deadline(self) -> float | None:
-        """That of the step of the session."""
-        return self._step.deadline
-
-    def fileno(self) -> int:
-        """Returns that of the step of the session."""
-        return self._step.fileno()
+    def __init__(
+        self,
+        runner: "EpisodeRunner",
+        session: Session,
+        actions: list[Any],
+        events: list[Event],
+        timeout: float,
+    ):
+        self._runner = runner
+        self._session = session
+        self._plan = plan = runner.choices.step_plan
+        self._actions = actions
+        self._events = events
+        self._timeout = timeout
+        self._reply = reply = session.begin_step(events, plan.indices, timeout)
+        self.deadline = reply.deadline
+        self.fd = reply.fd
 
     def result(self) -> StepResult:
         """Waits for the end of the step, and records what it did to the episode."""
-        return self._finish(self._step)
+        runner, plan, events = self._runner, self._plan, self._events
+        try:
+            reply = self._session.finish_step(self._reply, self._timeout)
+        except Exception as error:
+            return runner._default_result(runner._after_error(plan, events, error))
+        return runner._default_result(runner._after_reply(plan, self._actions, events, reply))
 
     def cancel(self) -> None:
         """Gives up the step, and with it the session."""
-        self._step.cancel()
+        self._reply.cancel()
 
 
 class EpisodeRunner:
@@ -229,21 +241,12 @@ class EpisodeRunner:
         session = self.sessions.require_session()
         actions, events = self.action_spaces.encoder.encode(actions)
         self.episode.record(actions, events)
-        plan = self.choices.step_plan
         try:
-            step = session.begin_step(events, plan.indices, timeout)
+            return ServiceStep(self, session, actions, events, timeout)
         except ServiceError as error:
-            return FinishedStep(self._default_result(self._fail(plan, error, events)))
-        return ServiceStep(step, partial(self._finish_step, plan, actions, events))
-
-    def _finish_step(
-        self, plan: StepPlan, actions: list[Any], events: list[Event], step: SessionStep
-    ) -> StepResult:
-        try:
-            reply = step.result()
-        except Exception as error:
-            return self._default_result(self._after_error(plan, events, error))
-        return self._default_result(self._after_reply(plan, actions, events, reply))
+            return FinishedStep(
+                self._default_result(self._fail(self.choices.step_plan, error, events))
+            )
 
     def _default_result(self, result: RunResult, counts: bool = True) -> StepResult:
         observations, rewards, done, info = result

@@ -17,41 +17,8 @@ from compiler_gym.service.proto import (
     StepRequest,
 )
 from compiler_gym.service.transport.direct_channel import DirectStub
-
-
-class SessionStep:
-    """A step of a session that is being made.
-
-    Args:
-        connection: The connection to the service.
-        request: The step.
-        timeout: Time limit in seconds.
-    """
-
-    def __init__(
-        self, connection: CompilerGymServiceConnection, request: StepRequest, timeout: float
-    ):
-        self._connection = connection
-        self._request = request
-        self._timeout = timeout
-        self._reply = connection.begin_step(request, timeout)
-
-    @property
-    def deadline(self) -> float | None:
-        """When it is given up, by :func:`time.monotonic`; None for never."""
-        return self._reply.deadline
-
-    def fileno(self) -> int:
-        """Returns a descriptor that is readable as soon as there is a reply; -1 if there is one."""
-        return self._reply.fileno()
-
-    def result(self) -> StepReply:
-        """Waits for the reply. To be called once. Raises as :meth:`Session.step`."""
-        return self._connection.finish_step(self._reply, self._request, self._timeout)
-
-    def cancel(self) -> None:
-        """Gives up the step, and with it the session."""
-        self._reply.cancel()
+from compiler_gym.service.transport.direct_reply import DirectReply
+from compiler_gym.service.transport.grpc_reply import GrpcReply
 
 
 class Session:
@@ -101,15 +68,28 @@ class Session:
 
     def begin_step(
         self, actions: Iterable[Event], indices: Sequence[int], timeout: float
-    ) -> "SessionStep":
+    ) -> DirectReply | GrpcReply:
         """Begins what :meth:`step` does; does not wait for it. No other request until it is done.
 
         Args:
             actions: As of :meth:`step`, and so are the others.
             indices: The numbers of the observation spaces.
             timeout: Time limit in seconds.
+
+        Returns:
+            What several can be waited for by, and :meth:`finish_step` takes.
         """
-        return SessionStep(self._connection, self._filled_request(actions, indices), timeout)
+        request = self._filled_request(actions, indices)
+        return self._connection.begin_step(request, timeout)
+
+    def finish_step(self, begun: DirectReply | GrpcReply, timeout: float) -> StepReply:
+        """Waits for the reply to what :meth:`begin_step` has begun.
+
+        Args:
+            begun: What that has returned. Cannot be used again.
+            timeout: As given to it.
+        """
+        return self._connection.finish_step(begun, self._request, timeout)
 
     def _filled_request(self, actions: Iterable[Event], indices: Sequence[int]) -> StepRequest:
         request = self._request

@@ -7,7 +7,7 @@ import grpc
 
 from compiler_gym.service import proto
 from compiler_gym.service.transport.direct_methods import STEP, parsed, serialised
-from compiler_gym.service.transport.frame_socket import GRACE_SECONDS, ChannelBroken, FrameSocket
+from compiler_gym.service.transport.frame_socket import ChannelBroken, FrameSocket
 
 
 class SessionSockets(Protocol):
@@ -37,7 +37,11 @@ class DirectReply:
 
     Attributes:
         deadline: When :meth:`result` gives up, by :func:`time.monotonic`; None for never.
+        fd: A descriptor that is readable as soon as there is something of the reply; -1 if there is
+            nothing to wait for.
     """
+
+    __slots__ = ("_begin", "_failure", "_request", "_sock", "_stub", "_timeout", "deadline", "fd")
 
     def __init__(
         self,
@@ -51,16 +55,13 @@ class DirectReply:
         self._request = request
         self._timeout = timeout
         self._begin = time.monotonic()
-        self.deadline = None if timeout is None else self._begin + timeout + GRACE_SECONDS
         self._failure: ChannelBroken | grpc.RpcError | None = None
         try:
-            sock.begin(STEP.number, serialised(STEP, request), timeout)
+            self.deadline = sock.begin(STEP.number, serialised(STEP, request), timeout)
+            self.fd = sock.fd
         except (ChannelBroken, grpc.RpcError) as error:
             self._failure = error
-
-    def fileno(self) -> int:
-        """Returns a descriptor that is readable as soon as there is a reply; -1 if there is one."""
-        return self._sock.fileno() if self._failure is None else -1
+            self.deadline, self.fd = self._begin, -1
 
     def result(self) -> proto.StepReply:
         """Waits for the reply. To be called once.
@@ -75,7 +76,8 @@ class DirectReply:
         except ChannelBroken as broken:
             return self._stub.ask_how_it_ended(self._request, self._timeout, self._begin, broken)
         finally:
-            self._stub.forget_if_closed(self._sock, self._request.session_id)
+            if self._sock.closed:
+                self._stub.forget_if_closed(self._sock, self._request.session_id)
 
     def cancel(self) -> None:
         """Gives up the reply, which ends the session."""

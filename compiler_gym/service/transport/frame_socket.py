@@ -178,13 +178,16 @@ class FrameSocket:
         self.has_worked = True
         return reply
 
-    def begin(self, method: int, payload: bytes, timeout: float | None) -> None:
+    def begin(self, method: int, payload: bytes, timeout: float | None) -> float | None:
         """Sends a request. :meth:`finish` is to be called for the reply, before anything else.
 
         Args:
             method: As of :meth:`call`, and so are the others.
             payload: The request message.
             timeout: The time limit.
+
+        Returns:
+            When the request is given up, by :func:`time.monotonic`; None for never.
 
         Raises:
             Exception: As of :meth:`call`.
@@ -200,6 +203,7 @@ class FrameSocket:
             except BaseException as error:
                 self._give_up(error, was_sent=True)
                 raise
+        return self._end
 
     def finish(self) -> tuple[int, bytes | memoryview]:
         """Waits for the reply to what :meth:`begin` has sent.
@@ -212,7 +216,10 @@ class FrameSocket:
         """
         with self._lock:
             try:
-                reply = self._receive(self._socket.recv_into, self._end, 0)
+                read = self._socket.recv_into
+                # Most callers know that it has come.
+                count = self._read_more(read, self._view, self._end)
+                reply = self._receive_rest(read, count, self._end)
             except BaseException as error:
                 self._give_up(error, was_sent=True)
                 raise
@@ -220,8 +227,9 @@ class FrameSocket:
         self.has_worked = True
         return reply
 
-    def fileno(self) -> int:
-        """Returns the descriptor, which is readable as soon as there is some of a reply."""
+    @property
+    def fd(self) -> int:
+        """The descriptor, which is readable as soon as there is something of a reply."""
         return self._socket.fileno()
 
     def _request(self, method: int, payload: bytes, timeout: float | None) -> bytes:
@@ -258,6 +266,12 @@ class FrameSocket:
         count = self._read_first(read, end)
         for _ in range(skipped):
             count = self._skip_reply(read, count, end) or self._read_first(read, end)
+        return self._receive_rest(read, count, end)
+
+    def _receive_rest(
+        self, read: _Reader, count: int, end: float | None
+    ) -> tuple[int, bytes | memoryview]:
+        """Receives a reply of which the first bytes are in the buffer, and checks that it ends."""
         count, size, code = self._read_header(read, count, end)
         excess = count - _HEADER_BYTES - size
         if excess > 0:

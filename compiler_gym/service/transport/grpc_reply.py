@@ -19,6 +19,7 @@ class GrpcReply:
 
     Attributes:
         deadline: When :meth:`result` gives up, by :func:`time.monotonic`; None for never.
+        fd: A descriptor that is readable as soon as there is a reply.
     """
 
     def __init__(self, call: grpc.Future, timeout: float | None):
@@ -26,16 +27,13 @@ class GrpcReply:
         self._call = call
         # It is a thread of gRPC that knows of the reply first.
         self._ours, self._theirs = socket.socketpair()
+        self.fd = self._ours.fileno()
         call.add_done_callback(self._announce)
 
     def _announce(self, call: grpc.Future) -> None:
         # Nobody waits for a reply that was taken in the meantime.
         with contextlib.suppress(OSError):
             self._theirs.send(b"!")
-
-    def fileno(self) -> int:
-        """Returns a descriptor that is readable as soon as there is a reply."""
-        return self._ours.fileno()
 
     def result(self) -> Any:
         """Waits for the reply. To be called once.

@@ -18,12 +18,12 @@ class PendingReply(Protocol):
 
     Attributes:
         deadline: When to stop waiting for it, by :func:`time.monotonic`; None for never.
+        fd: A descriptor that is readable as soon as there is something of the reply; -1 if there is
+            nothing to wait for.
     """
 
     deadline: float | None
-
-    def fileno(self) -> int:
-        """Returns a descriptor that is readable as soon as there is a reply; -1 if there is one."""
+    fd: int
 
 
 _Reply = TypeVar("_Reply", bound=PendingReply)
@@ -45,12 +45,11 @@ class ReplyWaiting(Generic[_Reply]):
         # Those of which nothing more is to come.
         self._there: list[_Reply] = []
         for reply in replies:
-            fd = reply.fileno()
-            if fd < 0:
+            if reply.fd < 0:
                 self._there.append(reply)
             else:
-                self._by_fd[fd] = reply
-                self._poll.register(fd, select.POLLIN)
+                self._by_fd[reply.fd] = reply
+                self._poll.register(reply.fd, select.POLLIN)
 
     def __len__(self) -> int:
         return len(self._there) + len(self._by_fd)

@@ -249,9 +249,9 @@ class TestDivided:
     def test_descriptor(self, pair):
         client, service = pair
         client.begin(STEP, b"payload", 1)
-        assert not select.select([client], [], [], 0)[0]
+        assert not select.select([client.fd], [], [], 0)[0]
         service.sendall(reply(b"yes"))
-        assert select.select([client], [], [], 10)[0]
+        assert select.select([client.fd], [], [], 10)[0]
         client.finish()
 
     def test_nothing_in_between(self, pair):

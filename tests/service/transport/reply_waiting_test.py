@@ -16,9 +16,7 @@ class Reply:
     def __init__(self, deadline=None):
         self.deadline = deadline
         self._ours, self._theirs = socket.socketpair()
-
-    def fileno(self):
-        return self._ours.fileno()
+        self.fd = self._ours.fileno()
 
     def come(self):
         self._theirs.send(b"!")
@@ -79,7 +77,7 @@ def test_polling_is_learnt(replies):
 
 def test_nothing_to_wait_for(replies):
     assert ReplyWaiting([], ReplyPolling()).take(waits=True) == []
-    replies[1].close()
+    replies[1].fd = -1
     waiting = ReplyWaiting(replies, ReplyPolling())
     assert waiting.take(waits=True) == [replies[1]]
     assert len(waiting) == 3

@@ -213,6 +213,17 @@ class CompilerEnv(ABC):
             OSError: If the service fails repeatedly, or does not answer in time (TimeoutError).
         """
 
+    def prepare_reset(  # noqa: B027 - there may be nothing to prepare.
+        self, benchmark: str | Benchmark | BenchmarkUri | None = None
+    ) -> None:
+        """Ends the episode, and begins what the next :meth:`reset` does, without waiting for it.
+
+        Several environments can so be reset at the same time. May do nothing.
+
+        Args:
+            benchmark: As will be given to :meth:`reset`.
+        """
+
     @abstractmethod
     def step(
         self,

@@ -85,6 +85,8 @@ class CompilerVectorEnv(VectorEnv):
         # the order in which these came.
         self._running: dict[int, Slot] = {}
         self._ready: list[int] = []
+        # Those whose last step is to return the beginning of the next episode, and what else.
+        self._ended: list[tuple[Slot, float, bool, bool]] = []
         self._polling = ReplyPolling()
 
     # ------------------------------------------------------------------------------------------
@@ -130,6 +132,10 @@ class CompilerVectorEnv(VectorEnv):
             self._running.pop(slot.number, None)
             slot.cancel()
         self._ready = [number for number in self._ready if not mask[number]]
+        self._ended = [ended for ended in self._ended if not mask[ended[0].number]]
+        if seed is None:
+            for slot in slots:
+                slot.prepare_reset(slot_options[slot.number].get("benchmark"))
         for slot in slots:
             self._reset(slot, seeds[slot.number], slot_options[slot.number])
         infos = vector_infos([slot.infos if mask[slot.number] else [] for slot in self._slots])
@@ -192,7 +198,7 @@ class CompilerVectorEnv(VectorEnv):
             ValueError: If an action is not in the action space, or refused.
             TypeError: If an action is of a wrong type.
         """
-        if self._running or self._ready:
+        if self._running or self._ready or self._ended:
             raise AlreadyPendingCallError(
                 "There are steps whose results were not taken. Call recv() or reset() first",
                 "step",
@@ -202,7 +208,7 @@ class CompilerVectorEnv(VectorEnv):
                 self._make_single_step(actions, timeout)
             else:
                 self.send(actions, timeout=timeout)
-                self._gather(self.num_envs)
+            self._gather(self.num_envs)
         except Exception:
             self._drop_results()
             raise
@@ -214,7 +220,7 @@ class CompilerVectorEnv(VectorEnv):
         self._check_open()
         slot = self._slots[0]
         (action,) = self._unbatched(actions, 1)
-        self._keep(slot, *slot.make(action, timeout))
+        self._note(slot, *slot.make(action, timeout))
 
     def send(
         self, actions: Any, env_ids: Sequence[int] | None = None, timeout: float = 300
@@ -246,6 +252,8 @@ class CompilerVectorEnv(VectorEnv):
                 self._running[slot.number] = slot
         # While the others make their steps.
         for slot in ended:
+            slot.prepare_reset()
+        for slot in ended:
             self._reset(slot)
             self._ready.append(slot.number)
 
@@ -276,7 +284,7 @@ class CompilerVectorEnv(VectorEnv):
 
     def _check_may_begin(self, slots: Sequence[Slot]) -> None:
         for slot in slots:
-            if slot.number in self._running or slot.number in self._ready:
+            if self._is_busy(slot):
                 raise AlreadyPendingCallError(
                     f"Environment {slot.number} has a step whose result was not taken by recv()",
                     "send",
@@ -290,6 +298,11 @@ class CompilerVectorEnv(VectorEnv):
                     f"The episode of environment {slot.number} has ended. Call "
                     "reset(options={'reset_mask': ...}) first"
                 )
+
+    def _is_busy(self, slot: Slot) -> bool:
+        number = slot.number
+        has_ended = any(slot is ended for ended, *_ in self._ended)
+        return number in self._running or number in self._ready or has_ended
 
     def recv(self, min_ready: int = 1, max_ready: int | None = None) -> VectorStepResult:
         """Waits for results of what :meth:`send` has begun.
@@ -307,10 +320,11 @@ class CompilerVectorEnv(VectorEnv):
                 more than ``max_ready``; also if an action was refused.
         """
         self._check_open()
-        if not 1 <= min_ready <= len(self._running) + len(self._ready):
+        done = len(self._ready) + len(self._ended)
+        if not 1 <= min_ready <= len(self._running) + done:
             raise ValueError(
                 f"Cannot wait for {min_ready} results where {len(self._running)} steps are being "
-                f"made and {len(self._ready)} are done"
+                f"made and {done} are done"
             )
         if max_ready is not None and max_ready < min_ready:
             raise ValueError(f"max_ready={max_ready} is less than min_ready={min_ready}")
@@ -324,12 +338,16 @@ class CompilerVectorEnv(VectorEnv):
         """Waits until there are so many results, and takes what else has come."""
         waiting = ReplyWaiting(self._running.values(), self._polling)
         while self._running:
-            is_enough = len(self._ready) >= count
-            slots = waiting.take(waits=not is_enough)
-            for slot in slots:
+            is_enough = len(self._ready) + len(self._ended) >= count
+            for slot in waiting.take(waits=not is_enough):
                 self._finish(slot)
             if is_enough:
-                return
+                break
+        while self._ended:
+            slot, *result = self._ended[0]
+            slot.reset_in_same_step(self._slots)
+            del self._ended[0]
+            self._keep(slot, *result)
 
     def _finish(self, slot: Slot) -> None:
         """Takes the result of a step that has come."""
@@ -339,12 +357,17 @@ class CompilerVectorEnv(VectorEnv):
             # Unless it was interrupted before it began.
             if slot.step is None:
                 self._running.pop(slot.number, None)
-        self._keep(slot, reward, terminated, truncated)
+        self._note(slot, reward, terminated, truncated)
+
+    def _note(self, slot: Slot, *result: float | bool) -> None:
+        """Keeps the result of a step, or prepares the reset that is part of it in one mode."""
+        if slot.is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            slot.prepare_reset()
+            self._ended.append((slot, *result))
+        else:
+            self._keep(slot, *result)
 
     def _keep(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
-        """Keeps the result of a step, after the reset that is part of it in one of the modes."""
-        if slot.is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            slot.reset_in_same_step(self._slots)
         self._batches.keep(slot, reward, terminated, truncated)
         self._ready.append(slot.number)
 
@@ -356,6 +379,7 @@ class CompilerVectorEnv(VectorEnv):
             except Exception:
                 continue  # One exception is raised already.
         self._ready.clear()
+        self._ended.clear()
 
     # ------------------------------------------------------------------------------------------
     # What else environments can do.
@@ -399,6 +423,7 @@ class CompilerVectorEnv(VectorEnv):
         """Ends all episodes, and the service. Called by ``close()``."""
         self._running.clear()
         self._ready.clear()
+        self._ended.clear()
         for slot in self._slots:
             slot.close()
 

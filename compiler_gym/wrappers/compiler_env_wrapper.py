@@ -215,6 +215,10 @@ class CompilerEnvWrapper(CompilerEnv):
         return self.env.reset(*args, **kwargs)
 
     @override
+    def prepare_reset(self, *args: Any, **kwargs: Any) -> None:
+        self.env.prepare_reset(*args, **kwargs)
+
+    @override
     def step(
         self,
         action: Any,

@@ -21,6 +21,9 @@ BenchmarkChoice = str | Dataset | Iterable[_AnyBenchmark]
 class _ChoosesBenchmarks(CompilerEnvWrapper):
     """Has a benchmark for each episode; what else is given to :meth:`reset` is handed on."""
 
+    # Taken in advance for the next reset.
+    _prepared: _AnyBenchmark | None = None
+
     def _next_benchmark(self) -> _AnyBenchmark:
         """Returns the benchmark of the next episode."""
         raise NotImplementedError
@@ -31,7 +34,15 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
             raise TypeError(
                 f"Benchmark passed to {type(self).__name__}.reset(), which chooses them itself"
             )
-        return super().reset(self._next_benchmark(), *args, **kwargs)
+        prepared, self._prepared = self._prepared, None
+        chosen = self._next_benchmark() if prepared is None else prepared
+        return super().reset(chosen, *args, **kwargs)
+
+    @override
+    def prepare_reset(self, benchmark: _AnyBenchmark | None = None) -> None:
+        if self._prepared is None:
+            self._prepared = self._next_benchmark()
+        super().prepare_reset(self._prepared)
 
 
 class IterateOverBenchmarks(_ChoosesBenchmarks):
@@ -144,6 +155,7 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
     @override
     def seed(self, seed: int | None = None) -> list[int | None]:
         self.rng = np.random.default_rng(seed)
+        self._prepared = None
         return super().seed(seed)
 
     @override
@@ -168,6 +180,7 @@ class _RandomOfDataset(_ChoosesBenchmarks):
     @override
     def seed(self, seed: int | None = None) -> list[int | None]:
         self._rng = np.random.default_rng(seed)
+        self._prepared = None
         return super().seed(seed)
 
     @override

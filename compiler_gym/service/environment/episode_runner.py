@@ -104,6 +104,12 @@ class EpisodeRunner:
         """The program of the episode, None outside of one."""
         return self.episode.benchmark if self.sessions.session is not None else None
 
+    def prepare(self, benchmark: Benchmark) -> None:
+        """Ends the episode, and prepares :meth:`begin` with a benchmark, without waiting."""
+        self.sessions.prepare(
+            benchmark, self.action_spaces.selected, self.choices.reset_plan.indices
+        )
+
     def begin(self, benchmark: Benchmark, deadline: Deadline) -> Any:
         """Begins an episode. There must be none.
 

@@ -133,6 +133,22 @@ class SessionManager:
             )
         return connection
 
+    def prepare(
+        self, benchmark: Benchmark, action_space: int, observation_indices: Sequence[int]
+    ) -> None:
+        """Ends the session, and asks for that of the next :meth:`start` without waiting for it.
+
+        Args:
+            benchmark: As of :meth:`start`, and so are the others. If they differ then, or anything
+                fails, that starts a session as ever.
+            action_space: The number of the action space.
+            observation_indices: The numbers of the observations.
+        """
+        self.end(waits=False)
+        if self.is_connected:
+            first_indices = () if self.params else observation_indices
+            self._starter.begin(self._connection, benchmark, action_space, first_indices)
+
     def start(
         self,
         benchmark: Benchmark,
@@ -261,6 +277,7 @@ class SessionManager:
         """Gives up the connection, and with it the service unless others use it."""
         if self._is_inherited:
             return
+        self._starter.discard()
         connection, self._connection = self._connection, None
         if connection is not None:
             try:

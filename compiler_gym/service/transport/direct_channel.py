@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -32,6 +32,7 @@ from compiler_gym.service.transport.direct_methods import (
     STEP,
     Method,
     exchange,
+    parsed,
 )
 from compiler_gym.service.transport.direct_reply import DirectReply
 from compiler_gym.service.transport.frame_socket import (
@@ -88,6 +89,13 @@ class DirectLease:
     def close_in_child(self) -> None:
         """Leaves it to the process from which this one was forked."""
         self._sock.close_in_child()
+
+
+class BegunSession(NamedTuple):
+    """A request for a session that is being served."""
+
+    sock: FrameSocket
+    request: proto.StartSessionRequest
 
 
 class DirectStub:
@@ -159,6 +167,47 @@ class DirectStub:
     ) -> proto.StartSessionReply:
         """Starts a session, and keeps its socket."""
         return self._ask_for_session(START_SESSION, request, timeout, self._close_retired)
+
+    def begin_session(
+        self, request: proto.StartSessionRequest, timeout: float
+    ) -> BegunSession | None:
+        """Sends what :meth:`StartSession` sends, to be finished by :meth:`finish_session`.
+
+        Returns:
+            The request that is being served. None if that cannot be done.
+        """
+        sock = self._take()
+        if sock is None:
+            return None
+        before = [(END_SESSION.number, ended.SerializeToString()) for ended in _drain(self._ending)]
+        try:
+            sock.begin(START_SESSION.number, request.SerializeToString(), timeout, before)
+        except (ChannelBroken, grpc.RpcError) as error:
+            # All requests will be made again.
+            logger.debug("Cannot begin to start a session: %s", error)
+            return None
+        return BegunSession(sock, request)
+
+    def finish_session(self, begun: BegunSession) -> proto.StartSessionReply:
+        """Waits for the session that :meth:`begin_session` has begun, and keeps its socket.
+
+        Raises:
+            grpc.RpcError: If there is none.
+        """
+        fds: list[int] = []
+        try:
+            reply = parsed(START_SESSION, *begun.sock.finish(fds))
+            if LOST_FD in fds:
+                self._ending.append(proto.EndSessionRequest(session_id=reply.session_id))
+                raise DirectRpcError(grpc.StatusCode.UNAVAILABLE, "Too many open files")
+            self._keep_socket(reply.session_id, fds)
+        except ChannelBroken as broken:
+            raise DirectRpcError(grpc.StatusCode.UNAVAILABLE, str(broken)) from broken
+        finally:
+            close_fds(fds)
+            self._put_back(begun.sock)
+        self._close_retired()
+        return reply
 
     def ForkSession(
         self,
@@ -314,13 +363,16 @@ class DirectStub:
                 # That has ended the session. There will be one that does not need a socket.
                 self.EndSession(proto.EndSessionRequest(session_id=reply.session_id), timeout)
                 return getattr(self._fallback, method.name)(request, timeout=timeout)
-            if fds:
-                sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fds[0])
-                del fds[0]
-                self._sockets_of_sessions[reply.session_id] = FrameSocket(sock)
+            self._keep_socket(reply.session_id, fds)
         finally:
             close_fds(fds)
         return reply
+
+    def _keep_socket(self, session_id: int, fds: list[int]) -> None:
+        if fds:
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fds[0])
+            del fds[0]
+            self._sockets_of_sessions[session_id] = FrameSocket(sock)
 
     def _ask_service(
         self,

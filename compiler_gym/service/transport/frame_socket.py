@@ -89,6 +89,7 @@ class FrameSocket:
         self._owner_pid = os.getpid()
         # When the request that has begun is given up.
         self._end: float | None = None
+        self._skipped = 0
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._readable = select.poll()
@@ -178,13 +179,20 @@ class FrameSocket:
         self.has_worked = True
         return reply
 
-    def begin(self, method: int, payload: bytes, timeout: float | None) -> float | None:
+    def begin(
+        self,
+        method: int,
+        payload: bytes,
+        timeout: float | None,
+        before: Sequence[tuple[int, bytes]] = (),
+    ) -> float | None:
         """Sends a request. :meth:`finish` is to be called for the reply, before anything else.
 
         Args:
             method: As of :meth:`call`, and so are the others.
             payload: The request message.
             timeout: The time limit.
+            before: Requests to be sent along.
 
         Returns:
             When the request is given up, by :func:`time.monotonic`; None for never.
@@ -193,6 +201,9 @@ class FrameSocket:
             Exception: As of :meth:`call`.
         """
         data = self._request(method, payload, timeout)
+        if before:
+            data = b"".join(request_frame(*each, timeout) for each in before) + data
+        self._skipped = len(before)
         self._end = _end_of(timeout)
         self.is_busy = True
         with self._lock:
@@ -205,8 +216,11 @@ class FrameSocket:
                 raise
         return self._end
 
-    def finish(self) -> tuple[int, bytes | memoryview]:
+    def finish(self, fds: list[int] | None = None) -> tuple[int, bytes | memoryview]:
         """Waits for the reply to what :meth:`begin` has sent.
+
+        Args:
+            fds: As of :meth:`call`.
 
         Returns:
             As :meth:`call`.
@@ -216,11 +230,12 @@ class FrameSocket:
         """
         with self._lock:
             try:
-                read = self._socket.recv_into
+                read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
                 # Most callers know that it has come.
                 count = self._read_more(read, self._view, self._end)
-                reply = self._receive_rest(read, count, self._end)
+                reply = self._receive_rest(read, count, self._end, self._skipped)
             except BaseException as error:
+                close_fds(fds or [])
                 self._give_up(error, was_sent=True)
                 raise
         self.is_busy = False
@@ -263,15 +278,14 @@ class FrameSocket:
     def _receive(
         self, read: _Reader, end: float | None, skipped: int
     ) -> tuple[int, bytes | memoryview]:
-        count = self._read_first(read, end)
-        for _ in range(skipped):
-            count = self._skip_reply(read, count, end) or self._read_first(read, end)
-        return self._receive_rest(read, count, end)
+        return self._receive_rest(read, self._read_first(read, end), end, skipped)
 
     def _receive_rest(
-        self, read: _Reader, count: int, end: float | None
+        self, read: _Reader, count: int, end: float | None, skipped: int
     ) -> tuple[int, bytes | memoryview]:
-        """Receives a reply of which the first bytes are in the buffer, and checks that it ends."""
+        """Receives what begins with the bytes in the buffer: replies to skip, then the reply."""
+        for _ in range(skipped):
+            count = self._skip_reply(read, count, end) or self._read_first(read, end)
         count, size, code = self._read_header(read, count, end)
         excess = count - _HEADER_BYTES - size
         if excess > 0:

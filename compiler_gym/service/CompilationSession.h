@@ -29,16 +29,19 @@ namespace compiler_gym {
 // sessions on that program are copies. So one object may live on in many processes:
 //   - A copy has all memory of its original as it was, and the same open files: with the position
 //     in a file and what arrives at a socket the two share.
-//   - A copy has none of the original's threads, timers, file locks and child processes.
+//   - A copy has none of the original's timers, file locks and child processes.
 //   - Paths in memory lead to the same files and directories as those of the original.
 //   - afterFork() is called in the copy before any other method. There it makes a directory, a
-//     thread, a child or a connection of its own in place of the original's.
+//     child or a connection of its own in place of the original's.
 //   - Each process destroys its own object. Whatever the destructor gives back must be its own:
 //     what was made by init() in the process in which init() ran, what afterFork() has made in a
 //     copy.
-//   - A session that a copy of the process would break, e.g. because it works with a thread that
-//     cannot be stopped, says so by forkable(). It is then started in a new process for each
-//     client, and copied by repeating what was done with it: parameters and actions, step by step.
+//   - A session that a copy of the process would break says so by forkable(). It is then started
+//     in a new process for each client, and copied by repeating what was done with it: parameters
+//     and actions, step by step.
+//   - So is, whatever it says, a session whose process has other threads after a request: a copy
+//     would lack them, and whatever locks they hold would be held in it for ever. One that is to be
+//     copied as a process ends its threads with the request that needs them.
 //   - Handlers of pthread_atfork() are not called; what the C library itself knows of the process
 //     (the ids of process and thread, robust mutexes) is that of the copy.
 // With --isolation=none all sessions live in the process of the service, and a copy is a new object

@@ -111,3 +111,18 @@ def test_sibling(env):
         steps = [each.begin_multistep([APPEND_A]) for each in (env, other)]
         assert [step.result()[0] for step in steps] == ["helloa", "helloa"]
     assert env.step(APPEND_A)[0] == "helloaa"
+
+
+def test_known_transitions():
+    """Steps that are known are not made, and others when they are finished."""
+    with make_toy_env(benchmark=HELLO, observation_space="text", transition_cache=True) as env:
+        for was_known in (False, True):
+            env.reset()
+            observation, _, done, info = env.begin_multistep([APPEND_A]).result()
+            assert (observation, done) == ("helloa", False)
+            assert info["transition_was_known"] == was_known
+        env.prepare_reset()
+        assert env.reset() == "hello"
+        assert env.begin_multistep([APPEND_A, APPEND_A]).result()[0] == "helloaa"
+        env.begin_multistep([NO_OP]).cancel()
+        assert env.reset() == "hello"

@@ -115,6 +115,19 @@ class TestResults:
         ):
             assert_same(play(envs, actions), play(expected, actions))
 
+    def test_known_transitions(self):
+        actions = random_actions(6)
+        with (
+            compiler_gym.make_vec(ID, COUNT, max_episode_steps=3) as plain,
+            compiler_gym.make_vec(ID, COUNT, max_episode_steps=3, transition_cache=True) as envs,
+        ):
+            for was_known in (False, True):
+                expected, results = play(plain, actions), play(envs, actions)
+                assert results[1][4].pop("transition_was_known").all() == was_known
+                del results[1][4]["_transition_was_known"]
+                assert_same(results[1], expected[1])
+                assert_same(results[-1][:4], expected[-1][:4])
+
 
 class TestAutoreset:
     def test_disabled(self):

@@ -15,6 +15,7 @@ from compiler_gym.service.environment.space_choices import SpaceChoices
 from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
+from compiler_gym.service.session.cached_session import CachedSession
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
@@ -42,7 +43,7 @@ class ServiceStep(RunningStep):
     def __init__(
         self,
         runner: "EpisodeRunner",
-        session: Session,
+        session: Session | CachedSession,
         actions: list[Any],
         events: list[Event],
         timeout: float,
@@ -170,6 +171,8 @@ class EpisodeRunner:
             "action_had_no_effect": reply.action_had_no_effect,
             "new_action_space": has_new_action_space,
         }
+        if self.sessions.transition_bytes:
+            info["transition_was_known"] = self.sessions.require_session().last_was_known
         return observations, rewards, reply.end_of_session, info
 
     def _after_error(self, plan: StepPlan, events: list[Event], error: Exception) -> RunResult:
@@ -272,7 +275,7 @@ class EpisodeRunner:
             Exception: If the service fails.
         """
         clones: list[EpisodeRunner] = []
-        forked: Session | None = None
+        forked: Session | CachedSession | None = None
         if self.sessions.session is not None:
             session = self.sessions.require_session()
             try:

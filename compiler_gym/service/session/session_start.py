@@ -88,7 +88,7 @@ class SessionStarter:
         """
         self.discard()
         stub, uri = connection.stub, benchmark.proto.uri
-        is_sent = connection.sent_benchmarks.get(uri) == self._digest_of(benchmark)
+        is_sent = connection.sent_benchmarks.get(uri) == self.digest_of(benchmark)
         if not is_sent or not isinstance(stub, DirectStub):
             return
         request = StartSessionRequest(
@@ -122,7 +122,7 @@ class SessionStarter:
         if (
             stub is not connection.stub
             or begun.request != request
-            or (is_sent != self._digest_of(benchmark))
+            or (is_sent != self.digest_of(benchmark))
         ):
             self.discard()
             return None
@@ -180,7 +180,7 @@ class SessionStarter:
         benchmark: Benchmark,
         deadline: Deadline,
     ) -> tuple[Session, StartSessionReply]:
-        digest = self._digest_of(benchmark)
+        digest = self.digest_of(benchmark)
         if connection.sent_benchmarks.get(benchmark.proto.uri, digest) == digest:
             try:
                 return Session.start(connection, request, deadline.left())
@@ -196,7 +196,7 @@ class SessionStarter:
         connection.sent_benchmarks[benchmark.proto.uri] = digest
         return Session.start(connection, request, deadline.left())
 
-    def _digest_of(self, benchmark: Benchmark) -> bytes:
+    def digest_of(self, benchmark: Benchmark) -> bytes:
         """A hash of the program; kept for the last benchmark, which is often the next one too."""
         if benchmark is not self._benchmark:
             self._benchmark, self._digest = benchmark, _digest(benchmark.proto)

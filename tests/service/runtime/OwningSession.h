@@ -15,7 +15,11 @@
 namespace compiler_gym::toy {
 
 // Adds one to a number, and works with a directory, a thread, a child and a socket of its own. The
-// program of a benchmark is "forkable", "unforkable", or "failing", whose copies cannot be set up.
+// program of a benchmark is
+//   forkable    its thread ends with each request;
+//   threaded    its thread stays, but it does not say that its process cannot be copied;
+//   unforkable  its thread stays, and it says so;
+//   failing     as forkable, but its copies cannot be set up.
 //
 // The only action is to add. Observations:
 //   0  number     string: what the file in the directory, the thread, and the child behind the
@@ -39,7 +43,7 @@ class OwningSession final : public CompilationSession {
   [[nodiscard]] grpc::Status afterFork() override;
 
  private:
-  // Says a number when asked, from another thread.
+  // Says a number when asked, from another thread, which allocates memory all the time.
   class Speaker {
    public:
     Speaker();
@@ -58,6 +62,8 @@ class OwningSession final : public CompilationSession {
     std::thread thread_;
   };
 
+  bool keepsThread() const { return program_ == "threaded" || program_ == "unforkable"; }
+  std::string say();
   grpc::Status acquire();
   grpc::Status write() const;
   std::string echo(const std::string& text) const;

@@ -86,7 +86,8 @@ class OwningSessionTest : public ::testing::TestWithParam<const char*> {
   toy::ToyClient client_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Programs, OwningSessionTest, ::testing::Values("forkable", "unforkable"),
+INSTANTIATE_TEST_SUITE_P(Programs, OwningSessionTest,
+                         ::testing::Values("forkable", "threaded", "unforkable"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(OwningSessionTest, EachHasWhatItWorksWith) {
@@ -129,6 +130,18 @@ TEST_P(OwningSessionTest, OriginalOutlivesItsCopies) {
   }
   EXPECT_EQ(add(original, 1), "2 2 2");
   EXPECT_TRUE(fs::exists(directoryOf(original)));
+}
+
+// In a copy of a process in which another thread held a lock of the allocator, it is held for ever.
+TEST_P(OwningSessionTest, CopiesAllocateWhateverThreadsDid) {
+  const int64_t original = start(GetParam());
+  for (int i = 0; i < 50; ++i) {
+    const auto forked = client_.fork(original);
+    ASSERT_TRUE(forked.ok()) << forked.message();
+    const std::string number = std::to_string(i + 1);
+    ASSERT_EQ(add(forked.reply.session_id(), i + 1), number + " " + number + " " + number);
+    ASSERT_TRUE(client_.end(forked.reply.session_id()).ok());
+  }
 }
 
 TEST_F(OwningSessionTest, CopyThatCannotBeSetUpSaysWhy) {

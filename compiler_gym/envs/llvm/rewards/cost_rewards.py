@@ -89,6 +89,8 @@ class NormalizedReward(CostFunctionReward):
     def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
         """Starts an episode. What was computed for the benchmark is kept while it is the same."""
         super().reset(benchmark, observation_view)
+        if self._normed_benchmark is benchmark:
+            return
         # The message tells apart two programs of the same name.
         if self._normed_benchmark is None or self._normed_benchmark.proto != benchmark.proto:
             self.cost_norm = None

@@ -3,6 +3,8 @@
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <sys/prctl.h>
+#include <sys/single_threaded.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -49,6 +51,14 @@ pid_t forkSibling() {
   const pid_t pid = cloneProcess(CLONE_PARENT | keepTid | SIGCHLD, thread.tid);
   if (pid == 0) thread.renew();
   return pid;
+}
+
+bool hasOneThread() {
+  // Turns false with the first other thread, and does not turn back when that has ended.
+  if (__libc_single_threaded) return true;
+  // A directory for each thread, beside `.` and the link from the parent.
+  struct stat tasks;
+  return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
 }
 
 }  // namespace compiler_gym::runtime

@@ -1,4 +1,4 @@
-// Copies a process.
+// Copies a process with a single thread.
 #pragma once
 
 #include <sys/types.h>
@@ -13,5 +13,9 @@ namespace compiler_gym::runtime {
 // Handlers of pthread_atfork() are not called. Locks of the C library and its allocator are free,
 // as the only thread that could hold one is here.
 pid_t forkSibling();
+
+// Whether this process has one thread. A copy of one that has more would lack the others, and hold
+// for ever whatever locks they held at that moment, those of the allocator among them.
+bool hasOneThread();
 
 }  // namespace compiler_gym::runtime

@@ -132,7 +132,7 @@ void SessionLoop::serve(Channel& channel, Frame& frame) {
   const Status status = util::callWithoutExceptions(
       "the session process", [&] { return dispatch(frame, isClient, &reply); });
   watchdog_.disarm();
-  record_->setForkable(session_->forkable());
+  record_->setForkable(isForkable());
 
   const Deadline deadline = Clock::now() + kReplyTimeout;
   const Status sent = status.ok() ? channel.send(0, reply, deadline)
@@ -178,6 +178,8 @@ Status SessionLoop::saveReproducer(const ListEvent& arguments) {
   return session_->saveReproducer(arguments.event(0), arguments.event(1).string_value());
 }
 
+bool SessionLoop::isForkable() const { return hasOneThread() && session_->forkable(); }
+
 void SessionLoop::fork(Frame& frame) {
   record_->noteCopy();
   if (frame.descriptors.size() != 3) return;
@@ -185,7 +187,7 @@ void SessionLoop::fork(Frame& frame) {
   if (SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
     // The copy would read this later, when this process may have gone on.
     record->copyHistory(*record_);
-    const pid_t pid = session_->forkable() ? forkSibling() : kNotForkable;
+    const pid_t pid = isForkable() ? forkSibling() : kNotForkable;
     if (pid == 0) return becomeCopy(frame, std::move(record));
     if (pid == kNotForkable) {
       record->setEndReason(EndReason::kNotForkable, 0);
@@ -210,7 +212,7 @@ void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record
   watchdog_.arm(limits_.requestTimeout);
   session_->afterFork();
   watchdog_.disarm();
-  record_->setForkable(session_->forkable());
+  record_->setForkable(isForkable());
 }
 
 void SessionLoop::end() {

@@ -35,6 +35,8 @@ class SessionLoop {
 
   grpc::Status saveReproducer(const ListEvent& arguments);
 
+  // Whether a copy of this process is one of the session.
+  bool isForkable() const;
   // Copies the process. In the copy it returns with everything set up for a session of its own.
   void fork(Frame& frame);
   void becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record);

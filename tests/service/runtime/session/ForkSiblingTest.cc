@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -88,6 +90,20 @@ TEST(ForkSiblingTest, ThreadsAndMemoryWork) {
     thread.join();
     return blocks.size() == 1000;
   });
+}
+
+TEST(ForkSiblingTest, ThreadsAreCountedWhileTheyLive) {
+  EXPECT_TRUE(hasOneThread());
+  std::promise<void> end;
+  std::thread thread([&end] { end.get_future().wait(); });
+  EXPECT_FALSE(hasOneThread());
+  end.set_value();
+  thread.join();
+  // The kernel may still be taking it down.
+  for (int i = 0; i < 1000 && !hasOneThread(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(hasOneThread());
 }
 
 TEST(ForkSiblingTest, CopiesCanBeCopied) {

@@ -283,6 +283,8 @@ class CompilerVectorEnv(VectorEnv):
         return numbers
 
     def _check_may_begin(self, slots: Sequence[Slot]) -> None:
+        if len({slot.number for slot in slots}) < len(slots):
+            raise ValueError(f"Not all different: {[slot.number for slot in slots]}")
         for slot in slots:
             if self._is_busy(slot):
                 raise AlreadyPendingCallError(

@@ -226,6 +226,8 @@ class TestAsynchronous:
         envs.recv()
         with pytest.raises(IndexError):
             envs.send([NO_OP], [3])
+        with pytest.raises(ValueError, match="different"):
+            envs.send([NO_OP, NO_OP], [1, 1])
 
     def test_reset_of_those_that_make_steps(self, envs):
         sleep_for(envs, [20, 20, 0])

@@ -51,9 +51,6 @@ class ReplyWaiting(Generic[_Reply]):
                 self._by_fd[reply.fd] = reply
                 self._poll.register(reply.fd, select.POLLIN)
 
-    def __len__(self) -> int:
-        return len(self._there) + len(self._by_fd)
-
     def take(self, waits: bool) -> list[_Reply]:
         """Returns the replies that have come since, and those that are overdue.
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from compiler_gym.util.runfiles_path import cache_path, site_data_path, transient_cache_path
     from compiler_gym.validate import validate_states
     from compiler_gym.validation_result import ValidationResult
+    from compiler_gym.vector.making import make_vec
 
     __version__: str
 
@@ -48,6 +49,7 @@ __all__ = [
     "get_debug_level",
     "get_logging_level",
     "make",
+    "make_vec",
     "random_search",
     "set_debug_level",
     "site_data_path",
@@ -66,6 +68,7 @@ _MODULES = {
     "download": "util.download",
     "get_debug_level": "util.debug_util",
     "get_logging_level": "util.debug_util",
+    "make_vec": "vector.making",
     "set_debug_level": "util.debug_util",
     "site_data_path": "util.runfiles_path",
     "transient_cache_path": "util.runfiles_path",
@@ -80,6 +83,7 @@ _SUBPACKAGES = (
     "service",
     "spaces",
     "util",
+    "vector",
     "views",
     "wrappers",
 )

@@ -25,6 +25,7 @@ NAMES = [
     "get_debug_level",
     "get_logging_level",
     "make",
+    "make_vec",
     "random_search",
     "set_debug_level",
     "site_data_path",
@@ -54,7 +55,8 @@ def test_all():
 
 
 @pytest.mark.parametrize(
-    "name", ["config", "datasets", "envs", "errors", "service", "spaces", "views", "wrappers"]
+    "name",
+    ["config", "datasets", "envs", "errors", "service", "spaces", "vector", "views", "wrappers"],
 )
 def test_subpackages(name):
     assert f"compiler_gym.{name}" in modules_after(

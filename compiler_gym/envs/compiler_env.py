@@ -8,6 +8,7 @@ from gymnasium.spaces import Space
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.envs.running_step import FinishedStep, RunningStep
 from compiler_gym.spaces import Reward
 from compiler_gym.util.env_spec import EnvSpec
 from compiler_gym.util.gym_type_hints import OptionalArgumentValue, StepType
@@ -212,6 +213,17 @@ class CompilerEnv(ABC):
             OSError: If the service fails repeatedly, or does not answer in time (TimeoutError).
         """
 
+    def prepare_reset(  # noqa: B027 - there may be nothing to prepare.
+        self, benchmark: str | Benchmark | BenchmarkUri | None = None
+    ) -> None:
+        """Ends the episode, and begins what the next :meth:`reset` does, without waiting for it.
+
+        Several environments can so be reset at the same time. May do nothing.
+
+        Args:
+            benchmark: As will be given to :meth:`reset`.
+        """
+
     @abstractmethod
     def step(
         self,
@@ -265,6 +277,22 @@ class CompilerEnv(ABC):
         Faster than as many steps. No actions at all only observe. If one of several actions is
         refused (ValueError), those before it stay applied.
         """
+
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        """Begins what :meth:`multistep` does, and need not wait for it.
+
+        Several environments can so be stepped at the same time. Until the step is finished, by its
+        ``result()``, nothing else is to be done with the environment but :meth:`reset` and
+        :meth:`close`, after its ``cancel()``.
+
+        Args:
+            actions: As of :meth:`multistep`. The default observation and reward are returned.
+            timeout: Time limit in seconds.
+
+        Raises:
+            Exception: As of :meth:`multistep`, for actions that are not valid.
+        """
+        return FinishedStep(self.multistep(actions, timeout=timeout))
 
     @abstractmethod
     def fork(self) -> "CompilerEnv":

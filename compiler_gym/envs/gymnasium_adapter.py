@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.errors import ServiceIsClosed, ServiceTransportError, SessionNotFound
 from compiler_gym.spaces.neutral import neutral_value
 from compiler_gym.util.registration import make
@@ -154,13 +154,14 @@ class GymnasiumEnv(gymnasium.Env):
 
     def step(self, action: Any, **kwargs: Any) -> GymnasiumStepResult:
         """Applies an action. See :meth:`CompilerEnv.step` for the arguments and errors."""
-        return self._step_result(self._compiler_env.step(action, **kwargs))
+        return self.step_result(self._compiler_env.step(action, **kwargs))
 
     def multistep(self, actions: Iterable[Any], **kwargs: Any) -> GymnasiumStepResult:
         """Applies any number of actions at once. See :meth:`CompilerEnv.multistep`."""
-        return self._step_result(self._compiler_env.multistep(actions, **kwargs))
+        return self.step_result(self._compiler_env.multistep(actions, **kwargs))
 
-    def _step_result(self, result: tuple[Any, Any, bool, dict[str, Any]]) -> GymnasiumStepResult:
+    def step_result(self, result: StepResult) -> GymnasiumStepResult:
+        """Returns what a step returns here of which the environment proper has returned this."""
         observation, reward, done, info = result
         reward = 0.0 if reward is None else reward
         is_lost = done and info.get("error_type") in _LOSSES

@@ -14,6 +14,7 @@ from typing_extensions import override
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import UNCHANGED, CompilerEnv, StepResult
+from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
@@ -275,6 +276,13 @@ class ClientServiceCompilerEnv(CompilerEnv):
         return self._runner.begin(self._selection.next(), deadline)
 
     @override
+    def prepare_reset(self, benchmark: str | Benchmark | BenchmarkUri | None = None) -> None:
+        selection = self._selection
+        prepared = selection.peek() if benchmark is None else selection.resolve(benchmark)
+        if prepared is not None:
+            self._runner.prepare(prepared)
+
+    @override
     def step(
         self,
         action: Any,
@@ -292,7 +300,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
             _warn(_FORMER_NAMES_WARNING)
             observation_spaces = observations if observation_spaces is None else observation_spaces
             reward_spaces = rewards if reward_spaces is None else reward_spaces
-        return self._step(actions, observation_spaces, reward_spaces, timeout)
+        return self._runner.step(actions, observation_spaces, reward_spaces, timeout)
 
     @override
     def multistep(
@@ -308,31 +316,11 @@ class ClientServiceCompilerEnv(CompilerEnv):
             _warn(_FORMER_NAMES_WARNING)
             observation_spaces = observations if observation_spaces is None else observation_spaces
             reward_spaces = rewards if reward_spaces is None else reward_spaces
-        return self._step(actions, observation_spaces, reward_spaces, timeout)
+        return self._runner.step(actions, observation_spaces, reward_spaces, timeout)
 
-    def _step(
-        self,
-        actions: Iterable[Any],
-        observation_spaces: Iterable[str | ObservationSpaceSpec] | None,
-        reward_spaces: Iterable[str | Reward] | None,
-        timeout: float,
-    ) -> StepResult:
-        runner = self._runner
-        if observation_spaces is None and reward_spaces is None:
-            plan = self._choices.step_plan
-        else:
-            plan = self._choices.plan_for(observation_spaces, reward_spaces, runner.benchmark)
-        observations, rewards, done, info = runner.run(plan, actions, timeout)
-        observation: Any = observations
-        if observation_spaces is None:
-            observation = observations[0] if observations else None
-        reward: Any = rewards
-        if reward_spaces is None:
-            reward = rewards[0] if rewards else None
-            if rewards:
-                episode = runner.episode
-                episode.reward = (episode.reward or 0.0) + reward
-        return observation, reward, done, info
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return self._runner.begin_step(actions, timeout)
 
     def raw_step(
         self,
@@ -428,7 +416,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
     @override
     def validate(self, state: CompilerEnvState | None = None) -> ValidationResult:
         state = state or self.state
-        with self._clone(self._runner.copy()) as clone:
+        with self.sibling() as clone:
             if self._runner.episode:
                 clone.action_space = self._spelling
             return validate_by_replay(clone, state, self._benchmark_of(state))
@@ -440,6 +428,17 @@ class ClientServiceCompilerEnv(CompilerEnv):
         if self._runner.episode is None:
             self.reset()
         return self._clone(self._runner.fork())
+
+    def sibling(self) -> "ClientServiceCompilerEnv":
+        """Returns an independent environment like this one, but without an episode.
+
+        Both are to be closed. They share a service.
+        """
+        return self._clone(self._runner.copy())
+
+    def share_service(self, others: Iterable["ClientServiceCompilerEnv"]) -> None:
+        """Uses the service of one of some :meth:`sibling` environments if its own has ended."""
+        self._sessions.share(other._sessions for other in others)
 
     def _clone(self, runner: EpisodeRunner) -> "ClientServiceCompilerEnv":
         """Returns an environment like this one with another runner."""

@@ -34,10 +34,14 @@ from compiler_gym.service.proto import (
     GetSpacesRequest,
     HoldLeaseRequest,
     ObservationSpace,
+    StepReply,
+    StepRequest,
 )
 from compiler_gym.service.transport.direct_channel import DirectLease, DirectStub, is_switched_off
+from compiler_gym.service.transport.direct_reply import DirectReply
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import open_channel
+from compiler_gym.service.transport.grpc_reply import GrpcReply
 from compiler_gym.service.transport.status_errors import (
     exception_from_rpc_error,
     is_transport_failure,
@@ -159,14 +163,7 @@ class CompilerGymServiceConnection:
             ServiceIsClosed: If the connection is closed, or the managed service has ended.
             Exception: As of :func:`exception_from_rpc_error` for all other failures.
         """
-        if self._owner_pid != os.getpid():
-            raise ServiceIsClosed(
-                "This connection was made by another process, from which this one was forked. "
-                "Make an environment of its own in each process"
-            )
-        limit = self.opts.rpc_call_max_seconds
-        if limit is not None and limit < timeout:
-            timeout = limit
+        timeout = self._usable_timeout(timeout)
         attempt = 0
         while True:
             try:
@@ -183,6 +180,59 @@ class CompilerGymServiceConnection:
             growth = retry_wait_backoff_exponent or self.opts.retry_wait_backoff_exponent
             time.sleep(wait * growth**attempt)
             attempt += 1
+
+    def begin_step(self, request: StepRequest, timeout: float) -> DirectReply | GrpcReply:
+        """Begins an RPC, a step: sends the request and does not wait for the reply.
+
+        Args:
+            request: The request, which must stay as it is until the step is finished.
+            timeout: As of a call, which must come in time to finish it.
+
+        Returns:
+            What :meth:`finish_step` takes, and what several can be waited for by.
+
+        Raises:
+            ServiceIsClosed: If the connection is closed.
+        """
+        timeout = self._usable_timeout(timeout)
+        if isinstance(self.stub, DirectStub):
+            return self.stub.begin_step(request, timeout)
+        try:
+            return GrpcReply(self.stub.Step.future(request, timeout=timeout), timeout)
+        except ValueError as error:
+            raise self._explain(error) from error
+
+    def finish_step(
+        self, begun: DirectReply | GrpcReply, request: StepRequest, timeout: float
+    ) -> StepReply:
+        """Waits for the reply to a step.
+
+        Args:
+            begun: What :meth:`begin_step` has returned. Cannot be used again.
+            request: The request.
+            timeout: The time limit that it began with.
+
+        Raises:
+            Exception: As of a call.
+        """
+        try:
+            return begun.result()
+        except grpc.RpcError as error:
+            self._check_may_repeat(request, error, self.opts.rpc_max_retries)
+            logger.debug("Will repeat a step that failed: %s", error.details())
+        except ValueError as error:
+            raise self._explain(error) from error
+        return self(self.stub.Step, request, timeout=timeout)
+
+    def _usable_timeout(self, timeout: float) -> float:
+        """Returns the time limit of a request that is made now."""
+        if self._owner_pid != os.getpid():
+            raise ServiceIsClosed(
+                "This connection was made by another process, from which this one was forked. "
+                "Make an environment of its own in each process"
+            )
+        limit = self.opts.rpc_call_max_seconds
+        return timeout if limit is None else min(limit, timeout)
 
     def _check_may_repeat(self, request: Message, error: grpc.RpcError, retries_left: int) -> None:
         """Raises what the user is to see, unless the request is to be repeated."""

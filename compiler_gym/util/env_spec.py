@@ -9,8 +9,8 @@ from typing import Any
 _TIME_LIMIT = "compiler_gym.wrappers.time_limit:TimeLimit"
 _WITH_BENCHMARKS = "compiler_gym.wrappers.datasets:with_benchmarks"
 
-# As in gymnasium.make().
-_NO_LIMIT = -1
+#: Stands for any number of actions, as in gymnasium.make().
+NO_LIMIT = -1
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,9 @@ class EnvSpec:
         **kwargs: Any,
     ) -> Any:
         """Makes the environment, as ``compiler_gym.make()`` does."""
-        if benchmarks is None and random_benchmarks:
-            raise TypeError("random_benchmarks=True says how to choose among benchmarks=...")
-        if benchmarks is not None and kwargs.get("benchmark") is not None:
-            raise TypeError("Give either benchmark=... for all episodes, or benchmarks=...")
-        limit = self.max_episode_steps if max_episode_steps is None else max_episode_steps
-        env = _load(self.entry_point)(**{**self.kwargs, **kwargs})
-        if limit == _NO_LIMIT:
-            limit = None
-        env.unwrapped.spec = replace(self, max_episode_steps=limit)
+        check_benchmark_choice(benchmarks, random_benchmarks, kwargs)
+        limit = self.limit(max_episode_steps)
+        env = self.make_plain(limit, kwargs)
         try:
             if benchmarks is not None:
                 env = _load(_WITH_BENCHMARKS)(env, benchmarks, random_benchmarks)
@@ -61,6 +55,25 @@ class EnvSpec:
         except BaseException:
             env.close()
             raise
+
+    def limit(self, max_episode_steps: int | None) -> int | None:
+        """Returns how many actions an episode has if ``make()`` is called with this number."""
+        limit = self.max_episode_steps if max_episode_steps is None else max_episode_steps
+        return None if limit == NO_LIMIT else limit
+
+    def make_plain(self, limit: int | None, kwargs: dict[str, Any]) -> Any:
+        """Makes the environment as it is, which only says that it has this limit."""
+        env = _load(self.entry_point)(**{**self.kwargs, **kwargs})
+        env.unwrapped.spec = replace(self, max_episode_steps=limit)
+        return env
+
+
+def check_benchmark_choice(benchmarks: Any, is_random: bool, kwargs: dict[str, Any]) -> None:
+    """Raises TypeError if these arguments of ``make()`` contradict each other."""
+    if benchmarks is None and is_random:
+        raise TypeError("random_benchmarks=True says how to choose among benchmarks=...")
+    if benchmarks is not None and kwargs.get("benchmark") is not None:
+        raise TypeError("Give either benchmark=... for all episodes, or benchmarks=...")
 
 
 def _load(entry_point: str | Callable[..., Any]) -> Callable[..., Any]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMPILER_GYM_ENVS: list[str] = []
 
 _ADAPTER = "compiler_gym.envs.gymnasium_adapter:GymnasiumEnv"
+_VECTOR_ADAPTER = "compiler_gym.vector.making:make_for_gymnasium"
 _OUTERMOST = "compiler_gym.envs.transparent_wrapper:made_transparent"
 
 
@@ -122,13 +123,18 @@ def make(
         TypeError: If both ``benchmark`` and ``benchmarks`` are given.
         Exception: As of the environment's constructor.
     """
+    return spec_of(id).make(max_episode_steps, benchmarks, random_benchmarks, **kwargs)
+
+
+def spec_of(id: str) -> EnvSpec:
+    """Returns what is known about a registered environment. Raises LookupError if there is none."""
     spec = _specs.get(id)
     if spec is None:
         raise LookupError(
             f"There is no environment {id!r}.{did_you_mean(id, COMPILER_GYM_ENVS)} "
             f"There are: {', '.join(COMPILER_GYM_ENVS) or 'none'}"
         )
-    return spec.make(max_episode_steps, benchmarks, random_benchmarks, **kwargs)
+    return spec
 
 
 class _Library:
@@ -209,10 +215,27 @@ def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
     options = _options_for(_GYMNASIUM_OPTIONS, spec)
     # Comes last, and so around what gymnasium.make() itself puts around the environment.
     outermost = gymnasium.WrapperSpec("TransparentWrapper", _OUTERMOST, {})
-    options["additional_wrappers"] = (*options.get("additional_wrappers", ()), outermost)
+    if options.get("additional_wrappers"):
+        options["additional_wrappers"] = (*options["additional_wrappers"], outermost)
+    else:
+        options["additional_wrappers"] = _WrappersOfSingleEnvs([outermost])
+        options.setdefault("vector_entry_point", _VECTOR_ADAPTER)
     # Episodes are limited by gymnasium, whose make() may be given another limit.
     limit = {} if spec.max_episode_steps is None else {"max_episode_steps": -1}
     return {**options, "entry_point": _ADAPTER, "kwargs": {"env": spec.id, **limit}}
+
+
+class _WrappersOfSingleEnvs(tuple):
+    """Wrappers that vector environments do without.
+
+    ``gymnasium.make_vec()`` refuses to make vector environments of an id whose environments have
+    wrappers, by looking how many there are.
+    """
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return 0
 
 
 def _options_for(names: Iterable[str], spec: EnvSpec) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from typing_extensions import override
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.spaces import Reward
 from compiler_gym.util.env_spec import EnvSpec
@@ -213,6 +215,10 @@ class CompilerEnvWrapper(CompilerEnv):
         return self.env.reset(*args, **kwargs)
 
     @override
+    def prepare_reset(self, *args: Any, **kwargs: Any) -> None:
+        self.env.prepare_reset(*args, **kwargs)
+
+    @override
     def step(
         self,
         action: Any,
@@ -240,6 +246,20 @@ class CompilerEnvWrapper(CompilerEnv):
         **kwargs: Any,
     ) -> StepResult:
         return self.env.multistep(actions, observation_spaces, reward_spaces, **kwargs)
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        if _can_begin_steps(type(self)):
+            return self._begin_multistep(actions, timeout)
+        return super().begin_multistep(actions, timeout)
+
+    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+        """Begins a step of the environment inside.
+
+        Override this too where :meth:`multistep` is overridden, so that environments with the
+        wrapper can be stepped at the same time; otherwise their steps are made one by one.
+        """
+        return self.env.begin_multistep(actions, timeout)
 
     @override
     def close(self) -> None:
@@ -366,6 +386,17 @@ class CompilerEnvWrapper(CompilerEnv):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
+
+
+@cache
+def _can_begin_steps(wrapper: type[CompilerEnvWrapper]) -> bool:
+    """Says whether all that a class of wrappers does in a step is there in the divided form too."""
+
+    def origin(name: str) -> type:
+        return next(base for base in wrapper.__mro__ if name in vars(base))
+
+    begins = origin("_begin_multistep")
+    return issubclass(begins, origin("multistep")) and issubclass(begins, origin("step"))
 
 
 def _counterparts(env: CompilerEnv, fork: CompilerEnv) -> dict[int, Any]:

@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from gymnasium.spaces import Space
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import StepResult
+from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
@@ -67,6 +69,10 @@ class ActionWrapper(CompilerEnvWrapper):
         actions = [self.action(action) for action in actions]
         return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
 
+    @override
+    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+        return super()._begin_multistep([self.action(action) for action in actions], timeout)
+
 
 class ObservationWrapper(CompilerEnvWrapper):
     """Has other default observations than the environment inside.
@@ -116,12 +122,17 @@ class ObservationWrapper(CompilerEnvWrapper):
         reward_spaces: Iterable[str | Reward] | None = None,
         **kwargs: Any,
     ) -> StepResult:
-        observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, **kwargs
-        )
-        if observation_spaces is None and kwargs.get("observations") is None:
-            observation = self.convert_observation(observation)
-        return observation, reward, done, info
+        result = super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        is_default = observation_spaces is None and kwargs.get("observations") is None
+        return self._converted(result) if is_default else result
+
+    @override
+    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+        return ConvertedStep(super()._begin_multistep(actions, timeout), self._converted)
+
+    def _converted(self, result: StepResult) -> StepResult:
+        observation, reward, done, info = result
+        return self.convert_observation(observation), reward, done, info
 
 
 class RewardWrapper(CompilerEnvWrapper):
@@ -143,11 +154,19 @@ class RewardWrapper(CompilerEnvWrapper):
         **kwargs: Any,
     ) -> StepResult:
         former = self.env.episode_reward
-        observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, **kwargs
-        )
+        result = super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
         is_default = reward_spaces is None and kwargs.get("rewards") is None
-        if is_default and reward is not None:
+        return self._converted(former, result) if is_default else result
+
+    @override
+    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+        former = self.env.episode_reward
+        step = super()._begin_multistep(actions, timeout)
+        return ConvertedStep(step, partial(self._converted, former))
+
+    def _converted(self, former: float | None, result: StepResult) -> StepResult:
+        observation, reward, done, info = result
+        if reward is not None:
             reward = self.convert_reward(reward)
             self.env.episode_reward = (former or 0.0) + reward
         return observation, reward, done, info

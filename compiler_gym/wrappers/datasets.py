@@ -21,6 +21,9 @@ BenchmarkChoice = str | Dataset | Iterable[_AnyBenchmark]
 class _ChoosesBenchmarks(CompilerEnvWrapper):
     """Has a benchmark for each episode; what else is given to :meth:`reset` is handed on."""
 
+    # Taken in advance for the next reset.
+    _prepared: _AnyBenchmark | None = None
+
     def _next_benchmark(self) -> _AnyBenchmark:
         """Returns the benchmark of the next episode."""
         raise NotImplementedError
@@ -31,7 +34,15 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
             raise TypeError(
                 f"Benchmark passed to {type(self).__name__}.reset(), which chooses them itself"
             )
-        return super().reset(self._next_benchmark(), *args, **kwargs)
+        prepared, self._prepared = self._prepared, None
+        chosen = self._next_benchmark() if prepared is None else prepared
+        return super().reset(chosen, *args, **kwargs)
+
+    @override
+    def prepare_reset(self, benchmark: _AnyBenchmark | None = None) -> None:
+        if self._prepared is None:
+            self._prepared = self._next_benchmark()
+        super().prepare_reset(self._prepared)
 
 
 class IterateOverBenchmarks(_ChoosesBenchmarks):
@@ -144,6 +155,7 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
     @override
     def seed(self, seed: int | None = None) -> list[int | None]:
         self.rng = np.random.default_rng(seed)
+        self._prepared = None
         return super().seed(seed)
 
     @override
@@ -168,6 +180,7 @@ class _RandomOfDataset(_ChoosesBenchmarks):
     @override
     def seed(self, seed: int | None = None) -> list[int | None]:
         self._rng = np.random.default_rng(seed)
+        self._prepared = None
         return super().seed(seed)
 
     @override
@@ -214,6 +227,31 @@ def with_benchmarks(
     if not benchmarks:
         raise ValueError("There are no benchmarks to choose from")
     return CycleOverBenchmarks(env, benchmarks)
+
+
+def with_shared_benchmarks(
+    envs: list[CompilerEnv], benchmarks: BenchmarkChoice, is_random: bool = False
+) -> list[CompilerEnv]:
+    """Does the same for several environments, which take turns.
+
+    A benchmark that one of them takes is not that of the next; random ones are drawn by each for
+    itself.
+
+    Args:
+        envs: The environments, which have the same datasets.
+        benchmarks: As of :func:`with_benchmarks`.
+        is_random: Likewise.
+
+    Raises:
+        Exception: As of :func:`with_benchmarks`.
+    """
+    if is_random:
+        if isinstance(benchmarks, Iterator):
+            benchmarks = list(benchmarks)
+        return [with_benchmarks(env, benchmarks, is_random) for env in envs]
+    first = with_benchmarks(envs[0], benchmarks)
+    chosen = iter(first._next_benchmark, None)
+    return [IterateOverBenchmarks(env, chosen) for env in envs]
 
 
 def _forkable(benchmarks: Iterable[_AnyBenchmark]) -> Iterator[_AnyBenchmark]:

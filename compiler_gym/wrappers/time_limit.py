@@ -1,11 +1,13 @@
 """Episodes of limited length."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
@@ -52,10 +54,18 @@ class TimeLimit(CompilerEnvWrapper):
         **kwargs: Any,
     ) -> StepResult:
         actions = list(actions)
-        observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, **kwargs
-        )
-        self._elapsed_steps += len(actions)
+        result = super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        return self._limited(len(actions), result)
+
+    @override
+    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+        actions = list(actions)
+        step = super()._begin_multistep(actions, timeout)
+        return ConvertedStep(step, partial(self._limited, len(actions)))
+
+    def _limited(self, count: int, result: StepResult) -> StepResult:
+        observation, reward, done, info = result
+        self._elapsed_steps += count
         if self._elapsed_steps >= self._max_episode_steps:
             # A limit inside may have ended the episode at the same step.
             info["TimeLimit.truncated"] = not done or info.get("TimeLimit.truncated", False)

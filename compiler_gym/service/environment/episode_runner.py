@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.running_step import FinishedStep, RunningStep
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.environment.action_spaces import ActionSpaces
 from compiler_gym.service.environment.episode import Episode
@@ -12,19 +13,63 @@ from compiler_gym.service.environment.observing import make_observer
 from compiler_gym.service.environment.replay import replay_episode
 from compiler_gym.service.environment.space_choices import SpaceChoices
 from compiler_gym.service.environment.step_plan import StepPlan
-from compiler_gym.service.proto import Event
+from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.cached_session import CachedSession
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
-from compiler_gym.views import ObservationView
+from compiler_gym.util.gym_type_hints import StepType as StepResult
+from compiler_gym.views import ObservationSpaceSpec, ObservationView
 
 logger = logging.getLogger(__name__)
 
 RunResult = tuple[list[Any], list[float], bool, dict[str, Any]]
 """A value for each observation, one for each reward, whether the episode ended, information."""
+
+
+class ServiceStep(RunningStep):
+    """A step that a service is making.
+
+    Args:
+        runner: Whose step it is.
+        session: The session.
+        actions: The actions, and ``events`` the messages that stand for them.
+        events: See there.
+        timeout: Time limit in seconds.
+    """
+
+    def __init__(
+        self,
+        runner: "EpisodeRunner",
+        session: Session | CachedSession,
+        actions: list[Any],
+        events: list[Event],
+        timeout: float,
+    ):
+        self._runner = runner
+        self._session = session
+        self._plan = plan = runner.choices.step_plan
+        self._actions = actions
+        self._events = events
+        self._timeout = timeout
+        self._reply = reply = session.begin_step(events, plan.indices, timeout)
+        self.deadline = reply.deadline
+        self.fd = reply.fd
+
+    def result(self) -> StepResult:
+        """Waits for the end of the step, and records what it did to the episode."""
+        runner, plan, events = self._runner, self._plan, self._events
+        try:
+            reply = self._session.finish_step(self._reply, self._timeout)
+        except Exception as error:
+            return runner._default_result(runner._after_error(plan, events, error))
+        return runner._default_result(runner._after_reply(plan, self._actions, events, reply))
+
+    def cancel(self) -> None:
+        """Gives up the step, and with it the session."""
+        self._reply.cancel()
 
 
 class EpisodeRunner:
@@ -59,6 +104,12 @@ class EpisodeRunner:
     def benchmark(self) -> Benchmark | None:
         """The program of the episode, None outside of one."""
         return self.episode.benchmark if self.sessions.session is not None else None
+
+    def prepare(self, benchmark: Benchmark) -> None:
+        """Ends the episode, and prepares :meth:`begin` with a benchmark, without waiting."""
+        self.sessions.prepare(
+            benchmark, self.action_spaces.selected, self.choices.reset_plan.indices
+        )
 
     def begin(self, benchmark: Benchmark, deadline: Deadline) -> Any:
         """Begins an episode. There must be none.
@@ -100,15 +151,19 @@ class EpisodeRunner:
         self.episode.record(actions, events)
         try:
             reply = session.step(events, plan.indices, timeout)
+        except Exception as error:
+            return self._after_error(plan, events, error)
+        return self._after_reply(plan, actions, events, reply)
+
+    def _after_reply(
+        self, plan: StepPlan, actions: list[Any], events: list[Event], reply: StepReply
+    ) -> RunResult:
+        try:
             observations, rewards = plan.evaluate(
                 reply.observation, actions, self.choices.observations
             )
-        except (ServiceError, TimeoutError) as error:
-            return self._fail(plan, error, events)
-        except Exception:
-            if events:
-                self.episode.record_refusal()
-            raise
+        except Exception as error:
+            return self._after_error(plan, events, error)
         has_new_action_space = reply.HasField("new_action_space")
         if has_new_action_space:
             self.action_spaces.replace(reply.new_action_space)
@@ -117,8 +172,15 @@ class EpisodeRunner:
             "new_action_space": has_new_action_space,
         }
         if self.sessions.transition_bytes:
-            info["transition_was_known"] = session.last_was_known
+            info["transition_was_known"] = self.sessions.require_session().last_was_known
         return observations, rewards, reply.end_of_session, info
+
+    def _after_error(self, plan: StepPlan, events: list[Event], error: Exception) -> RunResult:
+        if isinstance(error, ServiceError | TimeoutError):
+            return self._fail(plan, error, events)
+        if events:
+            self.episode.record_refusal()
+        raise error
 
     def _fail(self, plan: StepPlan, error: Exception, events: list[Event]) -> RunResult:
         """Ends the episode after a failure of the service, unless it can be recovered."""
@@ -154,6 +216,54 @@ class EpisodeRunner:
     def _repeat(self, episode: Episode, indices: Sequence[int]) -> Sequence[Event]:
         action_space = self.action_spaces.index_of(episode.action_space)
         return replay_episode(self.sessions, episode, action_space, indices)
+
+    # ------------------------------------------------------------------------------------------
+    # Steps as users make them. Default rewards are added to that of the episode.
+
+    def step(
+        self,
+        actions: Iterable[Any],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None,
+        reward_spaces: Iterable[str | Reward] | None,
+        timeout: float,
+    ) -> StepResult:
+        """Makes a step, as :meth:`CompilerEnv.multistep`."""
+        if observation_spaces is None and reward_spaces is None:
+            return self._default_result(self.run(self.choices.step_plan, actions, timeout))
+        plan = self.choices.plan_for(observation_spaces, reward_spaces, self.benchmark)
+        result = self.run(plan, actions, timeout)
+        observation, reward, done, info = self._default_result(result, reward_spaces is None)
+        if observation_spaces is not None:
+            observation = result[0]
+        return observation, result[1] if reward_spaces is not None else reward, done, info
+
+    def begin_step(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+        """Begins a step that returns the default observation and reward.
+
+        There must be no other requests until it is finished.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            TypeError: If an action is of a wrong type.
+            ValueError: If an action is out of range.
+        """
+        session = self.sessions.require_session()
+        actions, events = self.action_spaces.encoder.encode(actions)
+        self.episode.record(actions, events)
+        try:
+            return ServiceStep(self, session, actions, events, timeout)
+        except ServiceError as error:
+            return FinishedStep(
+                self._default_result(self._fail(self.choices.step_plan, error, events))
+            )
+
+    def _default_result(self, result: RunResult, counts: bool = True) -> StepResult:
+        observations, rewards, done, info = result
+        reward = None
+        if rewards and counts:
+            reward = rewards[0]
+            self.episode.reward = (self.episode.reward or 0.0) + reward
+        return observations[0] if observations else None, reward, done, info
 
     # ------------------------------------------------------------------------------------------
     # Forks.

@@ -32,6 +32,25 @@ _END_SECONDS = 5
 _WORTHWHILE = 2
 
 
+class DeferredStep:
+    """A step that is made when it is finished: most likely nobody has to be waited for.
+
+    Args:
+        actions: The actions.
+        indices: The numbers of the observation spaces.
+    """
+
+    deadline = None
+    fd = -1
+
+    def __init__(self, actions: list[Event], indices: Sequence[int]):
+        self.actions = actions
+        self.indices = indices
+
+    def cancel(self) -> None:
+        """Does nothing, as nothing was begun."""
+
+
 class CachedSession:
     """A session whose requests are answered from a :class:`TransitionCache` as far as possible.
 
@@ -116,6 +135,16 @@ class CachedSession:
                 return reply
         self.last_was_known = False
         return self._ask(events, key, indices, Deadline(timeout))
+
+    def begin_step(
+        self, actions: Iterable[Event], indices: Sequence[int], timeout: float
+    ) -> DeferredStep:
+        """As :meth:`Session.begin_step`, but it is :meth:`finish_step` that makes the step."""
+        return DeferredStep(list(actions), indices)
+
+    def finish_step(self, begun: DeferredStep, timeout: float) -> StepReply:
+        """As :meth:`Session.finish_step`."""
+        return self.step(begun.actions, begun.indices, timeout)
 
     def _ask(
         self, events: list[Event], key: RequestKey, indices: Sequence[int], deadline: Deadline

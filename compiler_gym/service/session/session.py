@@ -17,6 +17,8 @@ from compiler_gym.service.proto import (
     StepRequest,
 )
 from compiler_gym.service.transport.direct_channel import DirectStub
+from compiler_gym.service.transport.direct_reply import DirectReply
+from compiler_gym.service.transport.grpc_reply import GrpcReply
 
 
 class Session:
@@ -61,6 +63,35 @@ class Session:
                 object again where the numbers are the same; it saves time.
             timeout: Time limit in seconds.
         """
+        request = self._filled_request(actions, indices)
+        return self._connection(self._step, request, timeout=timeout)
+
+    def begin_step(
+        self, actions: Iterable[Event], indices: Sequence[int], timeout: float
+    ) -> DirectReply | GrpcReply:
+        """Begins what :meth:`step` does; does not wait for it. No other request until it is done.
+
+        Args:
+            actions: As of :meth:`step`, and so are the others.
+            indices: The numbers of the observation spaces.
+            timeout: Time limit in seconds.
+
+        Returns:
+            What several can be waited for by, and :meth:`finish_step` takes.
+        """
+        request = self._filled_request(actions, indices)
+        return self._connection.begin_step(request, timeout)
+
+    def finish_step(self, begun: DirectReply | GrpcReply, timeout: float) -> StepReply:
+        """Waits for the reply to what :meth:`begin_step` has begun.
+
+        Args:
+            begun: What that has returned. Cannot be used again.
+            timeout: As given to it.
+        """
+        return self._connection.finish_step(begun, self._request, timeout)
+
+    def _filled_request(self, actions: Iterable[Event], indices: Sequence[int]) -> StepRequest:
         request = self._request
         del request.action[:]
         request.action.extend(actions)
@@ -68,7 +99,7 @@ class Session:
             del request.observation_space[:]
             request.observation_space.extend(indices)
             self._indices = indices
-        return self._connection(self._step, request, timeout=timeout)
+        return request
 
     def fork(
         self, timeout: float = 300, meanwhile: Callable[[], object] | None = None

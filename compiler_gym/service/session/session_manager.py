@@ -3,7 +3,7 @@
 import itertools
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -140,6 +140,23 @@ class SessionManager:
                 "environment"
             )
         return connection
+
+    def prepare(
+        self, benchmark: Benchmark, action_space: int, observation_indices: Sequence[int]
+    ) -> None:
+        """Ends the session, and asks for that of the next :meth:`start` without waiting for it.
+
+        Args:
+            benchmark: As of :meth:`start`, and so are the others. If they differ then, or anything
+                fails, that starts a session as ever.
+            action_space: The number of the action space.
+            observation_indices: The numbers of the observations.
+        """
+        self.end(waits=False)
+        # With a cache of transitions there may be no need for a session.
+        if self.is_connected and not self.transition_bytes:
+            first_indices = () if self.params else observation_indices
+            self._starter.begin(self._connection, benchmark, action_space, first_indices)
 
     def start(
         self,
@@ -310,6 +327,7 @@ class SessionManager:
         """Gives up the connection, and with it the service unless others use it."""
         if self._is_inherited:
             return
+        self._starter.discard()
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
@@ -322,6 +340,27 @@ class SessionManager:
         self._is_closed = True
         self.end()
         self.disconnect()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection, and it works as far as is known."""
+        return self._connection is not None and self._connection.is_alive
+
+    def share(self, others: Iterable["SessionManager"]) -> None:
+        """Uses the connection of another manager if this has none that works, and one of them has.
+
+        Args:
+            others: Managers of the same service.
+        """
+        if self.is_connected:
+            return
+        for other in others:
+            if other.is_connected:
+                self.end()
+                self.disconnect()
+                self._connection = other.connection.retain()
+                self._is_closed = False
+                return
 
     def sibling(self) -> "SessionManager":
         """Returns a manager that shares the connection if there is one, and has no session."""

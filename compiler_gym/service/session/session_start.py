@@ -1,21 +1,32 @@
 """How a session is started on a program that the service may not have yet."""
 
 import hashlib
+import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+
+import grpc
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors import BenchmarkInitError, ServiceTransportError
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.proto import (
     AddBenchmarkRequest,
+    EndSessionRequest,
     StartSessionReply,
     StartSessionRequest,
 )
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.session.session import Session
+from compiler_gym.service.transport.direct_channel import BegunSession, DirectStub
+
+logger = logging.getLogger(__name__)
 
 _DIGEST_BYTES = 16
+
+# The time limit of a session that is asked for in advance.
+_BEGUN_SECONDS = 300
 
 # Bounds the memory of those who walk through a million programs. A service that is full forgets
 # programs too, and those that it has forgotten are sent again anyway.
@@ -56,6 +67,72 @@ class SessionStarter:
     def __init__(self):
         self._benchmark: Benchmark | None = None
         self._digest = b""
+        self._begun: tuple[DirectStub, BegunSession] | None = None
+
+    def begin(
+        self,
+        connection: CompilerGymServiceConnection,
+        benchmark: Benchmark,
+        action_space: int,
+        observation_indices: Sequence[int],
+    ) -> None:
+        """Asks for a session for the next :meth:`start`, and does not wait for it.
+
+        Does nothing if the service does not have the program yet, or there is no direct channel.
+
+        Args:
+            connection: As of :meth:`start`, and so are the others.
+            benchmark: The program.
+            action_space: The number of the action space.
+            observation_indices: The numbers of the observations.
+        """
+        self.discard()
+        stub, uri = connection.stub, benchmark.proto.uri
+        is_sent = connection.sent_benchmarks.get(uri) == self.digest_of(benchmark)
+        if not is_sent or not isinstance(stub, DirectStub):
+            return
+        request = StartSessionRequest(
+            benchmark=BenchmarkProto(uri=uri),
+            action_space=action_space,
+            observation_space=observation_indices,
+            lease_id=connection.lease_id,
+        )
+        begun = stub.begin_session(request, _BEGUN_SECONDS)
+        self._begun = None if begun is None else (stub, begun)
+
+    def discard(self) -> None:
+        """Gives up the session that was asked for, if there is one."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            stub, session = begun
+            with suppress(grpc.RpcError, ServiceTransportError):
+                reply = stub.finish_session(session)
+                stub.end_soon(EndSessionRequest(session_id=reply.session_id))
+
+    def _finish(
+        self,
+        connection: CompilerGymServiceConnection,
+        request: StartSessionRequest,
+        benchmark: Benchmark,
+    ) -> tuple[Session, StartSessionReply] | None:
+        """Returns the session that was asked for if it is what this request asks for, or None."""
+        stub, begun = self._begun
+        request.benchmark.uri = benchmark.proto.uri
+        is_sent = connection.sent_benchmarks.get(request.benchmark.uri)
+        if (
+            stub is not connection.stub
+            or begun.request != request
+            or (is_sent != self.digest_of(benchmark))
+        ):
+            self.discard()
+            return None
+        self._begun = None
+        try:
+            reply = stub.finish_session(begun)
+        except grpc.RpcError as error:
+            logger.debug("Will ask again for a session: %s", error)
+            return None
+        return Session(connection, reply.session_id), reply
 
     def start(
         self,
@@ -83,6 +160,10 @@ class SessionStarter:
             observation_space=observation_indices,
             lease_id=connection.lease_id,
         )
+        if self._begun is not None:
+            started = self._finish(connection, request, benchmark)
+            if started is not None:
+                return started
         try:
             if connection.opts.always_send_benchmark_on_reset:
                 request.benchmark.CopyFrom(benchmark.proto)

@@ -12,21 +12,37 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import grpc
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
 from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service import proto
+from compiler_gym.service.transport.direct_methods import (
+    ADD_BENCHMARK,
+    END_SESSION,
+    FORK_SESSION,
+    GET_SPACES,
+    GET_VERSION,
+    HOLD_LEASE,
+    SEND_SESSION_PARAMETER,
+    START_SESSION,
+    STEP,
+    Method,
+    exchange,
+    parsed,
+)
+from compiler_gym.service.transport.direct_reply import DirectReply
 from compiler_gym.service.transport.frame_socket import (
     LOST_FD,
     ChannelBroken,
     FrameSocket,
     close_fds,
 )
-from compiler_gym.service.transport.frames import DirectRpcError, error_from_reply
+from compiler_gym.service.transport.frames import DirectRpcError
+from compiler_gym.service.transport.grpc_reply import GrpcReply
 
 logger = logging.getLogger(__name__)
 
@@ -42,30 +58,7 @@ _EPITAPH_SECONDS = 0.1
 # A Unix socket is connected to at once, unless many others are waiting.
 _CONNECT_SECONDS = 3
 
-
 _T = TypeVar("_T")
-
-
-class _Method(NamedTuple):
-    name: str
-    number: int
-    request: type[Message]
-    reply: type[Message]
-
-
-def _method(number: int, name: str) -> _Method:
-    return _Method(name, number, getattr(proto, f"{name}Request"), getattr(proto, f"{name}Reply"))
-
-
-_GET_VERSION = _method(1, "GetVersion")
-_GET_SPACES = _method(2, "GetSpaces")
-_START_SESSION = _method(3, "StartSession")
-_FORK_SESSION = _method(4, "ForkSession")
-_END_SESSION = _method(5, "EndSession")
-_STEP = _method(6, "Step")
-_ADD_BENCHMARK = _method(7, "AddBenchmark")
-_SEND_SESSION_PARAMETER = _method(8, "SendSessionParameter")
-_HOLD_LEASE = _method(9, "HoldLease")
 
 
 def is_switched_off() -> bool:
@@ -96,6 +89,13 @@ class DirectLease:
     def close_in_child(self) -> None:
         """Leaves it to the process from which this one was forked."""
         self._sock.close_in_child()
+
+
+class BegunSession(NamedTuple):
+    """A request for a session that is being served."""
+
+    sock: FrameSocket
+    request: proto.StartSessionRequest
 
 
 class DirectStub:
@@ -154,19 +154,60 @@ class DirectStub:
         self, request: proto.GetVersionRequest, timeout: float | None = None
     ) -> proto.GetVersionReply:
         """Returns versions."""
-        return self._ask_service(_GET_VERSION, request, timeout)
+        return self._ask_service(GET_VERSION, request, timeout)
 
     def GetSpaces(
         self, request: proto.GetSpacesRequest, timeout: float | None = None
     ) -> proto.GetSpacesReply:
         """Returns the spaces of the service."""
-        return self._ask_service(_GET_SPACES, request, timeout)
+        return self._ask_service(GET_SPACES, request, timeout)
 
     def StartSession(
         self, request: proto.StartSessionRequest, timeout: float | None = None
     ) -> proto.StartSessionReply:
         """Starts a session, and keeps its socket."""
-        return self._ask_for_session(_START_SESSION, request, timeout, self._close_retired)
+        return self._ask_for_session(START_SESSION, request, timeout, self._close_retired)
+
+    def begin_session(
+        self, request: proto.StartSessionRequest, timeout: float
+    ) -> BegunSession | None:
+        """Sends what :meth:`StartSession` sends, to be finished by :meth:`finish_session`.
+
+        Returns:
+            The request that is being served. None if that cannot be done.
+        """
+        sock = self._take()
+        if sock is None:
+            return None
+        before = [(END_SESSION.number, ended.SerializeToString()) for ended in _drain(self._ending)]
+        try:
+            sock.begin(START_SESSION.number, request.SerializeToString(), timeout, before)
+        except (ChannelBroken, grpc.RpcError) as error:
+            # All requests will be made again.
+            logger.debug("Cannot begin to start a session: %s", error)
+            return None
+        return BegunSession(sock, request)
+
+    def finish_session(self, begun: BegunSession) -> proto.StartSessionReply:
+        """Waits for the session that :meth:`begin_session` has begun, and keeps its socket.
+
+        Raises:
+            grpc.RpcError: If there is none.
+        """
+        fds: list[int] = []
+        try:
+            reply = parsed(START_SESSION, *begun.sock.finish(fds))
+            if LOST_FD in fds:
+                self._ending.append(proto.EndSessionRequest(session_id=reply.session_id))
+                raise DirectRpcError(grpc.StatusCode.UNAVAILABLE, "Too many open files")
+            self._keep_socket(reply.session_id, fds)
+        except ChannelBroken as broken:
+            raise DirectRpcError(grpc.StatusCode.UNAVAILABLE, str(broken)) from broken
+        finally:
+            close_fds(fds)
+            self._put_back(begun.sock)
+        self._close_retired()
+        return reply
 
     def ForkSession(
         self,
@@ -182,14 +223,14 @@ class DirectStub:
             meanwhile: What to do while the service forks it. Done at most once, and not at all if
                 the service is asked by gRPC.
         """
-        return self._ask_for_session(_FORK_SESSION, request, timeout, meanwhile)
+        return self._ask_for_session(FORK_SESSION, request, timeout, meanwhile)
 
     def EndSession(
         self, request: proto.EndSessionRequest, timeout: float | None = None
     ) -> proto.EndSessionReply:
         """Ends a session."""
         try:
-            return self._ask_service(_END_SESSION, request, timeout)
+            return self._ask_service(END_SESSION, request, timeout)
         finally:
             self._retire_socket_of(request.session_id)
             self._close_retired()
@@ -210,31 +251,57 @@ class DirectStub:
         """Makes a step, on the session's own socket if it has one."""
         sock = self._sockets_of_sessions.get(request.session_id)
         if sock is None:
-            return self._ask_service(_STEP, request, timeout)
+            return self._ask_service(STEP, request, timeout)
         begin = time.monotonic()
         try:
-            return _exchange(sock, _STEP, request, timeout)
+            return exchange(sock, STEP, request, timeout)
         except ChannelBroken as broken:
-            logger.debug("The socket of session %d broke: %s", request.session_id, broken)
+            return self.ask_how_it_ended(request, timeout, begin, broken)
         finally:
-            if sock.closed:
-                self._sockets_of_sessions.pop(request.session_id, None)
+            self.forget_if_closed(sock, request.session_id)
+
+    def begin_step(
+        self, request: proto.StepRequest, timeout: float | None = None
+    ) -> DirectReply | GrpcReply:
+        """Sends what :meth:`Step` sends, and returns what waits for the reply.
+
+        The request must stay as it is until then. Failures are raised with the reply.
+        """
+        sock = self._sockets_of_sessions.get(request.session_id)
+        if sock is None:
+            return GrpcReply(self._fallback.Step.future(request, timeout=timeout), timeout)
+        return DirectReply(self, sock, request, timeout)
+
+    def forget_if_closed(self, sock: FrameSocket, session_id: int) -> None:
+        """To be called with the socket of a session after it was used."""
+        if sock.closed:
+            self._sockets_of_sessions.pop(session_id, None)
+
+    def ask_how_it_ended(
+        self,
+        request: proto.StepRequest,
+        timeout: float | None,
+        begin: float,
+        broken: ChannelBroken,
+    ) -> proto.StepReply:
+        """Makes a step of a session whose socket broke, to be told what has become of it."""
+        logger.debug("The socket of session %d broke: %s", request.session_id, broken)
         # The process of the session has ended, so nothing is done twice. The service knows how.
         if timeout is not None:
             timeout = max(timeout - (time.monotonic() - begin), _EPITAPH_SECONDS)
-        return self._ask_service(_STEP, request, timeout, is_repeatable=True)
+        return self._ask_service(STEP, request, timeout, is_repeatable=True)
 
     def AddBenchmark(
         self, request: proto.AddBenchmarkRequest, timeout: float | None = None
     ) -> proto.AddBenchmarkReply:
         """Sends programs."""
-        return self._ask_service(_ADD_BENCHMARK, request, timeout)
+        return self._ask_service(ADD_BENCHMARK, request, timeout)
 
     def SendSessionParameter(
         self, request: proto.SendSessionParameterRequest, timeout: float | None = None
     ) -> proto.SendSessionParameterReply:
         """Sends parameters of a session."""
-        return self._ask_service(_SEND_SESSION_PARAMETER, request, timeout)
+        return self._ask_service(SEND_SESSION_PARAMETER, request, timeout)
 
     def hold_lease(self, timeout: float) -> DirectLease | None:
         """Opens a lease that lasts no longer than this stub, or this process.
@@ -249,7 +316,7 @@ class DirectStub:
         if sock is None:
             return None
         try:
-            reply = _exchange(sock, _HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
+            reply = exchange(sock, HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
         except (grpc.RpcError, ChannelBroken) as error:
             logger.debug("The service gives no lease: %s", error)
             self._put_back(sock)
@@ -284,7 +351,7 @@ class DirectStub:
 
     def _ask_for_session(
         self,
-        method: _Method,
+        method: Method,
         request: Message,
         timeout: float | None,
         meanwhile: Callable[[], object] | None = None,
@@ -296,17 +363,20 @@ class DirectStub:
                 # That has ended the session. There will be one that does not need a socket.
                 self.EndSession(proto.EndSessionRequest(session_id=reply.session_id), timeout)
                 return getattr(self._fallback, method.name)(request, timeout=timeout)
-            if fds:
-                sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fds[0])
-                del fds[0]
-                self._sockets_of_sessions[reply.session_id] = FrameSocket(sock)
+            self._keep_socket(reply.session_id, fds)
         finally:
             close_fds(fds)
         return reply
 
+    def _keep_socket(self, session_id: int, fds: list[int]) -> None:
+        if fds:
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fds[0])
+            del fds[0]
+            self._sockets_of_sessions[session_id] = FrameSocket(sock)
+
     def _ask_service(
         self,
-        method: _Method,
+        method: Method,
         request: Message,
         timeout: float | None,
         fds: list[int] | None = None,
@@ -326,9 +396,9 @@ class DirectStub:
         ending = list(_drain(self._ending))
         sock = self._take()
         if sock is not None:
-            before = [(_END_SESSION.number, ended.SerializeToString()) for ended in ending]
+            before = [(END_SESSION.number, ended.SerializeToString()) for ended in ending]
             try:
-                return _exchange(sock, method, request, timeout, fds, meanwhile, before)
+                return exchange(sock, method, request, timeout, fds, meanwhile, before)
             except ChannelBroken as broken:
                 self._note_breakage(sock, broken)
                 if broken.was_sent and not is_repeatable and getattr(request, "action", None):
@@ -395,43 +465,6 @@ def _drain(items: list[_T], all_but: int = 0) -> Iterator[_T]:
     with contextlib.suppress(IndexError):
         while len(items) > all_but:
             yield items.pop(0)
-
-
-def _exchange(
-    sock: FrameSocket,
-    method: _Method,
-    request: Message,
-    timeout: float | None,
-    fds: list[int] | None = None,
-    meanwhile: Callable[[], object] | None = None,
-    before: Sequence[tuple[int, bytes]] = (),
-) -> Any:
-    """Makes a request on a socket. Words its failures as gRPC does.
-
-    Args:
-        sock: The socket.
-        method: The method.
-        request: Its request.
-        timeout: The time limit.
-        fds: As of :meth:`FrameSocket.call`.
-        meanwhile: Likewise.
-        before: Likewise.
-    """
-    try:
-        payload = method.request.SerializeToString(request)
-    except Exception as error:
-        raise DirectRpcError(
-            grpc.StatusCode.INTERNAL, f"Exception serializing request: {error}"
-        ) from error
-    code, payload = sock.call(method.number, payload, timeout, fds, meanwhile, before)
-    if code:
-        raise error_from_reply(code, payload)
-    try:
-        return method.reply.FromString(payload)
-    except DecodeError as error:
-        raise DirectRpcError(
-            grpc.StatusCode.INTERNAL, f"Exception deserializing response: {error}"
-        ) from error
 
 
 _stubs: "weakref.WeakSet[DirectStub]" = weakref.WeakSet()

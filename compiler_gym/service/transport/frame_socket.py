@@ -65,14 +65,16 @@ class ChannelBroken(Exception):  # noqa: N818 - not an error as long as there ar
 class FrameSocket:
     """One end of a connected Unix socket: sends a request, receives the reply.
 
-    After an exception in between (``KeyboardInterrupt`` included) the next reply would be that to
-    the former request, so the socket is closed then.
+    Either both by :meth:`call`, or one after the other by :meth:`begin` and :meth:`finish`, with
+    time for other things in between. After an exception while a reply is due (``KeyboardInterrupt``
+    included) the next reply would be that to the former request, so the socket is closed then.
 
     Args:
         connected: The socket, which belongs to this object from now on.
 
     Attributes:
         closed: Whether it was closed, by :meth:`close` or because it broke.
+        is_busy: Whether a request has begun that is not finished yet.
         has_worked: Whether there was a reply ever.
         polling: Decides whether to poll.
     """
@@ -80,10 +82,14 @@ class FrameSocket:
     def __init__(self, connected: socket.socket):
         connected.setblocking(False)
         self.closed = False
+        self.is_busy = False
         self.has_worked = False
         self.polling = ReplyPolling()
         self._socket = connected
         self._owner_pid = os.getpid()
+        # When the request that has begun is given up.
+        self._end: float | None = None
+        self._skipped = 0
         self._buffer = bytearray(_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._readable = select.poll()
@@ -149,14 +155,13 @@ class FrameSocket:
             ChannelBroken: If the other side has closed the socket.
             DirectRpcError: DEADLINE_EXCEEDED, if there was no reply in time.
             ServiceTransportError: If the reply makes no sense.
+            RuntimeError: If a request has begun that is not finished yet.
         """
-        if timeout is not None and timeout <= 0:
-            raise DirectRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "The time limit is over")
-        data = request_frame(method, payload, timeout)
+        data = self._request(method, payload, timeout)
         if before:
             data = b"".join(request_frame(*each, timeout) for each in before) + data
         read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
-        end = None if timeout is None else time.monotonic() + timeout + GRACE_SECONDS
+        end = _end_of(timeout)
         was_sent = False
         with self._lock:
             try:
@@ -168,13 +173,94 @@ class FrameSocket:
                     meanwhile()
                 reply = self._receive(read, end, len(before))
             except BaseException as error:
-                self.close()
                 close_fds(fds or [])
-                if isinstance(error, OSError) and not isinstance(error, ServiceTransportError):
-                    raise ChannelBroken(str(error), was_sent) from error
+                self._give_up(error, was_sent)
                 raise
         self.has_worked = True
         return reply
+
+    def begin(
+        self,
+        method: int,
+        payload: bytes,
+        timeout: float | None,
+        before: Sequence[tuple[int, bytes]] = (),
+    ) -> float | None:
+        """Sends a request. :meth:`finish` is to be called for the reply, before anything else.
+
+        Args:
+            method: As of :meth:`call`, and so are the others.
+            payload: The request message.
+            timeout: The time limit.
+            before: Requests to be sent along.
+
+        Returns:
+            When the request is given up, by :func:`time.monotonic`; None for never.
+
+        Raises:
+            Exception: As of :meth:`call`.
+        """
+        data = self._request(method, payload, timeout)
+        if before:
+            data = b"".join(request_frame(*each, timeout) for each in before) + data
+        self._skipped = len(before)
+        self._end = _end_of(timeout)
+        self.is_busy = True
+        with self._lock:
+            try:
+                sent = self._send_some(data)
+                if sent < len(data):
+                    self._send_rest(memoryview(data)[sent:], self._end)
+            except BaseException as error:
+                self._give_up(error, was_sent=True)
+                raise
+        return self._end
+
+    def finish(self, fds: list[int] | None = None) -> tuple[int, bytes | memoryview]:
+        """Waits for the reply to what :meth:`begin` has sent.
+
+        Args:
+            fds: As of :meth:`call`.
+
+        Returns:
+            As :meth:`call`.
+
+        Raises:
+            Exception: As of :meth:`call`.
+        """
+        with self._lock:
+            try:
+                read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
+                # Most callers know that it has come.
+                count = self._read_more(read, self._view, self._end)
+                reply = self._receive_rest(read, count, self._end, self._skipped)
+            except BaseException as error:
+                close_fds(fds or [])
+                self._give_up(error, was_sent=True)
+                raise
+        self.is_busy = False
+        self.has_worked = True
+        return reply
+
+    @property
+    def fd(self) -> int:
+        """The descriptor, which is readable as soon as there is something of a reply."""
+        return self._socket.fileno()
+
+    def _request(self, method: int, payload: bytes, timeout: float | None) -> bytes:
+        """Returns what to send if a request may be made now."""
+        if self.is_busy:
+            raise RuntimeError("A request is in progress on this socket. Its reply must come first")
+        if timeout is not None and timeout <= 0:
+            raise DirectRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "The time limit is over")
+        return request_frame(method, payload, timeout)
+
+    def _give_up(self, error: BaseException, was_sent: bool) -> None:
+        """Closes the socket after an error in the middle of a request, and words what broke it."""
+        self.is_busy = False
+        self.close()
+        if isinstance(error, OSError) and not isinstance(error, ServiceTransportError):
+            raise ChannelBroken(str(error), was_sent) from error
 
     def _send_some(self, data: bytes | memoryview) -> int:
         try:
@@ -192,7 +278,12 @@ class FrameSocket:
     def _receive(
         self, read: _Reader, end: float | None, skipped: int
     ) -> tuple[int, bytes | memoryview]:
-        count = self._read_first(read, end)
+        return self._receive_rest(read, self._read_first(read, end), end, skipped)
+
+    def _receive_rest(
+        self, read: _Reader, count: int, end: float | None, skipped: int
+    ) -> tuple[int, bytes | memoryview]:
+        """Receives what begins with the bytes in the buffer: replies to skip, then the reply."""
         for _ in range(skipped):
             count = self._skip_reply(read, count, end) or self._read_first(read, end)
         count, size, code = self._read_header(read, count, end)
@@ -330,6 +421,11 @@ def close_fds(fds: list[int]) -> None:
         fd = fds.pop()
         if fd != LOST_FD:
             os.close(fd)
+
+
+def _end_of(timeout: float | None) -> float | None:
+    """Returns when to give up a request, by the clock of :func:`time.monotonic`."""
+    return None if timeout is None else time.monotonic() + timeout + GRACE_SECONDS
 
 
 def _end_of_file() -> OSError:

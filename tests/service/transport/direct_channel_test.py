@@ -401,7 +401,7 @@ class TestLimits:
 
 def test_session_whose_socket_was_lost(connection, service, monkeypatch):
     """As happens with too many open files. It has ended then, so there is another one."""
-    exchange = direct_channel._exchange
+    exchange = direct_channel.exchange
 
     def losing_exchange(sock, method, request, timeout, fds=None, *args):
         reply = exchange(sock, method, request, timeout, fds, *args)
@@ -410,7 +410,7 @@ def test_session_whose_socket_was_lost(connection, service, monkeypatch):
             fds.append(direct_channel.LOST_FD)
         return reply
 
-    monkeypatch.setattr(direct_channel, "_exchange", losing_exchange)
+    monkeypatch.setattr(direct_channel, "exchange", losing_exchange)
     session = start(connection)
     assert list(service.sessions) == [session.session_id]
     assert total(session, ONE) == 11

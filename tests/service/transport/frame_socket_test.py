@@ -2,6 +2,7 @@
 
 import os
 import resource
+import select
 import socket
 import threading
 import time
@@ -228,3 +229,82 @@ class TestDescriptors:
 def test_connect_to_nobody():
     with pytest.raises(ConnectionRefusedError):
         FrameSocket.connect("compiler_gym-test-nobody", 1)
+
+
+class TestDivided:
+    """Requests that are begun and finished later."""
+
+    def test_frames(self, pair):
+        client, service = pair
+        client.begin(STEP, b"payload", 1.5)
+        assert client.is_busy
+        header, payload = REQUEST_HEADER.unpack(service.recv(16)), service.recv(100)
+        assert (header, payload) == ((7, STEP, 0, 1_500_000), b"payload")
+        service.sendall(reply(b"yes", code=3))
+        assert client.finish() == (3, b"yes")
+        assert not client.is_busy
+        service.sendall(reply(b"again"))
+        assert client.call(STEP, b"", 1) == (0, b"again")
+
+    def test_descriptor(self, pair):
+        client, service = pair
+        client.begin(STEP, b"payload", 1)
+        assert not select.select([client.fd], [], [], 0)[0]
+        service.sendall(reply(b"yes"))
+        assert select.select([client.fd], [], [], 10)[0]
+        client.finish()
+
+    def test_nothing_in_between(self, pair):
+        client, service = pair
+        client.begin(STEP, b"first", 1)
+        for request in (client.call, client.begin):
+            with pytest.raises(RuntimeError, match="in progress"):
+                request(STEP, b"second", 1)
+        service.sendall(reply(b"first"))
+        assert client.finish() == (0, b"first")
+        assert service.recv(100).endswith(b"first")
+
+    def test_large(self, pair):
+        client, service = pair
+        payload = os.urandom(3_000_000)
+        received = bytearray()
+
+        def serve() -> None:
+            while len(received) < 16 + len(payload):
+                received.extend(service.recv(300_000))
+            service.sendall(reply(payload))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        client.begin(STEP, payload, 60)
+        assert client.finish() == (0, payload)
+        thread.join()
+
+    def test_time_limits(self, pair, monkeypatch):
+        monkeypatch.setattr("compiler_gym.service.transport.frame_socket.GRACE_SECONDS", 0.05)
+        client, _ = pair
+        with pytest.raises(DirectRpcError):
+            client.begin(STEP, b"", 0)
+        assert not client.is_busy
+        client.begin(STEP, b"", 0.05)
+        with pytest.raises(DirectRpcError) as caught:
+            client.finish()
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert client.closed
+
+    def test_closed_by_the_service(self, pair):
+        client, service = pair
+        client.begin(STEP, b"", 1)
+        service.close()
+        with pytest.raises(ChannelBroken):
+            client.finish()
+        assert client.closed
+        with pytest.raises(ChannelBroken):
+            client.begin(STEP, b"", 1)
+
+    def test_closed_here(self, pair):
+        client, _ = pair
+        client.begin(STEP, b"", 1)
+        client.close()
+        with pytest.raises(ChannelBroken):
+            client.finish()

@@ -1,0 +1,113 @@
+"""How vector environments are made."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gymnasium.vector import AutoresetMode
+
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
+from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.util.env_spec import NO_LIMIT, EnvSpec, check_benchmark_choice
+from compiler_gym.util.registration import spec_of
+from compiler_gym.vector.vector_env import CompilerVectorEnv
+from compiler_gym.wrappers.datasets import BenchmarkChoice, with_shared_benchmarks
+
+
+def make_vec(
+    id: str,
+    num_envs: int = 1,
+    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    copy: bool = True,
+    max_episode_steps: int | None = None,
+    benchmarks: BenchmarkChoice | None = None,
+    random_benchmarks: bool = False,
+    wrappers: Iterable[Callable[[CompilerEnv], CompilerEnv]] = (),
+    render_mode: str | None = None,
+    **kwargs: Any,
+) -> CompilerVectorEnv:
+    """Makes a vector environment: many environments on one service, stepped at once.
+
+    >>> envs = compiler_gym.make_vec("llvm-autophase-ic-v0", num_envs=4, max_episode_steps=40)
+    >>> observations, infos = envs.reset(seed=1)
+    >>> observations, rewards, *_ = envs.step(envs.action_space.sample())
+    >>> envs.close()
+
+    Args:
+        id: One of ``COMPILER_GYM_ENVS``.
+        num_envs: How many environments.
+        autoreset_mode: As of :class:`CompilerVectorEnv`.
+        copy: Likewise.
+        max_episode_steps: How many steps an episode has at most. The last one is truncated. -1
+            for any number, None for that with which the environment was registered.
+        benchmarks: The programs that episodes are about: a dataset or its name, or some benchmarks
+            or their URIs. The environments take turns: whichever begins an episode takes the next.
+            After the last comes the first again; but if it is an iterator, StopIteration is raised.
+        random_benchmarks: Whether each episode is about a random one of these instead. Each
+            environment draws for itself, as determined by the seed of ``reset()``.
+        wrappers: What to put around each environment, classes of ``compiler_gym.wrappers`` or
+            functions. Those that change actions, observations or rewards cost nothing; with
+            wrappers that override ``multistep()`` alone, steps are made one by one.
+        render_mode: As of :class:`GymnasiumEnv`.
+        **kwargs: Arguments of the environments, e.g. ``observation_space`` and ``reward_space``.
+
+    Returns:
+        The vector environment, with the interface of gymnasium.
+
+    Raises:
+        ValueError: If there are no environments, no such mode, or no benchmarks.
+        Exception: As of :func:`compiler_gym.make`.
+    """
+    if num_envs < 1:
+        raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+    spec = spec_of(id)
+    check_benchmark_choice(benchmarks, random_benchmarks, kwargs)
+    limit = spec.limit(max_episode_steps)
+    envs = _several(spec, num_envs, limit, kwargs)
+    try:
+        if benchmarks is not None:
+            envs = with_shared_benchmarks(envs, benchmarks, random_benchmarks)
+        for wrap in wrappers:
+            envs = [wrap(env) for env in envs]
+        adapted = [GymnasiumEnv(env, render_mode) for env in envs]
+        vector = CompilerVectorEnv(adapted, autoreset_mode, copy, limit)
+    except BaseException:
+        for env in envs:
+            env.close()
+        raise
+    vector.spec = spec
+    return vector
+
+
+def _several(
+    spec: EnvSpec, count: int, limit: int | None, kwargs: dict[str, Any]
+) -> list[CompilerEnv]:
+    """Makes some environments, on one service if these are no wrappers."""
+    envs = [spec.make_plain(limit, kwargs)]
+    try:
+        while len(envs) < count:
+            if isinstance(envs[0], ClientServiceCompilerEnv):
+                envs.append(envs[0].sibling())
+            else:
+                envs.append(spec.make_plain(limit, kwargs))
+    except BaseException:
+        for env in envs:
+            env.close()
+        raise
+    return envs
+
+
+def make_for_gymnasium(
+    env: str, num_envs: int = 1, max_episode_steps: int | None = None, **kwargs: Any
+) -> CompilerVectorEnv:
+    """What ``gymnasium.make_vec()`` calls.
+
+    Args:
+        env: The id.
+        num_envs: How many environments.
+        max_episode_steps: As of :func:`make_vec`, but for -1, which is what gymnasium gives
+            if it was not given anything.
+        **kwargs: As of :func:`make_vec`.
+    """
+    limit = None if max_episode_steps == NO_LIMIT else max_episode_steps
+    return make_vec(env, num_envs, max_episode_steps=limit, **kwargs)

@@ -1,0 +1,440 @@
+"""The vector environment."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space, iterate
+
+from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
+from compiler_gym.service.transport.reply_polling import ReplyPolling
+from compiler_gym.service.transport.reply_waiting import ReplyWaiting
+from compiler_gym.vector.batches import Batches, VectorStepResult, vector_infos
+from compiler_gym.vector.slot import Slot
+
+_RESET_OPTIONS = ("benchmark", "timeout", "reset_mask")
+
+
+class CompilerVectorEnv(VectorEnv):
+    """Environments that are stepped at once, by one thread and without further Python processes.
+
+    What ``compiler_gym.make_vec()`` returns. The sessions of all environments are of one service,
+    in which each is a process, so that steps run in parallel on different processors; this side
+    sends all actions, then takes results as they come. Everything is as in gymnasium's
+    ``SyncVectorEnv`` of the same environments. In addition, :meth:`send` and :meth:`recv` go on
+    with those environments that are ready while others still make their step.
+
+    A crash or a time limit ends the episode of its environment alone, as in
+    :class:`~compiler_gym.envs.gymnasium_adapter.GymnasiumEnv`. The next one is in a new session;
+    if the service has ended, in one new service for all.
+
+    After a ``KeyboardInterrupt`` in :meth:`step` or :meth:`recv` no result is lost: take them by
+    :meth:`recv`, or give them up by :meth:`reset`. (With a single environment, one in :meth:`step`
+    ends its episode.) After any other exception in :meth:`step`, the results of the others are
+    dropped, and one can go on.
+
+    Args:
+        envs: The environments, all with the same spaces. They are this one's from now on.
+        autoreset_mode: When the episode after one that has ended begins: ``"NextStep"``,
+            ``"SameStep"`` or ``"Disabled"``, see ``gymnasium.vector.AutoresetMode``.
+        copy: Whether :meth:`reset` and :meth:`step` return copies of the arrays in which results
+            are gathered, rather than these, which the next call changes.
+        max_episode_steps: The number of steps after which an episode is truncated; None for none.
+
+    Attributes:
+        envs: The environments with the interface of gymnasium.
+        num_envs: How many there are.
+        autoreset_mode: As above, and so is ``copy``.
+        single_action_space: The action space of each, and so on as in gymnasium.
+
+    Raises:
+        ValueError: If there are no environments or no such mode, or the limit is not positive.
+    """
+
+    def __init__(
+        self,
+        envs: Sequence[GymnasiumEnv],
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        max_episode_steps: int | None = None,
+    ):
+        if not envs:
+            raise ValueError("A vector environment needs at least one environment")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise ValueError(f"max_episode_steps must be positive, not {max_episode_steps}")
+        self.envs = tuple(envs)
+        self.num_envs = len(self.envs)
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.copy = copy
+        self.metadata = {**self.envs[0].metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = self.envs[0].render_mode
+        self.single_action_space = self.envs[0].action_space
+        self.single_observation_space = self.envs[0].observation_space
+        # A proxy of the project's own kind stands in for the space proper.
+        self._plain_action_space = getattr(self.single_action_space, "wrapped", None) or (
+            self.single_action_space
+        )
+        self.action_space = batch_space(self._plain_action_space, self.num_envs)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._slots = [Slot(number, env, max_episode_steps) for number, env in enumerate(self.envs)]
+        self._batches = Batches(self._slots, self.single_observation_space)
+        # The slots that make steps, and the numbers of those whose results were not taken yet, in
+        # the order in which these came.
+        self._running: dict[int, Slot] = {}
+        self._ready: list[int] = []
+        # Those whose last step is to return the beginning of the next episode, and what else.
+        self._ended: list[tuple[Slot, float, bool, bool]] = []
+        self._polling = ReplyPolling()
+
+    # ------------------------------------------------------------------------------------------
+    # Episodes.
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode in each environment, or in some of them.
+
+        Steps that these are making are given up.
+
+        Args:
+            seed: A seed for each environment; a number stands for itself and those that follow.
+            options: Any of ``"benchmark"``, for all or a list with one for each environment;
+                ``"timeout"`` in seconds, for each; ``"reset_mask"``, bool[num_envs], which says
+                where to begin an episode.
+
+        Returns:
+            The observations of all environments, and information of those that were reset.
+
+        Raises:
+            ValueError: If there is no such option, or something is not of length ``num_envs``.
+            TypeError: If the mask is not an array of bool.
+            Exception: As of :meth:`GymnasiumEnv.reset`.
+        """
+        self._check_open()
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        options = options or {}
+        if unknown := sorted(set(options) - set(_RESET_OPTIONS)):
+            raise ValueError(
+                f"Unknown options of reset: {', '.join(unknown)}. There are: "
+                f"{', '.join(_RESET_OPTIONS)}. Give spaces to make_vec()"
+            )
+        seeds = self._seeds(seed)
+        slot_options = self._slot_options(options)
+        mask = self._checked_mask(options.get("reset_mask"))
+        slots = [slot for slot in self._slots if mask[slot.number]]
+        for slot in slots:
+            self._running.pop(slot.number, None)
+            slot.cancel()
+        self._ready = [number for number in self._ready if not mask[number]]
+        self._ended = [ended for ended in self._ended if not mask[ended[0].number]]
+        if seed is None:
+            for slot in slots:
+                slot.prepare_reset(slot_options[slot.number].get("benchmark"))
+        for slot in slots:
+            self._reset(slot, seeds[slot.number], slot_options[slot.number])
+        infos = vector_infos([slot.infos if mask[slot.number] else [] for slot in self._slots])
+        return self._batches.observations(self.copy), infos
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + number for number in range(self.num_envs)]
+        self._check_count("seeds", seed)
+        return seed
+
+    def _slot_options(self, options: dict[str, Any]) -> list[dict[str, Any]]:
+        common = {key: options[key] for key in ("benchmark", "timeout") if key in options}
+        benchmarks = common.get("benchmark")
+        if not isinstance(benchmarks, list | tuple):
+            return [common] * self.num_envs
+        self._check_count("benchmarks", benchmarks)
+        return [{**common, "benchmark": benchmark} for benchmark in benchmarks]
+
+    def _checked_mask(self, mask: Any) -> np.ndarray:
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise TypeError(f"options['reset_mask'] must be an array of bool, not {mask!r}")
+        if mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(
+                f"options['reset_mask'] must be of shape ({self.num_envs},) and true somewhere, "
+                f"not {mask!r}"
+            )
+        return mask
+
+    def _check_count(self, what: str, values: Sequence[Any]) -> None:
+        if len(values) != self.num_envs:
+            raise ValueError(f"Expected {self.num_envs} {what}, not {len(values)}")
+
+    def _reset(self, slot: Slot, seed: int | None = None, options: Any = None) -> None:
+        slot.reset(seed, options or {}, self._slots)
+        self._batches.keep(slot, 0.0, False, False)
+
+    # ------------------------------------------------------------------------------------------
+    # Steps.
+
+    def step(self, actions: Any, timeout: float = 300) -> VectorStepResult:
+        """Makes a step in each environment, and waits for all of them.
+
+        Args:
+            actions: An action for each environment, or the names of actions.
+            timeout: The time limit of each step in seconds.
+
+        Returns:
+            Observations, rewards, terminations, truncations, each with a row for each environment,
+            and information.
+
+        Raises:
+            AlreadyPendingCallError: If there are results that were not taken by :meth:`recv`.
+            ResetNeeded: If there was no reset yet, or without autoreset after the end of an
+                episode.
+            ValueError: If an action is not in the action space, or refused.
+            TypeError: If an action is of a wrong type.
+        """
+        if self._running or self._ready or self._ended:
+            raise AlreadyPendingCallError(
+                "There are steps whose results were not taken. Call recv() or reset() first",
+                "step",
+            )
+        try:
+            if self.num_envs == 1 and not self._slots[0].is_over:
+                self._make_single_step(actions, timeout)
+            else:
+                self.send(actions, timeout=timeout)
+            self._gather(self.num_envs)
+        except Exception:
+            self._drop_results()
+            raise
+        self._ready.clear()
+        return self._batches.all(self.copy)
+
+    def _make_single_step(self, actions: Any, timeout: float) -> None:
+        """What a single environment does faster in one go."""
+        self._check_open()
+        slot = self._slots[0]
+        (action,) = self._unbatched(actions, 1)
+        self._note(slot, *slot.make(action, timeout))
+
+    def send(
+        self, actions: Any, env_ids: Sequence[int] | None = None, timeout: float = 300
+    ) -> None:
+        """Begins a step in some environments; :meth:`recv` returns the results.
+
+        Where an episode has ended, the next one begins instead of a step, as the autoreset mode
+        says.
+
+        Args:
+            actions: An action for each of these environments, or the names of actions.
+            env_ids: The numbers of the environments; None for all.
+            timeout: The time limit of each step in seconds.
+
+        Raises:
+            AlreadyPendingCallError: If one of them has a step whose result was not taken.
+            Exception: As of :meth:`step`.
+        """
+        self._check_open()
+        slots = self._slots if env_ids is None else [self._slots[int(i)] for i in env_ids]
+        unbatched = self._unbatched(actions, len(slots))
+        self._check_may_begin(slots)
+        ended = []
+        for slot, action in zip(slots, unbatched, strict=True):
+            if slot.is_over:
+                ended.append(slot)
+            else:
+                slot.begin(action, timeout)
+                self._running[slot.number] = slot
+        # While the others make their steps.
+        for slot in ended:
+            slot.prepare_reset()
+        for slot in ended:
+            self._reset(slot)
+            self._ready.append(slot.number)
+
+    def _unbatched(self, actions: Any, count: int) -> list[Any]:
+        """Returns a list of single actions, which are checked as far as that takes no time."""
+        space = self._plain_action_space
+        if isinstance(space, spaces.Discrete):
+            return self._unbatched_numbers(space, actions, count)
+        batched = self.action_space if count == self.num_envs else batch_space(space, count)
+        unbatched = list(iterate(batched, actions))
+        if len(unbatched) != count:
+            raise ValueError(f"Expected {count} actions, not {len(unbatched)}")
+        return unbatched
+
+    def _unbatched_numbers(self, space: spaces.Discrete, actions: Any, count: int) -> list[int]:
+        array = np.asarray(actions)
+        if array.dtype.kind == "U" and array.ndim == 1:
+            array = np.array([self.single_action_space[name] for name in actions])
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"Expected actions that are integers, not {actions!r}")
+        if array.shape != (count,):
+            raise ValueError(f"Expected {count} actions, not an array of shape {array.shape}")
+        numbers = array.tolist()
+        start, end = int(space.start), int(space.start + space.n)
+        if min(numbers) < start or max(numbers) >= end:
+            raise ValueError(f"Actions {numbers} are not all in the range [{start}, {end})")
+        return numbers
+
+    def _check_may_begin(self, slots: Sequence[Slot]) -> None:
+        if len({slot.number for slot in slots}) < len(slots):
+            raise ValueError(f"Not all different: {[slot.number for slot in slots]}")
+        for slot in slots:
+            if self._is_busy(slot):
+                raise AlreadyPendingCallError(
+                    f"Environment {slot.number} has a step whose result was not taken by recv()",
+                    "send",
+                )
+            if not slot.is_over:
+                continue
+            if not slot.has_begun:
+                raise ResetNeeded("Call reset() before the first step")
+            if self.autoreset_mode is AutoresetMode.DISABLED:
+                raise ResetNeeded(
+                    f"The episode of environment {slot.number} has ended. Call "
+                    "reset(options={'reset_mask': ...}) first"
+                )
+
+    def _is_busy(self, slot: Slot) -> bool:
+        number = slot.number
+        has_ended = any(slot is ended for ended, *_ in self._ended)
+        return number in self._running or number in self._ready or has_ended
+
+    def recv(self, min_ready: int = 1, max_ready: int | None = None) -> VectorStepResult:
+        """Waits for results of what :meth:`send` has begun.
+
+        Args:
+            min_ready: How many results to wait for.
+            max_ready: How many to take at most; None for all that are there.
+
+        Returns:
+            As :meth:`step`, but with a row for each result, in the order in which they came;
+            ``infos["env_id"]`` has the numbers of the environments, int64. Always copies.
+
+        Raises:
+            ValueError: If fewer than ``min_ready`` are on their way, or that is not positive, or
+                more than ``max_ready``; also if an action was refused.
+        """
+        self._check_open()
+        done = len(self._ready) + len(self._ended)
+        if not 1 <= min_ready <= len(self._running) + done:
+            raise ValueError(
+                f"Cannot wait for {min_ready} results where {len(self._running)} steps are being "
+                f"made and {done} are done"
+            )
+        if max_ready is not None and max_ready < min_ready:
+            raise ValueError(f"max_ready={max_ready} is less than min_ready={min_ready}")
+        self._gather(min_ready)
+        taken = self._ready[:max_ready]
+        result = self._batches.some(taken)
+        del self._ready[: len(taken)]
+        return result
+
+    def _gather(self, count: int) -> None:
+        """Waits until there are so many results, and takes what else has come."""
+        waiting = ReplyWaiting(self._running.values(), self._polling)
+        while self._running:
+            is_enough = len(self._ready) + len(self._ended) >= count
+            for slot in waiting.take(waits=not is_enough):
+                self._finish(slot)
+            if is_enough:
+                break
+        while self._ended:
+            slot, *result = self._ended[0]
+            slot.reset_in_same_step(self._slots)
+            del self._ended[0]
+            self._keep(slot, *result)
+
+    def _finish(self, slot: Slot) -> None:
+        """Takes the result of a step that has come."""
+        try:
+            reward, terminated, truncated = slot.finish()
+        finally:
+            # Unless it was interrupted before it began.
+            if slot.step is None:
+                self._running.pop(slot.number, None)
+        self._note(slot, reward, terminated, truncated)
+
+    def _note(self, slot: Slot, *result: float | bool) -> None:
+        """Keeps the result of a step, or prepares the reset that is part of it in one mode."""
+        if slot.is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            slot.prepare_reset()
+            self._ended.append((slot, *result))
+        else:
+            self._keep(slot, *result)
+
+    def _keep(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
+        self._batches.keep(slot, reward, terminated, truncated)
+        self._ready.append(slot.number)
+
+    def _drop_results(self) -> None:
+        """Waits for steps that are being made, and forgets what they have come to."""
+        for slot in list(self._running.values()):
+            try:
+                self._finish(slot)
+            except Exception:
+                continue  # One exception is raised already.
+        self._ready.clear()
+        self._ended.clear()
+
+    # ------------------------------------------------------------------------------------------
+    # What else environments can do.
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Calls a method of each environment, or reads an attribute, and returns the results.
+
+        Args:
+            name: The name of the method or attribute.
+            *args: Arguments of the method.
+            **kwargs: Likewise.
+        """
+        values = [getattr(env, name) for env in self.envs]
+        return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Returns an attribute of each environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Sets an attribute of each environment.
+
+        Args:
+            name: The name.
+            values: A list or tuple with a value for each environment, or the value for all.
+
+        Raises:
+            ValueError: If there are not as many values as environments.
+        """
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        self._check_count("values", values)
+        for env, value in zip(self.envs, values, strict=True):
+            setattr(env, name, value)
+
+    def render(self) -> tuple[Any, ...]:
+        """Returns what each environment returns from ``render()``."""
+        return tuple(env.render() for env in self.envs)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends all episodes, and the service. Called by ``close()``."""
+        self._running.clear()
+        self._ready.clear()
+        self._ended.clear()
+        for slot in self._slots:
+            slot.close()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError("The vector environment was closed")
+
+    def __enter__(self) -> "CompilerVectorEnv":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

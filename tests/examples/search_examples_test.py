@@ -1,0 +1,48 @@
+"""The search examples, run briefly."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+EXAMPLES = Path(__file__).absolute().parents[2] / "examples"
+ARGUMENTS = {
+    "beam_search": ["--width", "2", "--depth", "2"],
+    "genetic_search": ["--generations", "4", "--size", "12", "--length", "20"],
+    "greedy_search": ["--max-steps", "3"],
+}
+
+
+def run(name: str, *arguments: str) -> str:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    app = Typer()
+    app.command()(module.main)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_search(name):
+    """A few passes save most of the instructions that -Oz saves."""
+    lines = run(name, *ARGUMENTS[name]).splitlines()
+    share = re.fullmatch(r"([\d.]+)% of what -Oz saves: opt .*-passes='module\(.*", lines[-1])
+    assert float(share[1]) > 50
+    assert len(lines) > 2
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_short(name):
+    """They are meant to be read, and to be changed."""
+    assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) <= 60
+
+
+def test_genetic_search_is_repeatable():
+    assert run("genetic_search", *ARGUMENTS["genetic_search"]) == run(
+        "genetic_search", *ARGUMENTS["genetic_search"]
+    )

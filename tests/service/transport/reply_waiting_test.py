@@ -1,0 +1,95 @@
+"""Waiting for any of several replies."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from compiler_gym.service.transport.reply_polling import ReplyPolling
+from compiler_gym.service.transport.reply_waiting import ReplyWaiting
+
+
+class Reply:
+    """A reply that comes when it is told to."""
+
+    def __init__(self, deadline=None):
+        self.deadline = deadline
+        self._ours, self._theirs = socket.socketpair()
+        self.fd = self._ours.fileno()
+
+    def come(self):
+        self._theirs.send(b"!")
+
+    def close(self):
+        self._ours.close()
+        self._theirs.close()
+
+
+@pytest.fixture
+def replies():
+    made = [Reply() for _ in range(4)]
+    yield made
+    for reply in made:
+        reply.close()
+
+
+def test_order(replies):
+    waiting = ReplyWaiting(replies, ReplyPolling())
+    for number in (2, 0, 3):
+        assert waiting.take(waits=False) == []
+        replies[number].come()
+        assert waiting.take(waits=True) == [replies[number]]
+    assert waiting.take(waits=False) == []
+
+
+def test_several(replies):
+    replies[3].come()
+    replies[1].come()
+    waiting = ReplyWaiting(replies, ReplyPolling())
+    assert set(waiting.take(waits=True)) == {replies[1], replies[3]}
+    assert waiting.take(waits=False) == []
+
+
+@pytest.mark.parametrize("seconds", [0.0001, 0.3])
+def test_sleeping(replies, seconds):
+    """Polls for what comes at once, and sleeps until what takes longer is there."""
+    polling = ReplyPolling()
+    thread = threading.Timer(seconds, replies[2].come)
+    thread.start()
+    used = time.process_time()
+    assert ReplyWaiting(replies, polling).take(waits=True) == [replies[2]]
+    assert time.process_time() - used < 0.1
+    thread.join()
+
+
+def test_polling_is_learnt(replies):
+    polling = ReplyPolling()
+    for _ in range(20):
+        thread = threading.Timer(0.002, replies[0].come)
+        thread.start()
+        assert ReplyWaiting(replies[:1], polling).take(waits=True)
+        thread.join()
+        replies[0]._ours.recv(1)
+    assert polling.budget_ns == 0
+
+
+def test_nothing_to_wait_for(replies):
+    assert ReplyWaiting([], ReplyPolling()).take(waits=True) == []
+    replies[1].fd = -1
+    waiting = ReplyWaiting(replies, ReplyPolling())
+    assert waiting.take(waits=True) == [replies[1]]
+    replies[2].come()
+    assert waiting.take(waits=True) == [replies[2]]
+
+
+def test_deadlines():
+    now = time.monotonic()
+    replies = [Reply(now + 0.2), Reply(now + 60), Reply()]
+    waiting = ReplyWaiting(replies, ReplyPolling())
+    assert waiting.take(waits=True) == [replies[0]]
+    assert 0.2 <= time.monotonic() - now < 10
+    replies[2].come()
+    assert waiting.take(waits=True) == [replies[2]]
+    for reply in replies:
+        reply.close()

@@ -1,0 +1,315 @@
+"""Vector environments of LLVM, beside single ones and beside those of gymnasium."""
+
+import contextlib
+import threading
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import compiler_gym
+from compiler_gym.service import ConnectionOpts
+from compiler_gym.vector import CompilerVectorEnv
+from compiler_gym.wrappers import AutophaseNorm
+from tests.processes import descendants
+from tests.vector.same_results import assert_same
+
+ID = "llvm-autophase-ic-v0"
+KERNELS = [f"benchmark://kernels-v0/{name}" for name in ("fft", "life", "sha256")]
+COUNT = 3
+FATAL = "trigger-crash-module"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def site_data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
+        patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
+        yield folder
+
+
+def sync_env(count=COUNT, mode="NextStep", **kwargs):
+    """Gymnasium's own vector environment of the same environments."""
+    return gymnasium.make_vec(
+        ID,
+        num_envs=count,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": mode},
+        **kwargs,
+    )
+
+
+def random_actions(steps, count=COUNT, seed=0):
+    with compiler_gym.make(ID) as env:
+        return np.random.default_rng(seed).integers(env.action_space.n, size=(steps, count))
+
+
+def play(envs, actions, **kwargs):
+    results = [envs.reset(seed=5, **kwargs)]
+    return results + [envs.step(row) for row in actions]
+
+
+class TestResults:
+    @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+    def test_those_of_gymnasium(self, mode):
+        actions = random_actions(12)
+        arguments = {"max_episode_steps": 4, "benchmarks": KERNELS, "random_benchmarks": True}
+        with (
+            contextlib.closing(sync_env(mode=mode, **arguments)) as expected,
+            compiler_gym.make_vec(ID, COUNT, autoreset_mode=mode, **arguments) as envs,
+        ):
+            assert_same(play(envs, actions), play(expected, actions))
+
+    @pytest.mark.parametrize("observation", ["Ir", "InstCountDict", "IrInstructionCount", None])
+    def test_other_observations(self, observation):
+        actions = random_actions(5)
+        arguments = {"observation_space": observation, "max_episode_steps": 3}
+        with (
+            contextlib.closing(sync_env(**arguments)) as expected,
+            compiler_gym.make_vec(ID, COUNT, **arguments) as envs,
+        ):
+            assert envs.observation_space == expected.observation_space
+            assert_same(play(envs, actions), play(expected, actions))
+
+    def test_those_of_single_environments(self):
+        """Many steps, so that all kinds of passes were there."""
+        actions = random_actions(100)
+        with compiler_gym.make_vec(ID, COUNT) as envs:
+            envs.reset(options={"benchmark": KERNELS})
+            results = [envs.step(row) for row in actions]
+            # Some sequences of passes crash LLVM.
+            lives = ~np.any([result[2] for result in results], axis=0)
+            lines = envs.call("commandline")
+            codes = [env.observation["IrSha1"] for env in envs.envs]
+        for number, benchmark in enumerate(KERNELS):
+            with compiler_gym.make(ID, benchmark=benchmark) as env:
+                env.reset()
+                for result, action in zip(results, actions[:, number], strict=True):
+                    observation, reward, done, _ = env.step(action)
+                    np.testing.assert_array_equal(result[0][number], observation)
+                    assert (result[1][number], result[2][number]) == (reward, done)
+                    if done:
+                        break
+                assert done != lives[number]
+                if lives[number]:
+                    assert env.commandline() == lines[number]
+                    assert env.observation["IrSha1"] == codes[number]
+
+    def test_spaces(self):
+        with contextlib.closing(sync_env()) as expected, compiler_gym.make_vec(ID, COUNT) as envs:
+            assert envs.action_space == expected.action_space
+            assert envs.observation_space == expected.observation_space
+            assert envs.single_observation_space == expected.single_observation_space
+            assert envs.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+            assert envs.reset()[0] in envs.observation_space
+            assert envs.step(envs.action_space.sample())[0] in envs.observation_space
+
+    def test_rewards_of_other_spaces(self):
+        actions = random_actions(4)
+        arguments = {"reward_space": "ObjectTextSizeOz"}
+        with (
+            contextlib.closing(sync_env(**arguments)) as expected,
+            compiler_gym.make_vec(ID, COUNT, **arguments) as envs,
+        ):
+            assert_same(play(envs, actions), play(expected, actions))
+
+    def test_known_transitions(self):
+        actions = random_actions(6)
+        with (
+            compiler_gym.make_vec(ID, COUNT, max_episode_steps=3) as plain,
+            compiler_gym.make_vec(ID, COUNT, max_episode_steps=3, transition_cache=True) as envs,
+        ):
+            for was_known in (False, True):
+                expected, results = play(plain, actions), play(envs, actions)
+                assert results[1][4].pop("transition_was_known").all() == was_known
+                del results[1][4]["_transition_was_known"]
+                assert_same(results[1], expected[1])
+                assert_same(results[-1][:4], expected[-1][:4])
+
+
+class TestAutoreset:
+    def test_disabled(self):
+        actions = random_actions(3)
+        with (
+            contextlib.closing(sync_env(mode="Disabled", max_episode_steps=3)) as expected,
+            compiler_gym.make_vec(
+                ID, COUNT, autoreset_mode=AutoresetMode.DISABLED, max_episode_steps=3
+            ) as envs,
+        ):
+            assert_same(play(envs, actions), play(expected, actions))
+            with pytest.raises(gymnasium.error.ResetNeeded, match="reset_mask"):
+                envs.step(actions[0])
+            for mask in ([True, False, True], [False, True, False]):
+                options = {"reset_mask": np.array(mask)}
+                assert_same(envs.reset(options=options), expected.reset(options=dict(options)))
+            assert_same(envs.step(actions[0]), expected.step(actions[0]))
+
+    def test_before_the_first_reset(self):
+        with (
+            compiler_gym.make_vec(ID, 2) as envs,
+            pytest.raises(gymnasium.error.ResetNeeded, match="reset"),
+        ):
+            envs.step([0, 0])
+
+
+class TestPrograms:
+    def test_in_order(self):
+        """The environments take turns."""
+        with compiler_gym.make_vec(ID, 2, benchmarks=KERNELS, max_episode_steps=1) as envs:
+            _, infos = envs.reset()
+            assert infos["benchmark"].tolist() == KERNELS[:2]
+            envs.step([0, 0])
+            *_, infos = envs.step([0, 0])
+            assert infos["benchmark"].tolist() == [KERNELS[2], KERNELS[0]]
+
+    def test_dataset(self):
+        with compiler_gym.make_vec(ID, 2, benchmarks="kernels-v0") as envs:
+            expected = list(envs.envs[0].datasets["kernels-v0"].benchmark_uris())
+            visited = [uri for _ in range(3) for uri in envs.reset()[1]["benchmark"]]
+            assert visited == expected[:6]
+
+    def test_iterator(self):
+        with compiler_gym.make_vec(ID, 2, benchmarks=iter(KERNELS)) as envs:
+            assert envs.reset()[1]["benchmark"].tolist() == KERNELS[:2]
+            with pytest.raises(StopIteration):
+                envs.reset()
+
+    def test_random(self):
+        arguments = {"benchmarks": KERNELS, "random_benchmarks": True}
+        with compiler_gym.make_vec(ID, 2, **arguments) as envs:
+
+            def visit(seed):
+                visited = [envs.reset(seed=seed)[1]["benchmark"]]
+                visited += [envs.reset()[1]["benchmark"] for _ in range(9)]
+                return [uri for uris in visited for uri in uris]
+
+            assert visit(1) == visit(1) != visit(2)
+            assert set(visit(1)) == set(KERNELS)
+
+    def test_for_a_reset(self):
+        with compiler_gym.make_vec(ID, 3) as envs:
+            _, infos = envs.reset(options={"benchmark": KERNELS})
+            assert infos["benchmark"].tolist() == KERNELS
+            _, infos = envs.reset(options={"benchmark": KERNELS[1]})
+            assert infos["benchmark"].tolist() == KERNELS[1:2] * 3
+            with pytest.raises(ValueError, match="3 benchmarks, not 2"):
+                envs.reset(options={"benchmark": KERNELS[:2]})
+
+
+class TestGymnasium:
+    def test_make_vec(self):
+        envs = gymnasium.make_vec(
+            ID,
+            num_envs=4,
+            vectorization_mode="vector_entry_point",
+            max_episode_steps=2,
+            benchmark=KERNELS[0],
+        )
+        with envs:
+            assert type(envs) is CompilerVectorEnv
+            assert envs.spec.id == ID
+            assert repr(envs) == f"CompilerVectorEnv({ID}, num_envs=4)"
+            envs.reset(seed=1)
+            actions = random_actions(2, 4)
+            assert not envs.step(actions[0])[3].any()
+            assert envs.step(actions[1])[3].all()
+
+    def test_is_the_default(self):
+        with gymnasium.make_vec(ID, num_envs=2) as envs:
+            assert type(envs) is CompilerVectorEnv
+
+    def test_made_again(self):
+        with gymnasium.make_vec(ID, num_envs=2, max_episode_steps=1) as envs:
+            spec = envs.spec
+        with gymnasium.make_vec(spec) as envs:
+            assert envs.num_envs == 2
+            envs.reset()
+            assert envs.step([0, 0])[3].all()
+
+    def test_statistics(self):
+        actions = random_actions(6, 2)
+        with compiler_gym.make_vec(ID, 2, max_episode_steps=2) as envs:
+            wrapped = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs)
+            wrapped.reset(seed=1)
+            rewards = [wrapped.step(row) for row in actions[:2]]
+            infos = rewards[1][4]
+            assert infos["_episode"].all()
+            assert infos["episode"]["l"].tolist() == [2, 2]
+            total = rewards[0][1] + rewards[1][1]
+            np.testing.assert_allclose(infos["episode"]["r"], total)
+
+    def test_wrappers_of_observations_and_rewards(self):
+        with compiler_gym.make_vec(ID, 2) as envs:
+            wrapped = gymnasium.wrappers.vector.NormalizeObservation(envs)
+            wrapped = gymnasium.wrappers.vector.ClipReward(wrapped, -0.1, 0.1)
+            wrapped.reset(seed=1)
+            observations, rewards, *_ = wrapped.step(random_actions(1, 2)[0])
+            assert observations.shape == (2, 56)
+            assert (np.abs(rewards) <= 0.1).all()
+
+    def test_list_of_infos(self):
+        with compiler_gym.make_vec(ID, 2, autoreset_mode="SameStep", max_episode_steps=1) as envs:
+            wrapped = gymnasium.wrappers.vector.DictInfoToList(envs)
+            wrapped.reset()
+            *_, infos = wrapped.step([0, 0])
+            for info in infos:
+                assert info["final_obs"].shape == (56,)
+                assert not info["final_info"]["new_action_space"]
+
+
+class TestWrappers:
+    def test_autophase_norm(self):
+        actions = random_actions(5)
+        with (
+            compiler_gym.make_vec(
+                ID, COUNT, wrappers=[AutophaseNorm], benchmarks=KERNELS, max_episode_steps=3
+            ) as envs,
+        ):
+            observations = [envs.reset()[0]] + [envs.step(row)[0] for row in actions[:3]]
+            assert envs.single_observation_space.dtype == np.float32
+            assert all(each in envs.observation_space for each in observations)
+        for number, benchmark in enumerate(KERNELS):
+            with AutophaseNorm(compiler_gym.make(ID, benchmark=benchmark)) as env:
+                np.testing.assert_array_equal(observations[0][number], env.reset())
+                for row, observed in zip(actions, observations[1:], strict=False):
+                    np.testing.assert_array_equal(observed[number], env.step(row[number])[0])
+
+
+class TestProcesses:
+    def test_one_service(self):
+        """All sessions are of one service, and there are neither Python processes nor threads."""
+        with compiler_gym.make_vec(ID, 4) as envs:
+            envs.reset()
+            envs.step(random_actions(1, 4)[0])
+            services = {env.service.service.pid for env in envs.envs}
+            assert len(services) == 1
+            threads = threading.active_count()
+            envs.step(random_actions(1, 4)[0])
+            assert threading.active_count() == threads
+            (pid,) = services
+            processes = [pid, *descendants(pid)]
+            assert len(processes) >= 5
+        with compiler_gym.make(ID) as env:
+            env.reset()
+            assert threading.active_count() <= threads
+
+    def test_crash(self, tmp_path):
+        policy = tmp_path / "policy.yaml"
+        policy.write_text("exclude: []\n")
+        settings = ConnectionOpts(script_args=[f"--action_policy={policy}"])
+        with compiler_gym.make_vec(ID, 3, connection_settings=settings) as envs:
+            envs.reset()
+            fatal = envs.single_action_space[FATAL]
+            harmless = envs.single_action_space["function(gvn)"]
+            observations, _, terminated, truncated, infos = envs.step([harmless, fatal, harmless])
+            assert terminated.tolist() == [False, True, False]
+            assert not truncated.any()
+            assert observations in envs.observation_space
+            assert infos["error_type"].tolist() == [None, "SessionDied", None]
+            assert infos["_error_type"].tolist() == [False, True, False]
+            observations, rewards, terminated, *_ = envs.step([harmless] * 3)
+            assert not terminated.any()
+            assert rewards[1] == 0
+            np.testing.assert_array_equal(observations[1], envs.envs[1].observation["Autophase"])

@@ -1,0 +1,454 @@
+"""Vector environments of a toy service, whose actions take time, crash and hang."""
+
+import gc
+import os
+import signal
+import threading
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError
+
+import compiler_gym
+from compiler_gym.service import ConnectionOpts
+from compiler_gym.wrappers import (
+    ActionWrapper,
+    CompilerEnvWrapper,
+    ObservationWrapper,
+    RewardWrapper,
+    TimeLimit,
+)
+from tests.processes import descendants, is_running, wait_until
+from tests.service.toy_service import make_toy_env, open_sessions
+
+APPEND_A, NO_OP, END, FAIL, RESTRICT, SLEEP, HANG, CRASH = 3, 4, 5, 7, 9, 10, 11, 14
+TEXTS = [f"benchmark://toy-v0/{name}" for name in ("hello", "alphabet", "empty")]
+
+
+@pytest.fixture(params=["direct channel", "gRPC"])
+def settings(request):
+    return ConnectionOpts(direct_channel=request.param == "direct channel")
+
+
+@pytest.fixture
+def envs(toy_id, settings):
+    with compiler_gym.make_vec(
+        toy_id, 3, observation_space="text", connection_settings=settings
+    ) as envs:
+        envs.reset()
+        yield envs
+
+
+def texts(envs) -> list[str]:
+    return [env.observation["text"] for env in envs.envs]
+
+
+def sleep_for(envs, seconds: list[float]) -> None:
+    """Says how long the action "sleep" takes in each environment."""
+    for env, duration in zip(envs.envs, seconds, strict=True):
+        env.send_param("toy.set_sleep_milliseconds", str(int(duration * 1000)))
+
+
+class TestFailures:
+    def test_crash(self, envs):
+        observations, rewards, terminated, truncated, infos = envs.step([APPEND_A, CRASH, NO_OP])
+        assert observations == ("helloa", "", "hello")
+        assert rewards.tolist() == [6, 0, 5]
+        assert terminated.tolist() == [False, True, False]
+        assert not truncated.any()
+        assert infos["_error_type"].tolist() == [False, True, False]
+        assert "crash" in infos["error_details"][1]
+        observations, _, terminated, _, infos = envs.step([APPEND_A] * 3)
+        assert observations == ("helloaa", "hello", "helloa")
+        assert not terminated.any()
+        assert infos["_benchmark"].tolist() == [False, True, False]
+        assert envs.step([APPEND_A] * 3)[0] == ("helloaaa", "helloa", "helloaa")
+
+    def test_time_limit(self, envs):
+        observations, _, terminated, truncated, infos = envs.step([APPEND_A, HANG, NO_OP], 0.3)
+        assert observations == ("helloa", "", "hello")
+        assert not terminated.any()
+        assert truncated.tolist() == [False, True, False]
+        assert infos["error_type"][1] == "TimeoutError"
+        assert envs.step([APPEND_A] * 3)[0] == ("helloaa", "hello", "helloa")
+
+    def test_end_of_the_service(self, envs):
+        service = envs.envs[0].service.service
+        os.kill(service.pid, signal.SIGKILL)
+        assert service.exit_code(wait_seconds=10) is not None
+        _, _, _, truncated, infos = envs.step([APPEND_A] * 3)
+        assert truncated.all()
+        assert set(infos["error_type"]) <= {"ServiceIsClosed", "ServiceTransportError"}
+        assert envs.step([APPEND_A] * 3)[0] == ("hello",) * 3
+        connections = {env.service for env in envs.envs}
+        assert len(connections) == 1
+        assert connections.pop().service.pid != service.pid
+        assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
+
+    def test_end_of_the_episode(self, envs):
+        _, _, terminated, truncated, _ = envs.step([NO_OP, END, NO_OP])
+        assert terminated.tolist() == [False, True, False]
+        assert not truncated.any()
+
+    def test_refused_action(self, envs):
+        envs.step([RESTRICT, NO_OP, NO_OP])
+        with pytest.raises(ValueError, match="Action 7"):
+            envs.step([FAIL, APPEND_A, APPEND_A])
+        assert envs.step([APPEND_A] * 3)[0][0] == "helloa"
+
+
+class TestActions:
+    @pytest.mark.parametrize(
+        ("actions", "error", "text"),
+        [
+            ([0, 1], ValueError, "3 actions"),
+            ([0, 1, 100], ValueError, "range"),
+            ([0, -1, 1], ValueError, "range"),
+            ([0.5, 1, 1], TypeError, "integers"),
+            ([True, False, True], TypeError, "integers"),
+            ([[0, 1, 2]], ValueError, "shape"),
+            (["append-a", "no-op", "nothing"], ValueError, "nothing"),
+        ],
+    )
+    def test_mistakes(self, toy_id, actions, error, text):
+        with compiler_gym.make_vec(toy_id, 3, observation_space="text") as envs:
+            envs.reset()
+            with pytest.raises(error, match=text):
+                envs.step(actions)
+            assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
+
+    def test_names(self, envs):
+        assert envs.step(["append-a", "no-op", "append-a"])[0] == ("helloa", "hello", "helloa")
+
+    def test_other_action_spaces(self, toy_id):
+        with compiler_gym.make_vec(
+            toy_id, 2, observation_space="text", action_space="Append"
+        ) as envs:
+            envs.reset()
+            assert envs.step(("!", "?"))[0] == ("hello!", "hello?")
+            envs.send(["a"], [1])
+            assert envs.recv()[0] == ("hello?a",)
+
+
+class TestAsynchronous:
+    def test_fast_ones_do_not_wait(self, envs):
+        sleep_for(envs, [5, 0, 0])
+        begin = time.monotonic()
+        envs.send([SLEEP, APPEND_A, APPEND_A])
+        for _ in range(5):
+            ids = []
+            while len(ids) < 2:
+                observations, rewards, terminated, truncated, infos = envs.recv()
+                ids += infos["env_id"].tolist()
+                rows = len(infos["env_id"])
+                assert len(observations) == len(rewards) == len(terminated) == len(truncated)
+                assert infos["action_had_no_effect"].shape == (rows,)
+            assert sorted(ids) == [1, 2]
+            envs.send([APPEND_A, APPEND_A], ids)
+        envs.recv(min_ready=2)
+        assert time.monotonic() - begin < 4
+        *_, infos = envs.recv(min_ready=1)
+        assert infos["env_id"].tolist() == [0]
+        assert texts(envs) == ["hello", "hello" + 6 * "a", "hello" + 6 * "a"]
+
+    def test_order_and_number(self, envs):
+        sleep_for(envs, [0.6, 0.3, 0])
+        envs.send([SLEEP] * 3)
+        *_, infos = envs.recv(min_ready=2)
+        assert infos["env_id"].tolist() == [2, 1]
+        *_, infos = envs.recv()
+        assert infos["env_id"].tolist() == [0]
+        envs.send([NO_OP] * 3)
+        time.sleep(0.3)
+        *_, infos = envs.recv(min_ready=1, max_ready=2)
+        assert len(infos["env_id"]) == 2
+        assert len(envs.recv()[1]) == 1
+
+    def test_rows(self, toy_id):
+        with compiler_gym.make_vec(toy_id, 3) as envs:
+            envs.reset(options={"benchmark": TEXTS})
+            envs.send([APPEND_A, APPEND_A], [2, 0])
+            observations, rewards, *_, infos = envs.recv(min_ready=2)
+            row = dict(zip(infos["env_id"].tolist(), range(2), strict=True))
+            assert (rewards[row[0]], rewards[row[2]]) == (6, 1)
+            assert (observations[row[0]].sum(), observations[row[2]].sum()) == (6, 1)
+
+    def test_next_step(self, envs):
+        envs.send([END, APPEND_A, APPEND_A])
+        envs.recv(min_ready=3)
+        envs.send([APPEND_A] * 2, [0, 1])
+        observations, rewards, *_, infos = envs.recv(min_ready=2)
+        row = infos["env_id"].tolist().index(0)
+        assert observations[row] == "hello"
+        assert rewards[row] == 0
+        assert infos["_benchmark"].tolist() == [number == 0 for number in infos["env_id"]]
+
+    def test_same_step(self, toy_id):
+        with compiler_gym.make_vec(
+            toy_id, 2, observation_space="text", autoreset_mode="SameStep", max_episode_steps=1
+        ) as envs:
+            envs.reset()
+            envs.send([APPEND_A], [1])
+            observations, _, _, truncated, infos = envs.recv()
+            assert observations == ("hello",)
+            assert truncated.tolist() == [True]
+            assert infos["final_obs"].tolist() == ["helloa"]
+            assert not infos["final_info"]["action_had_no_effect"][0]
+
+    def test_crash(self, envs):
+        envs.send([CRASH, APPEND_A, APPEND_A])
+        observations, _, terminated, _, infos = envs.recv(min_ready=3)
+        row = infos["env_id"].tolist().index(0)
+        assert terminated.tolist() == [number == row for number in range(3)]
+        assert [observations[i] for i in range(3) if i != row] == ["helloa", "helloa"]
+
+    def test_time_limit(self, envs):
+        envs.send([HANG, APPEND_A, APPEND_A], timeout=0.5)
+        assert sorted(envs.recv(min_ready=2)[4]["env_id"]) == [1, 2]
+        *_, truncated, infos = envs.recv()
+        assert infos["env_id"].tolist() == [0]
+        assert truncated.tolist() == [True]
+
+    def test_mistakes(self, envs):
+        with pytest.raises(ValueError, match="Cannot wait for 1 results"):
+            envs.recv()
+        envs.send([NO_OP], [1])
+        with pytest.raises(AlreadyPendingCallError, match="Environment 1"):
+            envs.send([NO_OP], [1])
+        with pytest.raises(AlreadyPendingCallError, match="recv"):
+            envs.step([NO_OP] * 3)
+        with pytest.raises(ValueError, match="Cannot wait for 2 results"):
+            envs.recv(min_ready=2)
+        with pytest.raises(ValueError, match="max_ready=0"):
+            envs.recv(max_ready=0)
+        envs.recv()
+        with pytest.raises(IndexError):
+            envs.send([NO_OP], [3])
+        with pytest.raises(ValueError, match="different"):
+            envs.send([NO_OP, NO_OP], [1, 1])
+
+    def test_reset_of_those_that_make_steps(self, envs):
+        sleep_for(envs, [20, 20, 0])
+        begin = time.monotonic()
+        envs.send([SLEEP, SLEEP, APPEND_A])
+        envs.reset(options={"reset_mask": np.array([True, False, False])})
+        assert envs.recv()[4]["env_id"].tolist() == [2]
+        envs.reset()
+        assert time.monotonic() - begin < 10
+        assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
+
+
+class TestInterrupt:
+    @pytest.mark.parametrize("call", ["step", "recv"])
+    def test_no_result_is_lost(self, envs, call):
+        sleep_for(envs, [1.5, 0, 1.5])
+        thread = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            if call == "step":
+                envs.step([SLEEP, APPEND_A, SLEEP])
+            else:
+                envs.send([SLEEP, APPEND_A, SLEEP])
+                envs.recv(min_ready=3)
+        thread.join()
+        observations, _, terminated, truncated, infos = envs.recv(min_ready=3)
+        assert sorted(infos["env_id"]) == [0, 1, 2]
+        assert sorted(observations) == ["hello", "hello", "helloa"]
+        assert not (terminated | truncated).any()
+        assert envs.step([APPEND_A] * 3)[0] == ("helloa", "helloaa", "helloa")
+
+    def test_reset(self, envs):
+        sleep_for(envs, [20, 0, 20])
+        thread = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            envs.step([SLEEP, APPEND_A, SLEEP])
+        thread.join()
+        envs.reset()
+        assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
+
+
+class TestClose:
+    def test_nothing_is_left(self, toy_id):
+        envs = compiler_gym.make_vec(toy_id, 3)
+        envs.reset()
+        pid = envs.envs[0].service.service.pid
+        processes = [pid, *descendants(pid)]
+        sleep_for(envs, [60, 60, 60])
+        envs.send([SLEEP, HANG, CRASH])
+        envs.close()
+        envs.close()
+        wait_until(lambda: not any(map(is_running, processes)), seconds=10)
+        with pytest.raises(ClosedEnvironmentError):
+            envs.step([NO_OP] * 3)
+        with pytest.raises(ClosedEnvironmentError):
+            envs.reset()
+
+    def test_descriptors(self, toy_id, settings):
+        def play():
+            with compiler_gym.make_vec(toy_id, 3, connection_settings=settings) as envs:
+                for _ in range(3):
+                    envs.reset()
+                    envs.step([APPEND_A, NO_OP, CRASH])
+            gc.collect()
+            return len(os.listdir("/proc/self/fd"))
+
+        play()
+        assert play() <= play() + 2
+
+    def test_deleted(self, toy_id):
+        envs = compiler_gym.make_vec(toy_id, 2)
+        envs.reset()
+        pid = envs.envs[0].service.service.pid
+        del envs
+        gc.collect()
+        wait_until(lambda: not is_running(pid), seconds=10)
+
+    def test_sessions(self, toy_id):
+        """Episodes that have ended have no session any more."""
+        with compiler_gym.make_vec(toy_id, 3) as envs:
+            for _ in range(5):
+                envs.reset()
+                envs.step([APPEND_A, END, NO_OP])
+                envs.step([APPEND_A, NO_OP, NO_OP])
+            assert open_sessions(envs.envs[0].service) <= 3
+
+
+class TestArrays:
+    @pytest.mark.parametrize("copy", [True, False])
+    def test_copy(self, toy_id, copy):
+        with compiler_gym.make_vec(toy_id, 2, copy=copy) as envs:
+            first, _ = envs.reset()
+            one = envs.step([APPEND_A, NO_OP])
+            two = envs.step([APPEND_A, NO_OP])
+            assert (first is two[0]) is not copy
+            assert (one[0] is two[0]) is not copy
+            assert [old is new for old, new in zip(one[1:4], two[1:4], strict=True)] == [
+                not copy
+            ] * 3
+            assert two[0].sum(axis=1).tolist() == [7, 5]
+            if copy:
+                assert one[0].sum(axis=1).tolist() == [6, 5]
+                assert one[1].tolist() == [6, 5]
+
+    @pytest.mark.filterwarnings("ignore:.*is for the episode that the next")
+    def test_attributes(self, envs):
+        assert envs.get_attr("benchmark") == tuple(envs.call("benchmark"))
+        envs.set_attr("benchmark", TEXTS)
+        assert envs.reset()[0] == ("hello", "abcdefghijklmnopqrstuvwxyz", "")
+        with pytest.raises(ValueError, match="3 values, not 2"):
+            envs.set_attr("benchmark", TEXTS[:2])
+        assert envs.call("commandline") == ("", "", "")
+
+    def test_render(self, toy_id):
+        with compiler_gym.make_vec(toy_id, 2, observation_space="text", render_mode="ansi") as envs:
+            envs.reset()
+            assert envs.render() == ("hello", "hello")
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("kwargs", "error", "text"),
+        [
+            ({"num_envs": 0}, ValueError, "num_envs"),
+            ({"max_episode_steps": 0}, ValueError, "max_episode_steps"),
+            ({"autoreset_mode": "Never"}, ValueError, "Never"),
+            ({"benchmarks": TEXTS, "benchmark": TEXTS[0]}, TypeError, "either benchmark"),
+            ({"random_benchmarks": True}, TypeError, "benchmarks="),
+            ({"benchmarks": []}, ValueError, "no benchmarks"),
+        ],
+    )
+    def test_of_make_vec(self, toy_id, kwargs, error, text):
+        with pytest.raises(error, match=text):
+            compiler_gym.make_vec(toy_id, **kwargs)
+
+    def test_unknown_id(self):
+        with pytest.raises(LookupError, match="llvm-v0"):
+            compiler_gym.make_vec("lvm-v0")
+
+    @pytest.mark.parametrize(
+        ("kwargs", "error", "text"),
+        [
+            ({"options": {"observation_space": "text"}}, ValueError, "observation_space"),
+            ({"options": {"reset_mask": [True] * 3}}, TypeError, "reset_mask"),
+            ({"options": {"reset_mask": np.ones(3)}}, TypeError, "reset_mask"),
+            ({"options": {"reset_mask": np.zeros(3, bool)}}, ValueError, "true somewhere"),
+            ({"options": {"reset_mask": np.ones(2, bool)}}, ValueError, r"\(3,\)"),
+            ({"seed": [1, 2]}, ValueError, "3 seeds"),
+        ],
+    )
+    def test_of_reset(self, toy_id, kwargs, error, text):
+        with compiler_gym.make_vec(toy_id, 3) as envs, pytest.raises(error, match=text):
+            envs.reset(**kwargs)
+
+    def test_registered_limit(self, register_for_test):
+        register_for_test(
+            "limited-v0",
+            entry_point="tests.service.toy_service:make_toy_env",
+            max_episode_steps=2,
+        )
+        for make_vec in (compiler_gym.make_vec, gymnasium.make_vec):
+            with make_vec("limited-v0", num_envs=2) as envs:
+                envs.reset()
+                assert not envs.step([NO_OP] * 2)[3].any()
+                assert envs.step([NO_OP] * 2)[3].all()
+        with compiler_gym.make_vec("limited-v0", 1, max_episode_steps=-1) as envs:
+            envs.reset()
+            assert not any(envs.step([NO_OP])[3].any() for _ in range(3))
+
+
+class Shouting(ObservationWrapper):
+    def convert_observation(self, observation):
+        return observation.upper()
+
+
+class Shifted(ActionWrapper):
+    def action(self, action):
+        return action - 1
+
+
+class Doubled(RewardWrapper):
+    def convert_reward(self, reward):
+        return 2 * reward
+
+
+class Twice(CompilerEnvWrapper):
+    """Knows nothing of steps that are made at the same time."""
+
+    def multistep(self, actions, *args, **kwargs):
+        return super().multistep([*actions, *actions], *args, **kwargs)
+
+
+class TestWrappers:
+    def test_divided_steps(self, toy_id):
+        wrappers = [Shouting, Shifted, Doubled, lambda env: TimeLimit(env, 2)]
+        with compiler_gym.make_vec(toy_id, 2, observation_space="text", wrappers=wrappers) as envs:
+            envs.reset()
+            sleep_for(envs, [0, 0.3])
+            envs.send([APPEND_A + 1, SLEEP + 1])
+            observations, rewards, *_, infos = envs.recv()
+            assert infos["env_id"].tolist() == [0]
+            assert observations == ("HELLOA",)
+            assert rewards.tolist() == [12]
+            assert envs.recv()[0] == ("HELLO",)
+            assert envs.step([NO_OP + 1] * 2)[3].all()
+            assert envs.envs[0].episode_reward == 12
+
+    def test_steps_that_cannot_be_divided(self, toy_id):
+        with compiler_gym.make_vec(
+            toy_id, 2, observation_space="text", wrappers=[Twice, Shouting]
+        ) as envs:
+            envs.reset()
+            assert envs.step([APPEND_A] * 2)[0] == ("HELLOAA",) * 2
+
+    def test_entry_points_that_wrap(self, register_for_test):
+        register_for_test("wrapped-v0", entry_point=make_wrapped_env)
+        with compiler_gym.make_vec("wrapped-v0", 2) as envs:
+            envs.reset()
+            assert envs.step([APPEND_A] * 2)[0] == ("helloaa",) * 2
+
+
+def make_wrapped_env(**kwargs):
+    return Twice(make_toy_env(observation_space="text", **kwargs))

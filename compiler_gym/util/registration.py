@@ -122,13 +122,18 @@ def make(
         TypeError: If both ``benchmark`` and ``benchmarks`` are given.
         Exception: As of the environment's constructor.
     """
+    return spec_of(id).make(max_episode_steps, benchmarks, random_benchmarks, **kwargs)
+
+
+def spec_of(id: str) -> EnvSpec:
+    """Returns what is known about a registered environment; raises LookupError if there is none."""
     spec = _specs.get(id)
     if spec is None:
         raise LookupError(
             f"There is no environment {id!r}.{did_you_mean(id, COMPILER_GYM_ENVS)} "
             f"There are: {', '.join(COMPILER_GYM_ENVS) or 'none'}"
         )
-    return spec.make(max_episode_steps, benchmarks, random_benchmarks, **kwargs)
+    return spec
 
 
 class _Library:

@@ -75,7 +75,7 @@ class ObservationView:
         Raises:
             KeyError, SessionNotFound, ServiceError: As of ``[]``.
         """
-        specs = [self._spec(name) for name in observation_spaces]
+        specs = [self.spec(name) for name in observation_spaces]
         observations, _, done, info = self._raw_step(
             actions=[], observation_spaces=specs, reward_spaces=[]
         )
@@ -100,10 +100,10 @@ class ObservationView:
         Raises:
             KeyError: There is no space ``base_id``; the text suggests similar names.
         """
-        base = self._spec(base_id)
+        base = self.spec(base_id)
         self.spaces[id] = base.make_derived_space(id=id, translate=translate, **kwargs)
 
-    def _spec(self, name: str) -> ObservationSpaceSpec:
+    def spec(self, name: str) -> ObservationSpaceSpec:
         """Returns the description of a space; raises KeyError if there is none."""
         spec = self.spaces.get(name)
         if spec is None:

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.debug_util import get_debug_level
+from compiler_gym.util.logging import init_logging
 
 _MAX_UNFOLDED = 40
 _MANY_COLUMNS = 8
@@ -83,7 +84,9 @@ def print_table(
         title: What is above the table.
         total: A last row, set apart.
     """
-    show(make_table([*rows], title, total))
+    if title:
+        output().print(title, style="bold", soft_wrap=True)
+    show(make_table([*rows], total=total))
 
 
 def show(table: Table) -> None:
@@ -107,15 +110,23 @@ def make_table(
     names = list(every_row[0]) if every_row else []
     blanks = 1 if len(names) > _MANY_COLUMNS else 2
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, padding=(0, blanks, 0, 0)
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, blanks, 0, 0),
+        pad_edge=False,
     )
     for name in names:
         is_number = all(_is_number(row.get(name)) for row in every_row)
         # What a row is about had better be in one piece, so that it can be copied.
-        widths = [len(cell(row.get(name))) for row in every_row]
-        least = None if table.columns else min(max(widths), _MAX_UNFOLDED)
-        justify = "right" if is_number else "left"
-        table.add_column(name, justify=justify, overflow="fold", min_width=least)
+        width = max(len(cell(row.get(name))) for row in every_row)
+        table.add_column(
+            name,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=not table.columns and width <= _MAX_UNFOLDED,
+        )
     for row in rows:
         table.add_row(*map(cell, row.values()))
     if total:
@@ -175,6 +186,7 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
         The exit code: 130 after Ctrl-C, 1 after an error, about which there is a line on standard
         error, and a traceback too if ``COMPILER_GYM_DEBUG`` is set.
     """
+    init_logging()
     try:
         code = main() or 0
         sys.stdout.flush()
@@ -194,6 +206,8 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
 
 def describe_error(error: BaseException) -> str:
     """Returns what an error says; its class, if it says nothing."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
     if isinstance(error, KeyError) and len(error.args) == 1:
         return str(error.args[0])  # As text, it would be in quotes.
     return str(error) or type(error).__name__

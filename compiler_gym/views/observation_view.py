@@ -6,7 +6,7 @@ from typing import Any
 
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.proto import ObservationSpace
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import did_you_mean, unknown_name
 from compiler_gym.views.observation_space_spec import ObservationSpaceSpec
 
 # Called with the keyword arguments actions, observation_spaces and reward_spaces; returns
@@ -107,10 +107,7 @@ class ObservationView:
         """Returns the description of a space; raises KeyError if there is none."""
         spec = self.spaces.get(name)
         if spec is None:
-            raise KeyError(
-                f"No observation space {name}.{did_you_mean(str(name), self.spaces)} "
-                f"There are: {', '.join(self.spaces) or 'none'}."
-            )
+            raise unknown_name("observation space", name, self.spaces)
         return spec
 
     def __getattr__(self, name: str) -> Callable[[], Any]:

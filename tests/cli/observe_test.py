@@ -31,7 +31,7 @@ def test_what_is_wrong_is_said(run, fails, environment):
     assert "Did you mean Autophase" in fails("observe", "sha256", "Autofase")
     assert "Did you mean sroa?" in fails("observe", "sha256", "Ir", "--after", "sroaa")
     assert "There is no environment 'x'" in fails("observe", "sha256", "Ir", "--env", "x")
-    assert "No dataset benchmark://kernels-v1" in fails("observe", "kernels-v1/sha256", "Ir")
+    assert "no dataset 'benchmark://kernels-v1'" in fails("observe", "kernels-v1/sha256", "Ir")
     assert "Missing argument" in fails("observe", "sha256", code=2)
     (environment / "bad.c").write_text("int main( {")
     # What clang says takes several lines.

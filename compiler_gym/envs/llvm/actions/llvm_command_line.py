@@ -10,7 +10,7 @@ from typing_extensions import override
 from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.envs.llvm.actions.pipeline import split_pipeline, unnest, unnested_forms
 from compiler_gym.spaces import Commandline, CommandlineFlag, UnknownNameError
-from compiler_gym.spaces.named_discrete import unknown_name
+from compiler_gym.spaces.named_discrete import not_in_space
 
 _OPT = re.compile(r"opt(-\d+)?(\.exe)?")
 _PASSES_OPTIONS = ("passes", "p")
@@ -65,7 +65,7 @@ class LlvmCommandline(Commandline):
             return index
         if word in LEGACY_ACTIONS:
             raise UnknownNameError(self._describe_missing_legacy_action(word))
-        raise unknown_name(name, self.name, self._aliases)
+        raise not_in_space(name, self.name, self._aliases)
 
     def to_string(self, values: int | Iterable[int], textformat: bool = False) -> str:
         """Returns the command line of opt that does what a list of actions does.

@@ -1,6 +1,10 @@
-"""``python -m compiler_gym``: the program ``compiler-gym``."""
+"""``python -m compiler_gym``: the program ``compiler-gym``, whose shell it opens by itself."""
+
+import sys
 
 from compiler_gym.cli.app import main
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.argv.append("shell")
     main()

@@ -14,6 +14,7 @@ from compiler_gym.cli.observe import observe
 from compiler_gym.cli.replay import replay
 from compiler_gym.cli.search import search
 from compiler_gym.cli.service import service
+from compiler_gym.cli.shell import shell
 from compiler_gym.cli.validate import validate
 
 NAME = "compiler-gym"
@@ -26,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (search, describe, observe, replay, validate):
+for command in (search, shell, describe, observe, replay, validate):
     app.command()(command)
 app.command("measure-pass")(measure)
 app.command()(service)

@@ -204,6 +204,11 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
         return 1
 
 
+def is_failure(error: BaseException) -> bool:
+    """Returns whether an error is about what the user asked for or met, rather than a defect."""
+    return isinstance(error, _FAILURES)
+
+
 def describe_error(error: BaseException) -> str:
     """Returns what an error says; its class, if it says nothing."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -36,7 +36,9 @@ def service(
     if port is not None:
         if address is not None:
             raise typer.BadParameter("Give either --port or --service.")
-        serve(env, port)
+        settings = ConnectionOpts(script_args=[port_argument(port)], init_max_attempts=1)
+        with opened_env(env, connection_settings=settings) as opened:
+            serve(opened)
         return
     with opened_env(env, address) as opened:
         facts = _facts(opened)
@@ -65,27 +67,34 @@ def _facts(env: CompilerEnv) -> dict[str, str]:
     }
 
 
-def serve(id: str, port: int) -> None:
-    """Runs the service of an environment until interrupted.
+def port_argument(port: int) -> str:
+    """Returns the argument with which a service listens at a port.
 
     Args:
-        id: The id of the environment.
-        port: Where to listen; 0 for any free port.
+        port: The port; 0 for any free one.
 
     Raises:
-        ValueError: If the port is taken.
+        ValueError: If it is taken.
     """
     with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise ValueError(f"Cannot listen at port {port}: {error.strerror}") from error
-    settings = ConnectionOpts(script_args=[f"--port={port}"], init_max_attempts=1)
-    with opened_env(id, connection_settings=settings) as env:
-        path = env.service.service.working_dir / "port.txt"
-        print(f"The service of {id} listens at localhost:{path.read_text().strip()}", flush=True)
-        messages().print("Ctrl-C ends it.")
-        while True:
-            time.sleep(1)
-            if env.service.service.closed:
-                raise RuntimeError("The service has ended")
+    return f"--port={port}"
+
+
+def serve(env: CompilerEnv) -> NoReturn:
+    """Keeps the service of an environment running until interrupted.
+
+    Raises:
+        RuntimeError: If the service ends.
+    """
+    process = env.service.service
+    port = (process.working_dir / "port.txt").read_text().strip()
+    print(f"The service listens at localhost:{port}", flush=True)
+    messages().print("Ctrl-C ends it.")
+    while not process.closed:
+        time.sleep(1)
+    raise RuntimeError("The service has ended")

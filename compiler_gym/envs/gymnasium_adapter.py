@@ -60,7 +60,8 @@ class GymnasiumEnv(gymnasium.Env):
     Args:
         env: The environment proper, or its id.
         render_mode: What ``render()`` does: ``"human"`` prints the default observation,
-            ``"ansi"`` returns it as text. None for neither. There are no pictures: for
+            ``"ansi"`` returns it as text, and LLVM environments print a ``"summary"`` or the
+            ``"diff"`` to the step before. None for nothing. There are no pictures: for
             ``"rgb_array"`` a warning is given, and the mode is ``"ansi"``.
         **kwargs: If an id is given, arguments of the environment.
 
@@ -70,7 +71,10 @@ class GymnasiumEnv(gymnasium.Env):
     """
 
     # gymnasium wants to know how often per second to render, also of text.
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "ansi"], "render_fps": 4}
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": ["human", "ansi", "summary", "diff"],
+        "render_fps": 4,
+    }
 
     def __init__(self, env: CompilerEnv | str, render_mode: str | None = None, **kwargs: Any):
         if render_mode == _PICTURE:
@@ -79,8 +83,9 @@ class GymnasiumEnv(gymnasium.Env):
                 "used instead of 'rgb_array'"
             )
             render_mode = "ansi"
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"Unknown render mode {render_mode!r}. There are: human, ansi")
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise ValueError(f"Unknown render mode {render_mode!r}. There are: {', '.join(modes)}")
         if isinstance(env, str):
             env = make(env, **kwargs)
         elif kwargs:
@@ -191,6 +196,11 @@ class GymnasiumEnv(gymnasium.Env):
     def close(self) -> None:
         """Closes the environment proper."""
         self._compiler_env.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{self._compiler_env!r}>"
+
+    __str__ = __repr__
 
     def __copy__(self) -> "GymnasiumEnv":
         raise TypeError("An environment cannot be copied. Use env.fork()")

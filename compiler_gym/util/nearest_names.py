@@ -40,8 +40,8 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameEr
 def nearest_names(name: str, candidates: Iterable[str], count: int = 3) -> list[str]:
     """Returns the candidates most like a name, best first.
 
-    Upper and lower case are not told apart. If none is similar, candidates that begin with the name
-    are returned. Only the first 10,000 candidates are looked at.
+    Upper and lower case are not told apart. If none is similar, candidates are returned that begin
+    with the name, or it with them. Only the first 10,000 candidates are looked at.
 
     Args:
         name: What was asked for.
@@ -60,7 +60,9 @@ def nearest_names(name: str, candidates: Iterable[str], count: int = 3) -> list[
     wanted = name[start:].lower()
     matches = get_close_matches(wanted, by_lower_case, n=count)
     if not matches and wanted:  # Many names are long; often only the beginning is known.
-        matches = [each for each in by_lower_case if each.startswith(wanted)][:count]
+        matches = [
+            each for each in by_lower_case if each.startswith(wanted) or wanted.startswith(each)
+        ][:count]
     return [by_lower_case[match] for match in matches]
 
 

@@ -14,7 +14,7 @@ datasets_app = typer.Typer(
     name="datasets",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="List, install and remove datasets of programs.",
+    help="List, install, remove datasets of programs.",
 )
 
 NamesArgument = Annotated[

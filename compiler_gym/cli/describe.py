@@ -44,9 +44,9 @@ def describe(
     service: ServiceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Describe an environment: its actions, observations, rewards and datasets.
+    """Describe what an environment offers.
 
-    Without an id, the environments are listed.
+    That is actions, observations, rewards and datasets. Without an id, the environments are listed.
 
     \b
     Examples:

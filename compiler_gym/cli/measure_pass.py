@@ -134,7 +134,7 @@ def measure(
     seed: Annotated[int, typer.Option(min=0, help="Repeats a run exactly.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure whether a pass helps: on which programs, by how much, and how sure that is.
+    """Measure whether a pass helps, and how much.
 
     Random passes are applied first, as a player would meet the program in the middle of a game.
     Ctrl-C ends it, and prints what has been measured by then.

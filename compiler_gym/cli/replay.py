@@ -43,7 +43,7 @@ def replay(
     service: ServiceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Play states or passes again, and show what each pass did.
+    """Play passes again, and show what each did.
 
     \b
     Examples:

@@ -52,7 +52,7 @@ def search(
     jobs: Annotated[int, typer.Option(min=1, help="Programs to search for at a time.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
-    """Search for passes that make programs smaller than -Oz does.
+    """Search for passes that beat -Oz.
 
     Every result is proven: opt repeats it, byte for byte. The folder of the results has, for each
     program, NAME.input.bc before and NAME.bc after the passes. Ctrl-C ends the search, and prints

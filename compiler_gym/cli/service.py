@@ -22,7 +22,7 @@ def service(
     env: EnvOption = "llvm-v0",
     as_json: JsonOption = False,
 ) -> None:
-    """Start a compiler service, and show what it offers, or serve.
+    """Show what a compiler service offers, or serve.
 
     Programs of the same user on this machine can use a service that serves, by
     make(..., service="localhost:PORT"). For other machines, see docs/security.md.

@@ -44,7 +44,9 @@ def shell(
     env: EnvOption = "llvm-ic-v0",
     service: ServiceOption = None,
 ) -> None:
-    """Play by hand: apply passes, look at what they do, take them back.
+    """Play by hand, pass by pass.
+
+    Apply passes, look at what they do, take them back; help lists the commands.
 
     Without a terminal, commands are read from standard input, and the first that fails ends it.
 

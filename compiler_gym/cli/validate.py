@@ -25,7 +25,9 @@ def validate(
     inorder: Annotated[bool, typer.Option(help="Print in the order of the files.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Validate states: the same reward when played again, and programs that work.
+    """Validate states, which others have found.
+
+    Played again, a state has to give the same reward, and a program that works.
 
     Exit code 1 if any state is not what it should be.
 

@@ -42,7 +42,7 @@ def test_ctrl_c_prints_the_best_and_leaves_nothing(interrupt, environment):
 
 
 def test_what_is_wrong_is_said(fails, environment):
-    assert "Did you mean sha256?" in fails("search", "sha257")
+    assert "Did you mean benchmark://kernels-v0/sha256?" in fails("search", "sha257")
     assert "There is no file none.c" in fails("search", "none.c")
     assert "several programs called json" in fails("search", "json", "json", code=2)
     assert "'--jobs'" in fails("search", "--jobs", "0", code=2)

@@ -2,7 +2,7 @@
 
 import sys
 
-from compiler_gym.cli.app import main
+from compiler_gym.cli.entry import main
 
 if __name__ == "__main__":
     if not sys.argv[1:]:

@@ -14,14 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from compiler_gym.cli.interrupts import INTERRUPTED, ignore_interrupts, raise_on_interrupt
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.debug_util import get_debug_level
 from compiler_gym.util.logging import init_logging
 
 _MAX_UNFOLDED = 40
 _MANY_COLUMNS = 8
-
-INTERRUPTED = 130  # As shells say it of a program that was ended by Ctrl-C.
 
 # What is wrong with what the user asked for, or with what it met. Anything else is a defect.
 _FAILURES = (
@@ -188,6 +187,7 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
     """
     init_logging()
     try:
+        raise_on_interrupt()
         code = main() or 0
         sys.stdout.flush()
         return code
@@ -202,6 +202,8 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
             traceback.print_exc()
         print(f"{name}: {describe_error(error)}", file=sys.stderr)
         return 1
+    finally:
+        ignore_interrupts()
 
 
 def is_failure(error: BaseException) -> bool:

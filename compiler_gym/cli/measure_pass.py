@@ -11,7 +11,8 @@ import numpy as np
 import typer
 from rich.progress import Progress
 
-from compiler_gym.cli.console import INTERRUPTED, print_json, print_table, progress_bar
+from compiler_gym.cli.console import print_json, print_table, progress_bar
+from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import (
     JsonOption,
     complete_observation,

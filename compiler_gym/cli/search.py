@@ -13,13 +13,13 @@ from rich.live import Live
 from rich.text import Text
 
 from compiler_gym.cli.console import (
-    INTERRUPTED,
     make_table,
     messages,
     print_json,
     print_line,
     show,
 )
+from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
 from compiler_gym.cli.sequence_search import COSTS, Game, play
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from compiler_gym.cli import measure_pass
-from compiler_gym.cli.console import INTERRUPTED
+from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.envs.llvm.pass_measurement import Trial
 
 PROGRAMS = ("benchmark://kernels-v0/huffman", "benchmark://kernels-v0/json")

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -78,6 +79,23 @@ def test_output_that_nobody_reads():
     assert first == "["
     assert rest == ["compiler-gym: [Errno 28] No space left on device"]
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("module", ["compiler_gym", "compiler_gym.bin.service"])
+def test_ctrl_c_while_it_starts(module, environment):
+    """Most of that time goes into imports, during which Python would print a traceback."""
+    probe = (
+        "import os, runpy, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        "        if name == 'pydantic':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder)\n"
+        "sys.argv[:] = ['-m', 'describe']\n"
+        f"runpy.run_module({module!r}, run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.parametrize(

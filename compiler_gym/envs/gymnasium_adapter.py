@@ -4,7 +4,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -71,7 +71,8 @@ class GymnasiumEnv(gymnasium.Env):
     """
 
     # gymnasium wants to know how often per second to render, also of text.
-    metadata: ClassVar[dict[str, Any]] = {
+    # Of the class, so that gymnasium.make() knows them all; of an instance, those it has.
+    metadata: dict[str, Any] = {  # noqa: RUF012, gymnasium declares it so.
         "render_modes": ["human", "ansi", "summary", "diff"],
         "render_fps": 4,
     }
@@ -83,14 +84,22 @@ class GymnasiumEnv(gymnasium.Env):
                 "used instead of 'rgb_array'"
             )
             render_mode = "ansi"
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"Unknown render mode {render_mode!r}. There are: {', '.join(modes)}")
-        if isinstance(env, str):
-            env = make(env, **kwargs)
-        elif kwargs:
+        if render_mode is not None:
+            _check_mode(render_mode, self.metadata["render_modes"])
+        if kwargs and not isinstance(env, str):
             raise TypeError(f"Arguments {sorted(kwargs)} are for an environment given by its id")
-        self._compiler_env = env
+        self._compiler_env = make(env, **kwargs) if isinstance(env, str) else env
+        self.metadata = {
+            **self.metadata,
+            "render_modes": self._compiler_env.metadata["render_modes"],
+        }
+        try:
+            if render_mode is not None:
+                _check_mode(render_mode, self.metadata["render_modes"])
+        except ValueError:
+            if isinstance(env, str):
+                self._compiler_env.close()
+            raise
         self.render_mode = render_mode
 
     @property
@@ -241,3 +250,8 @@ class GymnasiumEnv(gymnasium.Env):
                 f"environment inside does not get it. Use env.unwrapped.{name} = ...",
                 stacklevel=level,
             )
+
+
+def _check_mode(mode: str, modes: list[str]) -> None:
+    if mode not in modes:
+        raise ValueError(f"Unknown render mode {mode!r}. There are: {', '.join(modes)}")

@@ -31,7 +31,7 @@ def test_what_there_is_to_see(run, program_c, environment):
         "shell", program_c, stdin=f"{script}reward IrInstructionCount\nir main\nwrite x.ll"
     ).stdout
     _, first, second = text.split("--- before\n")
-    assert "\n-  %3 = alloca i32, align 4\n" in first
+    assert "\n-  %old3 = alloca i32, align 4\n" in first
     # The same step makes the same difference; gvn in between was taken back whole.
     assert first.partition("\nTook back")[0] == second.partition("\nIrInstructionCount")[0]
     assert "\nIrInstructionCount: 12\n" in second
@@ -42,7 +42,8 @@ def test_what_there_is_to_see(run, program_c, environment):
 def test_hunks_say_which_function_they_are_of(run):
     text = run("shell", "sha256", stdin="sroa\nsimplifycfg\ndiff\n").stdout
     hunks = [line for line in text.splitlines() if line.startswith("@@")]
-    assert [hunk.split()[4] for hunk in hunks[:2]] == ["main", "run_command"]
+    functions = [hunk.split()[4] for hunk in hunks if len(hunk.split()) > 4]
+    assert functions[0] == "main" and "run_command" in functions
 
 
 def test_better_steps(run, program_c):

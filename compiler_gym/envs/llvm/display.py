@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterator
 
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.llvm.ir_alignment import renumbered
 from compiler_gym.util.shell_format import plural
 
 RENDER_MODES = ("human", "ansi", "summary", "diff")
@@ -35,7 +36,11 @@ def ir_before(env: CompilerEnv, steps: int = 1) -> str:
 
 
 def diff_of_ir(before: str, after: str) -> Iterator[str]:
-    """Yields the lines of a unified diff of two programs; none if they are the same."""
+    """Yields the lines of a unified diff of two programs; none if they are the same.
+
+    The values of the first have the numbers of the second, see :func:`renumbered`.
+    """
+    before = renumbered(before, after)
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=_CONTEXT_LINES
     )

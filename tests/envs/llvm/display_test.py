@@ -106,15 +106,16 @@ def test_diff_to_the_step_before(env, capsys):
     env.multistep([env.action_space["sroa"], env.action_space["simplifycfg"]])
     before = env.ir
     env.render("diff")  # A step of two actions.
-    assert "-  %3 = alloca" in capsys.readouterr().out
+    assert "-  %old3 = alloca" in capsys.readouterr().out
     env.step("reassociate")
     after = env.ir
     env.render("diff")
     lines = capsys.readouterr().out.splitlines()
     removed = [line[1:] for line in lines[2:] if line.startswith("-")]
     added = [line[1:] for line in lines[2:] if line.startswith("+")]
-    assert removed and added
-    assert set(removed) <= set(before.splitlines()) and set(added) <= set(after.splitlines())
+    assert removed and set(added) <= set(after.splitlines())
+    # A pass that swaps operands is seen to do so: nothing else is listed.
+    assert len(removed) < 0.1 * len(before.splitlines())
     assert env.ir == after
     env.step("reassociate")
     env.render("diff")
@@ -122,7 +123,7 @@ def test_diff_to_the_step_before(env, capsys):
 
 
 def test_modes_of_gymnasium(capsys):
-    for mode, expected in (("summary", "instructions"), ("diff", "-  %3 = alloca")):
+    for mode, expected in (("summary", "instructions"), ("diff", "-  %old3 = alloca")):
         with gymnasium.make("llvm-ic-v0", render_mode=mode) as env:
             env.reset()
             env.step(env.unwrapped.action_space["sroa"])

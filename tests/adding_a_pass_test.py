@@ -20,7 +20,7 @@ def test_playing_the_plugin(tmp_path):
 
 def test_the_options_that_the_page_names_exist():
     text = runfiles_path(PAGE).read_text()
-    tool = runfiles_path("compiler_gym/bin/measure_pass.py").read_text()
+    tool = runfiles_path("compiler_gym/cli/measure_pass.py").read_text()
     for option in ("then", "cost", "seed", "plugin"):
         assert f"--{option}" in text
         assert re.search(rf"^    {option}: Annotated", tool, re.M), option

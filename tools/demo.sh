@@ -6,5 +6,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bash tools/setup.sh
 printf '\033[1m%s\033[0m\n' "demo: building the compiler service (first time: some minutes)"
-bazel build //examples:beat_oz
-exec bazel-bin/examples/beat_oz "$@"
+bazel build //compiler_gym/cli:compiler-gym
+exec bazel-bin/compiler_gym/cli/compiler-gym search "$@"

@@ -14,7 +14,7 @@ from compiler_gym.datasets.dataset import Dataset
 from compiler_gym.datasets.uri import FILE_SCHEMES, BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import unknown_name
 
 _T = TypeVar("_T")
 
@@ -101,10 +101,7 @@ class Datasets:
             uri = self._with_scheme(uri)
         if uri.dataset_uri in self._datasets:
             return self._datasets[uri.dataset_uri]
-        raise LookupError(
-            f"No dataset {uri.dataset_uri}.{did_you_mean(uri.dataset_uri, self._datasets)} "
-            f"There are: {', '.join(map(str, self.datasets())) or 'none'}."
-        )
+        raise unknown_name("dataset", uri.dataset_uri, self.datasets())
 
     def require(self, name: str | Dataset) -> Dataset:
         """Returns a dataset after installing it, unless it is installed already.

@@ -13,7 +13,7 @@ from compiler_gym.datasets.benchmark import Benchmark, BenchmarkSource
 from compiler_gym.datasets.dataset import Dataset
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import unknown_name
 
 # Characters of a file name that a URI can hold as they are: all but "?", "#" and "%".
 _UNQUOTED = "/!\"$&'()*+,:;<=>@[\\]^`{|} "
@@ -212,5 +212,4 @@ class FilesDataset(Dataset):
 
     def _no_such_benchmark(self, uri: BenchmarkUri) -> LookupError:
         """Returns the error for a benchmark that is not in this dataset."""
-        suggestion = did_you_mean(str(uri), self.benchmark_uris())
-        return LookupError(f"No benchmark {uri} in dataset {self.name}.{suggestion}")
+        return unknown_name("benchmark", uri, self.benchmark_uris())

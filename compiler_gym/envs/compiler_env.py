@@ -8,6 +8,7 @@ from gymnasium.spaces import Space
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.envs.description import describe_env
 from compiler_gym.envs.running_step import FinishedStep, RunningStep
 from compiler_gym.spaces import Reward
 from compiler_gym.util.env_spec import EnvSpec
@@ -319,7 +320,8 @@ class CompilerEnv(ABC):
             ValueError: If the mode is another, or there is no default observation.
         """
         if mode not in self.metadata["render_modes"]:
-            raise ValueError(f"Unknown render mode {mode!r}. There are: human, ansi")
+            modes = ", ".join(self.metadata["render_modes"])
+            raise ValueError(f"Unknown render mode {mode!r}. There are: {modes}")
         spec = self.observation_space_spec
         if spec is None:
             raise ValueError("Cannot render without an observation space. Set one first")
@@ -417,6 +419,13 @@ class CompilerEnv(ABC):
     def unwrapped(self) -> "CompilerEnv":
         """The environment inside of all wrappers."""
         return self
+
+    def _known_costs(self) -> str:
+        """Returns in words what is known of the costs of the program, without computing any."""
+        return ""
+
+    def __repr__(self) -> str:
+        return describe_env(self, self._known_costs)
 
     def __enter__(self) -> "CompilerEnv":
         return self

@@ -4,7 +4,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -60,7 +60,8 @@ class GymnasiumEnv(gymnasium.Env):
     Args:
         env: The environment proper, or its id.
         render_mode: What ``render()`` does: ``"human"`` prints the default observation,
-            ``"ansi"`` returns it as text. None for neither. There are no pictures: for
+            ``"ansi"`` returns it as text, and LLVM environments print a ``"summary"`` or the
+            ``"diff"`` to the step before. None for nothing. There are no pictures: for
             ``"rgb_array"`` a warning is given, and the mode is ``"ansi"``.
         **kwargs: If an id is given, arguments of the environment.
 
@@ -70,7 +71,11 @@ class GymnasiumEnv(gymnasium.Env):
     """
 
     # gymnasium wants to know how often per second to render, also of text.
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "ansi"], "render_fps": 4}
+    # Of the class, so that gymnasium.make() knows them all; of an instance, those it has.
+    metadata: dict[str, Any] = {  # noqa: RUF012, gymnasium declares it so.
+        "render_modes": ["human", "ansi", "summary", "diff"],
+        "render_fps": 4,
+    }
 
     def __init__(self, env: CompilerEnv | str, render_mode: str | None = None, **kwargs: Any):
         if render_mode == _PICTURE:
@@ -79,13 +84,22 @@ class GymnasiumEnv(gymnasium.Env):
                 "used instead of 'rgb_array'"
             )
             render_mode = "ansi"
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"Unknown render mode {render_mode!r}. There are: human, ansi")
-        if isinstance(env, str):
-            env = make(env, **kwargs)
-        elif kwargs:
+        if render_mode is not None:
+            _check_mode(render_mode, self.metadata["render_modes"])
+        if kwargs and not isinstance(env, str):
             raise TypeError(f"Arguments {sorted(kwargs)} are for an environment given by its id")
-        self._compiler_env = env
+        self._compiler_env = make(env, **kwargs) if isinstance(env, str) else env
+        self.metadata = {
+            **self.metadata,
+            "render_modes": self._compiler_env.metadata["render_modes"],
+        }
+        try:
+            if render_mode is not None:
+                _check_mode(render_mode, self.metadata["render_modes"])
+        except ValueError:
+            if isinstance(env, str):
+                self._compiler_env.close()
+            raise
         self.render_mode = render_mode
 
     @property
@@ -193,6 +207,11 @@ class GymnasiumEnv(gymnasium.Env):
         """Closes the environment proper."""
         self._compiler_env.close()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{self._compiler_env!r}>"
+
+    __str__ = __repr__
+
     def __copy__(self) -> "GymnasiumEnv":
         raise TypeError("An environment cannot be copied. Use env.fork()")
 
@@ -232,3 +251,8 @@ class GymnasiumEnv(gymnasium.Env):
                 f"environment inside does not get it. Use env.unwrapped.{name} = ...",
                 stacklevel=level,
             )
+
+
+def _check_mode(mode: str, modes: list[str]) -> None:
+    if mode not in modes:
+        raise ValueError(f"Unknown render mode {mode!r}. There are: {', '.join(modes)}")

@@ -18,6 +18,7 @@ from compiler_gym.errors.service_errors import (
     SessionNotFound,
 )
 from compiler_gym.errors.validation_error import ValidationError
+from compiler_gym.util.nearest_names import UnknownNameError
 
 __all__ = [
     "BenchmarkInitError",
@@ -33,5 +34,6 @@ __all__ = [
     "SessionDied",
     "SessionNotFound",
     "TooManyRequests",
+    "UnknownNameError",
     "ValidationError",
 ]

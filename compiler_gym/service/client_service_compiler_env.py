@@ -25,6 +25,7 @@ from compiler_gym.service.environment.episode_runner import (
     RunResult,
     make_runner,
 )
+from compiler_gym.service.environment.former_arguments import former_names
 from compiler_gym.service.environment.replay import replay_state
 from compiler_gym.service.environment.state_validation import validate_by_replay
 from compiler_gym.service.proto import GetVersionReply
@@ -38,10 +39,7 @@ from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
 _SEQUENCE_TYPES = (list, tuple, np.ndarray)
-_FORMER_NAMES_WARNING = (
-    "The arguments observations and rewards are deprecated. Use observation_spaces and "
-    "reward_spaces"
-)
+_ACTIONS_WARNING = "Giving several actions to env.step() is deprecated. Use env.multistep()"
 
 
 class ClientServiceCompilerEnv(CompilerEnv):
@@ -294,13 +292,10 @@ class ClientServiceCompilerEnv(CompilerEnv):
     ) -> StepResult:
         actions: Sequence[Any] = (action,)
         if isinstance(action, _SEQUENCE_TYPES) and not self.action_space.contains(action):
-            _warn("Giving several actions to env.step() is deprecated. Use env.multistep()")
+            warnings.warn(_ACTIONS_WARNING, DeprecationWarning, stacklevel=2)
             actions = action
-        if observations is not None or rewards is not None:
-            _warn(_FORMER_NAMES_WARNING)
-            observation_spaces = observations if observation_spaces is None else observation_spaces
-            reward_spaces = rewards if reward_spaces is None else reward_spaces
-        return self._runner.step(actions, observation_spaces, reward_spaces, timeout)
+        spaces = former_names(observation_spaces, reward_spaces, observations, rewards)
+        return self._runner.step(actions, *spaces, timeout)
 
     @override
     def multistep(
@@ -312,11 +307,8 @@ class ClientServiceCompilerEnv(CompilerEnv):
         rewards: Iterable[str | Reward] | None = None,
         timeout: float = 300,
     ) -> StepResult:
-        if observations is not None or rewards is not None:
-            _warn(_FORMER_NAMES_WARNING)
-            observation_spaces = observations if observation_spaces is None else observation_spaces
-            reward_spaces = rewards if reward_spaces is None else reward_spaces
-        return self._runner.step(actions, observation_spaces, reward_spaces, timeout)
+        spaces = former_names(observation_spaces, reward_spaces, observations, rewards)
+        return self._runner.step(actions, *spaces, timeout)
 
     @override
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
@@ -421,6 +413,10 @@ class ClientServiceCompilerEnv(CompilerEnv):
                 clone.action_space = self._spelling
             return validate_by_replay(clone, state, self._benchmark_of(state))
 
+    @override
+    def _known_costs(self) -> str:
+        return self._runner.episode.known_costs(self._choices.reward)
+
     # Forks.
 
     @override
@@ -516,8 +512,3 @@ class ClientServiceCompilerEnv(CompilerEnv):
         if not sys.is_finalizing():
             with suppress(Exception):
                 self.close()
-
-
-def _warn(message: str) -> None:
-    """Warns the caller of the method that calls this."""
-    warnings.warn(message, DeprecationWarning, stacklevel=3)

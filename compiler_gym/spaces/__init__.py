@@ -8,7 +8,7 @@ from compiler_gym.spaces.box import Box
 from compiler_gym.spaces.commandline import Commandline, CommandlineFlag
 from compiler_gym.spaces.dict import Dict
 from compiler_gym.spaces.discrete import Discrete
-from compiler_gym.spaces.named_discrete import NamedDiscrete, UnknownNameError
+from compiler_gym.spaces.named_discrete import NamedDiscrete
 from compiler_gym.spaces.permutation import Permutation
 from compiler_gym.spaces.reward import DefaultRewardFromObservation, Reward
 from compiler_gym.spaces.runtime_reward import RuntimeReward
@@ -17,6 +17,7 @@ from compiler_gym.spaces.sequence import Sequence
 from compiler_gym.spaces.space_sequence import SpaceSequence
 from compiler_gym.spaces.space_union import SpaceUnion
 from compiler_gym.spaces.tuple import Tuple
+from compiler_gym.util.nearest_names import UnknownNameError
 
 __all__ = [
     "ActionSpace",

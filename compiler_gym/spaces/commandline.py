@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from typing_extensions import Self
 
-from compiler_gym.spaces.named_discrete import NamedDiscrete, unknown_name
+from compiler_gym.spaces.named_discrete import NamedDiscrete, not_in_space
 
 
 class CommandlineFlag(NamedTuple):
@@ -109,7 +109,7 @@ class Commandline(NamedDiscrete):
         for count in range(min(self._most_words, len(words)), 0, -1):
             if tuple(words[:count]) in self._indices_by_words:
                 return count
-        raise unknown_name(words[0], self.name, self.flags)
+        raise not_in_space(words[0], self.name, self.flags)
 
     def with_macros(
         self,

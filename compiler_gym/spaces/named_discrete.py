@@ -5,16 +5,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from compiler_gym.spaces.discrete import Discrete
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import UnknownNameError, did_you_mean
 
 
-class UnknownNameError(KeyError, ValueError):
-    """A name, or a part of a text, does not stand for a value of the space."""
-
-    __str__ = Exception.__str__  # That of KeyError is the repr of the text.
-
-
-def unknown_name(name: str, space_name: str | None, known: Iterable[str]) -> UnknownNameError:
+def not_in_space(name: str, space_name: str | None, known: Iterable[str]) -> UnknownNameError:
     """Returns the error for a name that is not in a space, with names that look like it."""
     return UnknownNameError(
         f"{name!r} is not in the space {space_name!r}.{did_you_mean(name, known)}"
@@ -54,7 +48,7 @@ class NamedDiscrete(Discrete):
         try:
             return self._indices[name]
         except KeyError:
-            raise unknown_name(name, self.name, self.names) from None
+            raise not_in_space(name, self.name, self.names) from None
 
     def to_string(self, values: int | Iterable[int]) -> str:
         """Returns the names of one value or several, joined by blanks.

@@ -93,6 +93,10 @@ class Reward(Scalar):
             return self.default_value - (episode_reward or 0)
         return self.default_value
 
+    def known_costs(self) -> str:
+        """Returns in words what is remembered of the costs of the program; computes nothing."""
+        return ""
+
     @property
     def range(self) -> tuple[float, float]:
         """The least and the greatest reward."""

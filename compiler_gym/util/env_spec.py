@@ -1,13 +1,19 @@
 """What is known about a registered environment."""
 
 import importlib
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from compiler_gym.util.nearest_names import did_you_mean
+
 # Loaded when needed: wrappers need most of the package.
 _TIME_LIMIT = "compiler_gym.wrappers.time_limit:TimeLimit"
 _WITH_BENCHMARKS = "compiler_gym.wrappers.datasets:with_benchmarks"
+
+_UNEXPECTED_ARGUMENT = re.compile(r"unexpected keyword argument '(\w+)'")
 
 #: Stands for any number of actions, as in gymnasium.make().
 NO_LIMIT = -1
@@ -63,7 +69,11 @@ class EnvSpec:
 
     def make_plain(self, limit: int | None, kwargs: dict[str, Any]) -> Any:
         """Makes the environment as it is, which only says that it has this limit."""
-        env = _load(self.entry_point)(**{**self.kwargs, **kwargs})
+        entry_point = _load(self.entry_point)
+        try:
+            env = entry_point(**{**self.kwargs, **kwargs})
+        except TypeError as error:
+            raise _explained(error, entry_point, kwargs) from error
         env.unwrapped.spec = replace(self, max_episode_steps=limit)
         return env
 
@@ -74,6 +84,24 @@ def check_benchmark_choice(benchmarks: Any, is_random: bool, kwargs: dict[str, A
         raise TypeError("random_benchmarks=True says how to choose among benchmarks=...")
     if benchmarks is not None and kwargs.get("benchmark") is not None:
         raise TypeError("Give either benchmark=... for all episodes, or benchmarks=...")
+
+
+def _explained(
+    error: TypeError, entry_point: Callable[..., Any], kwargs: dict[str, Any]
+) -> TypeError:
+    """Returns the error for an argument that does not exist, with arguments that look like it."""
+    match = _UNEXPECTED_ARGUMENT.search(str(error))
+    if match is None or match[1] not in kwargs:
+        return error
+    # A class passes arguments on to those that it is derived from.
+    functions = [each.__init__ for each in getattr(entry_point, "__mro__", ())] or [entry_point]
+    known = {name for each in functions for name in inspect.signature(each).parameters}
+    known |= set(inspect.signature(EnvSpec.make).parameters)
+    names = sorted(known - {"self", "args", "kwargs"})
+    return TypeError(
+        f"There is no argument {match[1]!r} of the environment.{did_you_mean(match[1], names)} "
+        f"There are: {', '.join(names)}"
+    )
 
 
 def _load(entry_point: str | Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.util.env_spec import EnvSpec
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import unknown_name
 
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
@@ -130,10 +130,7 @@ def spec_of(id: str) -> EnvSpec:
     """Returns what is known about a registered environment. Raises LookupError if there is none."""
     spec = _specs.get(id)
     if spec is None:
-        raise LookupError(
-            f"There is no environment {id!r}.{did_you_mean(id, COMPILER_GYM_ENVS)} "
-            f"There are: {', '.join(COMPILER_GYM_ENVS) or 'none'}"
-        )
+        raise unknown_name("environment", id, COMPILER_GYM_ENVS)
     return spec
 
 

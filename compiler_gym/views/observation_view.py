@@ -6,7 +6,7 @@ from typing import Any
 
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.proto import ObservationSpace
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import did_you_mean, unknown_name
 from compiler_gym.views.observation_space_spec import ObservationSpaceSpec
 
 # Called with the keyword arguments actions, observation_spaces and reward_spaces; returns
@@ -75,7 +75,7 @@ class ObservationView:
         Raises:
             KeyError, SessionNotFound, ServiceError: As of ``[]``.
         """
-        specs = [self._spec(name) for name in observation_spaces]
+        specs = [self.spec(name) for name in observation_spaces]
         observations, _, done, info = self._raw_step(
             actions=[], observation_spaces=specs, reward_spaces=[]
         )
@@ -100,17 +100,14 @@ class ObservationView:
         Raises:
             KeyError: There is no space ``base_id``; the text suggests similar names.
         """
-        base = self._spec(base_id)
+        base = self.spec(base_id)
         self.spaces[id] = base.make_derived_space(id=id, translate=translate, **kwargs)
 
-    def _spec(self, name: str) -> ObservationSpaceSpec:
+    def spec(self, name: str) -> ObservationSpaceSpec:
         """Returns the description of a space; raises KeyError if there is none."""
         spec = self.spaces.get(name)
         if spec is None:
-            raise KeyError(
-                f"No observation space {name}.{did_you_mean(str(name), self.spaces)} "
-                f"There are: {', '.join(self.spaces) or 'none'}."
-            )
+            raise unknown_name("observation space", name, self.spaces)
         return spec
 
     def __getattr__(self, name: str) -> Callable[[], Any]:

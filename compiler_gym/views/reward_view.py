@@ -6,7 +6,7 @@ from functools import partial
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.spaces import Reward
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import did_you_mean, unknown_name
 from compiler_gym.views.observation_view import ObservationView
 
 
@@ -69,10 +69,7 @@ class RewardView:
             raise ValueError("There are no reward spaces; add one with env.reward.add_space()")
         space = self.spaces.get(name)
         if space is None:
-            raise KeyError(
-                f"No reward space {name}.{did_you_mean(str(name), self.spaces)} "
-                f"There are: {', '.join(self.spaces)}."
-            )
+            raise unknown_name("reward space", name, self.spaces)
         return space
 
     def __getattr__(self, name: str) -> Callable[[], float]:

@@ -90,8 +90,8 @@ def test_look_up(datasets):
 def test_unknown_dataset(datasets):
     with pytest.raises(LookupError) as info:
         datasets["bencmark://a-v0"]
-    assert "No dataset bencmark://a-v0. Did you mean benchmark://a-v0" in str(info.value)
-    assert "There are: generator://g-v0, benchmark://a-v0, benchmark://b-v0." in str(info.value)
+    assert "There is no dataset 'bencmark://a-v0'. Did you mean benchmark://a-v0" in str(info.value)
+    assert "There are: generator://g-v0, benchmark://a-v0, benchmark://b-v0" in str(info.value)
     with pytest.raises(LookupError, match="There are: none"):
         Datasets()["x-v0"]
     with pytest.raises(ValueError, match="Malformed"):
@@ -161,7 +161,7 @@ def test_benchmark(datasets):
     assert datasets.benchmark("g-v0/1?x=2") == "generator://g-v0/1?x=2"
     assert datasets.benchmark(BenchmarkUri.from_string("a-v0/1")) == "benchmark://a-v0/1"
     assert datasets.benchmark("benchmark://old-v0/0") == "benchmark://old-v0/0"
-    with pytest.raises(LookupError, match="No dataset benchmark://x-v0"):
+    with pytest.raises(LookupError, match="no dataset 'benchmark://x-v0"):
         datasets.benchmark("benchmark://x-v0/1")
     with pytest.raises(ValueError, match="Malformed"):
         datasets.benchmark("two words")
@@ -233,7 +233,7 @@ def test_random_benchmark_with_bad_weights(datasets, weights):
 
 
 def test_random_benchmark_with_unknown_weight(datasets):
-    with pytest.raises(LookupError, match="No dataset benchmark://x-v0"):
+    with pytest.raises(LookupError, match="no dataset 'benchmark://x-v0"):
         datasets.random_benchmark(weights={"x-v0": 1})
 
 
@@ -260,7 +260,7 @@ def test_repr(datasets):
 def test_benchmark_from_parsed_uri(datasets):
     parsed = BenchmarkUri.from_string("generator://g-v0/1?x=2")
     assert datasets.benchmark_from_parsed_uri(parsed) == "generator://g-v0/1?x=2"
-    with pytest.raises(LookupError, match="No dataset benchmark://g-v0"):
+    with pytest.raises(LookupError, match="no dataset 'benchmark://g-v0"):
         datasets.benchmark_from_parsed_uri(BenchmarkUri.from_string("benchmark://g-v0/1"))
 
 

@@ -328,7 +328,7 @@ class TestManifest:
         assert "data-v0/gone" not in dataset
 
     def test_file_missing_from_archive(self, source):
-        with pytest.raises(LookupError, match="No benchmark benchmark://data-v0/gone"):
+        with pytest.raises(LookupError, match="no benchmark 'benchmark://data-v0/gone'"):
             source.dataset_with_manifest().benchmark("data-v0/gone")
 
     def test_uninstall(self, source):

@@ -179,6 +179,12 @@ class TestRender:
         with pytest.raises(ValueError, match="hologram"):
             GymnasiumEnv("toy-v0", render_mode="hologram")
 
+    def test_modes_are_those_of_the_environment(self):
+        with make_toy_env(observation_space="text") as classic:
+            assert GymnasiumEnv(classic).metadata["render_modes"] == ["human", "ansi"]
+            with pytest.raises(ValueError, match=r"'summary'\. There are: human, ansi$"):
+                GymnasiumEnv(classic, render_mode="summary")
+
     def test_picture(self):
         with make_toy_env(observation_space="text") as classic:
             with pytest.warns(UserWarning, match="no pictures.*'ansi'"):

@@ -2,7 +2,14 @@
 
 from itertools import count
 
-from compiler_gym.util.nearest_names import did_you_mean, nearest_names
+import pytest
+
+from compiler_gym.util.nearest_names import (
+    UnknownNameError,
+    did_you_mean,
+    nearest_names,
+    unknown_name,
+)
 
 
 def test_best_match_comes_first():
@@ -25,5 +32,34 @@ def test_sentence():
     assert did_you_mean("Irr", ["Ir", "Bitcode"]) == " Did you mean Ir?"
 
 
+def test_what_all_have_in_common_is_not_similar():
+    uris = [f"benchmark://some-dataset-v0/{name}" for name in ("sha256", "json", "aes")]
+    assert nearest_names("benchmark://some-dataset-v0/sha25", uris) == [uris[0]]
+
+
+def test_beginning_of_a_long_name():
+    names = ["IrInstructionCountOz", "ObjectTextSizeOz", "ObjectTextSizeO3"]
+    assert nearest_names("object", names) == names[1:]
+    assert nearest_names("", names) == []
+
+
 def test_endless_candidates():
     assert nearest_names("name-17", (f"name-{i}" for i in count()), count=1) == ["name-17"]
+
+
+@pytest.mark.parametrize("kind", [UnknownNameError, LookupError, KeyError, ValueError])
+def test_unknown_name(kind):
+    with pytest.raises(kind) as caught:
+        raise unknown_name("reward", "Sise", ["Size", "Time"])
+    assert (
+        str(caught.value) == "There is no reward 'Sise'. Did you mean Size? There are: Size, Time"
+    )
+
+
+def test_many_names_are_listed_only_if_none_is_similar():
+    names = [f"name-{i}" for i in range(20)]
+    assert str(unknown_name("thing", "name-3", names)).endswith(
+        "'name-3'. Did you mean name-3 or name-13 or name-9?"
+    )
+    assert str(unknown_name("thing", "zzz", names)).endswith(", name-19")
+    assert str(unknown_name("thing", "zzz", [])) == "There is no thing 'zzz'. There are: none"

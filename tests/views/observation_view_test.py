@@ -83,7 +83,7 @@ def test_several_in_one_request(view, env):
 
 
 def test_unknown_space(view, env):
-    with pytest.raises(KeyError, match=r"No observation space count. Did you mean Count\?"):
+    with pytest.raises(KeyError, match=r"no observation space 'count'. Did you mean Count\?"):
         view["count"]
     with pytest.raises(KeyError, match="There are: Ir, Count"):
         view["Autophase"]

@@ -88,7 +88,7 @@ def test_reset(view, env):
 
 
 def test_unknown_space(view):
-    with pytest.raises(KeyError, match=r"No reward space cost. Did you mean Cost\?"):
+    with pytest.raises(KeyError, match=r"There is no reward space 'cost'. Did you mean Cost\?"):
         view["cost"]
     with pytest.raises(KeyError, match="There are: Cost, Recorder"):
         view["Autophase"]

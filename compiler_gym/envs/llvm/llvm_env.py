@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.llvm.actions.legacy_command_line import LegacyCommandline
@@ -21,6 +21,7 @@ from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark_from_source,
 )
 from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.envs.llvm.display import RENDER_MODES, diff_of_step, summary_of
 from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
 from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
 from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
@@ -132,6 +133,11 @@ class LlvmEnv(ClientServiceCompilerEnv):
         if ir2vec_vocabulary is not None:
             self._set_param(_VOCABULARY_KEY, str(Path(ir2vec_vocabulary).expanduser().absolute()))
 
+    metadata: ClassVar[dict[str, Any]] = {
+        "render.modes": [*RENDER_MODES],
+        "render_modes": [*RENDER_MODES],
+    }
+
     # ----------------------------------------------------------------------------------------------
     # The program.
 
@@ -192,8 +198,10 @@ class LlvmEnv(ClientServiceCompilerEnv):
         """Shows the program.
 
         Args:
-            mode: ``"human"`` prints the textual IR; ``"ansi"`` returns the default observation as
-                text, the textual IR if there is none.
+            mode: ``"human"`` prints the textual IR; ``"summary"`` prints what it costs beside -O0
+                and -Oz, and what was done; ``"diff"`` prints what the last step has changed in
+                the IR. ``"ansi"`` returns the default observation as text, the textual IR if
+                there is none.
 
         Raises:
             ValueError: If the mode is another.
@@ -201,6 +209,13 @@ class LlvmEnv(ClientServiceCompilerEnv):
         """
         if mode == "human":
             print(self.ir)
+            return None
+        if mode == "summary":
+            print("\n".join(summary_of(self)))
+            return None
+        if mode == "diff":
+            counts = self._require_episode().counts
+            print("\n".join(diff_of_step(self, counts[-1] if counts else 0)))
             return None
         if mode == "ansi" and self.observation_space_spec is None:
             return self.ir

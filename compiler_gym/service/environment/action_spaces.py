@@ -10,7 +10,7 @@ from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import ActionSpace
 from compiler_gym.spaces.classic_gym import as_gymnasium
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.shallow_copy import shallow_copy
 
@@ -80,10 +80,7 @@ class ActionSpaces:
         names = [space.name for space in self.spaces]
         wanted = name if isinstance(name, str) else getattr(name, "name", None)
         if wanted not in names:
-            raise LookupError(
-                f"There is no action space {wanted!r}.{did_you_mean(str(wanted), names)} "
-                f"There are: {', '.join(map(str, names))}"
-            )
+            raise unknown_name("action space", wanted, names)
         return names.index(wanted)
 
     def begin_episode(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
@@ -74,9 +75,12 @@ class BenchmarkSelection:
             return benchmark
         if isinstance(benchmark, str | BenchmarkUri):
             return self.datasets.benchmark(benchmark)
+        hint = ""
+        if isinstance(benchmark, Path):
+            hint = f". The program of a file has the URI 'file://{benchmark.absolute()}'"
         raise TypeError(
             "A benchmark is given by its URI, or as a Benchmark or BenchmarkUri object, not as "
-            f"{type(benchmark).__name__}"
+            f"{type(benchmark).__name__}{hint}"
         )
 
     def choose(self, benchmark: str | Benchmark | BenchmarkUri) -> None:

@@ -8,6 +8,7 @@ from gymnasium.spaces import Space
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.service.proto import Event
+from compiler_gym.spaces import Reward
 
 
 @dataclass
@@ -25,6 +26,7 @@ class Episode:
         refused: The positions in ``requests`` of those that the service refused, without ending
             the session.
         reward: The sum of the rewards, None if there is no default reward space.
+        rewarded: How many actions there were when the last reward was added to it.
         params: The session parameters that were sent, in order.
         start_time: When it began, by :func:`time.monotonic`.
     """
@@ -36,6 +38,7 @@ class Episode:
     counts: list[int] = field(default_factory=list)
     refused: set[int] = field(default_factory=set)
     reward: float | None = None
+    rewarded: int = 0
     params: list[tuple[str, str]] = field(default_factory=list)
     start_time: float = field(default_factory=time.monotonic)
 
@@ -54,6 +57,17 @@ class Episode:
             refused=self.refused.copy(),
             params=self.params.copy(),
         )
+
+    def add_reward(self, reward: float) -> None:
+        """Adds the reward of a step to those before it."""
+        self.reward = (self.reward or 0.0) + reward
+        self.rewarded = len(self.actions)
+
+    def known_costs(self, reward: Reward | None) -> str:
+        """Returns what a reward knows about costs, if it was computed after the last action."""
+        if reward is None or not self.actions or self.rewarded != len(self.actions):
+            return ""
+        return reward.known_costs()
 
     def record(self, actions: list[Any], events: list[Event]) -> None:
         """Notes the actions of a step, in both forms, before it is made."""

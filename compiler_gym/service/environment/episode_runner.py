@@ -262,7 +262,7 @@ class EpisodeRunner:
         reward = None
         if rewards and counts:
             reward = rewards[0]
-            self.episode.reward = (self.episode.reward or 0.0) + reward
+            self.episode.add_reward(reward)
         return observations[0] if observations else None, reward, done, info
 
     # ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.service.environment.reward_copy import copy_reward
 from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.shallow_copy import shallow_copy
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 from compiler_gym.views.observation_view import RawStep
@@ -143,10 +143,7 @@ class SpaceChoices:
             return space
         spaces = self.observations.spaces
         if space not in spaces:
-            raise LookupError(
-                f"There is no observation space {space!r}.{did_you_mean(str(space), spaces)} "
-                f"There are: {', '.join(spaces)}"
-            )
+            raise unknown_name("observation space", space, spaces)
         return spaces[space]
 
     def _find_reward(self, space: str | Reward, benchmark: Benchmark | None) -> Reward:
@@ -159,10 +156,7 @@ class SpaceChoices:
                     space.reset(benchmark, self.observations)
             return space
         if space not in spaces:
-            raise LookupError(
-                f"There is no reward space {space!r}.{did_you_mean(str(space), spaces)} "
-                f"There are: {', '.join(spaces) or 'none'}"
-            )
+            raise unknown_name("reward space", space, spaces)
         return spaces[space]
 
 

@@ -1,4 +1,4 @@
 """Options of command lines that programs have in common, for those that use absl.
 
-To import a module defines its flags. The package absl-py has to be installed.
+To import a module defines its flags.
 """

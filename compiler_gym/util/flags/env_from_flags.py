@@ -1,7 +1,7 @@
 """The flags that say which environment to use."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,11 +48,14 @@ def connection_settings_from_flags() -> ConnectionOpts:
     )
 
 
-def env_from_flags(benchmark: Benchmark | str | None = None) -> CompilerEnv:
+def env_from_flags(
+    benchmark: Benchmark | str | None = None, script_args: Sequence[str] = ()
+) -> CompilerEnv:
     """Makes the environment that the flags describe. With ``--ls_env``, ends the program instead.
 
     Args:
         benchmark: Its benchmark; of its own choice if not given.
+        script_args: Arguments of a service that is started.
 
     Raises:
         absl.flags.Error: If ``--env`` is not given.
@@ -73,7 +76,9 @@ def env_from_flags(benchmark: Benchmark | str | None = None) -> CompilerEnv:
     }
     # Those of the id hold for what is not given.
     given = {name: value for name, value in arguments.items() if value}
-    return make(values.env, connection_settings=connection_settings_from_flags(), **given)
+    settings = connection_settings_from_flags()
+    settings.script_args = [*script_args]
+    return make(values.env, connection_settings=settings, **given)
 
 
 @contextmanager

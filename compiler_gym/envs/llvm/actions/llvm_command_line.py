@@ -15,7 +15,7 @@ from compiler_gym.envs.llvm.actions.pipeline import (
     unnested_forms,
 )
 from compiler_gym.spaces import Commandline, CommandlineFlag, UnknownNameError
-from compiler_gym.spaces.named_discrete import unknown_name
+from compiler_gym.spaces.named_discrete import not_in_space
 
 _OPT = re.compile(r"opt(-\d+)?(\.exe)?")
 _PASSES_OPTIONS = ("passes", "p")
@@ -70,7 +70,7 @@ class LlvmCommandline(Commandline):
             return index
         if word in LEGACY_ACTIONS:
             raise UnknownNameError(self._describe_missing_legacy_action(word))
-        raise unknown_name(name, self.name, self._aliases)
+        raise not_in_space(name, self.name, self._aliases)
 
     def to_string(
         self,

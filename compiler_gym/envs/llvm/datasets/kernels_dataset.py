@@ -27,7 +27,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.runfiles_path import runfiles_path
 
 KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
@@ -91,10 +91,7 @@ class KernelsDataset(Dataset):
         name = uri.path.removeprefix("/")
         names = self._names()
         if name not in names:
-            raise LookupError(
-                f"There is no program '{name}' in {self.name}.{did_you_mean(name, names)} "
-                f"The programs are {', '.join(names)}"
-            )
+            raise unknown_name("benchmark", uri, self.benchmark_uris())
         kernel = self._kernels_path / name
         runs = [
             ProgramRun(kernel / f"input-{number}.txt", kernel / f"expected-{number}.txt")

@@ -10,8 +10,10 @@ from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, 
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
 from compiler_gym.envs.llvm.datasets.missing import describe_missing
+from compiler_gym.errors import UnknownNameError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
+_PROGRAM_SUFFIXES = (".bc", ".ll", *SOURCE_SUFFIXES)
 _FILE_DATASET = "benchmark://file-v0"
 _MAKERS = {
     "benchmark://user-v0": "env.make_benchmark()",
@@ -62,6 +64,19 @@ class LlvmDatasets(Datasets):
             uri = name if isinstance(name, BenchmarkUri) else BenchmarkUri.from_string(str(name))
             if missing := describe_missing(uri.dataset_uri):
                 raise LookupError(missing) from None
+            raise
+
+    def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
+        """As of :class:`Datasets`. The text of errors tells what to do with the name of a file."""
+        try:
+            return super().benchmark(uri)
+        except (LookupError, ValueError):
+            if isinstance(uri, str) and "://" not in uri and uri.endswith(_PROGRAM_SUFFIXES):
+                path = Path(uri).expanduser().absolute()
+                raise UnknownNameError(
+                    f"{uri!r} is the name of a file rather than of a benchmark: make a benchmark "
+                    f"of it, env.make_benchmark({uri!r}), or write its URI, 'file://{path}'"
+                ) from None
             raise
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:

@@ -20,7 +20,7 @@ from typing import Any
 from compiler_gym.datasets.benchmark import Benchmark, BenchmarkWithSource
 from compiler_gym.datasets.files_dataset import SourceCompiler
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
-from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.nearest_names import unknown_name
 
 BITCODE = "bitcode"
 
@@ -105,8 +105,7 @@ def published_arguments(
 
 def _facts_of(name: str) -> Mapping[str, Any]:
     if name not in published_facts():
-        suggestion = did_you_mean(name, published_facts())
-        raise LookupError(f"No published dataset {name}.{suggestion}")
+        raise unknown_name("published dataset", name, published_facts())
     return published_facts()[name]
 
 

@@ -80,6 +80,12 @@ class CostFunctionReward(Reward):
         self.previous_cost = cost
         return reward
 
+    def known_costs(self) -> str:
+        """Returns the cost after the last step, in words; empty before the first."""
+        if self.previous_cost is None:
+            return ""
+        return f"{self.cost_function} {self.previous_cost:.0f}"
+
     def unoptimised_cost(self, observation_view: ObservationView) -> float:
         """Returns the cost of the unoptimised program, which is asked for once a benchmark."""
         if self._unoptimised_cost is None:
@@ -142,12 +148,22 @@ class BaselineImprovementNormalizedReward(NormalizedReward):
     def __init__(self, baseline_cost_function: str, **kwargs: Any):
         super().__init__(**kwargs)
         self.baseline_cost_function = baseline_cost_function
+        self.baseline_cost: float | None = None
+
+    def known_costs(self) -> str:
+        """Returns the cost after the last step, and that of the baseline, in words."""
+        costs = super().known_costs()
+        if not costs or self.cost_norm is None or not self.baseline_cost:
+            return costs
+        level = self.baseline_cost_function[-2:]
+        share = self.previous_cost / self.baseline_cost
+        return f"{costs}, {share:.1%} of -{level} ({self.baseline_cost:.0f})"
 
     def get_cost_norm(self, observation_view: ObservationView) -> float:
         """Returns by how much the baseline pipeline changes the cost, or a tenth of the cost."""
         unoptimised = super().get_cost_norm(observation_view)
-        baseline = float(observation_view[self.baseline_cost_function])
-        return max(abs(unoptimised - baseline), CLEAR_CHANGE * unoptimised)
+        self.baseline_cost = float(observation_view[self.baseline_cost_function])
+        return max(abs(unoptimised - self.baseline_cost), CLEAR_CHANGE * unoptimised)
 
 
 def make_llvm_rewards() -> list[Reward]:

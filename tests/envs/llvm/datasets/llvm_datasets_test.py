@@ -125,5 +125,5 @@ def test_threads_share_what_is_remembered(datasets, monkeypatch):
 
 @pytest.mark.parametrize("uri", ["nothing-v0/x", "benchmark://one"])
 def test_unknown_dataset(datasets, uri):
-    with pytest.raises(LookupError, match="No dataset"):
+    with pytest.raises(LookupError, match="There is no dataset"):
         datasets.benchmark(uri)

@@ -1,0 +1,95 @@
+"""The program ``compiler-gym``, made of its commands."""
+
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+import compiler_gym
+from compiler_gym.cli.console import run_program
+from compiler_gym.cli.datasets import datasets_app
+from compiler_gym.cli.describe import describe
+from compiler_gym.cli.measure_pass import measure
+from compiler_gym.cli.observe import observe
+from compiler_gym.cli.replay import replay
+from compiler_gym.cli.search import search
+from compiler_gym.cli.service import service
+from compiler_gym.cli.shell import shell
+from compiler_gym.cli.validate import validate
+
+NAME = "compiler-gym"
+
+app = typer.Typer(
+    name=NAME,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for command in (search, shell, describe, observe, replay, validate):
+    app.command()(command)
+app.command("measure-pass")(measure)
+app.command()(service)
+app.add_typer(datasets_app)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"{NAME} {compiler_gym.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Compilation as a game: search, look, replay and measure with LLVM's passes.
+
+    \b
+    Examples:
+      compiler-gym search program.c          smaller than with -Oz
+      compiler-gym shell program.c           pass by pass, by hand
+      compiler-gym observe program.c Ir      what there is to see
+    """  # noqa: D301
+
+
+def main() -> None:
+    """Runs the program."""
+    run_typer(app, NAME)
+
+
+def run_typer(typer_app: typer.Typer, name: str) -> NoReturn:
+    """Runs a program, and ends this one with its exit code: 2 if its arguments are not understood.
+
+    Args:
+        typer_app: What it does.
+        name: What it is called.
+    """
+
+    def run() -> int | None:
+        try:
+            command = typer.main.get_command(typer_app)
+            return command.main(prog_name=name, standalone_mode=False)
+        except Exception as error:
+            # Whether that class comes from typer or from click depends on the version of typer.
+            if not hasattr(error, "format_message"):
+                raise
+            _print_usage_error(error, name)
+            return 2
+
+    sys.exit(run_program(name, run))
+
+
+def _print_usage_error(error: Any, name: str) -> None:
+    """Says in a line what is wrong with the arguments; prints help if there are none."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message())
+        return
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else name
+    message = error.format_message().replace("Value error, ", "")
+    end = "" if message.endswith((".", "?")) else "."
+    print(f"{path}: {message}{end} See {path} --help", file=sys.stderr)

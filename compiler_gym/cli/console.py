@@ -1,0 +1,220 @@
+"""What commands print: tables, JSON, progress, and one line about what went wrong."""
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from compiler_gym.cli.interrupts import INTERRUPTED, ignore_interrupts, raise_on_interrupt
+from compiler_gym.errors import ServiceError
+from compiler_gym.util.debug_util import get_debug_level
+from compiler_gym.util.logging import init_logging
+
+_MAX_UNFOLDED = 40
+_MANY_COLUMNS = 8
+
+# What is wrong with what the user asked for, or with what it met. Anything else is a defect.
+_FAILURES = (
+    LookupError,
+    ValueError,
+    TypeError,
+    OSError,
+    RuntimeError,
+    ServiceError,
+    subprocess.SubprocessError,
+)
+
+
+class _OutputConsole(Console):
+    """A console that lets the program end when nobody reads its output any more."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
+def output() -> Console:
+    """Returns where results go. Through a pipe they are plain, and 80 columns wide."""
+    return _OutputConsole(highlight=False, markup=False, emoji=False)
+
+
+def messages() -> Console:
+    """Returns where everything goes that is not a result."""
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def print_line(text: str = "") -> None:
+    """Prints a line of results as it is, however long."""
+    print(text)
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON: arrays as lists, graphs as nodes and edges."""
+    print(json.dumps(value, indent=2, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if hasattr(value, "nodes"):
+        from networkx import node_link_data
+
+        return node_link_data(value, edges="edges")
+    return str(value)
+
+
+def print_table(
+    rows: Iterable[Mapping[str, Any]],
+    title: str | None = None,
+    total: Mapping[str, Any] | None = None,
+) -> None:
+    """Prints a table whose columns are the keys of the rows. Numbers are aligned to the right.
+
+    Args:
+        rows: The values of each row. None is an empty cell.
+        title: What is above the table.
+        total: A last row, set apart.
+    """
+    if title:
+        output().print(title, style="bold", soft_wrap=True)
+    show(make_table([*rows], total=total))
+
+
+def show(table: Table) -> None:
+    """Prints a table."""
+    console = output()
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def make_table(
+    rows: Sequence[Mapping[str, Any]],
+    title: str | None = None,
+    total: Mapping[str, Any] | None = None,
+) -> Table:
+    """Returns a table, see :func:`print_table`."""
+    every_row = [*rows, *([total] if total else [])]
+    names = list(every_row[0]) if every_row else []
+    blanks = 1 if len(names) > _MANY_COLUMNS else 2
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, blanks, 0, 0),
+        pad_edge=False,
+    )
+    for name in names:
+        is_number = all(_is_number(row.get(name)) for row in every_row)
+        # What a row is about had better be in one piece, so that it can be copied.
+        width = max(len(cell(row.get(name))) for row in every_row)
+        table.add_column(
+            name,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=not table.columns and width <= _MAX_UNFOLDED,
+        )
+    for row in rows:
+        table.add_row(*map(cell, row.values()))
+    if total:
+        table.add_section()
+        table.add_row(*map(cell, total.values()))
+    return table
+
+
+def cell(value: Any) -> str:
+    """Returns a value as the text of a cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell, value))
+    return str(value)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.rstrip("%").replace(".", "", 1).lstrip("+-").isdigit()
+    return value is None or (
+        isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    )
+
+
+@contextmanager
+def working_on(text: str) -> Iterator[None]:
+    """Says on the terminal that something is being done, while it is."""
+    console = messages()
+    if console.is_terminal:
+        with console.status(text):
+            yield
+    else:
+        yield
+
+
+def progress_bar() -> Progress:
+    """Returns a bar for the terminal, which goes away at the end. Elsewhere there is none."""
+    screen = messages()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    # In a file, a bar is but an empty line.
+    return Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+
+
+def run_program(name: str, main: Callable[[], int | None]) -> int:
+    """Runs a program so that it ends in a way that is fit for people and scripts.
+
+    Args:
+        name: Its name, which messages begin with.
+        main: The program; returns its exit code, None for 0.
+
+    Returns:
+        The exit code: 130 after Ctrl-C, 1 after an error, about which there is a line on standard
+        error, and a traceback too if ``COMPILER_GYM_DEBUG`` is set.
+    """
+    init_logging()
+    try:
+        raise_on_interrupt()
+        code = main() or 0
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python would say so once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except _FAILURES as error:
+        if get_debug_level() > 0:
+            traceback.print_exc()
+        print(f"{name}: {describe_error(error)}", file=sys.stderr)
+        return 1
+    finally:
+        ignore_interrupts()
+
+
+def is_failure(error: BaseException) -> bool:
+    """Returns whether an error is about what the user asked for or met, rather than a defect."""
+    return isinstance(error, _FAILURES)
+
+
+def describe_error(error: BaseException) -> str:
+    """Returns what an error says; its class, if it says nothing."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, KeyError) and len(error.args) == 1:
+        return str(error.args[0])  # As text, it would be in quotes.
+    return str(error) or type(error).__name__

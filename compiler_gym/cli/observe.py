@@ -1,0 +1,60 @@
+"""``compiler-gym observe``: observations of a program."""
+
+from typing import Annotated
+
+import typer
+
+from compiler_gym.cli.console import print_json, print_line, working_on
+from compiler_gym.cli.options import (
+    EnvOption,
+    JsonOption,
+    ProgramArgument,
+    ServiceOption,
+    complete_observation,
+    opened_env,
+    program_uri,
+)
+
+
+def observe(
+    program: ProgramArgument,
+    observations: Annotated[
+        list[str],
+        typer.Argument(
+            help="Their names; compiler-gym describe llvm-v0 observations lists them.",
+            autocompletion=complete_observation,
+            show_default=False,
+        ),
+    ],
+    after: Annotated[
+        str, typer.Option(help="Passes to apply first: sroa,gvn or a command line of opt.")
+    ] = "",
+    env: EnvOption = "llvm-v0",
+    service: ServiceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute observations of a program.
+
+    \b
+    Examples:
+      compiler-gym observe program.c IrInstructionCount IrInstructionCountOz
+      compiler-gym observe program.c Ir --after 'sroa,instcombine' > program.ll
+      compiler-gym observe sha256 AutophaseDict --json
+    """  # noqa: D301
+    with opened_env(env, service) as opened:
+        specs = [opened.observation.spec(name) for name in observations]
+        with working_on(f"compiling {program}"):
+            opened.reset(benchmark=program_uri(program))
+            if after:
+                opened.multistep(opened.commandline_to_actions(after))
+        with working_on(f"computing {', '.join(observations)}"):
+            values = opened.observation.observe(observations)
+        if as_json:
+            print_json(dict(zip(observations, values, strict=True)))
+            return
+        for spec, value in zip(specs, values, strict=True):
+            text = spec.to_string(value).rstrip("\n")
+            if len(specs) == 1:
+                print_line(text)
+            else:
+                print_line(f"{spec.id}:\n{text}" if "\n" in text else f"{spec.id}: {text}")

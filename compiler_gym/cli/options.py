@@ -1,0 +1,120 @@
+"""What the commands have in common: environments, programs, options, their completion."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from compiler_gym.cli.console import working_on
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.envs.llvm.specs import observation_spaces, reward_spaces
+from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
+
+_SUITE = "benchmark://kernels-v0"
+_FILE_SUFFIXES = (".bc", ".ll", *SOURCE_SUFFIXES)
+
+
+def complete_env(incomplete: str) -> list[str]:
+    """Returns the ids of environments that begin with a text."""
+    return _starting(COMPILER_GYM_ENVS, incomplete)
+
+
+def complete_program(incomplete: str) -> list[str]:
+    """Returns the built-in programs and the files that begin with a text."""
+    names = sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir())
+    parent = Path(incomplete).parent if incomplete else Path()
+    files = [str(path) for path in sorted(parent.glob("*")) if path.suffix in _FILE_SUFFIXES]
+    return _starting([*names, *files], incomplete)
+
+
+def complete_observation(incomplete: str) -> list[str]:
+    """Returns the observations that begin with a text."""
+    return _starting([space.value for space in observation_spaces], incomplete)
+
+
+def complete_reward(incomplete: str) -> list[str]:
+    """Returns the rewards that begin with a text."""
+    return _starting([space.value for space in reward_spaces], incomplete)
+
+
+def _starting(names: Iterable[str], text: str) -> list[str]:
+    return [name for name in names if name.startswith(text)]
+
+
+PROGRAM_HELP = (
+    "A C or C++ source, a .ll or .bc file, a built-in program such as sha256, or the URI of a "
+    "benchmark."
+)
+
+ProgramArgument = Annotated[
+    str, typer.Argument(help=PROGRAM_HELP, autocompletion=complete_program, show_default=False)
+]
+EnvOption = Annotated[
+    str, typer.Option("--env", help="The id of an environment.", autocompletion=complete_env)
+]
+RewardOption = Annotated[
+    str | None,
+    typer.Option("--reward", help="The reward to count.", autocompletion=complete_reward),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+ServiceOption = Annotated[
+    str | None,
+    typer.Option("--service", help="The host:port of a service that runs, to use that."),
+]
+
+
+def program_uri(name: str) -> str:
+    """Returns the URI of the program that a user means.
+
+    Args:
+        name: A URI with or without its scheme, the path of a file, or the name of a built-in
+            program.
+
+    Raises:
+        FileNotFoundError: If it is the name of a file that does not exist.
+    """
+    if "://" in name:
+        return name
+    path = Path(name).expanduser()
+    if path.suffix in _FILE_SUFFIXES:
+        if not path.is_file():
+            raise FileNotFoundError(f"There is no file {name}")
+        return f"file://{quote(str(path.absolute()))}"
+    if path.is_file():
+        raise ValueError(
+            f"{name} is not a program by its name, which has to end in {', '.join(_FILE_SUFFIXES)}"
+        )
+    return f"benchmark://{name}" if "/" in name else f"{_SUITE}/{name}"
+
+
+def program_name(uri: object) -> str:
+    """Returns the short name of a program, for tables: the opposite of :func:`program_uri`."""
+    text = str(uri)
+    if text.startswith("file://"):
+        return text.rpartition("/")[2]
+    return text.removeprefix(f"{_SUITE}/").removeprefix("benchmark://")
+
+
+@contextmanager
+def opened_env(id: str, service: str | None = None, **arguments: Any) -> Iterator[CompilerEnv]:
+    """Makes an environment, and closes it at the end of the block.
+
+    Args:
+        id: Its id.
+        service: The address of a service to use.
+        **arguments: Of the environment; those that are None are left out.
+
+    Raises:
+        Exception: As of :func:`compiler_gym.make`.
+    """
+    arguments["service"] = service
+    given = {name: value for name, value in arguments.items() if value is not None}
+    with working_on(f"starting {id}"):
+        env = make(id, **given)
+    with env:
+        yield env

@@ -1,0 +1,168 @@
+"""Who plays an environment by hand: knows what each step did, and can take steps back."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.llvm.actions.pipeline import unnested_forms
+from compiler_gym.envs.llvm.display import diff_of_ir, ir_before
+from compiler_gym.util.sequence_reducer import reductions
+
+_COUNT = "IrInstructionCount"
+_COUNT_OZ = "IrInstructionCountOz"
+_HASH = "IrSha1"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step did.
+
+    Attributes:
+        action: Its action.
+        name: The name of that.
+        changed: Whether it changed the program.
+        reward: Its reward; None without a reward space.
+        count: The number of instructions afterwards; None if the environment does not tell.
+    """
+
+    action: int
+    name: str
+    changed: bool
+    reward: float | None
+    count: int | None
+
+
+class Player:
+    """Plays an episode, and begins others.
+
+    Args:
+        env: The environment; an episode of it begins.
+        program: The benchmark of the episode; None for that of the environment.
+
+    Attributes:
+        env: As above.
+        steps: The steps of the episode.
+        benchmark: The program of it.
+    """
+
+    def __init__(self, env: CompilerEnv, program: Any = None):
+        self.env = env
+        self.steps: list[Step] = []
+        self.benchmark: Benchmark | None = None
+        self.begin(program)
+
+    def begin(self, program: Any = None) -> None:
+        """Begins an episode: of a program, or of the same as before.
+
+        Raises:
+            Exception: As of ``env.reset()``; the present episode goes on then.
+        """
+        try:
+            self.env.reset(benchmark=self.benchmark if program is None else program)
+        except Exception:
+            if self.benchmark is not None:
+                self._restore()
+            raise
+        self.benchmark = self.env.benchmark
+        self.steps = []
+
+    def play(self, action: int) -> Step:
+        """Makes a step.
+
+        Raises:
+            ValueError: If the compiler fails. The step is taken back then.
+        """
+        name = self.short_name(action)
+        _, reward, done, info = self.env.step(action)
+        if done:
+            self._restore()
+            raise ValueError(
+                f"{name} failed, and is taken back: {info.get('error_type', 'the episode ended')}: "
+                f"{info.get('error_details', '')}"
+            )
+        step = Step(action, name, not info["action_had_no_effect"], reward, self.count())
+        self.steps.append(step)
+        return step
+
+    def undo(self, count: int = 1) -> list[Step]:
+        """Takes the last steps back, and returns them."""
+        kept = max(0, len(self.steps) - count)
+        self.steps, undone = self.steps[:kept], self.steps[kept:]
+        self._restore()
+        return undone
+
+    def replace_steps(self, actions: Iterable[int]) -> None:
+        """Begins again, and makes other steps."""
+        self.begin()
+        for action in actions:
+            self.play(action)
+
+    def _restore(self) -> None:
+        """Comes back to after the steps that there are."""
+        self.env.reset(benchmark=self.benchmark)
+        if self.steps:
+            self.env.multistep([step.action for step in self.steps])
+
+    def resume(self) -> None:
+        """Comes back to after the steps that there are, if something was interrupted."""
+        self.env.close()
+        self._restore()
+
+    def count(self) -> int | None:
+        """Returns the number of instructions now, if the environment tells."""
+        if _COUNT not in self.env.observation.spaces:
+            return None
+        return int(self.env.observation[_COUNT])
+
+    def count_of_oz(self) -> int | None:
+        """Returns the number of instructions with -Oz, if the environment tells."""
+        if _COUNT_OZ not in self.env.observation.spaces:
+            return None
+        return int(self.env.observation[_COUNT_OZ])
+
+    def diff(self, steps: int = 1) -> Iterator[str]:
+        """Returns the lines of a diff of the program from before the last steps to now."""
+        return diff_of_ir(ir_before(self.env, steps), self.env.observation["Ir"])
+
+    def rewards_of_all_actions(self) -> Iterator[tuple[int, float | None]]:
+        """Yields each action, and its reward now; None if the compiler fails with it."""
+        for action in range(self.env.action_space.n):
+            with self.env.fork() as clone:
+                _, reward, done, _ = clone.step(action)
+            yield action, None if done or reward is None else float(reward)
+
+    def shorter(self) -> list[int]:
+        """Returns actions that make the same program, without those that are not needed."""
+        wanted = self.env.observation[_HASH]
+        actions = [step.action for step in self.steps]
+        with self.env.fork() as clone:
+
+            def makes_the_same(some: list[int]) -> bool:
+                clone.reset(benchmark=self.benchmark)
+                (found,), _, done, _ = clone.multistep(some, observation_spaces=[_HASH])
+                return not done and found == wanted
+
+            return [actions, *reductions(actions, makes_the_same)][-1]
+
+    def short_name(self, action: int) -> str:
+        """Returns the shortest name of an action: ``sroa`` of ``function(sroa)``."""
+        space = self.env.action_space
+        name = space.names[action]
+        for form in reversed([*unnested_forms(name)]):
+            for candidate in (form.partition("<")[0], form):
+                if _number_of(space, candidate) == action:
+                    return candidate
+        return name
+
+    def action_names(self) -> list[str]:
+        """Returns the shortest name of each action."""
+        return [self.short_name(action) for action in range(self.env.action_space.n)]
+
+
+def _number_of(space: Any, name: str) -> int | None:
+    try:
+        return space[name]
+    except LookupError:
+        return None

@@ -1,0 +1,174 @@
+"""``compiler-gym search``: passes that make programs smaller than ``-Oz`` does."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from compiler_gym.cli.console import (
+    make_table,
+    messages,
+    print_json,
+    print_line,
+    show,
+)
+from compiler_gym.cli.interrupts import INTERRUPTED
+from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
+from compiler_gym.cli.sequence_search import COSTS, Game, play
+
+_PROGRAMS = ("sha256", "json", "regex", "huffman", "fft", "containers")
+_SECONDS_BETWEEN_LINES = 5
+_HEADINGS = {"instructions": "insts", "bytes": "bytes"}
+
+Goal = Enum("Goal", {name: name for name in COSTS})
+
+
+def search(
+    programs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help=f"{PROGRAM_HELP} By default: {' '.join(_PROGRAMS)}.",
+            autocompletion=complete_program,
+            show_default=False,
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Search time of all programs together.")
+    ] = 60,
+    goal: Annotated[
+        Goal, typer.Option(help="What to make small: IR instructions, or bytes of machine code.")
+    ] = Goal.instructions,
+    output_folder: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for the results.")
+    ] = Path("optimised"),
+    seed: Annotated[int, typer.Option(help="Repeats a search, as far as it comes.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Programs to search for at a time.")] = 2,
+    as_json: JsonOption = False,
+) -> None:
+    """Search for passes that beat -Oz.
+
+    Every result is proven: opt repeats it, byte for byte. The folder of the results has, for each
+    program, NAME.input.bc before and NAME.bc after the passes. Ctrl-C ends the search, and prints
+    the best that was found by then.
+
+    \b
+    Examples:
+      compiler-gym search
+      compiler-gym search program.c --seconds 20
+      compiler-gym search sha256 json --goal bytes --json
+    """  # noqa: D301, the mark of a paragraph that is not filled.
+    games = [Game(program_uri(name), goal.value) for name in programs or _PROGRAMS]
+    names = [game.name for game in games]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
+    each = seconds * min(jobs, len(games)) / len(games)
+
+    def start(game: Game, stop: threading.Event) -> None:
+        play(game, stop, each, seed, output_folder)
+
+    finished = _run(games, start, jobs, shows=not as_json)
+    if as_json:
+        print_json([_as_json(game) for game in games])
+    else:
+        show(_table(games))
+        _print_report(games, finished)
+    if not finished:
+        raise typer.Exit(INTERRUPTED)
+    if any(game.proof != "identical" for game in games):
+        raise typer.Exit(1)
+
+
+def _run(
+    games: list[Game], start: Callable[[Game, threading.Event], None], jobs: int, shows: bool
+) -> bool:
+    """Plays all games, some at a time, and shows how it goes; False if Ctrl-C ended that."""
+    stop, finished = threading.Event(), threading.Event()
+    watcher = threading.Thread(target=_watch, args=(games, finished, shows))
+    watcher.start()
+    try:
+        with ThreadPoolExecutor(max_workers=jobs) as executor:
+            try:
+                for job in [executor.submit(start, game, stop) for game in games]:
+                    job.result()
+            except BaseException:  # End the running games, and begin no others.
+                stop.set()
+                executor.shutdown(wait=False, cancel_futures=True)
+                raise
+    except KeyboardInterrupt:
+        return False
+    finally:
+        finished.set()
+        watcher.join()
+    return True
+
+
+def _watch(games: list[Game], finished: threading.Event, shows: bool) -> None:
+    """Shows the table until the search has finished: live, or as lines where that cannot be."""
+    screen = messages()
+    if screen.is_terminal:
+        with Live(console=screen, refresh_per_second=4, transient=True) as live:
+            while not finished.wait(0.25):
+                live.update(Group(_table(games), Text("Ctrl-C ends the search.", style="dim")))
+        return
+    while shows and not finished.wait(_SECONDS_BETWEEN_LINES):
+        for game in games:
+            costs = game.costs[game.goal]
+            if game.state == "searching" and "best" in costs:
+                screen.print(
+                    f"{game.name}: {costs['best']} {game.goal}, -Oz {costs['Oz']}, "
+                    f"{game.tries} tries"
+                )
+
+
+def _table(games: list[Game]) -> Any:
+    rows = []
+    for game in games:
+        row: dict[str, Any] = {"program": game.name, "tries": game.tries}
+        for name, costs in game.costs.items():
+            for level, heading in (("O0", "-O0"), ("Oz", "-Oz"), ("best", "best")):
+                row[f"{_HEADINGS[name]}\n{heading}"] = costs.get(level)
+        row["best\n/-Oz"] = "" if game.ratio is None else f"{game.ratio:.1%}"
+        row["opt\nsays"] = game.proof or game.state
+        rows.append(row)
+    return make_table(rows, "LLVM passes chosen by search, against -Oz")
+
+
+def _print_report(games: list[Game], finished: bool) -> None:
+    """Says what a person needs to repeat the results."""
+    for game in games:
+        if game.bitcode is not None:
+            print_line(f"\n{game.name}: {game.bitcode} is made from {game.unoptimised} by")
+            print_line(f"  {game.commandline}")
+        elif game.commandline:
+            print_line(f"\n{game.name}, as far as the search came:")
+            print_line(f"  {game.commandline}")
+    if not finished:
+        return
+    smaller = sum(game.ratio is not None and game.ratio < 1 for game in games)
+    proven = sum(game.proof == "identical" for game in games)
+    print_line(
+        f"\n{smaller} of {len(games)} programs are smaller than with -Oz; "
+        f"opt made the same bytes for {proven} of {len(games)}."
+    )
+
+
+def _as_json(game: Game) -> dict[str, Any]:
+    return {
+        "benchmark": game.uri,
+        "goal": game.goal,
+        "state": game.state,
+        "tries": game.tries,
+        "costs": game.costs,
+        "ratio": game.ratio,
+        "commandline": game.commandline,
+        "input": game.unoptimised and str(game.unoptimised),
+        "output": game.bitcode and str(game.bitcode),
+        "opt": game.proof,
+    }

@@ -1,0 +1,207 @@
+"""A search for sequences of LLVM passes that make a program smaller than ``-Oz`` does.
+
+Each program is an episode, played again and again: the search changes the best sequence known a
+little, compiles the program with it, and keeps it if the program became smaller. At the end passes
+that make no difference are taken out, and the real ``opt`` proves each result.
+"""
+
+import random
+import re
+import shlex
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compiler_gym.cli.options import program_name
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.envs.llvm.tools import opt_path
+from compiler_gym.util.commands import run_command
+from compiler_gym.util.registration import make
+from compiler_gym.util.sequence_reducer import reductions
+
+#: What can be made small: the observation of each cost, and how its baselines are called.
+COSTS = {
+    "instructions": ("IrInstructionCount", "IrInstructionCount"),
+    "bytes": ("ObjectTextSizeBytes", "ObjectTextSize"),
+}
+
+# Where the search starts: passes that clean up after each other, in the order of most pipelines.
+# Inlining is left to the search, as it makes most programs larger.
+_FIRST_SEQUENCE = """
+sroa early-cse simplifycfg instcombine ipsccp globalopt deadargelim function-attrs argpromotion
+sroa early-cse correlated-propagation simplifycfg instcombine tailcallelim reassociate
+loop-simplifycfg licm indvars loop-idiom loop-deletion gvn sccp bdce instcombine dse adce
+simplifycfg instcombine globaldce constmerge mergefunc
+"""
+
+# How long to take passes out that make no difference, as a share of the search time.
+_SHARE_OF_SHORTENING = 0.2
+
+_OPT_SECONDS = 300
+_FILE_NAME = re.compile(r"[^\w.-]+")
+
+
+@dataclass
+class Game:
+    """What is known about one program.
+
+    Attributes:
+        uri: Its URI.
+        goal: Which of the costs is to become small.
+        state: What happens to it now: "waiting", "baselines", "searching", "shortening",
+            "proving" or "done".
+        costs: For each cost, what it is after ``O0``, after ``Oz``, and at ``best``.
+        tries: How many sequences have been tried.
+        actions: The best of them.
+        commandline: The command line of ``opt`` that does the same.
+        bitcode: The file of the program after that, once it is written.
+        proof: Whether ``opt`` makes the same bytes: "identical" or "DIFFERENT"; empty before.
+    """
+
+    uri: str
+    goal: str = "instructions"
+    state: str = "waiting"
+    costs: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in COSTS})
+    tries: int = 0
+    actions: list[int] = field(default_factory=list)
+    commandline: str = ""
+    bitcode: Path | None = None
+    proof: str = ""
+
+    @property
+    def name(self) -> str:
+        """The short name of the program."""
+        return program_name(self.uri)
+
+    @property
+    def ratio(self) -> float | None:
+        """The best cost as a share of that of -Oz; None before both are known."""
+        costs = self.costs[self.goal]
+        return costs["best"] / max(costs["Oz"], 1) if {"best", "Oz"} <= costs.keys() else None
+
+    @property
+    def unoptimised(self) -> Path | None:
+        """The file of the program before all passes, once it is written."""
+        return self.bitcode and self.bitcode.with_suffix(".input.bc")
+
+
+def play(game: Game, stop: threading.Event, seconds: float, seed: int, folder: Path) -> None:
+    """Searches for one program, and writes it to a folder as it was and as it is now.
+
+    Args:
+        game: What is found out is written there at once.
+        stop: Ends the search early, and no files are written then.
+        seconds: For how long to search.
+        seed: Repeats a search, as far as it comes in its time.
+        folder: The folder; made if need be.
+
+    Raises:
+        LookupError: If there is no such program.
+        Exception: If it cannot be used, or the service fails repeatedly.
+    """
+    with make("llvm-v0", benchmark=game.uri) as env:
+        game.state = "baselines"
+        env.reset()
+        _measure_baselines(env, game)
+        game.state = "searching"
+        shortening = seconds * _SHARE_OF_SHORTENING
+        _search(env, game, stop, time.monotonic() + seconds - shortening, random.Random(seed))
+        game.state = "shortening"
+        _shorten(env, game, stop, time.monotonic() + shortening)
+        if stop.is_set():
+            return
+        game.state = "proving"
+        _write(env, game, folder)
+        game.state = "done"
+
+
+def _measure_baselines(env: LlvmEnv, game: Game) -> None:
+    names = [f"{prefix}{level}" for _, prefix in COSTS.values() for level in ("O0", "Oz")]
+    values = iter(env.observation.observe(names))
+    for costs in game.costs.values():
+        costs["O0"], costs["Oz"] = int(next(values)), int(next(values))
+
+
+def _search(
+    env: LlvmEnv, game: Game, stop: threading.Event, deadline: float, rng: random.Random
+) -> None:
+    costs = game.costs[game.goal]
+    game.actions = [env.action_space[name] for name in _FIRST_SEQUENCE.split()]
+    game.commandline = env.action_space.to_string(game.actions)
+    cost = _compile(env, game.actions, game.goal)
+    costs["best"] = costs["O0"] if cost is None else cost
+    if cost is None:
+        game.actions = []
+    while time.monotonic() < deadline and not stop.is_set():
+        candidate = mutate(game.actions, env.action_space.n, rng)
+        cost = _compile(env, candidate, game.goal)
+        game.tries += 1
+        if cost is not None and cost <= costs["best"]:
+            costs["best"], game.actions = cost, candidate
+            game.commandline = env.action_space.to_string(candidate)
+
+
+def _shorten(env: LlvmEnv, game: Game, stop: threading.Event, deadline: float) -> None:
+    """Takes passes out of the best sequence without which the program is no larger."""
+    best = game.costs[game.goal]["best"]
+
+    def is_as_good(actions: list[int]) -> bool:
+        if stop.is_set() or time.monotonic() > deadline:
+            return False
+        cost = _compile(env, actions, game.goal)
+        return cost is not None and cost <= best
+
+    for shorter in reductions(game.actions, is_as_good):
+        game.actions, game.commandline = shorter, env.action_space.to_string(shorter)
+
+
+def _compile(env: LlvmEnv, actions: list[int], goal: str) -> int | None:
+    """Plays one episode; the cost at its end, or None if the compiler failed."""
+    env.reset()
+    (cost,), _, done, _ = env.multistep(actions, observation_spaces=[COSTS[goal][0]])
+    return None if done else int(cost)
+
+
+def mutate(actions: list[int], n_actions: int, rng: random.Random) -> list[int]:
+    """Returns a copy of a sequence with one to three random edits."""
+    actions = list(actions)
+    for _ in range(rng.randint(1, 3)):
+        position = rng.randrange(len(actions) + 1)
+        edit = rng.random()
+        if edit < 0.45 or not actions:
+            actions.insert(position, rng.randrange(n_actions))
+        elif edit < 0.65:
+            actions[position % len(actions)] = rng.randrange(n_actions)
+        elif edit < 0.85:
+            del actions[position % len(actions)]
+        else:
+            actions.insert(position, actions.pop(rng.randrange(len(actions))))
+    return actions
+
+
+def _write(env: LlvmEnv, game: Game, folder: Path) -> None:
+    """Compiles with the best sequence once more, proves it, and writes the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = _FILE_NAME.sub("-", game.name.removesuffix(".bc")).strip("-")
+    bitcode = folder / f"{stem}.bc"
+    env.reset()
+    env.write_bitcode(folder / f"{stem}.input.bc")
+    env.multistep(game.actions)
+    costs = env.observation.observe([observation for observation, _ in COSTS.values()])
+    for name, cost in zip(COSTS, costs, strict=True):
+        game.costs[name]["best"] = int(cost)
+    game.commandline = env.commandline()
+    game.bitcode = env.write_bitcode(bitcode)
+    game.proof = "identical" if is_made_by_opt(game) else "DIFFERENT"
+
+
+def is_made_by_opt(game: Game) -> bool:
+    """Runs the command line with the real ``opt``; whether it writes the same, byte by byte."""
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        output = Path(folder) / "output.bc"
+        places = {"opt": opt_path(), "input.bc": game.unoptimised, "output.bc": output}
+        command = [str(places.get(word, word)) for word in shlex.split(game.commandline)]
+        run_command(command, timeout=_OPT_SECONDS)
+        return output.read_bytes() == game.bitcode.read_bytes()

@@ -1,0 +1,107 @@
+"""``compiler-gym validate``: whether states can be reached again, and the programs work."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+from compiler_gym.cli.console import print_json, print_line, progress_bar
+from compiler_gym.cli.options import EnvOption, JsonOption, RewardOption, opened_env
+from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateReader
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.util.registration import make
+from compiler_gym.util.statistics import arithmetic_mean, geometric_mean, stdev
+from compiler_gym.validate import validate_states
+from compiler_gym.validation_result import ValidationResult
+
+
+def validate(
+    files: Annotated[list[str], typer.Argument(help="CSV files of states; - for standard input.")],
+    reward: RewardOption = None,
+    env: EnvOption = "llvm-ic-v0",
+    nproc: Annotated[
+        int | None, typer.Option(min=1, help="States at a time; by default one a processor.")
+    ] = None,
+    inorder: Annotated[bool, typer.Option(help="Print in the order of the files.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Validate states, which others have found.
+
+    Played again, a state has to give the same reward, and a program that works.
+
+    Exit code 1 if any state is not what it should be.
+
+    \b
+    Examples:
+      compiler-gym validate results.csv
+      compiler-gym validate results.csv --reward ObjectTextSizeOz --json
+    """  # noqa: D301
+    states = list(CompilerEnvStateReader.read_paths(files))
+    if not states:
+        raise ValueError(f"There are no states in {', '.join(files)}")
+
+    def make_env() -> CompilerEnv:
+        return make(env, **({} if reward is None else {"reward_space": reward}))
+
+    with opened_env(env, reward_space=reward) as opened:  # A wrong name is told about once.
+        reward_name = opened.reward_space.name if opened.reward_space else None
+    results = []
+    for result in validated(make_env, states, nproc, inorder):
+        results.append(result)
+        if not as_json:
+            print_line(str(result))
+    if as_json:
+        print_json([as_plain(result) for result in results])
+    else:
+        print_line()
+        for line in summary(results, len(states), reward_name):
+            print_line(line)
+    if not all(result.okay() for result in results):
+        raise typer.Exit(1)
+
+
+def validated(
+    make_env: Callable[[], CompilerEnv],
+    states: Iterable[CompilerEnvState],
+    nproc: int | None,
+    inorder: bool,
+) -> Iterator[ValidationResult]:
+    """As :func:`compiler_gym.validate_states`, and shows on a terminal how far it is."""
+    states = list(states)
+    with progress_bar() as progress:
+        task = progress.add_task("validating", total=len(states))
+        for result in validate_states(make_env, states, nproc, inorder):
+            progress.update(task, advance=1)
+            yield result
+
+
+def as_plain(result: ValidationResult) -> dict[str, Any]:
+    """Returns a result as it is written as JSON."""
+    return {"okay": result.okay(), **result.model_dump(mode="json")}
+
+
+def summary(
+    results: list[ValidationResult],
+    count: int,
+    reward: str | None,
+    aggregation: str = "geomean",
+) -> Iterator[str]:
+    """Yields lines that sum up the validation of states.
+
+    Args:
+        results: What is known.
+        count: The number of states.
+        reward: The name of the reward.
+        aggregation: How rewards are averaged: ``"geomean"`` or ``"mean"``.
+    """
+    valid = sum(result.okay() for result in results)
+    times = [result.state.walltime for result in results]
+    yield f"Number of validated results: {valid} of {count}"
+    yield (f"Mean walltime per benchmark: {arithmetic_mean(times):.3f}s (std: {stdev(times):.3f}s)")
+    rewards = [result.state.reward for result in results if result.state.reward is not None]
+    if rewards and reward is not None:
+        name, mean = {
+            "geomean": ("Geometric mean", geometric_mean),
+            "mean": ("Mean", arithmetic_mean),
+        }[aggregation]
+        yield f"{name} {reward}: {mean(rewards):.3f} (std: {stdev(rewards):.3f})"

@@ -1,0 +1,25 @@
+"""Arguments of former releases."""
+
+import warnings
+from typing import Any
+
+
+def former_names(
+    observation_spaces: Any, reward_spaces: Any, observations: Any, rewards: Any
+) -> tuple[Any, Any]:
+    """Returns the spaces of a step, some of which are given by the former names of arguments.
+
+    Warns the caller of the method that calls this, if there are such.
+    """
+    if observations is None and rewards is None:
+        return observation_spaces, reward_spaces
+    warnings.warn(
+        "The arguments observations and rewards are deprecated. Use observation_spaces and "
+        "reward_spaces",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return (
+        observations if observation_spaces is None else observation_spaces,
+        rewards if reward_spaces is None else reward_spaces,
+    )

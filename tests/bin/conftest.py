@@ -1,0 +1,9 @@
+"""Runs the programs as processes of their own."""
+
+from tests.cli.conftest import (  # noqa: F401, pytest finds fixtures here.
+    environment,
+    fixture_fails,
+    fixture_interrupt,
+    fixture_program_c,
+    fixture_run,
+)

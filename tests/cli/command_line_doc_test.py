@@ -1,0 +1,79 @@
+"""Each command that docs/command-line.md names exists, with its flags, and the other way round."""
+
+import re
+
+import pytest
+import typer
+
+from compiler_gym.cli.app import app
+from compiler_gym.util.runfiles_path import runfiles_path
+
+TEXT = runfiles_path("docs/command-line.md").read_text()
+PROGRAM = typer.main.get_command(app)
+FORMER = re.findall(r"^\| `python -m (compiler_gym\.bin\.\w+)` \|(.*)\|$", TEXT, re.M)
+
+
+def command_of(words):
+    """The command that the words after ``compiler-gym`` are for."""
+    command = PROGRAM
+    for word in words:
+        commands = getattr(command, "commands", {})
+        if word not in commands:
+            break
+        command = commands[word]
+    return command
+
+
+def options_of(command):
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+def section(name):
+    found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", TEXT, re.M | re.S)
+    assert found, f"There is no section about {name}"
+    return found[1]
+
+
+def test_all_commands_have_a_section_and_a_row():
+    assert len(PROGRAM.commands) == 9
+    for name in PROGRAM.commands:
+        assert f"\n| `{name}` | " in TEXT
+        assert f"compiler-gym {name} " in section(name)
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAM.commands))
+def test_flags_of_a_section_exist(name):
+    known = options_of(PROGRAM.commands[name])
+    for command in getattr(PROGRAM.commands[name], "commands", {}).values():
+        known |= options_of(command)
+    flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section(name)))
+    assert flags <= known | {"--"}
+    if name in ("search", "replay", "validate", "measure-pass"):
+        unsaid = {"--json", "--env", "--service", "--inorder", "--no-inorder", "-p", "-o"}
+        assert {each for each in known if each.startswith("--")} - flags <= unsaid
+
+
+def test_command_lines_are_understood():
+    lines = re.findall(r"(?:\$ |\| |`)compiler-gym ([^`\n]*)", TEXT)
+    assert len(lines) > 12
+    for line in lines:
+        words = re.split(r"\s+(?:>|\|)\s", line)[0].split()
+        if words[0].startswith("--"):
+            continue
+        command = command_of(words)
+        assert command is not PROGRAM, line
+        for flag in (word for word in words if word.startswith("-") and len(word) > 1):
+            assert flag in options_of(command), line
+
+
+@pytest.mark.parametrize(("module", "flags"), FORMER)
+def test_former_programs(run, module, flags):
+    text = run("--help", module=module).stdout
+    for flag in re.findall(r"`--(\w+)`", flags):
+        assert re.search(rf"^  --(\[no\])?{flag}:", text, re.M), flag
+
+
+def test_all_former_programs_are_named():
+    folder = runfiles_path("compiler_gym/bin")
+    names = {path.stem for path in folder.glob("*.py")} - {"__init__", "flags_program"}
+    assert {module.rpartition(".")[2] for module, _ in FORMER} == names - {"measure_pass"}

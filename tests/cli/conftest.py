@@ -1,0 +1,163 @@
+"""Runs the program as a process of its own, as its users do."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.processes import descendants, is_running, wait_until
+
+
+def command(*arguments: str, module: str = "compiler_gym") -> list[str]:
+    return [sys.executable, "-m", module, *map(str, arguments)]
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path, monkeypatch):
+    """A place of its own for everything that the program may keep, at 80 columns."""
+    for name in ("SITE_DATA", "CACHE", "TRANSIENT_CACHE", "LOGS"):
+        monkeypatch.setenv(f"COMPILER_GYM_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("COMPILER_GYM_DEBUG", raising=False)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(name="run")
+def fixture_run(environment):
+    """Runs the program to its end; its exit code is to be as expected."""
+
+    def run(*arguments, code=0, stdin="", module="compiler_gym"):
+        done = subprocess.run(
+            command(*arguments, module=module),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture(name="fails")
+def fixture_fails(run):
+    """Runs the program, which is to fail with a single line about it; returns that."""
+
+    def fails(*arguments, code=1, **options):
+        done = run(*arguments, code=code, **options)
+        (line,) = done.stderr.splitlines()
+        return line
+
+    return fails
+
+
+@pytest.fixture(name="interrupt")
+def fixture_interrupt(environment):
+    """Starts the program, presses Ctrl-C when it has sessions, and checks what is left."""
+
+    def interrupt(*arguments, after_seconds=1.0, code=130, module="compiler_gym"):
+        process = subprocess.Popen(
+            command(*arguments, module=module),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            wait_until(lambda: len(descendants(process.pid)) > 1, seconds=60)
+            time.sleep(after_seconds)
+            assert process.poll() is None, "It has ended before"
+            started = descendants(process.pid)
+            os.killpg(process.pid, signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert process.returncode == code, stderr
+        assert "Traceback" not in stderr
+        wait_until(lambda: not any(map(is_running, started)), seconds=10)
+        return stdout
+
+    return interrupt
+
+
+class Terminal:
+    """A program at a terminal of 80 columns."""
+
+    def __init__(self, *arguments):
+        pid, self._fd = pty.fork()
+        if pid == 0:
+            os.environ["TERM"] = "xterm"
+            os.execv(sys.executable, command(*arguments))
+        self.pid = pid
+        self.text = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._fd, text.encode())
+
+    def wait_for(self, text: str, seconds: float = 60) -> str:
+        """Waits until a text is on the screen after what was waited for; returns what came."""
+        end = time.monotonic() + seconds
+        while text not in self.text:
+            assert time.monotonic() < end, f"No {text!r} in: {self.text[-500:]!r}"
+            if select.select([self._fd], [], [], 0.1)[0]:
+                try:
+                    self.text += os.read(self._fd, 4096).decode(errors="replace")
+                except OSError:
+                    raise AssertionError(f"No {text!r} before: {self.text[-500:]!r}") from None
+        found, _, self.text = self.text.partition(text)
+        return found
+
+    def end(self) -> int:
+        """Waits for the end of the program, and returns its exit code."""
+        while True:
+            try:
+                if not os.read(self._fd, 4096):
+                    break
+            except OSError:
+                break
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+@pytest.fixture(name="terminal")
+def fixture_terminal(environment):
+    opened = []
+
+    def terminal(*arguments):
+        opened.append(Terminal(*arguments))
+        return opened[-1]
+
+    yield terminal
+    for each in opened:
+        if is_running(each.pid):
+            os.kill(each.pid, signal.SIGKILL)
+        each.close()
+
+
+@pytest.fixture(name="program_c")
+def fixture_program_c(environment):
+    """A small program; its file, in the working directory."""
+    path = environment / "program.c"
+    path.write_text(
+        "int main(int n, char **p) {\n"
+        "  int s = 0;\n"
+        "  for (int i = 0; i < n; i++) s += i * n;\n"
+        "  return s;\n"
+        "}\n"
+    )
+    return path

@@ -1,0 +1,70 @@
+"""``compiler-gym search``: short searches through the program that people run."""
+
+import json
+import os
+import random
+import re
+
+from compiler_gym.cli.sequence_search import mutate
+
+
+def test_search_beats_oz_and_opt_agrees(run, environment):
+    done = run("search", "sha256", "sorting", "--seconds", "5")
+    assert "2 of 2 programs are smaller than with -Oz" in done.stdout
+    assert "opt made the same bytes for 2 of 2" in done.stdout
+    for name in ("sha256", "sorting"):
+        assert (environment / "optimised" / f"{name}.bc").read_bytes()[:2] == b"BC"
+        assert (environment / "optimised" / f"{name}.input.bc").stat().st_size > 0
+        assert re.search(rf"{name}\.input\.bc by\s+opt .*-passes='module\(", done.stdout)
+    tables = done.stdout.partition("\n\n")[0].splitlines()
+    assert max(map(len, tables)) <= 80
+    assert not any(line != line.rstrip() for line in tables)
+
+
+def test_own_program_as_json(run, program_c, environment):
+    done = run("search", program_c.name, "--seconds", "5", "--goal", "bytes", "--json", "-o", "x")
+    (result,) = json.loads(done.stdout)
+    assert result["benchmark"] == program_c.as_uri()
+    assert result["state"] == "done" and result["opt"] == "identical"
+    costs = result["costs"]["bytes"]
+    assert 0 < costs["best"] < costs["O0"]
+    assert result["ratio"] == costs["best"] / costs["Oz"]
+    # Of a small program few passes make a difference.
+    assert 1 <= result["commandline"].count("(") < 40
+    assert sorted(os.listdir(environment / "x")) == ["program.c.bc", "program.c.input.bc"]
+
+
+def test_ctrl_c_prints_the_best_and_leaves_nothing(interrupt, environment):
+    stdout = interrupt("search", "sha256", "--seconds", "100", after_seconds=3)
+    assert "sha256, as far as the search came:" in stdout
+    assert "-passes='module(" in stdout
+    assert os.listdir(environment) == []
+
+
+def test_what_is_wrong_is_said(fails, environment):
+    assert "Did you mean benchmark://kernels-v0/sha256?" in fails("search", "sha257")
+    assert "There is no file none.c" in fails("search", "none.c")
+    assert "several programs called json" in fails("search", "json", "json", code=2)
+    assert "'--jobs'" in fails("search", "--jobs", "0", code=2)
+    assert "'instructions', 'bytes'" in fails("search", "--goal", "size", code=2)
+    (environment / "program.s").write_text("")
+    assert "has to end in .bc, .ll, .c" in fails("search", "program.s")
+    assert os.listdir(environment) == ["program.s"]
+
+
+def test_mutate_changes_a_copy():
+    rng = random.Random(0)
+    sequence = [1, 2, 3]
+    results = [mutate(sequence, 10, rng) for _ in range(200)]
+    assert sequence == [1, 2, 3]
+    assert {len(result) for result in results} == set(range(7))
+    assert all(0 <= action < 10 for result in results for action in result)
+    assert mutate([], 1, rng) != []
+
+
+def test_terminal_shows_the_table_while_it_searches(terminal):
+    screen = terminal("search", "sha256", "--seconds", "60")
+    screen.wait_for("searching")
+    screen.type("\x03")
+    screen.wait_for("as far as the search came")
+    assert screen.end() == 130

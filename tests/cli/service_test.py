@@ -1,0 +1,83 @@
+"""``compiler-gym service`` and ``compiler-gym datasets``."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import compiler_gym
+from tests.cli.conftest import command
+from tests.processes import descendants, is_running, wait_until
+
+
+def test_what_it_offers(run):
+    text = run("service").stdout
+    assert re.search(r"^compiler  \d+\.\d+", text, re.M)
+    assert re.search(r"^PassesAll +\d+$", text, re.M)
+    assert "Autophase                 int64[56]" in text
+    assert max(map(len, text.partition("Action spaces")[2].splitlines())) <= 80
+    tables = json.loads(run("service", "--json").stdout)
+    assert {row["action space"] for row in tables["action spaces"]} >= {"PassesAll", "Legacy124"}
+
+
+def test_serves_until_ctrl_c(run):
+    process = subprocess.Popen(
+        command("service", "--port", "0"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        address = process.stdout.readline().split()[-1]
+        with compiler_gym.make("llvm-v0", service=address) as env:
+            env.reset()
+            assert env.observation["IrInstructionCount"] > 0
+        assert f"address   {address}" in run("service", "--service", address).stdout
+        started = descendants(process.pid)
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert stderr == "Ctrl-C ends it.\n"
+    wait_until(lambda: not any(map(is_running, started)))
+
+
+def test_what_is_wrong_is_said(fails):
+    assert "Give either --port or --service" in fails(
+        "service", "--port", "0", "--service", "localhost:1", code=2
+    )
+    assert "'--port'" in fails("service", "--port", "70000", code=2)
+    assert "connect" in fails("service", "--service", "localhost:1")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"Cannot listen at port {port}: Address" in fails("service", "--port", str(port))
+
+
+def test_datasets(run, fails, environment):
+    text = run("datasets", "list").stdout
+    assert re.search(r"^benchmark://kernels-v0 +28 +yes", text, re.M)
+    assert "cannot be\n" in text or "cannot be run" in text
+    assert max(map(len, text.partition("\n\n")[0].splitlines())) <= 80
+    (row, *_) = json.loads(run("datasets", "list", "--json").stdout)
+    assert row["dataset"] == "benchmark://kernels-v0"
+    assert run("datasets", "programs", "kernels-v0", "--limit", "2").stdout.splitlines() == [
+        "benchmark://kernels-v0/aes",
+        "benchmark://kernels-v0/base_codecs",
+    ]
+    assert "is installed: 28 programs" in run("datasets", "install", "kernels-v0").stdout
+    assert "is removed: " in run("datasets", "remove", "npb-v0").stdout
+    assert "Did you mean benchmark://npb-v0?" in fails("datasets", "install", "npb")
+    assert "Did you mean 'install'" in fails("datasets", "instal", code=2)
+
+
+def test_what_cannot_be_installed_is_said(fails, environment, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_DATASET_MIRROR", str(environment / "nothing"))
+    line = fails("datasets", "install", "npb-v0")
+    assert "Cannot install dataset benchmark://npb-v0" in line
+    assert "COMPILER_GYM_DATASET_MIRROR" in line

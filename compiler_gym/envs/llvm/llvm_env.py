@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.llvm.actions.legacy_command_line import LegacyCommandline
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
@@ -22,6 +24,11 @@ from compiler_gym.envs.llvm.benchmarks.own_programs import (
 from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
 from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
+from compiler_gym.envs.llvm.observations.ir2vec import (
+    declare_ir2vec,
+    ir2vec_options,
+    vocabulary_of_options,
+)
 from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
@@ -64,7 +71,9 @@ class LlvmEnv(ClientServiceCompilerEnv):
             not be built and run. The first ``reset()`` raises ``ValueError`` if LLVM has no such
             target.
         ir2vec_vocabulary: The file, on the machine of the service, of seed vectors for the
-            ``Ir2vec`` observations.
+            ``Ir2vec`` observations. By default that of the user, see
+            :func:`find_ir2vec_vocabulary`, for a service of the environment's own. The length of
+            the vectors is part of the spaces where the file can be read here, too.
         pass_plugins: Plugins of ``opt`` whose passes are actions: files, or texts
             ``"FILE.so:pass,pass"`` that name the passes, for plugins that do not do so themselves.
             ``docs/adding-a-pass.md`` has more.
@@ -89,10 +98,14 @@ class LlvmEnv(ClientServiceCompilerEnv):
         pass_plugins: Iterable[str | Path] = (),
         **kwargs: Any,
     ):
+        is_own = service is None and kwargs.get("service_connection") is None
         service = service or find_service_binary("compiler_gym-llvm-service")
         options = plugin_options(pass_plugins)
         if options:
             _require_own_service(service, kwargs.get("service_connection"))
+        if is_own and ir2vec_vocabulary is None:
+            options += ir2vec_options()
+        if options:
             settings = kwargs.get("connection_settings") or ConnectionOpts()
             kwargs["connection_settings"] = settings.model_copy(
                 update={"script_args": [*settings.script_args, *options]}
@@ -117,6 +130,9 @@ class LlvmEnv(ClientServiceCompilerEnv):
             self._set_param(_TARGET_KEY, target_triple)
         if ir2vec_vocabulary is not None:
             self._set_param(_VOCABULARY_KEY, str(Path(ir2vec_vocabulary).expanduser().absolute()))
+        else:
+            options = self.service.opts.script_args
+            declare_ir2vec(self.observation.spaces, vocabulary_of_options(options))
 
     # ----------------------------------------------------------------------------------------------
     # The program.
@@ -271,6 +287,12 @@ class LlvmEnv(ClientServiceCompilerEnv):
     def runtime_pinning(self, pinning: bool) -> None:
         self._set_param(_PINNING_KEY, str(int(pinning)))
         self._runtime_pinning = bool(pinning)
+
+    @override
+    def send_params(self, *params: tuple[str, str], resend_on_reset: bool = False) -> list[str]:
+        if vocabulary := dict(params).get(_VOCABULARY_KEY):
+            declare_ir2vec(self.observation.spaces, Path(vocabulary))
+        return super().send_params(*params, resend_on_reset=resend_on_reset)
 
     def _set_param(self, key: str, value: str) -> None:
         with suppress(SessionNotFound):  # It is sent when an episode begins.

@@ -73,9 +73,13 @@ Status malformed(const std::string& name, const std::string& problem) {
               "of numbers of one length"};
 }
 
-// LLVM checks the vectors of a section against each other, but takes an empty one for an error.
+// LLVM checks the vectors of a section against each other. It looks at the first, if there is none
+// at memory that is not its own.
 Status parseSection(const llvm::json::Value& root, const char* section, const std::string& name,
                     Map& map, unsigned& dimension) {
+  const llvm::json::Object* const sections = root.getAsObject();
+  const llvm::json::Object* const vectors = sections ? sections->getObject(section) : nullptr;
+  if (vectors != nullptr && vectors->empty()) return Status::OK;
   unsigned found = 0;
   if (llvm::Error error = VocabStorage::parseVocabSection(section, root, map, found)) {
     return malformed(name, llvm::toString(std::move(error)));

@@ -69,6 +69,14 @@ Status readAction(const Event& event, const ActionList& list, size_t& index) {
   return Status::OK;
 }
 
+// The action, after which analyses are forgotten.
+Action forgetAfter(Action action) {
+  if (!action.pipeline.empty()) {
+    action.pipeline += ",invalidate<all>";
+  }
+  return action;
+}
+
 }  // namespace
 
 LlvmSession::LlvmSession(const boost::filesystem::path& workingDirectory)
@@ -166,8 +174,11 @@ Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,
   // What the last action of a step has changed can be asked for, so those before are told apart.
   const bool isJudged = --actionsLeft_ < 2 || settings_.verification == Verification::kAlways;
   bool changed = false;
-  RETURN_IF_ERROR(isJudged ? run(actions_->actions[index], changed)
-                           : compilation_->applyUnjudged(actions_->actions[index]));
+  const Action& chosen = actions_->actions[index];
+  const std::optional<Action> forgetful =
+      settings_.forgetsAnalyses ? std::make_optional(forgetAfter(chosen)) : std::nullopt;
+  RETURN_IF_ERROR(isJudged ? run(forgetful.value_or(chosen), changed)
+                           : compilation_->applyUnjudged(forgetful.value_or(chosen)));
   actionHadNoEffect = !changed;
   endOfEpisode = false;  // A program can always be optimised further.
   newActionSpace.reset();

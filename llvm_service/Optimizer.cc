@@ -38,11 +38,13 @@ class PassReporter {
   }
 
  private:
-  // Passes are nested. Outermost are those of the module; what is of interest in these is only the
-  // adaptor that runs the passes inside of it on one function after the other.
+  // To forget analyses changes nothing. Passes are nested. Outermost are those of the module; what
+  // is of interest in these is only the adaptor that runs the passes inside of it on one function
+  // after the other.
   void afterPass(llvm::StringRef pass, const llvm::Any* ir) {
     --depth_;
-    if (depth_ == 0 && pass != llvm::ModuleToFunctionPassAdaptor::name()) {
+    if (depth_ == 0 && pass != llvm::ModuleToFunctionPassAdaptor::name() &&
+        pass != llvm::InvalidateAllAnalysesPass::name()) {
       listener_.moduleDone();
     }
     if (depth_ == 1 && ir != nullptr) {

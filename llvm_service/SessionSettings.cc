@@ -83,6 +83,17 @@ Status SessionSettings::handle(const std::string& key, const std::string& value,
     reply = ir2vecVocabularyPath;
     return Status::OK;
   }
+  if (key == "llvm.set_analyses") {
+    if (value != "kept" && value != "fresh") {
+      return {StatusCode::INVALID_ARGUMENT,
+              "llvm.set_analyses expects \"kept\" or \"fresh\", not \"" + value + "\""};
+    }
+    forgetsAnalyses = value == "fresh";
+  }
+  if (key == "llvm.set_analyses" || key == "llvm.get_analyses") {
+    reply = forgetsAnalyses ? "fresh" : "kept";
+    return Status::OK;
+  }
   const std::array<CountParameter, 4> parameters = {{
       {"runtimes_per_observation_count", &runCounts.measured, 1},
       {"warmup_runs_count_per_runtime_observation", &runCounts.warmup, 0},

@@ -26,6 +26,9 @@ struct SessionSettings {
   /// the same module again measures the file system.
   int64_t buildtimesPerObservation = 1;
   Verification verification = Verification::kOnExport;
+  /// Whether analyses are forgotten after each action, so that what the next one does depends on
+  /// nothing but the module.
+  bool forgetsAnalyses = false;
   /// Null if there is none.
   std::shared_ptr<const Ir2vecVocabulary> ir2vecVocabulary;
   /// The file that it is from; empty if there is none.

@@ -1,8 +1,8 @@
 """The Python of docs/ runs as it stands.
 
 But for that of adding-a-pass.md, which needs the plugin built there (tests/adding_a_pass_test.py),
-of leaderboard.md, which needs flags (tests/leaderboard), and of security.md, which needs the service
-started there (tests/security_doc_test.py).
+of leaderboard.md, which needs flags (tests/leaderboard), and of security.md, which needs the
+service started there (tests/security_doc_test.py).
 """
 
 import pytest

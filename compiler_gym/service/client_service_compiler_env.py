@@ -30,6 +30,7 @@ from compiler_gym.service.proto import GetVersionReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
+from compiler_gym.service.session.transition_cache import DEFAULT_BYTES, TransitionCache
 from compiler_gym.spaces import Reward
 from compiler_gym.util.shallow_copy import shallow_copy
 from compiler_gym.validation_result import ValidationResult
@@ -66,6 +67,8 @@ class ClientServiceCompilerEnv(CompilerEnv):
         service_connection: A connection to use at first, in place of a new one; environments may
             share it. The last of them to be closed closes it.
         recover: Go on after a step that failed, see :attr:`recover`.
+        transition_cache: Remember where actions lead, and answer a step from that when it is taken
+            again, see :attr:`transitions`. True, or how many bytes of memory it may take.
 
     Raises:
         FileNotFoundError: If there is no such executable.
@@ -91,12 +94,16 @@ class ClientServiceCompilerEnv(CompilerEnv):
         connection_settings: ConnectionOpts | None = None,
         service_connection: CompilerGymServiceConnection | None = None,
         recover: bool = False,
+        transition_cache: bool | int = False,
     ):
         self._selection = BenchmarkSelection(datasets or ())
         if benchmark is not None:
             self._selection.set_default(benchmark)
         self._sessions = SessionManager(
-            service, connection_settings or ConnectionOpts(), service_connection
+            service,
+            connection_settings or ConnectionOpts(),
+            service_connection,
+            DEFAULT_BYTES if transition_cache is True else int(transition_cache),
         )
         try:
             converters = service_message_converters or ServiceMessageConverters()
@@ -127,6 +134,23 @@ class ClientServiceCompilerEnv(CompilerEnv):
     @recover.setter
     def recover(self, recovers: bool) -> None:
         self._runner.recovers = recovers
+
+    @property
+    def transitions(self) -> TransitionCache | None:
+        """What is known of where actions lead, if the environment was made with a cache for it.
+
+        All environments that share a service share what is known: forks, and those that were made
+        with the same ``service_connection``. A step is known if it is the same as before on the
+        same program after the same steps; its reply is then that of the first time, observations
+        and rewards too, and the compiler does nothing. When something unknown is asked later, it
+        catches up. What is not deterministic is never answered like that, nor is what comes after
+        :meth:`send_param`. ``info["transition_was_known"]`` says how it was in a step, and
+        ``env.transitions.stats`` how it was over all.
+
+        Raises:
+            ServiceIsClosed: If the environment is closed.
+        """
+        return self._sessions.transitions
 
     # Spaces.
 

@@ -93,6 +93,8 @@ class CompilerGymServiceConnection:
         service: The managed service, or None.
         sent_benchmarks: For users of the connection to remember which programs they have sent to
             this service: a hash of the program by URI.
+        transitions: For users of the connection to share what they know of the states of programs:
+            a :class:`compiler_gym.service.session.transition_cache.TransitionCache`, or None.
 
     Raises:
         FileNotFoundError: If there is no such executable.
@@ -113,6 +115,7 @@ class CompilerGymServiceConnection:
         self.action_spaces: list[ActionSpace] = []
         self.observation_spaces: list[ObservationSpace] = []
         self.sent_benchmarks: dict[str, bytes] = {}
+        self.transitions: Any = None
         self._lease_id = 0
         self._lease: DirectLease | grpc.Call | None = None
         self._lease_lock = threading.Lock()
@@ -218,6 +221,7 @@ class CompilerGymServiceConnection:
     def _try_to_open(self) -> None:
         self._death_is_known = False
         self.sent_benchmarks = {}
+        self.transitions = None
         try:
             if isinstance(self.endpoint, Path):
                 self.service = ManagedService(self.endpoint, self.opts)
@@ -326,7 +330,12 @@ class CompilerGymServiceConnection:
     @property
     def is_alive(self) -> bool:
         """Whether it is open and, if it has a managed service, the service still runs."""
-        return not self.closed and (self.service is None or self.service.exit_code() is None)
+        if self.closed or self.service is None:
+            return not self.closed
+        # A service that keeps a lease runs, and that is cheaper to see than its process.
+        if isinstance(self._lease, DirectLease) and self._lease.is_active():
+            return True
+        return self.service.exit_code() is None
 
     def close(self, exit_max_seconds: float | None = None) -> None:
         """Closes the connection and ends the service if it is managed. May be called repeatedly.

@@ -12,6 +12,7 @@ from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.llvm.actions.legacy_command_line import LegacyCommandline
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
+from compiler_gym.envs.llvm.actions.pipeline import FORGET_ANALYSES
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
     make_benchmark_from_command_line,
@@ -47,6 +48,7 @@ _RUNTIMES_KEY = "llvm.set_runtimes_per_observation_count"
 _WARMUP_RUNS_KEY = "llvm.set_warmup_runs_count_per_runtime_observation"
 _PINNING_KEY = "llvm.set_runtime_pinning"
 _TARGET_KEY = "llvm.set_target_triple"
+_ANALYSES_KEY = "llvm.set_analyses"
 _VOCABULARY_KEY = "llvm.set_ir2vec_vocabulary"
 
 
@@ -74,6 +76,10 @@ class LlvmEnv(ClientServiceCompilerEnv):
             ``Ir2vec`` observations. By default that of the user, see
             :func:`find_ir2vec_vocabulary`, for a service of the environment's own. The length of
             the vectors is part of the spaces where the file can be read here, too.
+        analyses: What happens to analyses after an action, as ``opt`` calls what passes compute to
+            ask it. By default they are ``"kept"`` for later passes, as in one run of ``opt``.
+            ``"fresh"`` forgets them, so that what an action does depends on the program alone: a
+            ``transition_cache`` then knows all ways to a program as soon as it knows one.
         pass_plugins: Plugins of ``opt`` whose passes are actions: files, or texts
             ``"FILE.so:pass,pass"`` that name the passes, for plugins that do not do so themselves.
             ``docs/adding-a-pass.md`` has more.
@@ -96,8 +102,12 @@ class LlvmEnv(ClientServiceCompilerEnv):
         target_triple: str | None = None,
         ir2vec_vocabulary: str | Path | None = None,
         pass_plugins: Iterable[str | Path] = (),
+        analyses: str = "kept",
         **kwargs: Any,
     ):
+        if analyses not in ("kept", "fresh"):
+            raise ValueError(f'analyses is "kept" or "fresh", not {analyses!r}')
+        self._forgets_analyses = analyses == "fresh"
         is_own = service is None and kwargs.get("service_connection") is None
         service = service or find_service_binary("compiler_gym-llvm-service")
         options = plugin_options(pass_plugins)
@@ -126,13 +136,17 @@ class LlvmEnv(ClientServiceCompilerEnv):
             ),
             **kwargs,
         )
+        if self._forgets_analyses:
+            self._set_param(_ANALYSES_KEY, analyses)
+            # What comes next depends on nothing but the module, of which that is a hash.
+            self._sessions.identify_states_by("IrSha1")
         if target_triple is not None:
             self._set_param(_TARGET_KEY, target_triple)
         if ir2vec_vocabulary is not None:
             self._set_param(_VOCABULARY_KEY, str(Path(ir2vec_vocabulary).expanduser().absolute()))
         else:
             options = self.service.opts.script_args
-            declare_ir2vec(self.observation.spaces, vocabulary_of_options(options))
+            self._declare_ir2vec(vocabulary_of_options(options))
 
     # ----------------------------------------------------------------------------------------------
     # The program.
@@ -220,7 +234,9 @@ class LlvmEnv(ClientServiceCompilerEnv):
         Args:
             textformat: Whether to use textual IR instead: ``input.ll`` and ``output.ll``.
         """
-        return self._spelling.to_string(self.actions, textformat=textformat)
+        return self._spelling.to_string(
+            self.actions, textformat=textformat, forgets_analyses=self._forgets_analyses
+        )
 
     def commandline_to_actions(self, commandline: str) -> list[int]:
         """Returns the actions that a command line of ``opt`` stands for.
@@ -232,6 +248,13 @@ class LlvmEnv(ClientServiceCompilerEnv):
         Raises:
             ValueError: If it is malformed, or a pass is not an action. The text names similar ones.
         """
+        if self._forgets_analyses:
+            commandline = commandline.replace(f",{FORGET_ANALYSES}", "")
+        elif FORGET_ANALYSES in commandline:
+            raise ValueError(
+                f"{FORGET_ANALYSES} is not an action: this command line is of an environment that "
+                'was made with analyses="fresh"'
+            )
         return super().commandline_to_actions(commandline)
 
     # ----------------------------------------------------------------------------------------------
@@ -291,8 +314,16 @@ class LlvmEnv(ClientServiceCompilerEnv):
     @override
     def send_params(self, *params: tuple[str, str], resend_on_reset: bool = False) -> list[str]:
         if vocabulary := dict(params).get(_VOCABULARY_KEY):
-            declare_ir2vec(self.observation.spaces, Path(vocabulary))
+            self._declare_ir2vec(Path(vocabulary))
         return super().send_params(*params, resend_on_reset=resend_on_reset)
+
+    def _declare_ir2vec(self, vocabulary: Path | None) -> None:
+        spaces = self.observation.spaces
+        declare_ir2vec(spaces, vocabulary)
+        # The default observation may be one of them, in its former description.
+        default = self.observation_space_spec
+        if default is not None and default in spaces:
+            self.observation_space_spec = spaces[default.id]
 
     def _set_param(self, key: str, value: str) -> None:
         with suppress(SessionNotFound):  # It is sent when an episode begins.

@@ -14,6 +14,7 @@ from compiler_gym.service.environment.space_choices import SpaceChoices
 from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
+from compiler_gym.service.session.cached_session import CachedSession
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
@@ -115,6 +116,8 @@ class EpisodeRunner:
             "action_had_no_effect": reply.action_had_no_effect,
             "new_action_space": has_new_action_space,
         }
+        if self.sessions.transition_bytes:
+            info["transition_was_known"] = session.last_was_known
         return observations, rewards, reply.end_of_session, info
 
     def _fail(self, plan: StepPlan, error: Exception, events: list[Event]) -> RunResult:
@@ -162,7 +165,7 @@ class EpisodeRunner:
             Exception: If the service fails.
         """
         clones: list[EpisodeRunner] = []
-        forked: Session | None = None
+        forked: Session | CachedSession | None = None
         if self.sessions.session is not None:
             session = self.sessions.require_session()
             try:

@@ -4,6 +4,7 @@ import itertools
 import logging
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark
@@ -25,8 +26,10 @@ from compiler_gym.service.proto import (
     StartSessionReply,
     StepReply,
 )
+from compiler_gym.service.session.cached_session import CachedSession
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_start import Deadline, SessionStarter
+from compiler_gym.service.session.transition_cache import TransitionCache
 from compiler_gym.util.shallow_copy import shallow_copy
 
 logger = logging.getLogger(__name__)
@@ -56,11 +59,13 @@ class SessionManager:
         endpoint: As of :class:`CompilerGymServiceConnection`.
         opts: Likewise.
         connection: A connection to use in place of a new one.
+        transition_bytes: What the cache of transitions may take, in bytes. 0 for none.
 
     Attributes:
         opts: The options of connections.
         session: The session, or None.
         params: Session parameters to be sent to each new session.
+        transition_bytes: As above.
     """
 
     def __init__(
@@ -68,9 +73,12 @@ class SessionManager:
         endpoint: str | Path,
         opts: ConnectionOpts,
         connection: CompilerGymServiceConnection | None = None,
+        transition_bytes: int = 0,
     ):
         self.opts = opts
-        self.session: Session | None = None
+        self.session: Session | CachedSession | None = None
+        self.transition_bytes = transition_bytes
+        self._identity: int | None = None
         self.params: dict[str, str] = {}
         self._endpoint = endpoint
         self._connection: CompilerGymServiceConnection | None = None
@@ -185,19 +193,60 @@ class SessionManager:
         observation_indices: Sequence[int],
         deadline: Deadline,
     ) -> tuple[StartSessionReply, Sequence[Event]]:
-        # Parameters may change what is observed, so they come first.
-        first_indices = () if self.params else observation_indices
-        self.session, reply = self._starter.start(
-            connection, benchmark, action_space, first_indices, deadline
-        )
-        if not self.params:
-            return reply, reply.observation
-        self.session.send_params(self.params.items(), timeout=deadline.left())
-        if not observation_indices:
-            return reply, ()
-        return reply, self.session.step((), observation_indices, deadline.left()).observation
+        params = tuple(self.params.items())
+        starter = self._starter
 
-    def require_session(self) -> Session:
+        def open_session(
+            indices: Sequence[int], deadline: Deadline
+        ) -> tuple[Session, StartSessionReply, Sequence[Event]]:
+            if not params:
+                session, reply = starter.start(
+                    connection, benchmark, action_space, indices, deadline
+                )
+                return session, reply, reply.observation
+            # Parameters may change what is observed, so they come first.
+            session, reply = starter.start(connection, benchmark, action_space, (), deadline)
+            try:
+                session.send_params(params, deadline.left())
+                if not indices:
+                    return session, reply, ()
+                return session, reply, session.step((), indices, deadline.left()).observation
+            except BaseException:
+                with suppress(ServiceError, OSError):
+                    session.end(_END_SESSION_SECONDS, waits=False)
+                raise
+
+        if not self.transition_bytes:
+            self.session, reply, observations = open_session(observation_indices, deadline)
+            return reply, observations
+        key = starter.digest_of(benchmark), action_space, params
+        cached = CachedSession(self._transitions_of(connection), key, open_session, self._identity)
+        self.session = cached
+        return cached.begin(observation_indices, deadline)
+
+    def identify_states_by(self, name: str) -> None:
+        """Says which observation tells states apart, whatever has led to them.
+
+        Of use for the cache of transitions only, which otherwise knows a state by its history.
+        """
+        names = [space.name for space in self.observation_spaces]
+        self._identity = names.index(name)
+
+    @property
+    def transitions(self) -> TransitionCache | None:
+        """The cache of transitions, None if there is none."""
+        return self._transitions_of(self.connection) if self.transition_bytes else None
+
+    def _transitions_of(self, connection: CompilerGymServiceConnection) -> TransitionCache:
+        """The cache of a connection, which all its users share."""
+        cache = connection.transitions
+        if cache is None:
+            cache = TransitionCache(self.observation_spaces, self.transition_bytes)
+            connection.transitions = cache
+        cache.max_bytes = max(cache.max_bytes, self.transition_bytes)
+        return cache
+
+    def require_session(self) -> Session | CachedSession:
         """Returns the session.
 
         Raises:

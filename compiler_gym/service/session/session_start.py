@@ -99,7 +99,7 @@ class SessionStarter:
         benchmark: Benchmark,
         deadline: Deadline,
     ) -> tuple[Session, StartSessionReply]:
-        digest = self._digest_of(benchmark)
+        digest = self.digest_of(benchmark)
         if connection.sent_benchmarks.get(benchmark.proto.uri, digest) == digest:
             try:
                 return Session.start(connection, request, deadline.left())
@@ -115,7 +115,7 @@ class SessionStarter:
         connection.sent_benchmarks[benchmark.proto.uri] = digest
         return Session.start(connection, request, deadline.left())
 
-    def _digest_of(self, benchmark: Benchmark) -> bytes:
+    def digest_of(self, benchmark: Benchmark) -> bytes:
         """A hash of the program; kept for the last benchmark, which is often the next one too."""
         if benchmark is not self._benchmark:
             self._benchmark, self._digest = benchmark, _digest(benchmark.proto)

@@ -56,6 +56,11 @@ if tools.opt_path().with_name("llvm-ir2vec").exists():
             for name in SPACES:
                 assert spaces[name].contains(env.observation[name])
             vocabulary.write_text(VOCABULARY.replace("1, 2", "1, 2, 9").replace("3, 4", "3, 4, 5"))
+            with env.fork() as fork:
+                fork.send_param(KEY, str(vocabulary))
+                assert fork.observation_space.shape == (3,)
+                assert fork.multistep([])[0] in fork.observation_space
+            assert env.multistep([])[0] in env.observation_space
             env.send_param(KEY, str(vocabulary))
             assert env.observation_space.shape == (3,)
             assert env.observation["Ir2vec"] in env.observation_space

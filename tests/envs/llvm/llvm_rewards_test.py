@@ -61,12 +61,19 @@ def test_reduction_by_each_step(view):
     assert [reward.update([], [cost], view) for cost in (95, 95, 97, 50)] == [5, 0, -2, 47]
 
 
-def test_the_unoptimised_cost_is_asked_for_once_an_episode(view):
+def test_the_unoptimised_cost_is_asked_for_once_a_benchmark(view):
     reward = started(cost_reward(), view)
     assert view.asked == []
-    reward.update([], [95], view)
-    reward.update([], [90], view)
+    for _ in range(2):
+        reward.update([], [95], view)
+        reward.update([], [90], view)
+        started(reward, view)
     assert view.asked == ["CostO0"]
+    # Another program of the same name.
+    started(reward, view, benchmark(program=b"other")).update([], [95], view)
+    reward.parameters_changed()
+    started(reward, view, benchmark(program=b"other")).update([], [95], view)
+    assert view.asked == ["CostO0"] * 3
 
 
 def test_first_reward_late_in_an_episode_includes_what_was_gained_before(view):
@@ -141,7 +148,7 @@ def test_norm_is_kept_while_the_benchmark_is_the_same(view):
 
 def test_costs_that_an_episode_asks_for(view):
     reward = baseline_reward()
-    for asked in (["CostO0", "CostOz"], ["CostO0"]):
+    for asked in (["CostO0", "CostOz"], []):
         view.asked = []
         started(reward, view)
         reward.update([], [80], view)

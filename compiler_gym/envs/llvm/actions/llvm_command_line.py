@@ -8,7 +8,12 @@ import numpy as np
 from typing_extensions import override
 
 from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
-from compiler_gym.envs.llvm.actions.pipeline import split_pipeline, unnest, unnested_forms
+from compiler_gym.envs.llvm.actions.pipeline import (
+    FORGET_ANALYSES,
+    split_pipeline,
+    unnest,
+    unnested_forms,
+)
 from compiler_gym.spaces import Commandline, CommandlineFlag, UnknownNameError
 from compiler_gym.spaces.named_discrete import unknown_name
 
@@ -67,7 +72,12 @@ class LlvmCommandline(Commandline):
             raise UnknownNameError(self._describe_missing_legacy_action(word))
         raise unknown_name(name, self.name, self._aliases)
 
-    def to_string(self, values: int | Iterable[int], textformat: bool = False) -> str:
+    def to_string(
+        self,
+        values: int | Iterable[int],
+        textformat: bool = False,
+        forgets_analyses: bool = False,
+    ) -> str:
         """Returns the command line of opt that does what a list of actions does.
 
         It reads ``input.bc`` and writes ``output.bc``; given the unoptimised program of a
@@ -77,12 +87,15 @@ class LlvmCommandline(Commandline):
             values: The actions.
             textformat: Whether to use textual IR, ``input.ll`` and ``output.ll``, instead. That is
                 for reading: values get other names, and passes may meet them in another order.
+            forgets_analyses: Whether opt is to forget analyses after each pass.
 
         Raises:
             IndexError: If a value is not in the space.
         """
         values = self._checked_list(values)
         passes = self._text_of(values)
+        if forgets_analyses:
+            passes = ",".join(f"{each},{FORGET_ANALYSES}" for each in split_pipeline(passes))
         # opt cannot read textual IR, which refers to values by name, without value names.
         words = ["opt"] if textformat else ["opt", "-discard-value-names"]
         words += self.options_of(values)

@@ -10,6 +10,10 @@ from collections.abc import Iterator
 _CLOSING = {"(": ")", "<": ">"}
 
 
+FORGET_ANALYSES = "invalidate<all>"
+"""What makes ``opt`` forget all that passes have computed to ask it."""
+
+
 def split_pipeline(text: str) -> list[str]:
     """Splits a pipeline at the commas outside of all brackets.
 

@@ -1,8 +1,9 @@
 """The vocabularies of IR2Vec: seed vectors of opcodes, types and kinds of arguments."""
 
+import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -81,22 +82,25 @@ def vocabulary_of_options(options: Sequence[str]) -> Path | None:
     return Path(paths[-1]) if paths else None
 
 
-def declare_ir2vec(spaces: Mapping[str, ObservationSpaceSpec], vocabulary: Path | None) -> None:
+def declare_ir2vec(spaces: dict[str, ObservationSpaceSpec], vocabulary: Path | None) -> None:
     """Makes the spaces of the observations those of the vectors of a vocabulary.
 
     Where it is not known how long these are, the spaces stay as they are.
 
     Args:
-        spaces: The descriptions of the observations by name. Those of ``Ir2vec`` are changed.
+        spaces: The descriptions of the observations by name. Those of ``Ir2vec`` are replaced.
         vocabulary: The file that the service uses.
     """
     dimension = None if vocabulary is None else _dimension_of(vocabulary)
     if dimension is None:
         return
-    for name, spec in spaces.items():
+    for name in spaces:
         if name.startswith("Ir2vec"):
             vector = Box(-np.inf, np.inf, name, shape=(dimension,), dtype=np.float64)
+            # Forks have the former ones too.
+            spec = copy.copy(spaces[name])
             spec.space = vector if name == "Ir2vec" else SpaceSequence(name, vector)
+            spaces[name] = spec
 
 
 def _dimension_of(path: Path) -> int | None:

@@ -31,15 +31,29 @@ class CostFunctionReward(Reward):
         self.cost_function = cost_function
         self.init_cost_function = init_cost_function
         self.previous_cost: float | None = None
+        self._benchmark: Benchmark | None = None
         self._unoptimised_cost: float | None = None
 
     def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
-        """Starts an episode."""
-        del benchmark, observation_view
-        self.previous_cost = self._unoptimised_cost = None
+        """Starts an episode. What was computed for the benchmark is kept while it is the same."""
+        del observation_view
+        self.previous_cost = None
+        if self._benchmark is not benchmark:
+            # The message tells apart two programs of the same name.
+            if self._benchmark is None or self._benchmark.proto != benchmark.proto:
+                self.forget_costs()
+            self._benchmark = benchmark
 
     def parameters_changed(self) -> None:
-        """Asks for the cost of the unoptimised program again when it is needed again."""
+        """Forgets what was computed for the benchmark, now and with the next episode.
+
+        That begins with the parameters which are sent to each session again, and no others.
+        """
+        self.forget_costs()
+        self._benchmark = None
+
+    def forget_costs(self) -> None:
+        """Asks for costs of the benchmark again when they are needed again."""
         self._unoptimised_cost = None
 
     def update(
@@ -67,7 +81,7 @@ class CostFunctionReward(Reward):
         return reward
 
     def unoptimised_cost(self, observation_view: ObservationView) -> float:
-        """Returns the cost of the unoptimised program, which is asked for once an episode."""
+        """Returns the cost of the unoptimised program, which is asked for once a benchmark."""
         if self._unoptimised_cost is None:
             self._unoptimised_cost = float(observation_view[self.init_cost_function])
         return self._unoptimised_cost
@@ -84,20 +98,11 @@ class NormalizedReward(CostFunctionReward):
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.cost_norm: float | None = None
-        self._normed_benchmark: Benchmark | None = None
 
-    def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
-        """Starts an episode. What was computed for the benchmark is kept while it is the same."""
-        super().reset(benchmark, observation_view)
-        # The message tells apart two programs of the same name.
-        if self._normed_benchmark is None or self._normed_benchmark.proto != benchmark.proto:
-            self.cost_norm = None
-        self._normed_benchmark = benchmark
-
-    def parameters_changed(self) -> None:
-        """Forgets what was computed for the benchmark."""
-        super().parameters_changed()
-        self.cost_norm = self._normed_benchmark = None
+    def forget_costs(self) -> None:
+        """Forgets the norm, too."""
+        super().forget_costs()
+        self.cost_norm = None
 
     def update(
         self,

@@ -35,9 +35,9 @@ class SessionLoop {
 
   grpc::Status saveReproducer(const ListEvent& arguments);
 
-  // Copies the process. In the copy it returns with everything set up for a session of its own.
   // Whether a copy of this process is one of the session.
   bool isForkable() const;
+  // Copies the process. In the copy it returns with everything set up for a session of its own.
   void fork(Frame& frame);
   void becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record);
   // What a session process begins with, be it a copy or not: ties its life to that of the fork

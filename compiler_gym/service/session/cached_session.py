@@ -1,0 +1,248 @@
+"""A session that asks the service only for what is not known yet."""
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
+
+from compiler_gym.errors import ServiceError
+from compiler_gym.service.proto import Event, StartSessionReply, StepReply
+from compiler_gym.service.session.session import Session
+from compiler_gym.service.session.session_start import Deadline
+from compiler_gym.service.session.transition_cache import (
+    RequestKey,
+    State,
+    TransitionCache,
+    request_key,
+)
+
+OpenSession = Callable[
+    [Sequence[int], Deadline], tuple[Session, StartSessionReply, Sequence[Event]]
+]
+"""Starts a session. Returns it, the reply, and the observations of these numbers."""
+
+# What a request that the service refuses raises; the session goes on.
+_REFUSALS = (ValueError, TypeError, NotImplementedError, FileNotFoundError)
+
+# Fewer requests take less time, but each has a time limit of the service.
+_ENOUGH_ACTIONS = 100
+
+_END_SECONDS = 5
+
+# A snapshot is worth it where coming there again would take so many times as long as a copy.
+_WORTHWHILE = 2
+
+
+class CachedSession:
+    """A session whose requests are answered from a :class:`TransitionCache` as far as possible.
+
+    Has the methods of :class:`Session`. There is a session of the service behind it only when
+    something unknown was asked. It may be behind the state that this one is in; what it has missed
+    is then done before the next request that is not known. If there is a snapshot of a state on
+    the way, and a copy of that is there sooner, it takes the place of the session.
+
+    Args:
+        cache: What is known.
+        key: What tells apart how sessions begin, see :meth:`TransitionCache.root`.
+        open_session: Starts a session of the service.
+        identity: The number of an observation space that tells states apart, if a state is the
+            same whatever has led to it.
+
+    Attributes:
+        last_was_known: Whether the last request was answered without the service.
+    """
+
+    def __init__(
+        self,
+        cache: TransitionCache,
+        key: Hashable,
+        open_session: OpenSession,
+        identity: int | None = None,
+    ):
+        self.last_was_known = False
+        self._cache = cache
+        self._key = key
+        self._open_session = open_session
+        self._identity = identity
+        self._episode = cache.next_episode()
+        # The states from the beginning to the present one, and the requests that led to each but
+        # the first. None once something was done that is not among them.
+        self._states: list[State] | None = []
+        self._requests: list[tuple[list[Event], float]] = []
+        self._session: Session | None = None
+        # How many of the requests the session has served.
+        self._served = 0
+
+    def begin(
+        self, indices: Sequence[int], deadline: Deadline
+    ) -> tuple[StartSessionReply, Sequence[Event]]:
+        """Begins the session. To be called once, and first.
+
+        Args:
+            indices: The numbers of the observation spaces to compute.
+            deadline: The time limit.
+        """
+        root = self._cache.root(self._key)
+        if root is None:
+            begin = time.perf_counter()
+            self._session, reply, observations = self._open_session(indices, deadline)
+            state = self._cache.add_root(self._key, self._episode, reply)
+            self._states = [state]
+            step = StepReply(action_had_no_effect=True, observation=observations)
+            self._cache.add(state, (), indices, step, time.perf_counter() - begin, self._episode)
+            return reply, observations
+        state, reply = root
+        state.last_episode = self._episode
+        self._states = [state]
+        if not indices:
+            return reply, ()
+        return reply, self.step((), indices, deadline.left()).observation
+
+    def step(self, actions: Iterable[Event], indices: Sequence[int], timeout: float) -> StepReply:
+        """As :meth:`Session.step`."""
+        events = list(actions)
+        if self._states is None:
+            self.last_was_known = False
+            return self._require_session().step(events, indices, timeout)
+        key = request_key(events)
+        outcome = self._states[-1].outcomes.get(key)
+        if outcome is not None:
+            reply = outcome.reply_with(indices)
+            if reply is not None:
+                self._cache.note_hit(outcome, self._episode)
+                self.last_was_known = True
+                if events:
+                    self._states.append(outcome.target)
+                    self._requests.append((events, outcome.seconds))
+                return reply
+        self.last_was_known = False
+        return self._ask(events, key, indices, Deadline(timeout))
+
+    def _ask(
+        self, events: list[Event], key: RequestKey, indices: Sequence[int], deadline: Deadline
+    ) -> StepReply:
+        session = self._catch_up(deadline)
+        identity = None
+        begin = time.perf_counter()
+        try:
+            if self._identity is None or not events:
+                reply = session.step(events, indices, deadline.left())
+            else:
+                reply = session.step(events, [*indices, self._identity], deadline.left())
+                identity = self._key, reply.observation.pop().SerializeToString()
+        except _REFUSALS:
+            # Those before the one that was refused have been applied.
+            if len(events) > 1:
+                self._states = None
+            raise
+        seconds = time.perf_counter() - begin
+        target = self._cache.add(
+            self._states[-1], key, indices, reply, seconds, self._episode, identity
+        )
+        target.last_episode = self._episode
+        if events:
+            self._states.append(target)
+            self._requests.append((events, seconds))
+            self._served += 1
+        return reply
+
+    def _require_session(self) -> Session:
+        assert self._session is not None, "a session is opened before anything is not tracked"
+        return self._session
+
+    # ------------------------------------------------------------------------------------------
+
+    def _catch_up(self, deadline: Deadline) -> Session:
+        """Returns a session in the present state."""
+        begin = time.perf_counter()
+        self._take_copy_of_snapshot(deadline)
+        if self._session is None:
+            self._session, _, _ = self._open_session((), deadline)
+            self._served = 0
+        session = self._session
+        missed = [event for events, _ in self._requests[self._served :] for event in events]
+        for first in range(0, len(missed), _ENOUGH_ACTIONS):
+            part = missed[first : first + _ENOUGH_ACTIONS]
+            try:
+                session.step(part, (), deadline.left())
+            except _REFUSALS as error:
+                raise ServiceError(f"An action of the episode is refused now: {error}") from error
+        self._served = len(self._requests)
+        seconds = time.perf_counter() - begin
+        if missed:
+            self._cache.stats.repeated_seconds += seconds
+            self._consider_snapshot(session, seconds, deadline)
+        return session
+
+    def _take_copy_of_snapshot(self, deadline: Deadline) -> None:
+        """Replaces the session by a copy of a snapshot, if that is sooner in the present state."""
+        missed_seconds = 0.0
+        first = self._served + 1 if self._session is not None else 0
+        for position in range(len(self._requests), first - 1, -1):
+            state = self._states[position]
+            if state.snapshot is not None:
+                break
+            if position > 0:
+                missed_seconds += self._requests[position - 1][1]
+        else:
+            return
+        own_seconds = sum(seconds for _, seconds in self._requests[self._served :])
+        if self._session is not None and own_seconds < self._cache.fork_seconds + missed_seconds:
+            return
+        begin = time.perf_counter()
+        copy = self._cache.copy_snapshot(state, deadline.left())
+        if copy is None:
+            return
+        self._cache.note_fork(time.perf_counter() - begin)
+        self._end_session()
+        self._session, self._served = copy, position
+
+    def _consider_snapshot(self, session: Session, seconds: float, deadline: Deadline) -> None:
+        """Keeps a copy of the session, if others will want to come here for what is not known."""
+        state = self._states[-1]
+        state.departures += 1
+        if state.snapshot is not None or state.departures < 2:
+            return
+        if seconds < _WORTHWHILE * self._cache.fork_seconds:
+            return
+        begin = time.perf_counter()
+        with suppress(NotImplementedError):  # Of a service that cannot fork sessions.
+            self._cache.keep(state, session.fork(deadline.left()))
+            self._cache.note_fork(time.perf_counter() - begin)
+
+    # ------------------------------------------------------------------------------------------
+
+    def fork(
+        self, timeout: float = 300, meanwhile: Callable[[], object] | None = None
+    ) -> "CachedSession":
+        """As :meth:`Session.fork`."""
+        clone = CachedSession(self._cache, self._key, self._open_session, self._identity)
+        if self._states is None:
+            clone._states = None
+        else:
+            clone._states = self._states.copy()
+            for state in self._states:
+                state.last_episode = clone._episode
+        clone._requests = self._requests.copy()
+        clone._served = self._served
+        if self._session is not None:
+            clone._session = self._session.fork(timeout, meanwhile)
+        return clone
+
+    def send_params(self, params: Iterable[tuple[str, str]], timeout: float = 300) -> list[str]:
+        """As :meth:`Session.send_params`. From then on nothing is known."""
+        deadline = Deadline(timeout)
+        session = self._session if self._states is None else self._catch_up(deadline)
+        self._states = None
+        return session.send_params(params, deadline.left())
+
+    def end(self, timeout: float, waits: bool = True) -> None:
+        """As :meth:`Session.end`."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.end(timeout, waits)
+
+    def _end_session(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            with suppress(ServiceError, OSError):
+                session.end(_END_SECONDS, waits=False)

@@ -1,0 +1,27 @@
+import re
+
+from typer import Typer
+from typer.testing import CliRunner
+
+from benchmarks import transition_report
+
+
+def test_results_are_compared(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    app = Typer()
+    app.command()(transition_report.main)
+    result = CliRunner().invoke(app, ["--size", "200", "--episodes", "10", "--steps", "3"])
+    assert result.exit_code == 0, result.output
+    for learner in "uniform random", "genetic search", "policy gradient":
+        for analyses in "kept", "fresh":
+            row = rf"│ 200 +│ {learner} +│ {analyses} +│ .*%.*│ equal +│"
+            assert len(re.findall(row, result.output)) == 1
+    assert "DIFFERENT" not in result.output
+
+
+def test_other_sizes_are_refused():
+    app = Typer()
+    app.command()(transition_report.main)
+    result = CliRunner().invoke(app, ["--size", "7"])
+    assert result.exit_code == 2
+    assert "There is no program of size 7" in result.output

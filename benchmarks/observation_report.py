@@ -6,7 +6,6 @@ import os
 import random
 import tempfile
 import time
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -304,7 +303,7 @@ def main(
         known = ", ".join(map(str, PROGRAMS))
         raise typer.BadParameter(f"There is no program of size {unknown}. There are: {known}")
     # The embeddings of the vocabulary for tests take as long as any others.
-    warnings.filterwarnings("ignore", message="There is no inst2vec vocabulary")
+    os.environ.setdefault("COMPILER_GYM_INST2VEC_VOCABULARY", "test")
     service = service or find_service_binary("compiler_gym-llvm-service")
     text = report(size or list(PROGRAMS), service, quick, observation or ())
     if output:

@@ -3,15 +3,14 @@
 import logging
 import os
 import random
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.errors import ServiceError, ValidationError
+from compiler_gym.util.thread_environments import ThreadEnvironments
 from compiler_gym.validation_result import ValidationResult
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def _validate_states(
     """Yields the results of validation."""
     if not inorder:
         random.shuffle(states)
-    environments = _ThreadEnvironments(make_env)
+    environments = ThreadEnvironments(make_env)
     executor = ThreadPoolExecutor(max(min(count, len(states)), 1), "validate")
     try:
         pending = [executor.submit(_validate, environments, state) for state in states]
@@ -72,7 +71,7 @@ def _validate_states(
         environments.close()
 
 
-def _validate(environments: "_ThreadEnvironments", state: CompilerEnvState) -> ValidationResult:
+def _validate(environments: ThreadEnvironments, state: CompilerEnvState) -> ValidationResult:
     """Validates a state in the environment of the calling thread."""
     env = environments.get()
     start = monotonic()
@@ -86,29 +85,3 @@ def _validate(environments: "_ThreadEnvironments", state: CompilerEnvState) -> V
             actions_replay_failed=True,
             errors=[ValidationError(type=type(error).__name__, data={"details": str(error)})],
         )
-
-
-class _ThreadEnvironments:
-    """An environment for each thread that asks for one.
-
-    Args:
-        make_env: Makes an environment.
-    """
-
-    def __init__(self, make_env: Callable[[], "CompilerEnv"]):
-        self._make_env = make_env
-        self._lock = threading.Lock()
-        self._local = threading.local()
-        self._exit_stack = ExitStack()
-
-    def get(self) -> "CompilerEnv":
-        """Returns the environment of the calling thread."""
-        if not hasattr(self._local, "env"):
-            with self._lock:
-                self._local.env = self._make_env()
-                self._exit_stack.callback(self._local.env.close)
-        return self._local.env
-
-    def close(self) -> None:
-        """Closes all environments. No thread may use one any more."""
-        self._exit_stack.close()

@@ -242,3 +242,20 @@ def test_what_takes_time_is_loaded_when_needed():
     slow = {"grpc", "gym", "gymnasium", "google.protobuf", "networkx", "numpy", "pydantic"}
     assert not loaded & slow
     assert "compiler_gym.envs.llvm.llvm_env" not in loaded
+
+
+def seconds_to_import(modules: str) -> float:
+    """The processor time that a new interpreter takes, at best, to import modules."""
+    script = f"import time; start = time.process_time(); import {modules}\n"
+    script += "print(time.process_time() - start)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", script]
+    runs = [subprocess.check_output(command, env=environment, text=True) for _ in range(5)]
+    return min(map(float, runs))
+
+
+def test_time_to_import():
+    """The package takes no more than a third of what the packages that it requires take."""
+    # On a machine where those take 0.4 seconds, this one takes 0.05.
+    required = "grpc, gymnasium, networkx, numpy, google.protobuf, pydantic, rich, tabulate, typer"
+    assert seconds_to_import("compiler_gym") < seconds_to_import(required) / 3

@@ -185,6 +185,26 @@ class TestLimit:
         assert run(script) == f"{expected}\n"
 
 
+class TestGymnasiumArguments:
+    def test_for_gymnasium_alone(self):
+        script = f"""
+        import compiler_gym, gymnasium
+        from compiler_gym.util.registration import register
+        register(id="toy-v0", entry_point={TOY!r}, kwargs={{"benchmark": {HELLO!r}}},
+                 gymnasium_kwargs={{"observation_space": "histogram", "reward_space": "length"}})
+        for env in (
+            gymnasium.make("toy-v0"),
+            gymnasium.make("toy-v0", observation_space="text"),
+            compiler_gym.make("toy-v0"),
+        ):
+            env = env.unwrapped
+            print(env.observation_space_spec, env.reward_space and env.reward_space.name)
+            env.close()
+        """
+        expected = ["ObservationSpaceSpec(histogram) length", "ObservationSpaceSpec(text) length"]
+        assert run(script).splitlines() == [*expected, "None None"]
+
+
 class TestLibraryOptions:
     def test_unknown(self):
         with pytest.raises(TypeError, match=r"no arguments wrapers.*additional_wrappers"):

@@ -51,6 +51,10 @@ class GymnasiumEnv(gymnasium.Env):
     after a crash, the observation is the default value of its space; where that is None, zeros, or
     an empty text or sequence.
 
+    Learners count on an observation and a reward. An environment without a default observation
+    observes an array of shape ``(0,)``, and one without a reward is rewarded by 0; each of them
+    gives a warning, once.
+
     What is set on a wrapper of gymnasium stays there: behind one, write
     ``env.unwrapped.benchmark = ...``, or ``env.set_wrapper_attr("benchmark", ...)``, or use the
     options of ``reset()``, which warns of settings that such a wrapper keeps. Wrappers that
@@ -101,6 +105,7 @@ class GymnasiumEnv(gymnasium.Env):
                 self._compiler_env.close()
             raise
         self.render_mode = render_mode
+        self._is_warned_of: set[str] = set()
 
     @property
     def compiler_env(self) -> CompilerEnv:
@@ -139,7 +144,9 @@ class GymnasiumEnv(gymnasium.Env):
                 ``reward_space`` and ``timeout``, as of :meth:`CompilerEnv.reset`.
 
         Returns:
-            The observation, and information: the URI of the ``benchmark``.
+            The observation, and information: the URI of the ``benchmark``, and the
+            ``action_mask`` if there is a wrapper that knows one
+            (:class:`compiler_gym.wrappers.ActionMask`).
 
         Raises:
             ValueError: If there is no such option.
@@ -155,8 +162,22 @@ class GymnasiumEnv(gymnasium.Env):
             )
         if seed is not None:
             self._seed(seed)
-        observation = self._observation(self._compiler_env.reset(**options))
-        return observation, {"benchmark": str(self._compiler_env.benchmark)}
+        env = self._compiler_env
+        observation = self._observation(env.reset(**options))
+        if env.observation_space is None:
+            self._warn_of_none("observation")
+        info = {"benchmark": str(env.benchmark)}
+        if (masks := getattr(env, "action_masks", None)) is not None:
+            info["action_mask"] = masks()
+        return observation, info
+
+    def _warn_of_none(self, kind: str) -> None:
+        if kind not in self._is_warned_of:
+            self._is_warned_of.add(kind)
+            gymnasium.logger.warn(
+                f"There is no default {kind}, from which nothing can be learnt. Give "
+                f"{kind}_space=... to gymnasium.make(), or set env.unwrapped.{kind}_space"
+            )
 
     def _seed(self, seed: int) -> None:
         """Seeds the choices of the environment proper, but not its actions."""
@@ -177,7 +198,9 @@ class GymnasiumEnv(gymnasium.Env):
     def step_result(self, result: StepResult) -> GymnasiumStepResult:
         """Returns what a step returns here of which the environment proper has returned this."""
         observation, reward, done, info = result
-        reward = 0.0 if reward is None else reward
+        if reward is None:
+            self._warn_of_none("reward")
+            reward = 0.0
         is_lost = done and info.get("error_type") in _LOSSES
         truncated = is_lost or bool(info.get("TimeLimit.truncated"))
         return self._observation(observation), reward, done and not truncated, truncated, info

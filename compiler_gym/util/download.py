@@ -37,6 +37,8 @@ _TOO_MANY_REQUESTS_WAIT_SECONDS = 10.0
 _MAX_WAIT_SECONDS = 120.0
 _WAIT_FACTOR = 1.5
 _BLOCK_BYTES = 1 << 20
+# The HTTP status of requests for what comes after the end.
+_NOT_SATISFIABLE = 416
 
 
 class _PassingFailure(Exception):  # noqa: N818
@@ -76,7 +78,8 @@ def download(urls: str | Iterable[str], sha256: str | None = None, max_retries: 
 def download_file(urls: str | Iterable[str], sha256: str, max_retries: int = 5) -> Path:
     """Downloads a file into the cache, unless it is there.
 
-    Safe to call from several processes at once: one of them downloads.
+    Safe to call from several processes at once: one of them downloads. What a download that was
+    broken off has left is completed, by this call or a later one, if the server can do so.
 
     Args:
         urls: The address of the file, or several that are tried in order.
@@ -97,11 +100,8 @@ def download_file(urls: str | Iterable[str], sha256: str, max_retries: int = 5) 
         # A file of the right name may still be damaged, by a full disk for example.
         if not (path.is_file() and _sha256_of(path) == sha256):
             partial = path.with_name(f"{sha256}.part")
-            try:
-                _fetch_first(addresses, partial, sha256, max_retries)
-                partial.replace(path)
-            finally:
-                partial.unlink(missing_ok=True)
+            _fetch_first(addresses, partial, sha256, max_retries)
+            partial.replace(path)
     return path
 
 
@@ -160,30 +160,49 @@ def _fetch(url: str, path: Path, sha256: str | None, max_retries: int) -> None:
 
 
 def _fetch_once(url: str, path: Path, sha256: str | None) -> None:
-    """Writes to a file what one address holds.
+    """Writes to a file what one address holds, but for the beginning if the file has that.
 
     Raises:
         _PassingFailure: It is worth trying again.
         DownloadFailed: It is not.
     """
-    with _open(url) as response, path.open("wb") as file:
-        _copy(response, file, unquote(urlsplit(url).path.rpartition("/")[2]))
+    # Without a checksum, nobody would notice if the beginning is that of another file.
+    start = path.stat().st_size if sha256 and path.is_file() else 0
+    with _open(url, start) as response:
+        # Not all servers can leave something out.
+        given = response.headers.get("Content-Range")
+        is_rest = given is not None and given.startswith(f"bytes {start}-")
+        if given is not None and not is_rest:
+            path.unlink()
+            raise _PassingFailure(f"expected bytes from {start} on, got {given}")
+        with path.open("ab" if is_rest else "wb") as file:
+            _copy(response, file, unquote(urlsplit(url).path.rpartition("/")[2]))
     if sha256:
         actual = _sha256_of(path)
         if actual != sha256:
-            raise DownloadFailed(f"its SHA-256 checksum is {actual} but should be {sha256}")
+            path.unlink()
+            reason = f"its SHA-256 checksum is {actual} but should be {sha256}"
+            raise _PassingFailure(reason) if is_rest else DownloadFailed(reason)
 
 
-def _open(url: str) -> HTTPResponse:
+def _open(url: str, start: int) -> HTTPResponse:
     """Opens an address, within a time that holds for name look-up and connecting together.
 
     By itself, an opener has no limit on name look-up, and one for each address of a host.
+
+    Args:
+        url: The address.
+        start: How many bytes the reply may leave out, as they are known. If there is nothing
+            after them, it has them all.
     """
+    headers = {"User-Agent": "compiler_gym"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
     results: SimpleQueue[HTTPResponse | Exception] = SimpleQueue()
 
     def run() -> None:
         try:
-            request = Request(url, headers={"User-Agent": "compiler_gym"})
+            request = Request(url, headers=headers)
             # Not urlopen(), which goes by the proxy settings of its first use for ever.
             results.put(build_opener().open(request, timeout=_STALL_SECONDS))
         except Exception as error:
@@ -194,6 +213,8 @@ def _open(url: str) -> HTTPResponse:
         result = results.get(timeout=_CONNECT_SECONDS)
     except Empty:
         raise DownloadFailed(f"no answer within {_CONNECT_SECONDS:.0f} seconds") from None
+    if isinstance(result, HTTPError) and start and result.code == _NOT_SATISFIABLE:
+        return _open(url, 0)
     if isinstance(result, HTTPError):
         raise _http_failure(result) from result
     if isinstance(result, URLError):

@@ -32,6 +32,7 @@ class EnvSpec:
         order_enforce: Whether gym and gymnasium insist on ``reset()`` before ``step()``.
         max_episode_steps: How many actions an episode has at most; None for any number.
         library_options: Further arguments of the functions by which gym and gymnasium register it.
+        gymnasium_kwargs: Arguments that ``gymnasium.make()`` adds, unless its caller gives others.
     """
 
     id: str
@@ -42,6 +43,7 @@ class EnvSpec:
     order_enforce: bool = False
     max_episode_steps: int | None = None
     library_options: dict[str, Any] = field(default_factory=dict)
+    gymnasium_kwargs: dict[str, Any] = field(default_factory=dict)
 
     def make(
         self,

@@ -43,6 +43,7 @@ def register(
     reward_threshold: float | None = None,
     nondeterministic: bool = False,
     max_episode_steps: int | None = None,
+    gymnasium_kwargs: dict[str, Any] | None = None,
     **library_options: Any,
 ) -> None:
     """Makes an environment available by an id.
@@ -61,6 +62,8 @@ def register(
         reward_threshold: The sum of rewards that counts as success.
         nondeterministic: Whether the same actions may give different results.
         max_episode_steps: How many actions an episode has at most; None for any number.
+        gymnasium_kwargs: Further arguments, with which ``gymnasium.make()`` alone makes the
+            environment: the observation and the reward, which its users count on.
         **library_options: What else ``gym.register()`` takes (``apply_api_compatibility``,
             ``autoreset``, ``disable_env_checker``), and ``gymnasium.register()``
             (``additional_wrappers``, ``disable_env_checker``, ``vector_entry_point``): for these
@@ -84,6 +87,7 @@ def register(
         order_enforce,
         max_episode_steps,
         library_options,
+        dict(gymnasium_kwargs or {}),
     )
     if id not in _specs:
         COMPILER_GYM_ENVS.append(id)
@@ -219,7 +223,8 @@ def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
         options.setdefault("vector_entry_point", _VECTOR_ADAPTER)
     # Episodes are limited by gymnasium, whose make() may be given another limit.
     limit = {} if spec.max_episode_steps is None else {"max_episode_steps": -1}
-    return {**options, "entry_point": _ADAPTER, "kwargs": {"env": spec.id, **limit}}
+    kwargs = {"env": spec.id, **limit, **spec.gymnasium_kwargs}
+    return {**options, "entry_point": _ADAPTER, "kwargs": kwargs}
 
 
 class _WrappersOfSingleEnvs(tuple):

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import erfc, sqrt
 
 import numpy as np
 
@@ -58,6 +57,7 @@ def compare_runtimes(
     Raises:
         ValueError: If there are fewer than two measurements of a program, one is not positive, or
             another argument is out of range.
+        ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
     """
     first, second = _checked(before), _checked(after)
     if not 0 < confidence < 1 or resamples < 1:
@@ -90,40 +90,23 @@ def mann_whitney_p_value(first: Sequence[float], second: Sequence[float]) -> flo
 
     Raises:
         ValueError: If a sample is empty.
+        ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
     """
+    try:
+        from scipy.stats import mannwhitneyu
+    except ImportError as error:
+        raise ImportError(
+            "Comparing runtimes needs SciPy: pip install 'compiler_gym[statistics]'"
+        ) from error
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if not a.size or not b.size:
         raise ValueError("A sample is empty")
-    greater = np.count_nonzero(a[:, None] > b) + np.count_nonzero(a[:, None] == b) / 2
-    pairs = a.size * b.size
-    smaller = min(greater, pairs - greater)
-    counts = np.unique(np.concatenate([a, b]), return_counts=True)[1]
-    if pairs <= _MAX_EXACT_PAIRS and counts.max() == 1:
-        arrangements = _arrangements(a.size, b.size)
-        tail = sum(arrangements[: int(smaller) + 1])
-        return float(min(1.0, 2 * tail / sum(arrangements)))
-    total = a.size + b.size
-    ties = (counts.astype(float) ** 3 - counts).sum() / (total * (total - 1))
-    variance = pairs / 12 * (total + 1 - ties)
-    if variance == 0:  # All values are the same.
+    different = np.unique(np.concatenate([a, b])).size
+    if different == 1:
         return 1.0
-    distance = max(0.0, pairs / 2 - smaller - 0.5)
-    return float(erfc(distance / sqrt(2 * variance)))
-
-
-def _arrangements(first: int, second: int) -> list[int]:
-    """In how many orders of both samples the statistic is 0, 1, ..., first * second.
-
-    These are the coefficients of the Gaussian binomial, the product of (1 - x^(first + i)) /
-    (1 - x^i) for i from 1 to second.
-    """
-    counts = [1] + [0] * (first * second)
-    for i in range(1, second + 1):
-        for power in range(len(counts) - 1, first + i - 1, -1):
-            counts[power] -= counts[power - first - i]
-        for power in range(i, len(counts)):
-            counts[power] += counts[power - i]
-    return counts
+    is_exact = different == a.size + b.size and a.size * b.size <= _MAX_EXACT_PAIRS
+    method = "exact" if is_exact else "asymptotic"
+    return float(mannwhitneyu(a, b, alternative="two-sided", method=method).pvalue)
 
 
 def _checked(runtimes: Sequence[float]) -> np.ndarray:

@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from compiler_gym.wrappers.action_features import ActionHistogram, LastActions
+    from compiler_gym.wrappers.action_mask import ActionMask
     from compiler_gym.wrappers.autophase_norm import AutophaseNorm
     from compiler_gym.wrappers.commandline import (
         CommandlineWithTerminalAction,
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from compiler_gym.wrappers.validation import ValidateBenchmarkAfterEveryStep
 
 __all__ = [
+    "ActionHistogram",
+    "ActionMask",
     "ActionWrapper",
     "AutophaseNorm",
     "CommandlineWithTerminalAction",
@@ -35,6 +39,7 @@ __all__ = [
     "CycleOverBenchmarksIterator",
     "ForkOnStep",
     "IterateOverBenchmarks",
+    "LastActions",
     "ObservationWrapper",
     "RandomOrderBenchmarks",
     "RewardWrapper",
@@ -46,6 +51,8 @@ __all__ = [
 
 # Loaded when first used.
 _MODULES = {
+    "ActionHistogram": "action_features",
+    "ActionMask": "action_mask",
     "ActionWrapper": "core",
     "AutophaseNorm": "autophase_norm",
     "CommandlineWithTerminalAction": "commandline",
@@ -56,6 +63,7 @@ _MODULES = {
     "CycleOverBenchmarksIterator": "datasets",
     "ForkOnStep": "fork",
     "IterateOverBenchmarks": "datasets",
+    "LastActions": "action_features",
     "ObservationWrapper": "core",
     "RandomOrderBenchmarks": "datasets",
     "RewardWrapper": "core",

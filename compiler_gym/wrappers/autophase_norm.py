@@ -29,12 +29,20 @@ class AutophaseNorm(ObservationWrapper):
 
     Args:
         env: An LLVM environment, whose default observation becomes ``Autophase``.
+
+    Raises:
+        ValueError: If a wrapper inside observes something else.
     """
 
     def __init__(self, env: CompilerEnv):
         super().__init__(env)
         env.observation_space = "Autophase"
         size = len(AUTOPHASE_FEATURE_NAMES)
+        if env.observation_space is None or env.observation_space.shape != (size,):
+            raise ValueError(
+                f"{type(self).__name__} belongs inside of wrappers that have other observations, "
+                f"such as {env}"
+            )
         self._normalized = Box(0, np.inf, "AutophaseNorm", shape=(size,), dtype=np.float32)
         self._instruction_count: int | None = None
 

@@ -24,16 +24,19 @@ class _Server:
     Attributes:
         answers: The (status, headers, body) of each request in turn; the last one is repeated.
         requests: The paths that were asked for.
+        ranges: What of them: the header ``Range``, or None.
     """
 
     def __init__(self):
         self.answers = [(200, {}, DATA)]
         self.requests = []
+        self.ranges = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 outer.requests.append(self.path)
+                outer.ranges.append(self.headers["Range"])
                 index = min(len(outer.requests), len(outer.answers)) - 1
                 status, headers, body = outer.answers[index]
                 self.send_response(status)
@@ -166,6 +169,55 @@ def test_broken_transfer_in_the_end(server):
     server.answers = [(200, {"Content-Length": "99999"}, b"part")]
     with pytest.raises(DownloadFailed, match="broken transfer: 4 of 99999 bytes"):
         download(f"{server.url}/file", max_retries=2)
+
+
+def range_of(start):
+    return {"Content-Range": f"bytes {start}-{len(DATA) - 1}/{len(DATA)}"}
+
+
+class TestResume:
+    BROKEN = (200, {"Content-Length": str(len(DATA))}, DATA[:1000])
+    REST = (206, range_of(1000), DATA[1000:])
+
+    def test_after_a_broken_transfer(self, server):
+        server.answers = [self.BROKEN, self.REST]
+        assert download(f"{server.url}/file", SHA256) == DATA
+        assert server.ranges == [None, "bytes=1000-"]
+
+    def test_by_a_later_call(self, server):
+        server.answers = [self.BROKEN, self.REST]
+        with pytest.raises(DownloadFailed, match="broken transfer"):
+            download(f"{server.url}/file", SHA256, max_retries=1)
+        assert download(f"{server.url}/file", SHA256, max_retries=1) == DATA
+        assert server.ranges == [None, "bytes=1000-"]
+
+    def test_servers_that_cannot(self, server):
+        server.answers = [self.BROKEN, (200, {}, DATA)]
+        assert download(f"{server.url}/file", SHA256) == DATA
+
+    def test_another_part_than_asked_for(self, server):
+        server.answers = [self.BROKEN, (206, range_of(500), DATA[500:]), (200, {}, DATA)]
+        assert download(f"{server.url}/file", SHA256) == DATA
+        assert server.ranges == [None, "bytes=1000-", None]
+
+    def test_beginning_of_another_file(self, server):
+        server.answers = [(200, self.BROKEN[1], b"x" * 1000), self.REST, (200, {}, DATA)]
+        assert download(f"{server.url}/file", SHA256) == DATA
+        assert server.ranges == [None, "bytes=1000-", None]
+
+    def test_more_than_the_file(self, server, tmp_path):
+        folder = tmp_path / "cache" / "downloads"
+        folder.mkdir(parents=True)
+        (folder / f"{SHA256}.part").write_bytes(DATA + b"more")
+        server.answers = [(416, {}, b""), (200, {}, DATA)]
+        assert download(f"{server.url}/file", SHA256, max_retries=1) == DATA
+        assert server.ranges == [f"bytes={len(DATA) + 4}-", None]
+        assert [path.suffix for path in sorted(folder.iterdir())] == ["", ".lock"]
+
+    def test_not_without_a_checksum(self, server):
+        server.answers = [self.BROKEN, (200, {}, DATA)]
+        assert download(f"{server.url}/file") == DATA
+        assert server.ranges == [None, None]
 
 
 def test_silent_host_is_given_up(monkeypatch):

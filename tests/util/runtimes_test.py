@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,12 @@ def test_bad_runtimes(bad):
 def test_bad_confidence():
     with pytest.raises(ValueError, match="between 0 and 1"):
         compare_runtimes([1.0, 2.0], [1.0, 2.0], confidence=95)
+
+
+def test_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    with pytest.raises(ImportError, match=r"pip install 'compiler_gym\[statistics\]'"):
+        compare_runtimes([1.0, 2.0], [1.0, 2.0])
 
 
 def test_empty_sample():

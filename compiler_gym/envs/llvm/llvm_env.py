@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.llvm.actions.legacy_command_line import LegacyCommandline
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
@@ -24,6 +26,11 @@ from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.envs.llvm.display import RENDER_MODES, diff_of_step, summary_of
 from compiler_gym.envs.llvm.inst2vec import Inst2vecEncoder, default_encoder
 from compiler_gym.envs.llvm.observations.derived_observations import derived_observation_spaces
+from compiler_gym.envs.llvm.observations.ir2vec import (
+    declare_ir2vec,
+    ir2vec_options,
+    vocabulary_of_options,
+)
 from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
@@ -67,7 +74,9 @@ class LlvmEnv(ClientServiceCompilerEnv):
             not be built and run. The first ``reset()`` raises ``ValueError`` if LLVM has no such
             target.
         ir2vec_vocabulary: The file, on the machine of the service, of seed vectors for the
-            ``Ir2vec`` observations.
+            ``Ir2vec`` observations. By default that of the user, see
+            :func:`find_ir2vec_vocabulary`, for a service of the environment's own. The length of
+            the vectors is part of the spaces where the file can be read here, too.
         analyses: What happens to analyses after an action, as ``opt`` calls what passes compute to
             ask it. By default they are ``"kept"`` for later passes, as in one run of ``opt``.
             ``"fresh"`` forgets them, so that what an action does depends on the program alone: a
@@ -100,10 +109,14 @@ class LlvmEnv(ClientServiceCompilerEnv):
         if analyses not in ("kept", "fresh"):
             raise ValueError(f'analyses is "kept" or "fresh", not {analyses!r}')
         self._forgets_analyses = analyses == "fresh"
+        is_own = service is None and kwargs.get("service_connection") is None
         service = service or find_service_binary("compiler_gym-llvm-service")
         options = plugin_options(pass_plugins)
         if options:
             _require_own_service(service, kwargs.get("service_connection"))
+        if is_own and ir2vec_vocabulary is None:
+            options += ir2vec_options()
+        if options:
             settings = kwargs.get("connection_settings") or ConnectionOpts()
             kwargs["connection_settings"] = settings.model_copy(
                 update={"script_args": [*settings.script_args, *options]}
@@ -132,6 +145,9 @@ class LlvmEnv(ClientServiceCompilerEnv):
             self._set_param(_TARGET_KEY, target_triple)
         if ir2vec_vocabulary is not None:
             self._set_param(_VOCABULARY_KEY, str(Path(ir2vec_vocabulary).expanduser().absolute()))
+        else:
+            options = self.service.opts.script_args
+            self._declare_ir2vec(vocabulary_of_options(options))
 
     metadata: ClassVar[dict[str, Any]] = {
         "render.modes": [*RENDER_MODES],
@@ -309,6 +325,20 @@ class LlvmEnv(ClientServiceCompilerEnv):
     def runtime_pinning(self, pinning: bool) -> None:
         self._set_param(_PINNING_KEY, str(int(pinning)))
         self._runtime_pinning = bool(pinning)
+
+    @override
+    def send_params(self, *params: tuple[str, str], resend_on_reset: bool = False) -> list[str]:
+        if vocabulary := dict(params).get(_VOCABULARY_KEY):
+            self._declare_ir2vec(Path(vocabulary))
+        return super().send_params(*params, resend_on_reset=resend_on_reset)
+
+    def _declare_ir2vec(self, vocabulary: Path | None) -> None:
+        spaces = self.observation.spaces
+        declare_ir2vec(spaces, vocabulary)
+        # The default observation may be one of them, in its former description.
+        default = self.observation_space_spec
+        if default is not None and default in spaces:
+            self.observation_space_spec = spaces[default.id]
 
     def _set_param(self, key: str, value: str) -> None:
         with suppress(SessionNotFound):  # It is sent when an episode begins.

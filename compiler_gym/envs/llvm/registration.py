@@ -21,7 +21,12 @@ _ENVIRONMENTS: dict[str, dict[str, str]] = {
 }
 
 
+# What those observe and are rewarded for behind gymnasium that do not say so themselves.
+_FOR_LEARNERS = {"observation_space": "Autophase", "reward_space": "IrInstructionCountOz"}
+
+
 def register_environments() -> None:
     """Registers the seven LLVM environments."""
     for id, kwargs in _ENVIRONMENTS.items():
-        register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs)
+        missing = {name: space for name, space in _FOR_LEARNERS.items() if name not in kwargs}
+        register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs, gymnasium_kwargs=missing)

@@ -5,11 +5,13 @@ from compiler_gym.envs.llvm import LlvmEnv, make_benchmark
 
 @pytest.fixture(scope="session", autouse=True)
 def site_data(tmp_path_factory):
-    """Keeps what is compiled and measured out of the user's folders."""
+    """Keeps tests out of the user's folders, and the user's vocabularies out of tests."""
     folder = tmp_path_factory.mktemp("site")
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COMPILER_GYM_IR2VEC_VOCABULARY", raising=False)
         patch.setenv("COMPILER_GYM_SITE_DATA", str(folder / "data"))
         patch.setenv("COMPILER_GYM_CACHE", str(folder / "cache"))
+        patch.setenv("COMPILER_GYM_INST2VEC_VOCABULARY", "test")
         yield folder
 
 

@@ -107,7 +107,6 @@ def test_states_and_command_lines(env: LlvmEnv, tmp_path):
     assert env.validate(state).okay()
 
 
-@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
 def test_statements_embedded_by_hand(env: LlvmEnv):
     """What the ``Inst2vec`` observation does, in its steps."""
     env.reset()

@@ -18,6 +18,7 @@ from compiler_gym.envs.llvm.inst2vec import (
     find_vocabulary,
     load_vocabulary,
     make_test_vocabulary,
+    save_vocabulary,
     statements,
 )
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
@@ -324,15 +325,28 @@ def test_vocabulary_in_the_folder_of_datasets(monkeypatch, tmp_path):
     assert find_vocabulary() == tmp_path / "inst2vec"
 
 
-def test_warns_once_of_the_test_vocabulary(monkeypatch, fresh_encoder):
-    monkeypatch.delenv("COMPILER_GYM_INST2VEC_VOCABULARY", raising=False)
-    with pytest.warns(UserWarning, match="COMPILER_GYM_INST2VEC_VOCABULARY") as caught:
-        for _ in range(3):
-            default_encoder().encode(["ret void"])
-    assert len(caught) == 1
+def test_the_test_vocabulary_has_to_be_asked_for(monkeypatch, tmp_path, fresh_encoder, env):
+    monkeypatch.delenv("COMPILER_GYM_INST2VEC_VOCABULARY")
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path))
+    env.reset()
+    assert len(env.observation["Inst2vecPreprocessedText"]) > 0
+    for name in ("Inst2vecEmbeddingIndices", "Inst2vec"):
+        with pytest.raises(FileNotFoundError, match=r"compiler_gym\.bin\.vocabularies inst2vec"):
+            _ = env.observation[name]
+    assert env.in_episode
+    monkeypatch.setenv("COMPILER_GYM_INST2VEC_VOCABULARY", "test")
+    assert not env.inst2vec.vocabulary.is_published
+    assert env.observation["Inst2vec"].shape[1] == 200
 
 
-@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
+def test_save(tmp_path, vocabulary):
+    save_vocabulary(vocabulary, tmp_path)
+    loaded = load_vocabulary(tmp_path)
+    assert loaded.indices == vocabulary.indices
+    np.testing.assert_array_equal(loaded.embeddings, vocabulary.embeddings)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".npy"]
+
+
 def test_observations_agree(env):
     env.reset()
     statements, indices, embeddings = (

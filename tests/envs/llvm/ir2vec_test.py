@@ -1,5 +1,6 @@
 """The Ir2vec observations and their setting, where LLVM has the analysis and where it does not."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -44,9 +45,51 @@ if tools.opt_path().with_name("llvm-ir2vec").exists():
             with env.fork() as fork:
                 assert np.array_equal(fork.observation["Ir2vec"], program)
 
+    def test_spaces_that_learners_can_use(shared_env, vocabulary):
+        with LlvmEnv(service_connection=shared_env.service, ir2vec_vocabulary=vocabulary) as env:
+            spaces = {name: env.observation.spaces[name].space for name in SPACES}
+            box = spaces["Ir2vec"]
+            assert isinstance(box, gymnasium.spaces.Box)
+            assert (box.shape, box.dtype, box.is_bounded()) == ((2,), np.float64, False)
+            env.observation_space = "Ir2vec"
+            assert env.reset() in env.observation_space
+            for name in SPACES:
+                assert spaces[name].contains(env.observation[name])
+            vocabulary.write_text(VOCABULARY.replace("1, 2", "1, 2, 9").replace("3, 4", "3, 4, 5"))
+            with env.fork() as fork:
+                fork.send_param(KEY, str(vocabulary))
+                assert fork.observation_space.shape == (3,)
+                assert fork.multistep([])[0] in fork.observation_space
+            assert env.multistep([])[0] in env.observation_space
+            env.send_param(KEY, str(vocabulary))
+            assert env.observation_space.shape == (3,)
+            assert env.observation["Ir2vec"] in env.observation_space
+
+    @pytest.mark.parametrize("variable", ["COMPILER_GYM_IR2VEC_VOCABULARY", None])
+    def test_vocabulary_of_the_user(vocabulary, variable, monkeypatch, small):
+        if variable:
+            monkeypatch.setenv(variable, str(vocabulary))
+        else:
+            monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(vocabulary.parent))
+            (vocabulary.parent / "ir2vec").mkdir()
+            vocabulary.rename(vocabulary.parent / "ir2vec" / "vocabulary.json")
+        with gymnasium.make("llvm-ic-v0", observation_space="Ir2vec", benchmark=small) as env:
+            observation, _ = env.reset()
+            assert observation.shape == env.observation_space.shape == (2,)
+            assert observation in env.observation_space
+            # Also after failures, and in environments that share the service.
+            observation = env.step(0, timeout=1e-6)[0]
+            assert observation.tolist() == [0, 0]
+            with LlvmEnv(service_connection=env.service) as other:
+                assert other.observation.spaces["Ir2vec"].space.shape == (2,)
+                other.reset(benchmark=small)
+                bitcode = other.write_bitcode(vocabulary.parent / "program.bc")
+                expected = other.observation["Ir2vec"]
+            assert np.array_equal(compute_observation("Ir2vec", bitcode), expected)
+
     def test_vocabulary_can_be_changed(env, vocabulary):
         env.reset()
-        with pytest.raises(TypeError, match="Ir2vec needs a vocabulary"):
+        with pytest.raises(TypeError, match=r"needs a vocabulary.*compiler_gym\.bin\.vocabularies"):
             _ = env.observation["Ir2vec"]
         env.send_param(KEY, str(vocabulary))
         first = env.observation["Ir2vec"]

@@ -1,13 +1,17 @@
 """What learners do with the LLVM environments behind gymnasium."""
 
+import copy
 import os
+import pickle
 import signal
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 import compiler_gym
+from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.service import ConnectionOpts
 
 FATAL = "trigger-crash-module"
@@ -20,6 +24,120 @@ def fragile(tmp_path):
     policy = tmp_path / "policy.yaml"
     policy.write_text("exclude: []\n")
     return {"connection_settings": ConnectionOpts(script_args=[f"--action_policy={policy}"])}
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.filterwarnings("error")
+def test_checker_of_gymnasium(id):
+    with gymnasium.make(id) as env:
+        check_env(env)
+
+
+class TestWhatIsLearntFrom:
+    @pytest.mark.parametrize("id", IDS)
+    def test_every_environment_has_an_observation_and_a_reward(self, id):
+        with gymnasium.make(id) as env, compiler_gym.make(id) as classic:
+            assert env.observation_space_spec == (classic.observation_space_spec or "Autophase")
+            reward = classic.reward_space.name if classic.reward_space else "IrInstructionCountOz"
+            assert env.reward_space.name == reward
+            observation, _ = env.reset()
+            assert observation in env.observation_space
+            assert len(observation) > 0
+            assert env.step(env.action_space["mem2reg"])[1] > 0
+
+    def test_others_can_be_chosen(self):
+        with gymnasium.make(
+            "llvm-v0", observation_space="InstCountNorm", reward_space="ObjectTextSizeOz"
+        ) as env:
+            assert env.reset()[0].shape == (69,)
+            assert env.reward_space.name == "ObjectTextSizeOz"
+
+    def test_none_gives_a_warning(self):
+        with gymnasium.make("llvm-v0", observation_space=None, reward_space=None) as env:
+            with pytest.warns(UserWarning, match=r"no default observation.*observation_space="):
+                assert env.reset()[0].shape == (0,)
+            action = env.action_space["gvn"]
+            with pytest.warns(UserWarning, match=r"no default reward.*reward_space="):
+                assert env.step(action)[1] == 0
+
+    @pytest.mark.filterwarnings("error")
+    def test_warnings_are_given_once_and_not_without_need(self):
+        with compiler_gym.make("llvm-v0") as classic:
+            env = GymnasiumEnv(classic)
+            with pytest.warns(UserWarning, match="no default observation"):
+                env.reset()
+            env.reset()
+            # What is asked for by name is not nothing.
+            env.step(env.action_space["gvn"], reward_spaces=["IrInstructionCount"])
+            env.reward_space = "IrInstructionCount"
+            env.step(env.action_space["gvn"])
+
+
+class TestCopies:
+    def test_pickle_says_what_to_do(self):
+        with gymnasium.make("llvm-autophase-ic-v0", max_episode_steps=3) as env:
+            for each in (env, env.unwrapped, env.unwrapped.compiler_env):
+                with pytest.raises(TypeError, match=r"Send env\.state, or what .*make"):
+                    pickle.dumps(each)
+
+    def test_deepcopy_is_a_fork(self):
+        with gymnasium.make("llvm-autophase-ic-v0", max_episode_steps=3) as env:
+            env.reset()
+            env.step(env.action_space["mem2reg"])
+            with copy.deepcopy(env) as clone:
+                assert clone.actions == env.actions
+                action = env.action_space["gvn"]
+                np.testing.assert_array_equal(clone.step(action)[0], env.step(action)[0])
+                # Of the three steps that an episode has.
+                assert clone.step(action)[3]
+
+    @pytest.mark.parametrize("context", ["spawn", "forkserver"])
+    def test_processes(self, context):
+        envs = gymnasium.make_vec(
+            "llvm-autophase-ic-v0",
+            num_envs=2,
+            vectorization_mode="async",
+            vector_kwargs={"context": context},
+            max_episode_steps=2,
+        )
+        try:
+            assert isinstance(envs, gymnasium.vector.AsyncVectorEnv)
+            observations, info = envs.reset(seed=1)
+            assert observations in envs.observation_space
+            assert len(set(info["benchmark"])) == 1
+            with compiler_gym.make("llvm-autophase-ic-v0") as env:
+                env.reset()
+                actions = [env.action_space["mem2reg"], env.action_space["gvn"]]
+            observations, rewards, *_ = envs.step(np.array(actions))
+            assert observations in envs.observation_space
+            assert rewards[0] > 0
+            assert envs.step(np.array(actions))[3].all()
+        finally:
+            envs.close()
+
+
+class TestWrappersOfGymnasium:
+    @pytest.mark.filterwarnings("error")
+    def test_all_at_once(self):
+        env = gymnasium.make("llvm-ic-v0", observation_space="AutophaseDict", benchmarks=KERNELS)
+        env = gymnasium.wrappers.TimeLimit(env, 3)
+        env = gymnasium.wrappers.FlattenObservation(env)
+        env = gymnasium.wrappers.NormalizeObservation(env)
+        with gymnasium.wrappers.RecordEpisodeStatistics(env) as env:
+            for episode in range(3):
+                observation, info = env.reset(seed=episode)
+                assert info["benchmark"] == KERNELS[episode]
+                assert observation in env.observation_space
+                rewards = []
+                truncated = False
+                while not truncated:
+                    result = env.step(env.action_space.sample())
+                    observation, reward, terminated, truncated, info = result
+                    rewards.append(reward)
+                    assert observation in env.observation_space
+                    assert not terminated
+                assert info["episode"]["l"] == len(rewards) == 3
+                assert info["episode"]["r"] == pytest.approx(sum(rewards), abs=1e-5)
 
 
 class TestEnds:

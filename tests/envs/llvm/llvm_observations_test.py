@@ -64,7 +64,6 @@ def test_autophase_dict():
     assert named["testUnary"] == 55
 
 
-@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
 @pytest.mark.parametrize("kernel", ["sha256", "json", "fft"])
 def test_all_observations_are_in_their_spaces(env, kernel):
     """Also when nothing has been optimised and when much has."""
@@ -80,7 +79,6 @@ def test_all_observations_are_in_their_spaces(env, kernel):
                 np.testing.assert_equal(env.observation[name], value)
 
 
-@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
 def test_defaults_are_in_their_spaces(env):
     without_default = set()
     for name, spec in env.observation.spaces.items():
@@ -154,7 +152,6 @@ def test_cpu_info(env):
     assert env.observation.spaces["CpuInfo"].platform_dependent
 
 
-@pytest.mark.filterwarnings("ignore:There is no inst2vec vocabulary")
 def test_a_step_that_fails_returns_the_defaults():
     with LlvmEnv() as env:
         env.reset()

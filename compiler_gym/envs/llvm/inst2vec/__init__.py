@@ -13,6 +13,7 @@ from compiler_gym.envs.llvm.inst2vec.vocabulary import (
     find_vocabulary,
     load_vocabulary,
     make_test_vocabulary,
+    save_vocabulary,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "find_vocabulary",
     "load_vocabulary",
     "make_test_vocabulary",
+    "save_vocabulary",
 ]

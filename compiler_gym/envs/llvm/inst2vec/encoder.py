@@ -1,6 +1,5 @@
 """From programs to embeddings, in three steps."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -9,11 +8,8 @@ import numpy as np
 
 from compiler_gym.envs.llvm.inst2vec.statements import StatementReader
 from compiler_gym.envs.llvm.inst2vec.vocabulary import (
-    ENVIRONMENT_VARIABLE,
     Vocabulary,
-    find_vocabulary,
-    load_vocabulary,
-    make_test_vocabulary,
+    user_vocabulary,
 )
 
 
@@ -22,7 +18,7 @@ class Inst2vecEncoder:
 
     Args:
         vocabulary: The vocabulary to use. By default that of the user, see
-            :func:`find_vocabulary`, or a small one for tests; loaded when it is first needed.
+            :func:`find_vocabulary`, which is loaded when it is first needed.
     """
 
     def __init__(self, vocabulary: Vocabulary | None = None):
@@ -31,9 +27,9 @@ class Inst2vecEncoder:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary. Loading that of the user raises errors as :func:`load_vocabulary`."""
+        """The vocabulary. Loading that of the user raises errors as :func:`user_vocabulary`."""
         if self._vocabulary is None:
-            self._vocabulary = _default_vocabulary()
+            self._vocabulary = user_vocabulary()
         return self._vocabulary
 
     @property
@@ -72,16 +68,3 @@ class Inst2vecEncoder:
 def default_encoder() -> Inst2vecEncoder:
     """Returns the encoder of the user's vocabulary, which all environments of a process share."""
     return Inst2vecEncoder()
-
-
-def _default_vocabulary() -> Vocabulary:
-    folder = find_vocabulary()
-    if folder is not None:
-        return load_vocabulary(folder)
-    warnings.warn(
-        "There is no inst2vec vocabulary: using a small one for tests, whose embeddings mean "
-        f"nothing. Set {ENVIRONMENT_VARIABLE} to the folder of the published one, see "
-        "docs/observations.md",
-        stacklevel=4,
-    )
-    return make_test_vocabulary()

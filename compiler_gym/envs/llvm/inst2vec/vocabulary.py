@@ -21,7 +21,13 @@ UNKNOWN = "!UNK"
 """The entry that stands for all statements that are not in a vocabulary."""
 
 ENVIRONMENT_VARIABLE = "COMPILER_GYM_INST2VEC_VOCABULARY"
-"""Names the folder of the vocabulary."""
+"""Names the folder of the vocabulary, or is :data:`TEST_VOCABULARY`."""
+
+TEST_VOCABULARY = "test"
+"""Chooses the vocabulary of this package, whose embeddings mean nothing."""
+
+FOLDER = "inst2vec"
+"""Where the vocabulary is in the directory of datasets."""
 
 _DICTIONARIES = ("dictionary.pickle", "dictionary.json")
 _EMBEDDINGS = ("embeddings.npy", "embeddings.pickle")
@@ -81,14 +87,31 @@ class Vocabulary:
 def find_vocabulary() -> Path | None:
     """Returns the folder of the user's vocabulary, or None if there is none.
 
-    That is ``COMPILER_GYM_INST2VEC_VOCABULARY`` if set, else ``inst2vec`` in the directory of
-    datasets, see :func:`site_data_path`, if that has a dictionary.
+    That is what ``COMPILER_GYM_INST2VEC_VOCABULARY`` says if set, else ``inst2vec`` in the
+    directory of datasets, see :func:`site_data_path`, if that has a dictionary.
     """
     configured = os.environ.get(ENVIRONMENT_VARIABLE)
     if configured:
         return Path(configured)
-    folder = site_data_path("inst2vec")
+    folder = site_data_path(FOLDER)
     return folder if any((folder / name).is_file() for name in _DICTIONARIES) else None
+
+
+def user_vocabulary() -> Vocabulary:
+    """Loads the vocabulary of the user, see :func:`find_vocabulary`.
+
+    Raises:
+        FileNotFoundError: There is none. The text says how to get it.
+        ValueError: As of :func:`load_vocabulary`.
+    """
+    folder = find_vocabulary()
+    if folder is None:
+        raise FileNotFoundError(
+            "There is no inst2vec vocabulary. Get the published one by `python -m "
+            f"compiler_gym.bin.vocabularies inst2vec`, or set {ENVIRONMENT_VARIABLE} to the folder "
+            f"of another, or to {TEST_VOCABULARY!r} for a small one whose embeddings mean nothing"
+        )
+    return make_test_vocabulary() if folder == Path(TEST_VOCABULARY) else load_vocabulary(folder)
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:
@@ -112,6 +135,17 @@ def load_vocabulary(folder: Path) -> Vocabulary:
         return Vocabulary(indices, np.ascontiguousarray(embeddings))
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"The inst2vec vocabulary in {folder} is malformed: {error}") from error
+
+
+def save_vocabulary(vocabulary: Vocabulary, folder: Path) -> None:
+    """Writes a vocabulary as ``dictionary.json`` and ``embeddings.npy`` to a folder that exists.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    text = json.dumps(dict(vocabulary.indices), ensure_ascii=False)
+    (folder / _DICTIONARIES[-1]).write_text(text, encoding="utf-8")
+    np.save(folder / _EMBEDDINGS[0], vocabulary.embeddings, allow_pickle=False)
 
 
 def make_test_vocabulary() -> Vocabulary:

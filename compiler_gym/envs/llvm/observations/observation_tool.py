@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
+from compiler_gym.envs.llvm.observations.ir2vec import find_ir2vec_vocabulary
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.proto import Event, py_converters
 from compiler_gym.util.commands import run_command
@@ -36,7 +37,8 @@ def compute_observation(
             are taken out before anything is computed.
         timeout: How many seconds it may take.
         target_triple: Compile for this target rather than for that which the program names.
-        ir2vec_vocabulary: The file of seed vectors for the ``Ir2vec`` spaces.
+        ir2vec_vocabulary: The file of seed vectors for the ``Ir2vec`` spaces; by default that of
+            the user, see :func:`find_ir2vec_vocabulary`.
 
     Returns:
         The value that ``env.observation[space]`` is right after a reset.
@@ -56,6 +58,8 @@ def compute_observation(
     command: list[str | Path] = [find_service_binary("compute_observation", "llvm_service/tools")]
     if target_triple is not None:
         command.append(f"--target_triple={target_triple}")
+    if ir2vec_vocabulary is None and str(space).startswith("Ir2vec"):
+        ir2vec_vocabulary = find_ir2vec_vocabulary()
     if ir2vec_vocabulary is not None:
         command.append(f"--ir2vec_vocabulary={ir2vec_vocabulary}")
     try:

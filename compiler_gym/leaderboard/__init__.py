@@ -1,0 +1,1 @@
+"""Comparing policies by tasks that are the same for all."""

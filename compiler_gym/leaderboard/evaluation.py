@@ -1,0 +1,110 @@
+"""What a policy makes of some benchmarks, in a file that a later run can complete."""
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from compiler_gym.compiler_env_state import (
+    CompilerEnvState,
+    CompilerEnvStateReader,
+    CompilerEnvStateWriter,
+)
+from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
+from compiler_gym.util.thread_environments import ThreadEnvironments
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
+
+logger = logging.getLogger(__name__)
+
+#: Plays one episode, which has begun; the state in which it leaves the environment counts.
+Policy = Callable[["CompilerEnv"], None]
+
+
+def read_results(path: str | os.PathLike) -> list[CompilerEnvState]:
+    """Returns the results in a file, none if there is no such file.
+
+    Raises:
+        ValueError: The file is malformed.
+    """
+    try:
+        return list(CompilerEnvStateReader.read_paths([path]))
+    except FileNotFoundError:
+        return []
+
+
+def evaluate(
+    policy: Policy,
+    make_env: Callable[[], "CompilerEnv"],
+    benchmarks: Sequence[str],
+    repetitions: int,
+    path: str | os.PathLike,
+    nproc: int = 1,
+) -> Iterator[CompilerEnvState]:
+    """Plays the episodes that a file of results lacks, and appends them to it one by one.
+
+    Args:
+        policy: Plays an episode. If ``nproc`` is greater than one, threads call it at once, each
+            with an environment of its own.
+        make_env: Makes an environment with a reward space.
+        benchmarks: The URIs of the programs.
+        repetitions: How often to play with each of them.
+        path: The file, as of :class:`CompilerEnvStateWriter`. Those in it count.
+        nproc: How many episodes to play at once. Wall times grow with it.
+
+    Yields:
+        The state that each episode has ended in, as they come. Its wall time is that of the
+        policy.
+
+    Raises:
+        ValueError: The file is malformed, or the policy has changed the benchmark or the reward.
+        Exception: As of the policy, and of the environment.
+    """
+    done = Counter(state.benchmark for state in read_results(path))
+    missing = [uri for uri in benchmarks for _ in range(repetitions - done[uri])]
+    environments = ThreadEnvironments(make_env)
+    executor = ThreadPoolExecutor(max(min(nproc, len(missing)), 1), "leaderboard")
+    try:
+        with open(path, "a", encoding="utf-8", newline="") as file:
+            writer = CompilerEnvStateWriter(file, header=file.tell() == 0)
+            episodes = [executor.submit(_play, environments, policy, uri) for uri in missing]
+            for number, episode in enumerate(as_completed(episodes), start=1):
+                state = episode.result()
+                writer.write_state(state, flush=True)
+                logger.info("%d of %d: %s", number, len(missing), state)
+                yield state
+    finally:
+        executor.shutdown(cancel_futures=True)
+        environments.close()
+
+
+def _play(environments: ThreadEnvironments, policy: Policy, uri: str) -> CompilerEnvState:
+    env = environments.get()
+    env.reset(benchmark=uri)
+    reward = env.reward_space
+    start = monotonic()
+    policy(env)
+    walltime = monotonic() - start
+    if env.state.benchmark != uri:
+        raise ValueError(f"The policy has changed the benchmark, from {uri} to {env.benchmark}")
+    if env.reward_space != reward:
+        raise ValueError("The policy has changed the reward space")
+    return CompilerEnvState(
+        benchmark=uri,
+        commandline=env.commandline(),
+        walltime=walltime,
+        reward=env.episode_reward,
+    )
+
+
+def summary(states: Sequence[CompilerEnvState]) -> tuple[float, float]:
+    """Returns the geometric mean of the rewards, and the mean of the wall times in seconds.
+
+    Rewards below zero count as zero.
+    """
+    rewards = [max(state.reward or 0, 0) for state in states]
+    return geometric_mean(rewards), arithmetic_mean([state.walltime for state in states])

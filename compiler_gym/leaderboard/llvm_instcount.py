@@ -1,0 +1,125 @@
+"""How small a policy makes the IR of programs, in instructions, against ``-Oz``.
+
+A policy is evaluated by a program of its own, whose flags say how::
+
+    from compiler_gym.leaderboard.llvm_instcount import eval_llvm_instcount_policy
+
+    def policy(env):
+        for _ in range(100):
+            env.step(env.action_space.sample())
+
+    if __name__ == "__main__":
+        eval_llvm_instcount_policy(policy)
+
+``docs/leaderboard.md`` has more. Needs the package ``absl-py``, the extra ``flags``.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from itertools import islice
+
+from absl import app, flags
+
+from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.leaderboard.evaluation import Policy, evaluate, read_results, summary
+from compiler_gym.util.registration import make
+from compiler_gym.validate import validate_states
+
+flags.DEFINE_string(
+    "leaderboard_results", "llvm_instcount-results.csv", "The file for the results."
+)
+flags.DEFINE_string("leaderboard_logfile", "llvm_instcount-results.log", "The file for the log.")
+flags.DEFINE_integer(
+    "max_benchmarks", 0, "Use no more than these many programs; 0 for all.", lower_bound=0
+)
+flags.DEFINE_integer("n", 10, "How often to play with each program.", lower_bound=1)
+flags.DEFINE_string("test_dataset", "benchmark://cbench-v1", "The dataset with the programs.")
+flags.DEFINE_boolean("validate", True, "Validate the results.")
+flags.DEFINE_boolean("resume", False, "Complete the results that are in the file already.")
+flags.DEFINE_integer(
+    "leaderboard_nproc",
+    1,
+    "How many episodes to play at once. They slow each other down, and their time counts.",
+    lower_bound=1,
+)
+
+FLAGS = flags.FLAGS
+
+_ID = "llvm-ic-v0"
+
+
+def eval_llvm_instcount_policy(policy: Policy) -> None:
+    """Evaluates a policy as the flags of the program say, and ends the program.
+
+    Each episode is about a program of ``--test_dataset``, and has begun when the policy is called
+    with the environment, ``llvm-ic-v0``. The policy may do with it what it likes, begin again and
+    fork included, but not change the benchmark or the reward space. What counts is the state in
+    which it leaves the environment.
+
+    The results are written to ``--leaderboard_results``: the benchmark, the reward, the seconds
+    that the policy took, and the command line of ``opt``, for each episode. At the end comes their
+    summary. The exit code is 1 if a result is not valid.
+
+    Args:
+        policy: A callable with an environment as its only argument. What it returns is ignored.
+            With ``--leaderboard_nproc``, several threads call it at once.
+    """
+    app.run(lambda argv: _main(policy, argv))
+
+
+def _main(policy: Policy, argv: Sequence[str]) -> None:
+    if len(argv) > 1:
+        raise app.UsageError(f"Not a flag: {' '.join(argv[1:])}")
+    if not FLAGS.resume and os.path.exists(FLAGS.leaderboard_results):
+        os.unlink(FLAGS.leaderboard_results)
+    log = logging.FileHandler(FLAGS.leaderboard_logfile, mode="a" if FLAGS.resume else "w")
+    logger = logging.getLogger("compiler_gym.leaderboard")
+    logger.addHandler(log)
+    logger.setLevel(logging.INFO)
+    try:
+        states = _evaluate(policy)
+    finally:
+        logger.removeHandler(log)
+        log.close()
+    reward, walltime = summary(states)
+    print(f"Number of results:      {len(states)}")
+    print(f"Mean walltime:          {walltime:.3f} s")
+    print(f"Geometric mean reward:  {reward:.4f}")
+    if FLAGS.validate:
+        sys.exit(_count_invalid(states) > 0)
+
+
+def _evaluate(policy: Policy) -> list[CompilerEnvState]:
+    """Plays, prints what comes of it, and returns all results, with those of former runs."""
+    benchmarks = _benchmarks()
+    results = FLAGS.leaderboard_results
+    episodes = evaluate(
+        policy, _make_env, benchmarks, FLAGS.n, results, nproc=FLAGS.leaderboard_nproc
+    )
+    for state in episodes:
+        print(f"{state.benchmark}  {state.reward:.4f}  {state.walltime:.3f} s", flush=True)
+    return [state for state in read_results(results) if state.benchmark in benchmarks]
+
+
+def _benchmarks() -> list[str]:
+    with _make_env() as env:
+        uris = env.datasets[FLAGS.test_dataset].benchmark_uris()
+        return list(islice(uris, FLAGS.max_benchmarks or None))
+
+
+def _make_env() -> LlvmEnv:
+    return make(_ID)
+
+
+def _count_invalid(states: Sequence[CompilerEnvState]) -> int:
+    """Validates results, prints those that are not valid, and returns their number."""
+    invalid = 0
+    for result in validate_states(_make_env, states):
+        if not result.okay():
+            invalid += 1
+            print(result, flush=True)
+    print(f"Valid results:          {len(states) - invalid} of {len(states)}")
+    return invalid

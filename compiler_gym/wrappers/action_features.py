@@ -1,0 +1,168 @@
+"""What has been done in an episode, as part of the observation."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Space
+from gymnasium.spaces.utils import flatten, flatten_space
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.spaces import Box
+from compiler_gym.spaces.neutral import neutral_value
+from compiler_gym.wrappers.core import ObservationWrapper
+
+
+class _ActionFeatures(ObservationWrapper):
+    """Appends numbers made of the actions since the reset to the default observation.
+
+    The result is a vector of float32. The default observation has to be one of numbers; numbers,
+    dictionaries and arrays of any shape become vectors as in gymnasium's ``FlattenObservation``.
+    If there is no default observation, the numbers are all that is observed. What is asked for by
+    name stays as it is.
+
+    The actions are :attr:`actions`, so that those that are undone do not count. A wrapper of the
+    kind :class:`ActionWrapper`, whose actions have other numbers, belongs outside of this one.
+    """
+
+    # The spaces inside that the last declared space is made of, and that space.
+    _declared: tuple[Space | None, Space, Box] | None = None
+
+    @property
+    @override
+    def observation_space(self) -> Space:
+        """The space of the observations that steps return by default.
+
+        Set it as usual, to what is to be observed besides.
+
+        Raises:
+            TypeError: If there is no vector for the observations inside, or actions are not
+                numbered.
+        """
+        inside, actions = self.env.observation_space, self.action_space
+        if self._declared is None or self._declared[:2] != (inside, actions):
+            self._declared = (inside, actions, self._declare(inside))
+        return self._declared[2]
+
+    @observation_space.setter
+    def observation_space(self, space: Any) -> None:
+        self.env.observation_space = space
+
+    def _declare(self, inside: Space | None) -> Box:
+        size, high = self._size(), self._high
+        lows, highs = [np.zeros(size)], [np.full(size, high)]
+        if inside is not None:
+            flat = self._flattened(inside)
+            lows.insert(0, flat.low)
+            highs.insert(0, flat.high)
+        low, high = (np.concatenate(each).astype(np.float32) for each in (lows, highs))
+        return Box(low, high, type(self).__name__, dtype=np.float32)
+
+    def _flattened(self, inside: Space) -> Space:
+        try:
+            flat = flatten_space(inside)
+        except NotImplementedError:
+            flat = None
+        if not hasattr(flat, "low"):
+            raise TypeError(
+                f"{type(self).__name__} appends numbers to a vector, and {inside} has none. Set "
+                "env.observation_space to one of numbers, e.g. 'Autophase', or to None"
+            )
+        return flat
+
+    @override
+    def convert_observation(self, observation: Any) -> np.ndarray:
+        _ = self.observation_space  # Raises what is wrong with it.
+        inside = self.env.observation_space
+        numbers = self._numbers(np.asarray(self.env.actions, dtype=np.int64))
+        if inside is None:
+            return numbers
+        if observation is None:  # After a failure.
+            observation = neutral_value(inside)
+        return np.concatenate([flatten(inside, observation), numbers]).astype(np.float32)
+
+    @property
+    def _action_count(self) -> int:
+        count = getattr(self.action_space, "n", None)
+        if count is None:
+            raise TypeError(f"{type(self).__name__} needs actions that are numbered")
+        return int(count)
+
+    # The greatest of the numbers.
+    _high: float
+
+    @abstractmethod
+    def _size(self) -> int:
+        """How many numbers are appended."""
+
+    @abstractmethod
+    def _numbers(self, actions: np.ndarray) -> np.ndarray:
+        """Makes float32[size] of the actions since the reset."""
+
+
+class ActionHistogram(_ActionFeatures):
+    """Observes also how often each action has been done since the reset: n zeros at first.
+
+    See :class:`LastActions`, which can be put around it, for the order.
+
+    Args:
+        env: The environment, whose n actions are numbered. The n counts come after what it
+            observes, as one vector of float32.
+        divisor: What to divide the counts by, e.g. the number of steps of an episode.
+
+    Raises:
+        ValueError: If the divisor is not positive.
+    """
+
+    _high = float("inf")
+
+    def __init__(self, env: CompilerEnv, divisor: float = 1):
+        super().__init__(env)
+        if not divisor > 0:
+            raise ValueError(f"The divisor must be positive, not {divisor}")
+        self._divisor = divisor
+
+    @override
+    def _size(self) -> int:
+        return self._action_count
+
+    @override
+    def _numbers(self, actions: np.ndarray) -> np.ndarray:
+        counts = np.bincount(actions, minlength=self._action_count)
+        return (counts / self._divisor).astype(np.float32)
+
+
+class LastActions(_ActionFeatures):
+    """Observes also which actions came last, the very last of them first.
+
+    Each is n numbers, of which that of the action is 1 and the others 0; all are 0 for those that
+    have not been done yet.
+
+    Args:
+        env: The environment, whose n actions are numbered. The numbers come after what it
+            observes, as one vector of float32.
+        count: How many actions to observe.
+
+    Raises:
+        ValueError: If that is less than 1.
+    """
+
+    _high = 1.0
+
+    def __init__(self, env: CompilerEnv, count: int = 1):
+        super().__init__(env)
+        if count < 1:
+            raise ValueError(f"The number of last actions must be at least 1, not {count}")
+        self._count = count
+
+    @override
+    def _size(self) -> int:
+        return self._count * self._action_count
+
+    @override
+    def _numbers(self, actions: np.ndarray) -> np.ndarray:
+        rows = np.zeros((self._count, self._action_count), dtype=np.float32)
+        last = actions[: -self._count - 1 : -1]
+        rows[np.arange(len(last)), last] = 1
+        return rows.ravel()

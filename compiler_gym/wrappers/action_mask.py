@@ -1,0 +1,90 @@
+"""Actions that are known to do nothing."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.spaces import Reward
+from compiler_gym.views import ObservationSpaceSpec
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+
+class ActionMask(CompilerEnvWrapper):
+    """Tells which actions are known to do nothing in the present state.
+
+    That are those that have been tried since the program last changed, and had no effect then; or
+    failed, if the environment has recovered from it. :meth:`action_masks` is what the
+    ``MaskablePPO`` of sb3-contrib asks for. ``info["action_mask"]`` of each step is the same, and
+    of ``reset()`` too behind the adapter to gymnasium.
+
+    Wrappers with other actions belong inside of this one.
+
+    Args:
+        env: The environment, whose actions are numbered.
+
+    Raises:
+        TypeError: If they are not.
+    """
+
+    def __init__(self, env: CompilerEnv):
+        super().__init__(env)
+        if not hasattr(env.action_space, "n"):
+            raise TypeError(f"{type(self).__name__} needs actions that are numbered")
+        self._idle: set[int] = set()
+        self._actions: list[Any] = []  # After which these are known.
+
+    def action_masks(self) -> np.ndarray:
+        """Returns, as bool[n], which of the n actions may do something.
+
+        If none of them does, all are true: learners need a choice.
+        """
+        mask = np.ones(int(self.action_space.n), dtype=bool)
+        idle = self._known()
+        if len(idle) < mask.size:
+            mask[list(idle)] = False
+        return mask
+
+    def _known(self) -> set[int]:
+        """Returns the idle actions; none if something else than a step has changed the program."""
+        actions = self.env.actions
+        if actions != self._actions:
+            self._idle, self._actions = set(), actions
+        return self._idle
+
+    @override
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        self._idle.clear()
+        return super().reset(*args, **kwargs)
+
+    @override
+    def multistep(
+        self,
+        actions: Iterable[Any],
+        observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
+        reward_spaces: Iterable[str | Reward] | None = None,
+        **kwargs: Any,
+    ) -> StepResult:
+        actions = list(actions)
+        idle = self._known()
+        observation, reward, done, info = super().multistep(
+            actions, observation_spaces, reward_spaces, **kwargs
+        )
+        if not done:
+            self._idle, self._actions = idle, self.env.actions
+            self._learn(actions, info)
+        info["action_mask"] = self.action_masks()
+        return observation, reward, done, info
+
+    def _learn(self, actions: list[Any], info: dict[str, Any]) -> None:
+        if not info.get("action_had_no_effect"):
+            # Without actions, nothing has changed.
+            if actions:
+                self._idle.clear()
+        elif not info.get("recovered") or len(actions) == 1:
+            space = self.action_space
+            self._idle.update(
+                space[action] if isinstance(action, str) else int(action) for action in actions
+            )

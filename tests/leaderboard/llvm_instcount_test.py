@@ -1,0 +1,162 @@
+"""The evaluation of policies, as their authors run it: each a program of its own."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tests.document_code import code_blocks
+
+KERNELS = "benchmark://kernels-v0"
+
+PROGRAM = """
+import threading
+
+from compiler_gym.leaderboard.llvm_instcount import eval_llvm_instcount_policy
+
+
+def policy(env):
+    {body}
+
+
+if __name__ == "__main__":
+    eval_llvm_instcount_policy(policy)
+"""
+
+GOOD = 'for name in ("sroa", "gvn", "simplifycfg"): env.step(env.action_space[name])'
+
+
+@pytest.fixture
+def evaluate(tmp_path, monkeypatch):
+    """Runs a program with a policy; returns its exit code, its output and its results."""
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+
+    def run(body, *flags, dataset=KERNELS):
+        path = tmp_path / "policy.py"
+        path.write_text(PROGRAM.format(body=textwrap.dedent(body).strip().replace("\n", "\n    ")))
+        command = [sys.executable, path, f"--test_dataset={dataset}", *flags]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        results = tmp_path / "llvm_instcount-results.csv"
+        rows = []
+        if results.exists():
+            with results.open(newline="") as file:
+                rows = list(csv.DictReader(file))
+        return done.returncode, done.stdout + done.stderr, rows
+
+    return run
+
+
+def test_results(evaluate, tmp_path):
+    code, output, rows = evaluate(GOOD, "--max_benchmarks=2", "--n=2")
+    assert code == 0, output
+    assert list(rows[0]) == ["benchmark", "reward", "walltime", "commandline"]
+    programs = [row["benchmark"] for row in rows]
+    assert len(programs) == 4
+    assert len(set(programs)) == 2
+    assert all(program.startswith(f"{KERNELS}/") for program in programs)
+    assert all("sroa" in row["commandline"] for row in rows)
+    rewards = [float(row["reward"]) for row in rows]
+    assert min(rewards) > 0
+    mean = (rewards[0] * rewards[1] * rewards[2] * rewards[3]) ** 0.25
+    printed = float(re.search(r"Geometric mean reward: +([\d.]+)", output)[1])
+    assert printed == pytest.approx(mean, abs=1e-3)
+    walltime = sum(float(row["walltime"]) for row in rows) / 4
+    assert float(re.search(r"Mean walltime: +([\d.]+)", output)[1]) == pytest.approx(
+        walltime, abs=1e-3
+    )
+    assert "Valid results:          4 of 4" in output
+    log = (tmp_path / "llvm_instcount-results.log").read_text()
+    assert "4 of 4" in log
+
+
+def test_resume(evaluate):
+    once = "import pathlib; path = pathlib.Path('calls'); path.open('a').write('x')"
+    flags = ["--max_benchmarks=2", "--novalidate"]
+    fails = f"""
+    {once}
+    if path.stat().st_size == 2: raise RuntimeError("enough")
+    """
+    code, output, rows = evaluate(fails, *flags, "--n=3")
+    assert (code, len(rows)) == (1, 1)
+    assert "RuntimeError: enough" in output
+    code, _, rows = evaluate(once, *flags, "--n=3", "--resume")
+    # Five more, after two of which one has failed.
+    assert (code, len(rows)) == (0, 6)
+    code, output, rows = evaluate("raise RuntimeError", *flags, "--n=3", "--resume")
+    assert (code, len(rows)) == (0, 6), output
+    code, _, rows = evaluate("pass", *flags, "--n=1")
+    assert (code, len(rows)) == (0, 2)
+
+
+def test_parallel(evaluate):
+    # Each waits for the other: nothing would come of it one by one.
+    body = """
+    barrier = vars(threading).setdefault("shared_barrier", threading.Barrier(2))
+    barrier.wait(timeout=60)
+    env.step(env.action_space["sroa"])
+    """
+    code, output, rows = evaluate(
+        body,
+        "--max_benchmarks=2",
+        "--n=2",
+        "--leaderboard_nproc=2",
+        "--novalidate",
+    )
+    assert (code, len(rows)) == (0, 4), output
+    assert "Valid results" not in output
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"env.reset(benchmark='{KERNELS}/life')", "changed the benchmark"),
+        ("env.reward_space = 'IrInstructionCount'", "changed the reward space"),
+    ],
+)
+def test_rules(evaluate, body, text):
+    code, output, rows = evaluate(body, "--n=1", "--novalidate")
+    assert code == 1
+    assert text in output
+    assert rows == []
+
+
+def test_policies_may_begin_again(evaluate):
+    body = "env.step(0)\nenv.reset()\nenv.step(env.action_space['sroa'])"
+    code, output, (row,) = evaluate(body, "--max_benchmarks=1", "--n=1")
+    assert code == 0, output
+    assert row["commandline"].count("sroa") == 1
+
+
+def test_program_of_the_documentation(tmp_path, monkeypatch):
+    (block,) = code_blocks("docs/leaderboard.md", "python")
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    flags = [f"--test_dataset={KERNELS}", "--max_benchmarks=1", "--n=1"]
+    command = [sys.executable, "-c", block, *flags]
+    output = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert "Valid results:          1 of 1" in output
+
+
+def test_results_that_are_not_valid(evaluate):
+    body = f"{GOOD}\nenv.episode_reward = 7"
+    code, output, rows = evaluate(body, "--max_benchmarks=1", "--n=1")
+    assert code == 1
+    assert float(rows[0]["reward"]) == 7
+    assert "Valid results:          0 of 1" in output
+
+
+def test_mistakes(evaluate):
+    code, output, _ = evaluate(GOOD, dataset="benchmark://kernel-v0")
+    assert code == 1
+    assert "kernels-v0" in output
+    code, output, _ = evaluate(GOOD, "resume")
+    assert code == 1
+    assert "Not a flag: resume" in output

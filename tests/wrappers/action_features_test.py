@@ -1,0 +1,156 @@
+"""Observations of what has been done in an episode."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
+from compiler_gym.wrappers import (
+    ActionHistogram,
+    ActionMask,
+    AutophaseNorm,
+    ConstrainedCommandline,
+    ForkOnStep,
+    LastActions,
+)
+
+FEATURES = len(AUTOPHASE_FEATURE_NAMES)
+PASSES = ["mem2reg", "gvn", "simplifycfg"]
+
+
+def one_hot(*actions, size=3):
+    return [float(action == i) for action in actions for i in range(size)]
+
+
+@pytest.fixture
+def few(small):
+    """The environment with three actions."""
+    return ConstrainedCommandline(small, PASSES)
+
+
+class TestActionHistogram:
+    def test_counts(self, few):
+        env = ActionHistogram(few)
+        assert env.reset().tolist() == [0, 0, 0]
+        assert env.step(1)[0].tolist() == [0, 1, 0]
+        assert env.multistep([1, 2])[0].tolist() == [0, 2, 1]
+        assert env.reset().tolist() == [0, 0, 0]
+
+    def test_divisor(self, few):
+        env = ActionHistogram(few, divisor=4)
+        env.reset()
+        assert env.multistep([0, 0, 1])[0].tolist() == [0.5, 0.25, 0]
+        for divisor in (0, -1, float("nan")):
+            with pytest.raises(ValueError, match="divisor"):
+                ActionHistogram(few, divisor)
+
+    def test_beside_the_default_observation(self, few):
+        few.observation_space = "Autophase"
+        env = ActionHistogram(few)
+        env.reset()
+        observation = env.step(0)[0]
+        assert observation.dtype == np.float32
+        np.testing.assert_array_equal(observation[:FEATURES], env.observation["Autophase"])
+        assert observation[FEATURES:].tolist() == [1, 0, 0]
+        assert observation in env.observation_space
+        assert env.observation_space.shape == (FEATURES + 3,)
+        assert (env.observation_space.low.min(), env.observation_space.high[-1]) == (0, np.inf)
+
+    def test_all_actions_of_llvm(self, small):
+        env = ActionHistogram(small)
+        env.reset()
+        observation = env.step("gvn")[0]
+        assert observation.nonzero()[0].tolist() == [env.action_space["gvn"]]
+        assert observation in env.observation_space
+
+    def test_what_is_asked_for_by_name(self, few):
+        env = ActionHistogram(few)
+        env.reset()
+        (count,) = env.step(0, observation_spaces=["IrInstructionCount"])[0]
+        assert count == env.observation["IrInstructionCount"]
+
+    def test_actions_that_are_undone_do_not_count(self, few):
+        env = ForkOnStep(ActionHistogram(few))
+        env.reset()
+        env.step(0)
+        env.step(1)
+        env.undo()
+        assert env.step(2)[0].tolist() == [1, 0, 1]
+        inside = ActionHistogram(ForkOnStep(few))
+        inside.reset()
+        inside.step(0)
+        inside.undo()
+        assert inside.step(2)[0].tolist() == [0, 0, 1]
+
+    def test_spaces_without_a_vector(self, few):
+        env = ActionHistogram(few)
+        with pytest.raises(TypeError, match=r"ActionHistogram appends numbers.*Autophase"):
+            env.reset(observation_space="Ir")
+        env.observation_space = "AutophaseDict"
+        assert env.reset().shape == env.observation_space.shape == (FEATURES + 3,)
+
+    def test_failure(self, few):
+        few.observation_space = "Autophase"
+        env = GymnasiumEnv(ActionHistogram(few))
+        env.reset()
+        observation, _, _, truncated, _ = env.step(2, timeout=1e-6)
+        assert truncated
+        assert observation in env.observation_space
+        assert observation.nonzero()[0].tolist() == [FEATURES + 2]
+
+    def test_autophase_norm_belongs_inside(self, few):
+        env = ActionHistogram(AutophaseNorm(few))
+        assert env.reset() in env.observation_space
+        with pytest.raises(ValueError, match="belongs inside"):
+            AutophaseNorm(ActionHistogram(few))
+
+
+class TestLastActions:
+    def test_order(self, few):
+        env = LastActions(few, 2)
+        assert env.reset().tolist() == [0] * 6
+        assert env.step(2)[0].tolist() == one_hot(2) + [0] * 3
+        assert env.step(0)[0].tolist() == one_hot(0, 2)
+        assert env.step(1)[0].tolist() == one_hot(1, 0)
+        assert env.step(1)[0] in env.observation_space
+        space = env.observation_space
+        assert (space.shape, space.dtype, space.name) == ((6,), np.float32, "LastActions")
+        assert (space.low.max(), space.high.min(), space.high.max()) == (0, 1, 1)
+
+    def test_count(self, few):
+        with pytest.raises(ValueError, match="at least 1, not 0"):
+            LastActions(few, 0)
+
+    def test_around_a_histogram(self, few):
+        env = LastActions(ActionHistogram(AutophaseNorm(few)))
+        env.reset()
+        env.step(0)
+        observation = env.step(1)[0]
+        assert observation[FEATURES:].tolist() == [1, 1, 0, *one_hot(1)]
+        with env.fork() as fork:
+            np.testing.assert_array_equal(fork.step(2)[0], env.step(2)[0])
+
+
+def test_actions_without_numbers(few):
+    few.action_space = "PassesAll"
+    wrapped = ActionHistogram(few)
+    wrapped.env = type("Inside", (), {"observation_space": None, "action_space": object()})()
+    with pytest.raises(TypeError, match="numbered"):
+        _ = wrapped.observation_space
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_what_a_learner_makes_of_it(few):
+    few.reward_space = "IrInstructionCountOz"
+    inside = GymnasiumEnv(ActionMask(LastActions(ActionHistogram(AutophaseNorm(few)), 2)))
+    env = gymnasium.wrappers.NormalizeObservation(inside)
+    env = gymnasium.wrappers.TimeLimit(env, 3)
+    env = gymnasium.wrappers.RecordEpisodeStatistics(env)
+    observation, info = env.reset(seed=1)
+    assert observation.shape == (FEATURES + 9,)
+    assert info["action_mask"].tolist() == [True] * 3
+    for _ in range(3):
+        *_, truncated, info = env.step(env.action_space.sample(info["action_mask"].astype("i1")))
+    assert truncated
+    assert info["episode"]["l"] == 3

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from compiler_gym.errors import SessionNotFound
+from compiler_gym.errors import SessionDied, SessionNotFound
 from compiler_gym.service import ClientServiceCompilerEnv, CompilerGymServiceConnection
 from compiler_gym.service.proto import StepRequest
 from compiler_gym.service.transport.direct_channel import SWITCH_VARIABLE
@@ -126,6 +126,8 @@ def test_sessions_of_a_killed_client_are_unknown(service, bystander, channel):
             connection(connection.stub.Step, StepRequest(session_id=session_id))
         except SessionNotFound:
             return True
+        except SessionDied:  # Its process has ended before the service was told of its client.
+            return False
         return False
 
     wait_until(lambda: all(map(is_unknown, theirs)), MAX_SECONDS)

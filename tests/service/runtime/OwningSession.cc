@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <deque>
 #include <fstream>
 #include <iterator>
@@ -111,7 +112,9 @@ Status OwningSession::afterFork() {
     return Status(StatusCode::UNAVAILABLE, "there is only one of it");
   }
   // The child is one of the original, with which that socket is shared.
-  return acquire();
+  RETURN_IF_ERROR(acquire());
+  if (program_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return Status::OK;
 }
 
 Status OwningSession::write() const {

@@ -19,7 +19,8 @@ namespace compiler_gym::toy {
 //   forkable    its thread ends with each request;
 //   threaded    its thread stays, but it does not say that its process cannot be copied;
 //   unforkable  its thread stays, and it says so;
-//   failing     as forkable, but its copies cannot be set up.
+//   failing     as forkable, but its copies cannot be set up;
+//   slow        as forkable, but it takes a while to set them up.
 //
 // The only action is to add. Observations:
 //   0  number     string: what the file in the directory, the thread, and the child behind the

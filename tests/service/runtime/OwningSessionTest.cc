@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <boost/filesystem.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -45,6 +47,19 @@ ForkServerProcess& forkServer() {
   return *server;
 }
 
+std::set<fs::path> entriesOf(const fs::path& path) {
+  std::set<fs::path> entries;
+  for (const fs::directory_entry& each : fs::directory_iterator(path)) entries.insert(each.path());
+  return entries;
+}
+
+bool eventually(const std::function<bool()>& isSo) {
+  for (int i = 0; i < 500 && !isSo(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return isSo();
+}
+
 class OwningSessionTest : public ::testing::TestWithParam<const char*> {
  protected:
   OwningSessionTest()
@@ -76,10 +91,7 @@ class OwningSessionTest : public ::testing::TestWithParam<const char*> {
   }
 
   static bool eventuallyGone(const fs::path& path) {
-    for (int i = 0; i < 500 && fs::exists(path); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return !fs::exists(path);
+    return eventually([&] { return !fs::exists(path); });
   }
 
   CompilerGymService<OwningSession> service_;
@@ -144,6 +156,26 @@ TEST_P(OwningSessionTest, CopiesAllocateWhateverThreadsDid) {
   }
 }
 
+TEST_F(OwningSessionTest, CopyThatIsNotWantedAnyMoreLeavesNothing) {
+  const int64_t session = start("slow");
+  EXPECT_EQ(add(session, 1), "1 1 1");
+  const std::set<fs::path> before = entriesOf(directory());
+  const auto forked = client_.fork(session);
+  ASSERT_TRUE(forked.ok()) << forked.message();
+  // It owns something, and is not there yet.
+  fs::path owned;
+  eventually([&] {
+    for (const fs::path& each : entriesOf(directory())) {
+      if (before.count(each) == 0) owned = each;
+    }
+    return !owned.empty();
+  });
+  ASSERT_FALSE(owned.empty());
+  EXPECT_TRUE(client_.end(forked.reply.session_id()).ok());
+  EXPECT_TRUE(eventuallyGone(owned));
+  EXPECT_TRUE(client_.end(session).ok());
+}
+
 TEST_F(OwningSessionTest, CopyThatCannotBeSetUpSaysWhy) {
   const int64_t session = start("failing");
   for (int i = 0; i < 2; ++i) {
@@ -155,13 +187,6 @@ TEST_F(OwningSessionTest, CopyThatCannotBeSetUpSaysWhy) {
   EXPECT_TRUE(client_.end(session).ok());
 }
 
-bool eventuallyEmpty(const fs::path& path) {
-  for (int i = 0; i < 500 && !fs::is_empty(path); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return fs::is_empty(path);
-}
-
 }  // namespace
 }  // namespace compiler_gym::runtime
 
@@ -171,7 +196,8 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const int result = RUN_ALL_TESTS();
   // Sessions that were started to copy them have ended, too, and none has left anything.
-  const bool isEmpty = compiler_gym::runtime::eventuallyEmpty(compiler_gym::runtime::directory());
+  const bool isEmpty = compiler_gym::runtime::eventually(
+      [] { return boost::filesystem::is_empty(compiler_gym::runtime::directory()); });
   compiler_gym::runtime::forkServer().stop();
   boost::filesystem::remove_all(compiler_gym::runtime::directory());
   return isEmpty ? result : 1;

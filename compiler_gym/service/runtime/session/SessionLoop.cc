@@ -207,11 +207,13 @@ void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record
   record_ = std::move(record);
   frame.descriptors.clear();
   introduce();
-  watchdog_.watch(record_.get(), control_.socket().get(), direct_.socket().get());
   polling_ = Polling();
+  // A copy that nobody wants any more ends when it is there: it may have something to give back.
+  watchdog_.watch(record_.get(), -1, -1);
   watchdog_.arm(limits_.requestTimeout);
   session_->afterFork();
   watchdog_.disarm();
+  watchdog_.watch(record_.get(), control_.socket().get(), direct_.socket().get());
   record_->setForkable(isForkable());
 }
 

@@ -192,6 +192,11 @@ void SessionRecord::noteCopy() { increment(page_->copiesMade); }
 
 bool SessionRecord::isBusy() const { return page_->activity != Activity::kNothing; }
 
+bool SessionRecord::isAtWork() const {
+  const Activity activity = page_->activity;
+  return activity != Activity::kNothing && activity != Activity::kForking;
+}
+
 bool SessionRecord::isActing() const { return page_->activity == Activity::kActing; }
 
 uint64_t SessionRecord::state() const { return page_->state; }

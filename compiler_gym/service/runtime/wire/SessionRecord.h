@@ -93,6 +93,8 @@ class SessionRecord {
   // --- For the service.
 
   bool isBusy() const;
+  // Whether it does something for a client, rather than to become a copy.
+  bool isAtWork() const;
   bool isForkable() const;
   bool isActing() const;
   // Another number after whatever the session has done, and the same in a copy of it.

@@ -70,8 +70,9 @@ Status SessionProcess::start(ForkServerProcess& forkServer, const Origin& origin
 }
 
 SessionProcess::~SessionProcess() {
-  // Left alone it would go on to the end of its request.
-  if (record_->isBusy() && !epitaph_) kill();
+  // Left alone it would go on to the end of its request. A copy that is being set up ends in order
+  // when it is there: it may have something to give back by then.
+  if (record_->isAtWork() && !epitaph_) kill();
 }
 
 void SessionProcess::kill() const {
@@ -219,7 +220,7 @@ void SessionProcess::close() {
   isClosed_ = true;
   const std::unique_lock guard(mutex_, std::try_to_lock);
   // Requests on the session's own socket hold no lock.
-  if (!guard || record_->isBusy()) kill();
+  if (!guard || record_->isAtWork()) kill();
 }
 
 Status SessionProcess::epitaph() {

@@ -106,6 +106,25 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._fd, text.encode())
 
+    def give_up_line(self, prompt: str) -> None:
+        """Presses Ctrl-C until there is a new prompt.
+
+        Python's line editor misses a signal that comes while it draws the line.
+        """
+        self._settle()
+        for _ in range(10):
+            self.text = ""
+            self.type("\x03")
+            self._settle()
+            if prompt in self.text:
+                break
+        self.wait_for(prompt, seconds=1)
+
+    def _settle(self) -> None:
+        """Reads until nothing comes any more."""
+        while select.select([self._fd], [], [], 1)[0]:
+            self.text += os.read(self._fd, 4096).decode(errors="replace")
+
     def wait_for(self, text: str, seconds: float = 60) -> str:
         """Waits until a text is on the screen after what was waited for; returns what came."""
         end = time.monotonic() + seconds

@@ -127,8 +127,7 @@ def test_terminal(terminal, program_c, environment):
     assert "sroa" in screen.wait_for("program.c 1> ")
     screen.type("observe IrInstructionCountO\t\t")
     assert "IrInstructionCountOz" in screen.wait_for("program.c 1> observe IrInstructionCountO")
-    screen.type("\x03")  # Ctrl-C gives up the line, not the shell.
-    screen.wait_for("program.c 1> ")
+    screen.give_up_line("program.c 1> ")
     screen.type("nonsense\n")
     screen.wait_for("no pass 'nonsense'")
     screen.wait_for("program.c 1> ")
@@ -145,8 +144,7 @@ def test_terminal(terminal, program_c, environment):
     again.wait_for("program.c 0> ")
     again.type("\x1b[A")  # The last line of the last time.
     again.wait_for("undo 9")
-    again.type("\x03")
-    again.wait_for("program.c 0> ")
+    again.give_up_line("program.c 0> ")
     again.type("\x04")
     assert again.end() == 0
     assert os.listdir(environment) == ["program.c"]

@@ -76,8 +76,7 @@ class DirectReply:
         except ChannelBroken as broken:
             return self._stub.ask_how_it_ended(self._request, self._timeout, self._begin, broken)
         finally:
-            if self._sock.closed:
-                self._stub.forget_if_closed(self._sock, self._request.session_id)
+            self._stub.forget_if_closed(self._sock, self._request.session_id)
 
     def cancel(self) -> None:
         """Gives up the reply, which ends the session."""

@@ -124,7 +124,14 @@ class FrameSocket:
     @property
     def is_quiet(self) -> bool:
         """Whether it is open, and nothing has come since the last reply: not even the end."""
-        return not self.closed and not self._readable.poll(0)
+        # An object of poll() cannot be used by several threads at once.
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return not self.closed
+        except OSError:
+            pass
+        return False
 
     def call(
         self,
@@ -157,11 +164,9 @@ class FrameSocket:
             ServiceTransportError: If the reply makes no sense.
             RuntimeError: If a request has begun that is not finished yet.
         """
-        data = self._request(method, payload, timeout)
-        if before:
-            data = b"".join(request_frame(*each, timeout) for each in before) + data
+        data = self._request(method, payload, timeout, before)
         read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
-        end = _end_of(timeout)
+        end = end_of(timeout)
         was_sent = False
         with self._lock:
             try:
@@ -200,11 +205,9 @@ class FrameSocket:
         Raises:
             Exception: As of :meth:`call`.
         """
-        data = self._request(method, payload, timeout)
-        if before:
-            data = b"".join(request_frame(*each, timeout) for each in before) + data
+        data = self._request(method, payload, timeout, before)
         self._skipped = len(before)
-        self._end = _end_of(timeout)
+        self._end = end_of(timeout)
         self.is_busy = True
         with self._lock:
             try:
@@ -247,13 +250,22 @@ class FrameSocket:
         """The descriptor, which is readable as soon as there is something of a reply."""
         return self._socket.fileno()
 
-    def _request(self, method: int, payload: bytes, timeout: float | None) -> bytes:
+    def _request(
+        self,
+        method: int,
+        payload: bytes,
+        timeout: float | None,
+        before: Sequence[tuple[int, bytes]],
+    ) -> bytes:
         """Returns what to send if a request may be made now."""
         if self.is_busy:
             raise RuntimeError("A request is in progress on this socket. Its reply must come first")
         if timeout is not None and timeout <= 0:
             raise DirectRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "The time limit is over")
-        return request_frame(method, payload, timeout)
+        data = request_frame(method, payload, timeout)
+        if before:
+            data = b"".join(request_frame(*each, timeout) for each in before) + data
+        return data
 
     def _give_up(self, error: BaseException, was_sent: bool) -> None:
         """Closes the socket after an error in the middle of a request, and words what broke it."""
@@ -423,7 +435,7 @@ def close_fds(fds: list[int]) -> None:
             os.close(fd)
 
 
-def _end_of(timeout: float | None) -> float | None:
+def end_of(timeout: float | None) -> float | None:
     """Returns when to give up a request, by the clock of :func:`time.monotonic`."""
     return None if timeout is None else time.monotonic() + timeout + GRACE_SECONDS
 

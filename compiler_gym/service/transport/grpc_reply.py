@@ -2,12 +2,11 @@
 
 import contextlib
 import socket
-import time
 from typing import Any
 
 import grpc
 
-from compiler_gym.service.transport.frame_socket import GRACE_SECONDS
+from compiler_gym.service.transport.frame_socket import end_of
 
 
 class GrpcReply:
@@ -23,7 +22,7 @@ class GrpcReply:
     """
 
     def __init__(self, call: grpc.Future, timeout: float | None):
-        self.deadline = None if timeout is None else time.monotonic() + timeout + GRACE_SECONDS
+        self.deadline = end_of(timeout)
         self._call = call
         # It is a thread of gRPC that knows of the reply first.
         self._ours, self._theirs = socket.socketpair()

@@ -4,6 +4,7 @@ import os
 import resource
 import select
 import socket
+import sys
 import threading
 import time
 
@@ -308,3 +309,29 @@ class TestDivided:
         client.close()
         with pytest.raises(ChannelBroken):
             client.finish()
+
+
+def test_several_threads_may_ask_whether_it_is_quiet(pair):
+    client, service = pair
+    failures: list[Exception] = []
+
+    def ask():
+        try:
+            assert all(client.is_quiet for _ in range(20_000))
+        except Exception as error:
+            failures.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failures
+    service.close()
+    assert not client.is_quiet
+    assert not client.is_quiet

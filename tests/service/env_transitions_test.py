@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.service.session.transition_cache import DEFAULT_BYTES
+from compiler_gym.spaces import Reward
 from tests.service.toy_service import HELLO, kill_service, make_toy_env, open_sessions
 
 UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP, END = range(6)
@@ -116,6 +117,18 @@ def test_what_varies_is_asked_each_time(env):
     env.step(REVERSE)
     *_, info = env.step(NO_OP, observation_spaces=["text", "counter"])
     assert not info["transition_was_known"]
+
+
+def test_what_is_told_is_of_the_step_not_of_what_its_reward_asks(env):
+    class Asking(Reward):
+        def update(self, actions, observations, observation_view):
+            return float(observation_view["counter"])
+
+    env.reward.add_space(Asking(name="asking"))
+    walk(env, [APPEND_A])
+    env.reset()
+    *_, info = env.step(APPEND_A, reward_spaces=["asking"])
+    assert info["transition_was_known"]
 
 
 def test_failures_are_not_remembered(env):

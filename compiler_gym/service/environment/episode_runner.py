@@ -158,6 +158,9 @@ class EpisodeRunner:
     def _after_reply(
         self, plan: StepPlan, actions: list[Any], events: list[Event], reply: StepReply
     ) -> RunResult:
+        # Before rewards make requests of their own.
+        session = self.sessions.session
+        was_known = isinstance(session, CachedSession) and session.last_was_known
         try:
             observations, rewards = plan.evaluate(
                 reply.observation, actions, self.choices.observations
@@ -172,7 +175,7 @@ class EpisodeRunner:
             "new_action_space": has_new_action_space,
         }
         if self.sessions.transition_bytes:
-            info["transition_was_known"] = self.sessions.require_session().last_was_known
+            info["transition_was_known"] = was_known
         return observations, rewards, reply.end_of_session, info
 
     def _after_error(self, plan: StepPlan, events: list[Event], error: Exception) -> RunResult:

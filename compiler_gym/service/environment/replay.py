@@ -6,22 +6,17 @@ text of its actions, which an environment has to play as a user would.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.errors import ServiceError
 from compiler_gym.service.environment.episode import Episode
 from compiler_gym.service.proto import Event
+from compiler_gym.service.session.repeating import ENOUGH_ACTIONS, REFUSALS, repeat_step
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 
 _REPLAY_SECONDS = 300
-
-# Fewer requests take less time, but each has a time limit of the service.
-_ENOUGH_ACTIONS = 100
-
-# What a request that the service refuses raises; the session goes on.
-_REFUSALS = (ValueError, TypeError, NotImplementedError, FileNotFoundError)
 
 
 def replay_episode(
@@ -49,12 +44,12 @@ def replay_episode(
     if episode.params:
         sessions.require_session().send_params(episode.params, deadline.left())
     for events, was_refused in _requests(episode):
-        try:
+        if not was_refused:
+            repeat_step(sessions, events, deadline)
+            continue
+        # The actions before the refused one are applied again.
+        with suppress(*REFUSALS):
             sessions.step(events, (), deadline.left())
-        except _REFUSALS as error:
-            # If it was refused then too, the actions before the refused one are applied again.
-            if not was_refused:
-                raise ServiceError(f"An action of the episode is refused now: {error}") from error
     return sessions.step((), indices, deadline.left()).observation if indices else ()
 
 
@@ -63,7 +58,7 @@ def _requests(episode: Episode) -> Iterator[tuple[list[Event], bool]]:
     merged: list[Event] = []
     for i, events in enumerate(episode.requests):
         was_refused = i in episode.refused
-        if merged and (was_refused or len(merged) >= _ENOUGH_ACTIONS):
+        if merged and (was_refused or len(merged) >= ENOUGH_ACTIONS):
             yield merged, False
             merged = []
         if was_refused:

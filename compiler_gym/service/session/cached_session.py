@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 
-from compiler_gym.errors import ServiceError
 from compiler_gym.service.proto import Event, StartSessionReply, StepReply
+from compiler_gym.service.session.repeating import ENOUGH_ACTIONS, REFUSALS, repeat_step
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.service.session.transition_cache import (
@@ -19,14 +19,6 @@ OpenSession = Callable[
     [Sequence[int], Deadline], tuple[Session, StartSessionReply, Sequence[Event]]
 ]
 """Starts a session. Returns it, the reply, and the observations of these numbers."""
-
-# What a request that the service refuses raises; the session goes on.
-_REFUSALS = (ValueError, TypeError, NotImplementedError, FileNotFoundError)
-
-# Fewer requests take less time, but each has a time limit of the service.
-_ENOUGH_ACTIONS = 100
-
-_END_SECONDS = 5
 
 # A snapshot is worth it where coming there again would take so many times as long as a copy.
 _WORTHWHILE = 2
@@ -121,7 +113,8 @@ class CachedSession:
         events = list(actions)
         if self._states is None:
             self.last_was_known = False
-            return self._require_session().step(events, indices, timeout)
+            deadline = Deadline(timeout)
+            return self._catch_up(deadline).step(events, indices, deadline.left())
         key = request_key(events)
         outcome = self._states[-1].outcomes.get(key)
         if outcome is not None:
@@ -158,7 +151,7 @@ class CachedSession:
             else:
                 reply = session.step(events, [*indices, self._identity], deadline.left())
                 identity = self._key, reply.observation.pop().SerializeToString()
-        except _REFUSALS:
+        except REFUSALS:
             # Those before the one that was refused have been applied.
             if len(events) > 1:
                 self._states = None
@@ -174,14 +167,13 @@ class CachedSession:
             self._served += 1
         return reply
 
-    def _require_session(self) -> Session:
-        assert self._session is not None, "a session is opened before anything is not tracked"
-        return self._session
-
     # ------------------------------------------------------------------------------------------
 
     def _catch_up(self, deadline: Deadline) -> Session:
         """Returns a session in the present state."""
+        if self._states is None:
+            assert self._session is not None, "a session is there before anything is not tracked"
+            return self._session
         begin = time.perf_counter()
         self._take_copy_of_snapshot(deadline)
         if self._session is None:
@@ -189,12 +181,8 @@ class CachedSession:
             self._served = 0
         session = self._session
         missed = [event for events, _ in self._requests[self._served :] for event in events]
-        for first in range(0, len(missed), _ENOUGH_ACTIONS):
-            part = missed[first : first + _ENOUGH_ACTIONS]
-            try:
-                session.step(part, (), deadline.left())
-            except _REFUSALS as error:
-                raise ServiceError(f"An action of the episode is refused now: {error}") from error
+        for first in range(0, len(missed), ENOUGH_ACTIONS):
+            repeat_step(session, missed[first : first + ENOUGH_ACTIONS], deadline)
         self._served = len(self._requests)
         seconds = time.perf_counter() - begin
         if missed:
@@ -222,7 +210,8 @@ class CachedSession:
         if copy is None:
             return
         self._cache.note_fork(time.perf_counter() - begin)
-        self._end_session()
+        if self._session is not None:
+            self._session.abandon()
         self._session, self._served = copy, position
 
     def _consider_snapshot(self, session: Session, seconds: float, deadline: Deadline) -> None:
@@ -260,7 +249,7 @@ class CachedSession:
     def send_params(self, params: Iterable[tuple[str, str]], timeout: float = 300) -> list[str]:
         """As :meth:`Session.send_params`. From then on nothing is known."""
         deadline = Deadline(timeout)
-        session = self._session if self._states is None else self._catch_up(deadline)
+        session = self._catch_up(deadline)
         self._states = None
         return session.send_params(params, deadline.left())
 
@@ -269,9 +258,3 @@ class CachedSession:
         session, self._session = self._session, None
         if session is not None:
             session.end(timeout, waits)
-
-    def _end_session(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            with suppress(ServiceError, OSError):
-                session.end(_END_SECONDS, waits=False)

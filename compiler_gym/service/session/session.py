@@ -1,9 +1,11 @@
 """One session of a service, as a client sees it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from compiler_gym.errors import ServiceError
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.proto import (
     EndSessionRequest,
@@ -19,6 +21,9 @@ from compiler_gym.service.proto import (
 from compiler_gym.service.transport.direct_channel import DirectStub
 from compiler_gym.service.transport.direct_reply import DirectReply
 from compiler_gym.service.transport.grpc_reply import GrpcReply
+
+#: Ending a session does not wait for what it does, so a service that takes longer is stuck.
+END_SECONDS = 5
 
 
 class Session:
@@ -147,3 +152,8 @@ class Session:
         if not waits and isinstance(stub, DirectStub) and stub.end_soon(request):
             return
         self._connection(stub.EndSession, request, timeout=timeout, max_retries=0)
+
+    def abandon(self) -> None:
+        """Ends the session without waiting, whatever becomes of that."""
+        with suppress(ServiceError, OSError):
+            self.end(END_SECONDS, waits=False)

@@ -4,7 +4,6 @@ import itertools
 import logging
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark
@@ -27,15 +26,12 @@ from compiler_gym.service.proto import (
     StepReply,
 )
 from compiler_gym.service.session.cached_session import CachedSession
-from compiler_gym.service.session.session import Session
+from compiler_gym.service.session.session import END_SECONDS, Session
 from compiler_gym.service.session.session_start import Deadline, SessionStarter
 from compiler_gym.service.session.transition_cache import TransitionCache
 from compiler_gym.util.shallow_copy import shallow_copy
 
 logger = logging.getLogger(__name__)
-
-# Ending a session does not wait for what it does, so a service that takes longer is stuck.
-_END_SESSION_SECONDS = 5
 
 # The time that a service which may be stuck gets to end by itself.
 _STUCK_SERVICE_EXIT_SECONDS = 1
@@ -216,21 +212,20 @@ class SessionManager:
         def open_session(
             indices: Sequence[int], deadline: Deadline
         ) -> tuple[Session, StartSessionReply, Sequence[Event]]:
-            if not params:
-                session, reply = starter.start(
-                    connection, benchmark, action_space, indices, deadline
-                )
-                return session, reply, reply.observation
             # Parameters may change what is observed, so they come first.
-            session, reply = starter.start(connection, benchmark, action_space, (), deadline)
+            first_indices = () if params else indices
+            session, reply = starter.start(
+                connection, benchmark, action_space, first_indices, deadline
+            )
+            if not params:
+                return session, reply, reply.observation
             try:
                 session.send_params(params, deadline.left())
                 if not indices:
                     return session, reply, ()
                 return session, reply, session.step((), indices, deadline.left()).observation
             except BaseException:
-                with suppress(ServiceError, OSError):
-                    session.end(_END_SESSION_SECONDS, waits=False)
+                session.abandon()
                 raise
 
         if not self.transition_bytes:
@@ -292,7 +287,7 @@ class SessionManager:
         if session is None or self._is_inherited:
             return True
         try:
-            session.end(_END_SESSION_SECONDS, waits)
+            session.end(END_SECONDS, waits)
         except SessionNotFound:
             return True  # It ended abnormally.
         except (ServiceError, OSError) as error:

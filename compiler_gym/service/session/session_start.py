@@ -91,12 +91,8 @@ class SessionStarter:
         is_sent = connection.sent_benchmarks.get(uri) == self.digest_of(benchmark)
         if not is_sent or not isinstance(stub, DirectStub):
             return
-        request = StartSessionRequest(
-            benchmark=BenchmarkProto(uri=uri),
-            action_space=action_space,
-            observation_space=observation_indices,
-            lease_id=connection.lease_id,
-        )
+        request = _request(connection, action_space, observation_indices)
+        request.benchmark.uri = uri
         begun = stub.begin_session(request, _BEGUN_SECONDS)
         self._begun = None if begun is None else (stub, begun)
 
@@ -155,11 +151,7 @@ class SessionStarter:
             BenchmarkInitError: If the service refuses the program.
             Exception: As of the connection, for failures of the service.
         """
-        request = StartSessionRequest(
-            action_space=action_space,
-            observation_space=observation_indices,
-            lease_id=connection.lease_id,
-        )
+        request = _request(connection, action_space, observation_indices)
         if self._begun is not None:
             started = self._finish(connection, request, benchmark)
             if started is not None:
@@ -201,6 +193,17 @@ class SessionStarter:
         if benchmark is not self._benchmark:
             self._benchmark, self._digest = benchmark, _digest(benchmark.proto)
         return self._digest
+
+
+def _request(
+    connection: CompilerGymServiceConnection, action_space: int, observation_indices: Sequence[int]
+) -> StartSessionRequest:
+    """Returns a request for a session on a program that is yet to be filled in."""
+    return StartSessionRequest(
+        action_space=action_space,
+        observation_space=observation_indices,
+        lease_id=connection.lease_id,
+    )
 
 
 def _digest(proto: BenchmarkProto) -> bytes:

@@ -10,7 +10,6 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +37,6 @@ _FORK_SECONDS = 1e-3
 
 # Measurements are averaged over about so many.
 _AVERAGED = 8
-
-_SNAPSHOT_END_SECONDS = 5
 
 
 class State:
@@ -167,10 +164,11 @@ class TransitionCache:
     def add_root(self, key: Hashable, episode: int, reply: StartSessionReply) -> State:
         """Adds the state of a program that was just loaded."""
         with self._lock:
-            state, _ = self._roots.setdefault(key, (State(episode), reply))
-            self.stats.states += 1
-            self.stats.size += _STATE_BYTES
-            return state
+            if key not in self._roots:
+                self._roots[key] = State(episode), reply
+                self.stats.states += 1
+                self.stats.size += _STATE_BYTES
+            return self._roots[key][0]
 
     def add(
         self,
@@ -240,14 +238,13 @@ class TransitionCache:
         """Takes over a session, to be copied by those that come to its state."""
         with self._lock:
             if state.snapshot is not None:
-                ending = session
-            else:
-                state.snapshot, ending = session, None
-                self._snapshots[id(state)] = state
-                self.stats.snapshots += 1
+                session.abandon()
+                return
+            state.snapshot = session
+            self._snapshots[id(state)] = state
+            self.stats.snapshots += 1
             if len(self._snapshots) > _MAX_SNAPSHOTS:
-                ending = self._take_snapshot(next(iter(self._snapshots.values())))
-        _end(ending)
+                self._drop_snapshot(next(iter(self._snapshots.values())))
 
     def copy_snapshot(self, state: State, timeout: float) -> Session | None:
         """Returns a copy of the session that is kept in a state; None if there is none."""
@@ -258,24 +255,25 @@ class TransitionCache:
             try:
                 return state.snapshot.fork(timeout)
             except (ServiceError, OSError):
-                _end(self._take_snapshot(state))
+                self._drop_snapshot(state)
                 return None
 
     def note_fork(self, seconds: float) -> None:
         """Notes how long it took to copy a session."""
         self.fork_seconds += (seconds - self.fork_seconds) / _AVERAGED
 
-    def _take_snapshot(self, state: State) -> Session | None:
+    def _drop_snapshot(self, state: State) -> None:
         session, state.snapshot = state.snapshot, None
-        if self._snapshots.pop(id(state), None) is not None:
+        if session is not None:
+            del self._snapshots[id(state)]
             self.stats.snapshots -= 1
-        return session
+            session.abandon()
 
     def close(self) -> None:
         """Forgets everything, and ends the sessions that were kept."""
         with self._lock:
             for state in list(self._snapshots.values()):
-                _end(self._take_snapshot(state))
+                self._drop_snapshot(state)
             self._roots.clear()
             self._identified.clear()
             self.stats.states = self.stats.size = 0
@@ -315,7 +313,7 @@ class TransitionCache:
         size = _STATE_BYTES * len(self._roots)
         for state in states:
             if state.last_episode < episode:
-                _end(self._take_snapshot(state))
+                self._drop_snapshot(state)
         for state in kept:
             state.outcomes = {
                 key: outcome
@@ -330,12 +328,6 @@ class TransitionCache:
         }
         self.stats.states = len(kept)
         self.stats.size = size
-
-
-def _end(session: Session | None) -> None:
-    if session is not None:
-        with suppress(ServiceError, OSError):
-            session.end(_SNAPSHOT_END_SECONDS, waits=False)
 
 
 def request_key(actions: Sequence[Any]) -> RequestKey:

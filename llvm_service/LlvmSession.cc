@@ -175,10 +175,12 @@ Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,
   const bool isJudged = --actionsLeft_ < 2 || settings_.verification == Verification::kAlways;
   bool changed = false;
   const Action& chosen = actions_->actions[index];
-  const std::optional<Action> forgetful =
-      settings_.forgetsAnalyses ? std::make_optional(forgetAfter(chosen)) : std::nullopt;
-  RETURN_IF_ERROR(isJudged ? run(forgetful.value_or(chosen), changed)
-                           : compilation_->applyUnjudged(forgetful.value_or(chosen)));
+  std::optional<Action> forgetful;
+  if (settings_.forgetsAnalyses) {
+    forgetful = forgetAfter(chosen);
+  }
+  const Action& applied = forgetful ? *forgetful : chosen;
+  RETURN_IF_ERROR(isJudged ? run(applied, changed) : compilation_->applyUnjudged(applied));
   actionHadNoEffect = !changed;
   endOfEpisode = false;  // A program can always be optimised further.
   newActionSpace.reset();

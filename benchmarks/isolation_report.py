@@ -11,7 +11,7 @@ from rich.table import Table
 from benchmarks.isolation import COLUMNS, IsolationBenchmark
 from benchmarks.machine import describe_machine, describe_service, load_average
 from benchmarks.measurements import Summary
-from benchmarks.programs import LARGE, PROGRAMS
+from benchmarks.programs import LARGE, PROGRAMS, check_sizes
 from compiler_gym.util.service_binary import find_service_binary
 
 
@@ -36,14 +36,13 @@ def main(
     service: Annotated[Path | None, typer.Option(help="The service's executable.")] = None,
 ) -> None:
     """Measure what session processes and the direct channel cost and save."""
-    for unknown in set(size or ()) - {*PROGRAMS, LARGE.size}:
-        raise typer.BadParameter(f"There is no program of size {unknown}")
+    known = {**PROGRAMS, LARGE.size: LARGE}
+    check_sizes(size or (), known)
     console, progress = Console(), Console(stderr=True)
     service = service or find_service_binary("compiler_gym-llvm-service")
     console.print(f"{describe_machine()}; {describe_service(service)}", highlight=False)
     console.print(f"load average {load_average():.2f}")
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        known = {**PROGRAMS, LARGE.size: LARGE}
         programs = {each: known[each] for each in size or known}
         paths = {size: program.make(Path(folder)) for size, program in programs.items()}
         on = {size: IsolationBenchmark(path, service) for size, path in paths.items()}

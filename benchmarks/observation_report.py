@@ -19,7 +19,7 @@ from rich.console import Console
 
 from benchmarks.machine import describe_machine, describe_service, load_average
 from benchmarks.player import timed
-from benchmarks.programs import PROGRAMS
+from benchmarks.programs import PROGRAMS, check_sizes
 from compiler_gym import spaces
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import LlvmEnv
@@ -299,9 +299,7 @@ def main(
     service: Annotated[Path | None, typer.Option(help="The service's executable.")] = None,
 ) -> None:
     """Measure what a step with each observation costs, in milliseconds."""
-    for unknown in set(size or ()) - set(PROGRAMS):
-        known = ", ".join(map(str, PROGRAMS))
-        raise typer.BadParameter(f"There is no program of size {unknown}. There are: {known}")
+    check_sizes(size or ())
     # The embeddings of the vocabulary for tests take as long as any others.
     os.environ.setdefault("COMPILER_GYM_INST2VEC_VOCABULARY", "test")
     service = service or find_service_binary("compiler_gym-llvm-service")

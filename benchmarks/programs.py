@@ -4,8 +4,11 @@ They are made of the C sources of the built-in programs, without running any LLV
 with the same clang gets the same programs.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+import typer
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, link, run_tool
@@ -67,6 +70,14 @@ LARGE = SizedProgram(
     30_000, ("huffman", "lzss", "json", "regex", "fft", "containers", "sha256", "graphs")
 )
 """Where copying a session has to show that it does not depend on the size of the program."""
+
+
+def check_sizes(sizes: Iterable[int], known: Iterable[int] = PROGRAMS) -> None:
+    """Raises typer.BadParameter if there is no program of one of the sizes."""
+    for unknown in set(sizes) - set(known):
+        raise typer.BadParameter(
+            f"There is no program of size {unknown}. There are: {', '.join(map(str, known))}"
+        )
 
 
 def _compile(kernel: str, folder: Path) -> Path:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from benchmarks.env_benchmark import FULL, QUICK, Effort, EnvBenchmark
 from benchmarks.machine import describe_machine, describe_service, load_average
-from benchmarks.programs import PROGRAMS
+from benchmarks.programs import PROGRAMS, check_sizes
 from benchmarks.table import Result, to_markdown, to_rich
 from compiler_gym.util.service_binary import find_service_binary
 
@@ -68,9 +68,7 @@ def main(
     replay: Annotated[Path | None, typer.Option(help="The executable of Replay.cc.")] = None,
 ) -> None:
     """Measure what steps, resets, forks and observations cost."""
-    for unknown in set(size or ()) - set(PROGRAMS):
-        known = ", ".join(map(str, PROGRAMS))
-        raise typer.BadParameter(f"There is no program of size {unknown}. There are: {known}")
+    check_sizes(size or ())
     header, results = report(
         size or list(PROGRAMS),
         service or find_service_binary("compiler_gym-llvm-service"),

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.learners import LEARNERS, Learner
 from benchmarks.machine import describe_machine, load_average
-from benchmarks.programs import PROGRAMS
+from benchmarks.programs import PROGRAMS, check_sizes
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.service.session.transition_cache import TransitionStats
@@ -41,8 +41,7 @@ def main(
     seed: Annotated[int, typer.Option(help="For the random choices of learners.")] = 0,
 ) -> None:
     """Measure steps per second with and without a cache of transitions, and compare the results."""
-    for unknown in set(size or ()) - set(PROGRAMS):
-        raise typer.BadParameter(f"There is no program of size {unknown}")
+    check_sizes(size or ())
     console, progress = Console(), Console(stderr=True)
     console.print(describe_machine(), highlight=False)
     console.print(f"load average {load_average():.2f}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 import compiler_gym
 from compiler_gym.datasets import Benchmark
@@ -74,14 +75,17 @@ class Vector(Way):
     """Steps a vector environment."""
 
     def __init__(self, benchmark: Benchmark, count: int):
-        self._envs = compiler_gym.make_vec(
+        self._envs = self._make(benchmark, count)
+        self._envs.reset()
+
+    def _make(self, benchmark: Benchmark, count: int) -> VectorEnv:
+        return compiler_gym.make_vec(
             _ID,
             count,
             benchmark=benchmark,
             max_episode_steps=EPISODE_STEPS,
             autoreset_mode="SameStep",
         )
-        self._envs.reset()
 
     def play(self, actions: np.ndarray) -> None:
         for row in actions:
@@ -108,11 +112,11 @@ class Ready(Vector):
                 made[ids] += 1
 
 
-class Gymnasium(Way):
+class Gymnasium(Vector):
     """Steps gymnasium's vector environment with a Python process and a service for each."""
 
-    def __init__(self, benchmark: Benchmark, count: int):
-        self._envs = gymnasium.make_vec(
+    def _make(self, benchmark: Benchmark, count: int) -> VectorEnv:
+        return gymnasium.make_vec(
             _ID,
             num_envs=count,
             vectorization_mode="async",
@@ -120,14 +124,6 @@ class Gymnasium(Way):
             max_episode_steps=EPISODE_STEPS,
             benchmark=benchmark,
         )
-        self._envs.reset()
-
-    def play(self, actions: np.ndarray) -> None:
-        for row in actions:
-            self._envs.step(row)
-
-    def close(self) -> None:
-        self._envs.close()
 
 
 _CLASSES: dict[str, type[Way]] = {LOOP: Loop, VECTOR: Vector, READY: Ready, GYMNASIUM: Gymnasium}

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import describe_machine, load_average
-from benchmarks.programs import PROGRAMS
+from benchmarks.programs import PROGRAMS, check_sizes
 from benchmarks.vector import LOOP, WAYS, median_ratio, steps_per_second
 
 
@@ -29,8 +29,7 @@ def main(
     rounds: Annotated[int, typer.Option(help="Episodes of each environment.")] = 60,
 ) -> None:
     """Measure steps per second of several environments, by several ways to step them."""
-    for unknown in set(size or ()) - set(PROGRAMS):
-        raise typer.BadParameter(f"There is no program of size {unknown}")
+    check_sizes(size or ())
     console, progress = Console(), Console(stderr=True)
     console.print(describe_machine(), highlight=False)
     console.print(f"load average {load_average():.2f}")

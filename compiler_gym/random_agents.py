@@ -19,9 +19,12 @@ from compiler_gym.util.timer import humanize_duration
 
 logger = logging.getLogger(__name__)
 
-_METADATA = "random_search.json"
-_PROGRESS = "random_search_progress.csv"
-_BEST_ACTIONS = "random_search_best_actions.txt"
+#: The names of the files that others read: what was searched and found, the improvements, and the
+#: best actions. See :func:`compiler_gym.random_search.random_search`.
+METADATA = "random_search.json"
+PROGRESS = "random_search_progress.csv"
+BEST_ACTIONS = "random_search_best_actions.txt"
+
 _BEST_COMMANDLINE = "random_search_best_actions_commandline.txt"
 _REPLAY = "random_search_best_actions_replay.csv"
 _PROGRAM = "optimized.bc"
@@ -73,7 +76,7 @@ def search(
 
 
 def _is_done(folder: Path) -> bool:
-    path = folder / _METADATA
+    path = folder / METADATA
     return path.is_file() and "best_reward" in json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -143,7 +146,7 @@ class _Findings:
             "patience": int(patience or env.action_space.n),
         }
         self._write_metadata()
-        with (folder / _PROGRESS).open("w", encoding="utf-8", newline="") as file:
+        with (folder / PROGRESS).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow(_PROGRESS_COLUMNS)
 
     def step_seconds(self) -> float:
@@ -166,7 +169,7 @@ class _Findings:
             self._reward, self._actions = reward, env.actions
             runtime = monotonic() - self._start
             row = (runtime, self._episodes, self._steps, len(self._actions), reward)
-            with (self._folder / _PROGRESS).open("a", encoding="utf-8", newline="") as file:
+            with (self._folder / PROGRESS).open("a", encoding="utf-8", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerow(row)
         logger.info(
             "Reward %.4f of %d actions after %s", reward, row[3], humanize_duration(runtime)
@@ -176,7 +179,7 @@ class _Findings:
     def write(self) -> None:
         """Writes the best actions, and that the search is done."""
         lines = "".join(f"{action}\n" for action in self._actions)
-        (self._folder / _BEST_ACTIONS).write_text(lines, encoding="utf-8")
+        (self._folder / BEST_ACTIONS).write_text(lines, encoding="utf-8")
         self._metadata |= {
             "runtime_seconds": monotonic() - self._start,
             "total_episode_count": self._episodes,
@@ -187,13 +190,13 @@ class _Findings:
 
     def _write_metadata(self) -> None:
         text = json.dumps(self._metadata, indent=2)
-        (self._folder / _METADATA).write_text(text + "\n", encoding="utf-8")
+        (self._folder / METADATA).write_text(text + "\n", encoding="utf-8")
 
 
 def _replay(env: CompilerEnv, folder: Path) -> None:
     """Brings an environment into the best state, and writes how it got there."""
     env.reset(benchmark=env.benchmark)
-    lines = (folder / _BEST_ACTIONS).read_text(encoding="utf-8").splitlines()
+    lines = (folder / BEST_ACTIONS).read_text(encoding="utf-8").splitlines()
     with (folder / _REPLAY).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_REPLAY_COLUMNS)

@@ -14,12 +14,10 @@ from absl import flags
 from compiler_gym.bin.flags_program import no_arguments, start
 from compiler_gym.cli.console import print_table
 from compiler_gym.cli.options import program_name
+from compiler_gym.random_agents import METADATA, PROGRESS
 from compiler_gym.util.flags import output_dir as _output_dir  # noqa: F401, defines the flag.
 from compiler_gym.util.runfiles_path import create_user_logs_dir
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
-
-_METADATA = "random_search.json"
-_PROGRESS = "random_search_progress.csv"
 
 
 def main(arguments: list[str]) -> None:
@@ -27,7 +25,7 @@ def main(arguments: list[str]) -> None:
     no_arguments(arguments)
     given = flags.FLAGS.output_dir
     folder = Path(given) if given else create_user_logs_dir("random_search").parent
-    paths = sorted(folder.rglob(_METADATA))
+    paths = sorted(folder.rglob(METADATA))
     rows = [row for path in paths if (row := _row_of(path)) is not None]
     if not rows:
         raise ValueError(f"There are no results of random searches below {folder}")
@@ -52,7 +50,7 @@ def _row_of(path: Path) -> dict[str, Any] | None:
     metadata = json.loads(path.read_text())
     if "best_reward" not in metadata:
         return None
-    with (path.parent / _PROGRESS).open(newline="") as file:
+    with (path.parent / PROGRESS).open(newline="") as file:
         improvements = list(csv.DictReader(file))
     last = improvements[-1] if improvements else {}
     return {

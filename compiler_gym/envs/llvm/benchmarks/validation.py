@@ -45,9 +45,8 @@ def validate_against_opt(env: ProgramEnv) -> Iterator[ValidationError]:
         expected = env.write_bitcode(folder / "environment.bc").read_bytes()
         env.reset(benchmark=env.benchmark)
         env.write_bitcode(folder / "input.bc")
-        command = [str(tools.opt_path()), *shlex.split(commandline)[1:]]
         try:
-            reply = run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=False)
+            reply = run_opt(commandline, folder, check=False)
         except subprocess.TimeoutExpired:
             yield ValidationError(
                 "opt timeout", {"commandline": commandline, "seconds": OPT_TIMEOUT_SECONDS}
@@ -67,6 +66,22 @@ def validate_against_opt(env: ProgramEnv) -> Iterator[ValidationError]:
                 "opt_sha1": hashlib.sha1(actual).hexdigest(),
             },
         )
+
+
+def run_opt(commandline: str, folder: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Runs ``opt`` as the command line of an environment says.
+
+    Args:
+        commandline: The command line. It reads ``input.bc`` and writes ``output.bc``.
+        folder: Where these are.
+        check: As of :func:`run_command`.
+
+    Raises:
+        EnvironmentNotSupported: If opt is not installed.
+        Exception: As of :func:`run_command`.
+    """
+    command = [tools.opt_path(), *shlex.split(commandline)[1:]]
+    return run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=check)
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 
+_OPTIONS = ["//command_line_option:copt", "//command_line_option:linkopt"]
+
 def _without_sanitizers_impl(settings, _attributes):
     return {
         option: [value for value in settings[option] if not value.startswith("-fsanitize=")]
-        for option in ("//command_line_option:copt", "//command_line_option:linkopt")
+        for option in _OPTIONS
     }
-
-_OPTIONS = ["//command_line_option:copt", "//command_line_option:linkopt"]
 
 # A program like `opt`, which is built without, could not load what is built with a sanitizer.
 _without_sanitizers = transition(

@@ -1,7 +1,8 @@
 """Makes bitcode files of sources, textual IR and other bitcode, with the LLVM tools."""
 
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -55,6 +56,23 @@ def assemble(path: Path, outpath: Path, timeout: float) -> None:
 def link(paths: Sequence[Path], outpath: Path, timeout: float) -> None:
     """Links bitcode files to one. Raises as :func:`run_tool` does."""
     run_tool([tools.llvm_link_path(), *paths, "-o", outpath], timeout=timeout)
+
+
+def make_once(path: Path, make: Callable[[Path], None]) -> None:
+    """Makes a file unless it is there. Several processes may do so at the same time.
+
+    Args:
+        path: The file, whose name says all about its contents. Its folder is made if need be.
+        make: Writes it to another path.
+    """
+    if path.is_file():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Under a name of its own, and then given its name at once.
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as folder:
+        new = Path(folder) / path.name
+        make(new)
+        os.replace(new, path)
 
 
 def make_bitcode(inputs: Sequence[Path | ClangInvocation], folder: Path, timeout: float) -> Path:

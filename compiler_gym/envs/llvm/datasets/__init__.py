@@ -22,6 +22,7 @@ from compiler_gym.envs.llvm.datasets.named_datasets import (
     TensorFlowDataset,
     get_llvm_datasets,
 )
+from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 from compiler_gym.envs.llvm.datasets.published import published_dataset, published_datasets
 from compiler_gym.envs.llvm.datasets.source_compilers import SOURCE_COMPILERS, ClangSourceCompiler
 
@@ -44,6 +45,7 @@ __all__ = [
     "MibenchDataset",
     "NPBDataset",
     "OpenCVDataset",
+    "OpenSourceDataset",
     "POJ104Dataset",
     "POJ104LegacyDataset",
     "SOURCE_COMPILERS",

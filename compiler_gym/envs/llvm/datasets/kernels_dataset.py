@@ -1,10 +1,8 @@
 """The built-in programs: small real C programs with inputs and expected outputs."""
 
 import hashlib
-import os
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from compiler_gym.datasets import (
     Dataset,
 )
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source
+from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
@@ -89,8 +87,7 @@ class KernelsDataset(Dataset):
         """
         self._check_own(uri)
         name = uri.path.removeprefix("/")
-        names = self._names()
-        if name not in names:
+        if not self._has(name):
             raise unknown_name("benchmark", uri, self.benchmark_uris())
         kernel = self._kernels_path / name
         runs = [
@@ -120,7 +117,10 @@ class KernelsDataset(Dataset):
             _input_number(uri)
         except ValueError:
             return False
-        return uri.path.removeprefix("/") in self._names()
+        return self._has(uri.path.removeprefix("/"))
+
+    def _has(self, name: str) -> bool:
+        return "/" not in name and (self._kernels_path / name / "program.c").is_file()
 
     def _names(self) -> list[str]:
         return sorted(path.parent.name for path in self._kernels_path.glob("*/program.c"))
@@ -133,25 +133,14 @@ class KernelsDataset(Dataset):
             key.update(part.encode() + b"\0")
         key.update(source.contents)
         path = self.site_data_path / f"{kernel.name}-{key.hexdigest()[:32]}.bc"
-        if not path.is_file():
-            self._compile(kernel, options, path)
+        invocation = ClangInvocation([*options, "program.c"], timeout=_COMPILE_TIMEOUT_SECONDS)
+        try:
+            make_once(path, lambda output: compile_source(invocation, output, cwd=kernel))
+        except subprocess.TimeoutExpired as error:
+            raise BenchmarkInitError(
+                f"Compiling the program '{kernel.name}' took more than {_COMPILE_TIMEOUT_SECONDS} s"
+            ) from error
         return path.read_bytes()
-
-    def _compile(self, kernel: Path, options: list[str], path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Several processes may do this at the same time: each makes the file under a name of its
-        # own and then gives it its name at once.
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".compiling-") as folder:
-            outpath = Path(folder) / path.name
-            invocation = ClangInvocation([*options, "program.c"], timeout=_COMPILE_TIMEOUT_SECONDS)
-            try:
-                compile_source(invocation, outpath, cwd=kernel)
-            except subprocess.TimeoutExpired as error:
-                raise BenchmarkInitError(
-                    f"Compiling the program '{kernel.name}' took more than "
-                    f"{_COMPILE_TIMEOUT_SECONDS} s"
-                ) from error
-            os.replace(outpath, path)
 
 
 def _input_number(uri: BenchmarkUri) -> int:

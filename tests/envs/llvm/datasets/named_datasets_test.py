@@ -72,6 +72,7 @@ def test_get_llvm_datasets(tmp_path):
     classes = {dataset.name: type(dataset).__name__ for dataset in datasets}
     assert classes.pop("benchmark://kernels-v0") == "KernelsDataset"
     assert {name: class_name for class_name, name in NAMES.items()}.items() <= classes.items()
+    assert classes.pop("benchmark://opensource-v0") == "OpenSourceDataset"
     assert classes.pop("generator://csmith-v0") == "CsmithDataset"
     assert classes.pop("generator://llvm-stress-v0") == "LlvmStressDataset"
     # Two former releases of datasets are known by the names of the datasets only.

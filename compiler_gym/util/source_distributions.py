@@ -1,0 +1,100 @@
+"""Source distributions of the Python package index, which hold much C and C++.
+
+The files are found through the index that ``pip`` is configured to use, and read as archives:
+nothing in them is installed, built or run.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from html import unescape
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import urljoin, urlsplit
+from urllib.request import Request, urlopen
+
+from compiler_gym.errors import DownloadFailed
+from compiler_gym.util.commands import run_command
+from compiler_gym.util.download import MIRROR_VARIABLE, download_file
+
+_TIMEOUT_SECONDS = 30
+_JSON = "application/vnd.pypi.simple.v1+json"
+# See https://packaging.python.org/en/latest/specifications/simple-repository-api/
+_ACCEPT = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
+_LINK = re.compile(r'<a\s[^>]*href="([^"#]+)', re.IGNORECASE)
+_DEFAULT_INDEX = re.compile(r"Package Index \(default\s+(https?://[^\s)]+)\)")
+
+
+@dataclass(frozen=True)
+class SourceDistribution:
+    """A file of the Python package index.
+
+    Attributes:
+        name: The name of the package.
+        file: The name of the file.
+        sha256: Its checksum in hexadecimal.
+    """
+
+    name: str
+    file: str
+    sha256: str
+
+
+def fetch(distribution: SourceDistribution) -> Path:
+    """Downloads a source distribution into the cache, unless it is there.
+
+    With ``COMPILER_GYM_DATASET_MIRROR``, it is first looked for there by the name of the file.
+
+    Returns:
+        The path of the file in the cache. It must not be changed.
+
+    Raises:
+        DownloadFailed: It cannot be found or fetched.
+    """
+    if os.environ.get(MIRROR_VARIABLE):
+        # It needs no more than the name. A mirror need not have everything.
+        with suppress(DownloadFailed):
+            return download_file(f"file:///{distribution.file}", distribution.sha256)
+    return download_file(_address_of(distribution), distribution.sha256)
+
+
+def _address_of(distribution: SourceDistribution) -> str:
+    """Asks the index where the file is."""
+    page = f"{_index()}/{re.sub(r'[-_.]+', '-', distribution.name).lower()}/"
+    try:
+        with urlopen(Request(page, headers={"Accept": _ACCEPT}), timeout=_TIMEOUT_SECONDS) as reply:
+            is_json = reply.headers.get_content_type() == _JSON
+            text = reply.read().decode()
+    except (URLError, OSError, ValueError) as error:
+        raise DownloadFailed(f"Cannot ask the package index at {page}: {error}") from error
+    if is_json:
+        links = [file["url"] for file in json.loads(text)["files"]]
+    else:
+        links = [unescape(link) for link in _LINK.findall(text)]
+    for link in links:
+        if urlsplit(link).path.rpartition("/")[2] == distribution.file:
+            return urljoin(page, link)
+    raise DownloadFailed(f"The package index at {page} does not have {distribution.file}")
+
+
+@cache
+def _index() -> str:
+    """Returns the address of the index that ``pip`` uses, without a slash at the end."""
+    pip = [sys.executable, "-m", "pip"]
+    try:
+        configured = run_command([*pip, "config", "list"], timeout=_TIMEOUT_SECONDS).stdout
+        if match := re.search(r"\.index-url='(.*)'", configured):
+            return match.group(1).rstrip("/")
+        environment = {**os.environ, "COLUMNS": "1000"}
+        text = run_command([*pip, "download", "--help"], _TIMEOUT_SECONDS, env=environment).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise DownloadFailed(f"pip cannot be asked for its package index: {error}") from error
+    match = _DEFAULT_INDEX.search(text)
+    if match is None:
+        raise DownloadFailed("pip has no package index. Set one: pip config set global.index-url")
+    return match.group(1).rstrip("/")

@@ -1,0 +1,120 @@
+"""Source distributions, from an index on this machine."""
+
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from compiler_gym.errors import DownloadFailed
+from compiler_gym.util import download as download_module
+from compiler_gym.util import source_distributions
+from compiler_gym.util.source_distributions import SourceDistribution, fetch
+
+CONTENTS = b"an archive"
+FILE = "Some_Package-1.0.tar.gz"
+WANTED = SourceDistribution("Some.Package", FILE, hashlib.sha256(CONTENTS).hexdigest())
+LINK = f"../../files/{FILE}"
+PAGES = {
+    "json": (
+        "application/vnd.pypi.simple.v1+json",
+        json.dumps({"files": [{"url": f"{LINK}.asc"}, {"url": LINK}]}),
+    ),
+    "html": (
+        "text/html",
+        f'<html><a href="{LINK}.asc#x">x</a><a data-x="&gt;" href="{LINK}#sha256=1">{FILE}</a>',
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("COMPILER_GYM_DATASET_MIRROR", raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(download_module, "_WAIT_SECONDS", 0)
+    source_distributions._index.cache_clear()
+    yield
+    source_distributions._index.cache_clear()
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """Starts an index that has a page; returns the paths that are asked for."""
+    servers = []
+
+    def start(kind):
+        asked = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                content_type, text = PAGES[kind]
+                body = {"/simple/some-package/": text.encode(), f"/files/{FILE}": CONTENTS}.get(
+                    self.path
+                )
+                self.send_response(200 if body else 404)
+                self.send_header("Content-Type", content_type)
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple/")
+        return asked
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_it_is_found_through_the_index_of_pip(serve, kind):
+    asked = serve(kind)
+    assert fetch(WANTED).read_bytes() == CONTENTS
+    assert asked == ["/simple/some-package/", f"/files/{FILE}"]
+
+
+def test_the_index_has_other_files_only(serve):
+    serve("json")
+    with pytest.raises(DownloadFailed, match=r"does not have Some_Package-2\.0\.tar\.gz"):
+        fetch(SourceDistribution("some-package", "Some_Package-2.0.tar.gz", WANTED.sha256))
+
+
+def test_the_index_does_not_know_the_package(serve):
+    serve("json")
+    with pytest.raises(DownloadFailed, match=r"Cannot ask the package index at .*/other/: .*404"):
+        fetch(SourceDistribution("other", FILE, WANTED.sha256))
+
+
+def test_the_file_is_another(serve):
+    serve("json")
+    with pytest.raises(DownloadFailed, match="has another SHA-256"):
+        fetch(SourceDistribution(WANTED.name, FILE, "0" * 64))
+
+
+def test_a_mirror_needs_no_index(tmp_path, monkeypatch):
+    (tmp_path / FILE).write_bytes(CONTENTS)
+    monkeypatch.setenv("COMPILER_GYM_DATASET_MIRROR", str(tmp_path))
+    monkeypatch.setattr(source_distributions, "_index", None)
+    assert fetch(WANTED).read_bytes() == CONTENTS
+    monkeypatch.undo()
+
+
+def test_a_mirror_need_not_have_everything(serve, tmp_path, monkeypatch):
+    serve("json")
+    monkeypatch.setenv("COMPILER_GYM_DATASET_MIRROR", str(tmp_path))
+    assert fetch(WANTED).read_bytes() == CONTENTS
+
+
+def test_pip_knows_an_index_without_settings(monkeypatch):
+    monkeypatch.delenv("PIP_INDEX_URL", raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    assert source_distributions._index().startswith("https://")

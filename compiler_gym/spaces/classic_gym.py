@@ -6,7 +6,7 @@ from typing import Any
 from gymnasium import spaces
 
 
-def as_gymnasium(space: Any) -> spaces.Space:
+def as_gymnasium(space: Any) -> spaces.Space[Any]:
     """Returns the space of gymnasium with the same values as one of gym.
 
     Spaces of gymnasium, ours among them, are returned as they are. So is what is no space at all:

@@ -157,7 +157,7 @@ class _Library:
         """Registers an environment, unless that has to wait for the import of the library."""
         module = sys.modules.get(self.module_name)
         # Until it is executed to the end, a module is there but not complete.
-        if hasattr(module, "register"):
+        if module and hasattr(module, "register"):
             self._register(module, spec)
 
     def on_import(self, module: ModuleType) -> None:
@@ -227,7 +227,7 @@ def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
     return {**options, "entry_point": _ADAPTER, "kwargs": kwargs}
 
 
-class _WrappersOfSingleEnvs(tuple):
+class _WrappersOfSingleEnvs(tuple[Any, ...]):
     """Wrappers that vector environments do without.
 
     ``gymnasium.make_vec()`` refuses to make vector environments of an id whose environments have
@@ -267,19 +267,19 @@ class _ImportHook(importlib.abc.MetaPathFinder):
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(fullname, path, target)
             if spec is not None:
-                self._extend_loader(spec, library)
+                self._extend_loader(spec.loader, library)
                 return spec
         return None
 
     @staticmethod
-    def _extend_loader(spec: importlib.machinery.ModuleSpec, library: _Library) -> None:
-        execute = spec.loader.exec_module
+    def _extend_loader(loader: Any, library: _Library) -> None:
+        execute = loader.exec_module
 
         def execute_and_register(module: ModuleType) -> None:
             execute(module)
             library.on_import(module)
 
-        spec.loader.exec_module = execute_and_register
+        loader.exec_module = execute_and_register
 
 
 sys.meta_path.insert(0, _ImportHook(_LIBRARIES))

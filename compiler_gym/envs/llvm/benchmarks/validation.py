@@ -80,7 +80,7 @@ def run_opt(commandline: str, folder: Path, check: bool = True) -> subprocess.Co
         EnvironmentNotSupported: If opt is not installed.
         Exception: As of :func:`run_command`.
     """
-    command = [tools.opt_path(), *shlex.split(commandline)[1:]]
+    command: list[str | Path] = [tools.opt_path(), *shlex.split(commandline)[1:]]
     return run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=check)
 
 
@@ -135,7 +135,7 @@ class ProgramValidator:
 
     def _build(self, bitcode: Path, executable: Path) -> ValidationError | None:
         options = [*ClangInvocation.DEFAULT_COPT, *self.linker_options]
-        command = [tools.clang_path(), bitcode, "-o", executable, *options]
+        command: list[str | Path] = [tools.clang_path(), bitcode, "-o", executable, *options]
         try:
             reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
         except subprocess.TimeoutExpired:
@@ -148,7 +148,8 @@ class ProgramValidator:
 def _run(executable: Path, run: ProgramRun, folder: Path) -> ValidationError | None:
     """Returns what is wrong with a run of the program, if anything is."""
     details = {"input": run.stdin.name}
-    command = ["/bin/sh", "-c", f'ulimit -f {_OUTPUT_LIMIT_BLOCKS}; exec "$0"', executable]
+    shell_command = f'ulimit -f {_OUTPUT_LIMIT_BLOCKS}; exec "$0"'
+    command: list[str | Path] = ["/bin/sh", "-c", shell_command, executable]
     stdout = folder / "stdout"
     try:
         with (

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.util.env_spec import EnvSpec
+from compiler_gym.util.gym_adaptation import ClassicEntryPoint, adapt
 from compiler_gym.util.nearest_names import unknown_name
 
 if TYPE_CHECKING:
@@ -187,29 +188,9 @@ class _Library:
 
 
 def _classic_arguments(gym: ModuleType, spec: EnvSpec) -> dict[str, Any]:
-    _offer_classic_time_limit(gym)
+    adapt(gym)
     options = _options_for(_GYM_OPTIONS, spec)
-    return {**options, "entry_point": spec.entry_point, "kwargs": spec.kwargs}
-
-
-def _offer_classic_time_limit(gym: ModuleType) -> None:
-    """Makes the ``TimeLimit`` of gym 0.26 around classic environments one for classic environments.
-
-    It expects five results of a step, whereas ``gym.make(id, max_episode_steps=...)`` puts it
-    around environments whether they have four or five.
-    """
-    time_limit = getattr(gym, "TimeLimit", None)
-    if time_limit is not None and "__new__" not in vars(time_limit):
-        time_limit.__new__ = staticmethod(_new_time_limit)
-
-
-def _new_time_limit(cls: type, env: Any, max_episode_steps: int | None = None) -> Any:
-    # If the module is not there yet, neither is such an environment.
-    module = sys.modules.get("compiler_gym.envs.compiler_env")
-    if module is not None and isinstance(env, module.CompilerEnv):
-        wrappers = importlib.import_module("compiler_gym.wrappers")
-        return wrappers.TimeLimit(env, max_episode_steps)
-    return object.__new__(cls)
+    return {**options, "entry_point": ClassicEntryPoint(spec.load), "kwargs": spec.kwargs}
 
 
 def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:

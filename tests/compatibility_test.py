@@ -131,6 +131,14 @@ def test_row_has_a_test(row):
         assert name.startswith("__") or name_in(text, name)
 
 
+@pytest.mark.parametrize(
+    "row", [row for row in IMPORTED if "Not there yet" in row.difference], ids=row_id
+)
+def test_what_is_only_a_name_says_so(row):
+    with pytest.raises(NotImplementedError):
+        find(row)()
+
+
 @pytest.mark.parametrize("row", ABSENT, ids=row_id)
 def test_what_is_absent_is_explained(row):
     assert row.test == "none"

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from gymnasium.spaces import Space
 from typing_extensions import Self
@@ -17,7 +17,7 @@ from compiler_gym.util.gym_type_hints import OptionalArgumentValue, StepType
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
-UNCHANGED = OptionalArgumentValue.UNCHANGED
+UNCHANGED: Final = OptionalArgumentValue.UNCHANGED
 
 # Another name of it.
 StepResult = StepType
@@ -221,8 +221,8 @@ class CompilerEnv(ABC):
         self,
         benchmark: str | Benchmark | BenchmarkUri | None = None,
         action_space: str | None = None,
-        observation_space: Any = UNCHANGED,
-        reward_space: Any = UNCHANGED,
+        observation_space: str | ObservationSpaceSpec | OptionalArgumentValue | None = UNCHANGED,
+        reward_space: str | Reward | OptionalArgumentValue | None = UNCHANGED,
         timeout: float = 300,
     ) -> Any:
         """Starts a new episode.

@@ -34,6 +34,7 @@ from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.service.session.transition_cache import DEFAULT_BYTES, TransitionCache
 from compiler_gym.spaces import Reward
+from compiler_gym.util.gym_type_hints import OptionalArgumentValue
 from compiler_gym.util.shallow_copy import shallow_copy
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
@@ -256,8 +257,8 @@ class ClientServiceCompilerEnv(CompilerEnv):
         self,
         benchmark: str | Benchmark | BenchmarkUri | None = None,
         action_space: str | None = None,
-        observation_space: Any = UNCHANGED,
-        reward_space: Any = UNCHANGED,
+        observation_space: str | ObservationSpaceSpec | OptionalArgumentValue | None = UNCHANGED,
+        reward_space: str | Reward | OptionalArgumentValue | None = UNCHANGED,
         timeout: float = 300,
     ) -> Any:
         deadline = Deadline(timeout)

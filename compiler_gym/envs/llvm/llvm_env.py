@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from typing_extensions import override
 
@@ -51,6 +51,8 @@ _PINNING_KEY = "llvm.set_runtime_pinning"
 _TARGET_KEY = "llvm.set_target_triple"
 _ANALYSES_KEY = "llvm.set_analyses"
 _VOCABULARY_KEY = "llvm.set_ir2vec_vocabulary"
+
+_Benchmark = TypeVar("_Benchmark", bound=Benchmark)
 
 
 class LlvmEnv(ClientServiceCompilerEnv):
@@ -389,12 +391,12 @@ class LlvmEnv(ClientServiceCompilerEnv):
         benchmark = make_benchmark_from_command_line(cmd, replace_driver, system_includes, timeout)
         return self._remembered(benchmark)
 
-    def _remembered(self, benchmark: Any) -> Any:
+    def _remembered(self, benchmark: _Benchmark) -> _Benchmark:
         self.datasets.remember(benchmark)
         return benchmark
 
 
-def _require_own_service(service: str | Path, connection: Any) -> None:
+def _require_own_service(service: str | Path, connection: object) -> None:
     is_address = isinstance(service, str) and not Path(service).exists() and ":" in service
     if connection is not None or is_address:
         raise ValueError(

@@ -19,6 +19,16 @@ from compiler_gym.random_search import random_search
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
 if TYPE_CHECKING:
+    from compiler_gym import config as config
+    from compiler_gym import datasets as datasets
+    from compiler_gym import envs as envs
+    from compiler_gym import errors as errors
+    from compiler_gym import service as service
+    from compiler_gym import spaces as spaces
+    from compiler_gym import util as util
+    from compiler_gym import vector as vector
+    from compiler_gym import views as views
+    from compiler_gym import wrappers as wrappers
     from compiler_gym.compiler_env_state import (
         CompilerEnvState,
         CompilerEnvStateReader,
@@ -89,14 +99,16 @@ _SUBPACKAGES = (
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return _version()
-    if name in _SUBPACKAGES:
-        return import_module(f"{__name__}.{name}")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return _version()
+        if name in _SUBPACKAGES:
+            return import_module(f"{__name__}.{name}")
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

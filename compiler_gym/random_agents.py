@@ -12,7 +12,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.util.runfiles_path import create_user_logs_dir
 from compiler_gym.util.timer import humanize_duration
@@ -129,7 +128,7 @@ class _Findings:
     """
 
     def __init__(self, folder: Path, env: CompilerEnv, patience: int, total_runtime: float | None):
-        self.benchmark: Benchmark = env.benchmark
+        self.benchmark = env.benchmark
         self.patience = patience
         self._total_runtime = math.inf if total_runtime is None else total_runtime
         self._folder = folder
@@ -139,10 +138,10 @@ class _Findings:
         self._steps = 0
         self._reward = 0.0
         self._actions: list[Any] = []
-        self._metadata = {
+        self._metadata: dict[str, Any] = {
             "env": env.spec.id if env.spec else None,
             "benchmark": str(env.benchmark),
-            "reward": env.reward_space.name,
+            "reward": env.reward_space.name if env.reward_space else None,
             "patience": int(patience or env.action_space.n),
         }
         self._write_metadata()
@@ -163,7 +162,7 @@ class _Findings:
         """Notes a step; says whether none before has led to such a reward."""
         with self._lock:
             self._steps += 1
-            reward = float(env.episode_reward)
+            reward = float(env.episode_reward or 0)
             if reward <= self._reward:
                 return False
             self._reward, self._actions = reward, env.actions

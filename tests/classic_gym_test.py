@@ -3,11 +3,15 @@
 ``registration_test.py`` has how environments get there.
 """
 
+import copy
+
 import gymnasium
 import numpy as np
 import pytest
 
+import compiler_gym
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
+from compiler_gym.spaces import Box, Dict
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, register
 from tests.service.toy_service import HELLO, make_toy_env
@@ -72,6 +76,53 @@ class TestFourResults:
         assert len(env.step(0)) == 4
         env.close()
 
+    def test_the_next_episode_begins_by_itself(self):
+        env = gym.make("toy-v0", max_episode_steps=2, autoreset=True)
+        assert env.reset().sum() == 5
+        assert env.step(3)[2] is False
+        observation, reward, done, info = env.step(3)
+        assert (observation.sum(), reward, done) == (5, 1, True)
+        assert info["final_observation"].sum() == 7
+        assert info["final_info"]["TimeLimit.truncated"]
+        assert [env.step(3)[2] for _ in range(2)] == [False, True]
+        env.close()
+
+    def test_put_around_by_hand(self):
+        env = gym.wrappers.AutoResetWrapper(compiler_gym.make("toy-v0"))
+        env.reset()
+        observation, _, done, info = env.step(env.action_space["end"])
+        assert (observation.sum(), done) == (5, True)
+        assert set(info) == {"final_observation", "final_info"}
+        with env.fork() as fork:
+            assert fork.step(3)[0].sum() == 6
+        env.close()
+
+    @pytest.mark.parametrize("mode", ["human", "ansi"])
+    def test_render_mode(self, mode, capsys):
+        env = gym.make("toy-v0", render_mode=mode)
+        assert env.render_mode == mode
+        env.reset()
+        text = env.render("ansi")
+        shown = env.render()
+        assert text and (shown or capsys.readouterr().out.rstrip("\n")) == text
+        assert (shown is None) == (mode == "human")
+        env.close()
+
+    def test_render_mode_that_is_not_there(self):
+        with pytest.raises(ValueError, match=r"Unknown render mode 'rgb_array'\. There are: human"):
+            gym.make("toy-v0", render_mode="rgb_array")
+
+    def test_frames_are_collected(self):
+        env = gym.wrappers.RenderCollection(gym.make("toy-v0", render_mode="ansi"))
+        env.reset()
+        env.step(3)
+        assert len(env.render()) == 2
+        env.close()
+
+    def test_the_checker_says_what_to_do(self):
+        with pytest.raises(ValueError, match="apply_api_compatibility=True"):
+            gym.make("toy-v0", disable_env_checker=False)
+
 
 class TestFiveResults:
     """``apply_api_compatibility`` makes environments of gym 0.26 of ours."""
@@ -103,6 +154,71 @@ class TestFiveResults:
         _, _, terminated, truncated, _ = env.step(env.env.action_space["end"])
         assert (terminated, truncated) == (True, False)
         env.close()
+
+    def test_spaces_are_those_of_gym(self):
+        env = gym.make("toy-v0", apply_api_compatibility=True)
+        assert isinstance(env.observation_space, gym.spaces.Box)
+        assert isinstance(env.action_space, gym.spaces.Discrete)
+        assert env.action_space.n == env.env.action_space.n
+        assert env.action_space.names == env.env.action_space.names
+        assert env.action_space["append-a"] == 3
+        assert copy.deepcopy(env.action_space) == env.action_space
+        observation, _ = env.reset()
+        assert observation in env.observation_space
+        env.close()
+
+    def test_without_an_observation(self):
+        env = gym.make("toy-v0", apply_api_compatibility=True, observation_space=None)
+        assert env.observation_space is None
+        assert env.reset() == (None, {})
+        env.close()
+
+    @pytest.mark.parametrize(
+        ("wrap", "shape"),
+        [
+            (gym.wrappers.FlattenObservation, (26,)),
+            (lambda env: gym.wrappers.FrameStack(env, 2), (2, 26)),
+            (gym.wrappers.NormalizeObservation, (26,)),
+            (gym.wrappers.NormalizeReward, (26,)),
+            (lambda env: gym.wrappers.TransformObservation(env, lambda each: each + 1), (26,)),
+            (lambda env: gym.wrappers.TransformReward(env, lambda each: each + 1), (26,)),
+            (lambda env: gym.wrappers.TimeLimit(env, 1), (26,)),
+            (gym.wrappers.OrderEnforcing, (26,)),
+        ],
+    )
+    def test_more_wrappers(self, wrap, shape):
+        env = wrap(gym.make("toy-v0", apply_api_compatibility=True))
+        assert env.reset()[0].shape == shape
+        assert len(env.step(env.action_space["append-a"])) == 5
+        env.close()
+
+    def test_parts_of_observations(self):
+        derived = {
+            "id": "parts",
+            "base_id": "histogram",
+            "translate": lambda counts: {"all": counts, "first": counts[:1]},
+            "space": Dict({"all": Box(0, 99, shape=(26,)), "first": Box(0, 99, shape=(1,))}),
+        }
+        env = gym.make(
+            "toy-v0",
+            apply_api_compatibility=True,
+            derived_observation_spaces=[derived],
+            observation_space="parts",
+        )
+        env = gym.wrappers.FilterObservation(env, ["first"])
+        assert list(env.reset()[0]) == ["first"]
+        env.close()
+
+    def test_vector_environments(self):
+        def make():
+            return gym.make("toy-v0", apply_api_compatibility=True)
+
+        envs = gym.vector.SyncVectorEnv([make, make])
+        envs.reset()
+        observations, rewards, *_ = envs.step([3, 3])
+        assert observations.shape == (2, 26)
+        assert rewards.tolist() == [6, 6]
+        envs.close()
 
     def test_converted_by_hand(self):
         env = gym.wrappers.StepAPICompatibility(gym.make("toy-v0"), output_truncation_bool=True)

@@ -15,7 +15,10 @@ def _wheel_impl(ctx):
         mnemonic = "Wheel",
         progress_message = "Building %s" % ctx.outputs.out.short_path,
     )
-    return DefaultInfo(files = depset([ctx.outputs.out]))
+    return DefaultInfo(
+        files = depset([ctx.outputs.out]),
+        runfiles = ctx.runfiles([ctx.outputs.out]),
+    )
 
 def _source_and_place(file):
     return "%s=%s" % (file.short_path, file.path)

@@ -10,6 +10,7 @@ from absl import flags
 from compiler_gym.bin.flags_program import no_arguments, start
 from compiler_gym.cli.console import messages, print_line, print_table, working_on
 from compiler_gym.cli.describe import dataset_row
+from compiler_gym.datasets import Dataset
 from compiler_gym.util.flags.env_from_flags import env_from_flags
 from compiler_gym.util.runfiles_path import site_data_path
 
@@ -41,7 +42,7 @@ def main(arguments: list[str]) -> None:
         _print_datasets([*env.datasets])
 
 
-def _print_datasets(datasets: list) -> None:
+def _print_datasets(datasets: list[Dataset]) -> None:
     print_line(f"Datasets are kept in {site_data_path()}")
     for title, installed in (("Installed", True), ("Not installed", False)):
         rows = [dataset_row(each) for each in datasets if each.installed == installed]

@@ -4,6 +4,8 @@ python -m compiler_gym.bin.service --env=llvm-v0
 python -m compiler_gym.bin.service --env=llvm-v0 --run_on_port=7777
 """
 
+from typing import Any
+
 from absl import flags
 
 from compiler_gym.bin.flags_program import no_arguments, start
@@ -42,7 +44,7 @@ def main(arguments: list[str]) -> None:
             _print_part(f"{space.name} Action Space", table_of(env, Part.actions))
 
 
-def _print_part(heading: str, rows: list[dict]) -> None:
+def _print_part(heading: str, rows: list[dict[str, Any]]) -> None:
     print_line(heading)
     print_line(flags.FLAGS.heading_underline_char * len(heading))
     print_line()

@@ -43,7 +43,7 @@ def programs(
 ) -> None:
     """List programs of datasets, which are installed for that."""
     with opened_env(env) as opened:
-        uris = []
+        uris: list[str] = []
         for name in names:
             dataset = opened.datasets.dataset(name)
             with working_on(f"installing {dataset}"):

@@ -142,7 +142,7 @@ def _observations(env: CompilerEnv) -> list[dict[str, Any]]:
     ]
 
 
-def describe_space(space: Space) -> str:
+def describe_space(space: Space[Any]) -> str:
     """Returns what the values of a space are, in few words: ``int64[56]``, ``text``."""
     if isinstance(space, Scalar):
         return space.dtype.name

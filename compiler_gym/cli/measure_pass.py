@@ -85,7 +85,7 @@ def _measure_all(
     progress: Progress,
     seed: int,
     prefixes: int,
-    **settings,
+    **settings: Any,
 ) -> None:
     """Fills in the trials, program by program."""
     task = progress.add_task("", total=len(programs) * prefixes)

@@ -247,7 +247,7 @@ def observe(player: Player, words: list[str]) -> None:
     default = player.env.observation_space_spec
     if not words and default is None:
         raise ValueError("Which observation? 'observations' lists them")
-    specs = [player.env.observation.spec(name) for name in words] or [default]
+    specs = [player.env.observation.spec(name) for name in words or [default.id]]
     with working_on(f"computing {', '.join(spec.id for spec in specs)}"):
         values = player.env.observation.observe([spec.id for spec in specs])
     for spec, value in zip(specs, values, strict=True):

@@ -101,7 +101,7 @@ class Datasets:
             uri = self._with_scheme(uri)
         if uri.dataset_uri in self._datasets:
             return self._datasets[uri.dataset_uri]
-        raise unknown_name("dataset", uri.dataset_uri, self.datasets())
+        raise unknown_name("dataset", uri.dataset_uri, map(str, self.datasets()))
 
     def require(self, name: str | Dataset) -> Dataset:
         """Returns a dataset after installing it, unless it is installed already.

@@ -30,7 +30,7 @@ def unpack_tar(archive: Path, compression: str, prefix: str, destination: Path) 
     destination.mkdir(parents=True)
     root = PurePosixPath(prefix)
     count = 0
-    with tarfile.open(archive, f"r:{compression}") as tar:
+    with tarfile.open(archive, f"r:{compression}") as tar:  # type: ignore[call-overload]
         for member in tar:
             name = PurePosixPath(member.name)
             if name.is_absolute() or ".." in name.parts:

@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from gymnasium.spaces import Space
+from typing_extensions import Self
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
@@ -16,7 +17,7 @@ from compiler_gym.util.gym_type_hints import OptionalArgumentValue, StepType
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 
-UNCHANGED = OptionalArgumentValue.UNCHANGED
+UNCHANGED: Final = OptionalArgumentValue.UNCHANGED
 
 # Another name of it.
 StepResult = StepType
@@ -53,7 +54,7 @@ class CompilerEnv(ABC):
     # Spaces.
 
     @property
-    def observation_space(self) -> Space | None:
+    def observation_space(self) -> Space[Any] | None:
         """The space of the observations that steps return by default, or None.
 
         Set it by the name of an observation, by an ``ObservationSpaceSpec``, or to None for no
@@ -74,6 +75,10 @@ class CompilerEnv(ABC):
     def observation_space_spec(self) -> ObservationSpaceSpec | None:
         """The default observation with all that is known about it. Set as observation_space."""
 
+    @observation_space_spec.setter
+    @abstractmethod
+    def observation_space_spec(self, space: str | ObservationSpaceSpec | None) -> None: ...
+
     @property
     @abstractmethod
     def reward_space(self) -> Reward | None:
@@ -85,6 +90,10 @@ class CompilerEnv(ABC):
         Raises:
             LookupError: If set to a name that does not exist.
         """
+
+    @reward_space.setter
+    @abstractmethod
+    def reward_space(self, space: str | Reward | None) -> None: ...
 
     @property
     def reward_space_spec(self) -> Reward | None:
@@ -102,30 +111,45 @@ class CompilerEnv(ABC):
 
     @property
     @abstractmethod
-    def action_space(self) -> Space:
+    def action_space(self) -> Any:
         """The actions that can follow. Its ``to_string`` and ``from_string`` spell them as text.
 
         Set it by name, or to None for the first of :attr:`action_spaces`; takes effect with the
         next reset. Some compilers change it during an episode, see ``info["new_action_space"]``.
 
+        Its type is Any because the kind of space is the compiler's choice, and most have more than
+        ``gymnasium.Space``: a number of actions ``n``, ``names``, ``flags``.
+
         Raises:
             LookupError: If set to a name that does not exist.
         """
 
+    @action_space.setter
+    @abstractmethod
+    def action_space(self, space: str | Space[Any] | None) -> None: ...
+
     @property
     @abstractmethod
-    def action_spaces(self) -> list[Space]:
-        """The action spaces to choose from."""
+    def action_spaces(self) -> list[Any]:
+        """The action spaces to choose from, of any kind as :attr:`action_space`."""
 
     @property
     @abstractmethod
     def observation(self) -> ObservationView:
         """Any observation of the current state: ``env.observation["Ir"]``."""
 
+    @observation.setter
+    @abstractmethod
+    def observation(self, view: ObservationView) -> None: ...
+
     @property
     @abstractmethod
     def reward(self) -> RewardView:
         """Any reward of the current state: ``env.reward["IrInstructionCount"]``."""
+
+    @reward.setter
+    @abstractmethod
+    def reward(self, view: RewardView) -> None: ...
 
     # ------------------------------------------------------------------------------------------
     # Benchmarks.
@@ -143,10 +167,18 @@ class CompilerEnv(ABC):
             TypeError: If set to something else.
         """
 
+    @benchmark.setter
+    @abstractmethod
+    def benchmark(self, benchmark: str | Benchmark | BenchmarkUri) -> None: ...
+
     @property
     @abstractmethod
     def datasets(self) -> Datasets:
         """The datasets to choose benchmarks from. Set it to a ``Datasets`` or a list."""
+
+    @datasets.setter
+    @abstractmethod
+    def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None: ...
 
     @property
     @abstractmethod
@@ -189,8 +221,8 @@ class CompilerEnv(ABC):
         self,
         benchmark: str | Benchmark | BenchmarkUri | None = None,
         action_space: str | None = None,
-        observation_space: Any = UNCHANGED,
-        reward_space: Any = UNCHANGED,
+        observation_space: str | ObservationSpaceSpec | OptionalArgumentValue | None = UNCHANGED,
+        reward_space: str | Reward | OptionalArgumentValue | None = UNCHANGED,
         timeout: float = 300,
     ) -> Any:
         """Starts a new episode.
@@ -296,7 +328,7 @@ class CompilerEnv(ABC):
         return FinishedStep(self.multistep(actions, timeout=timeout))
 
     @abstractmethod
-    def fork(self) -> "CompilerEnv":
+    def fork(self) -> Self:
         """Returns an independent environment in exactly the state of this one.
 
         Starts an episode first if there was none yet. If the episode has ended, by a failure or by
@@ -340,6 +372,10 @@ class CompilerEnv(ABC):
     @abstractmethod
     def episode_reward(self) -> float | None:
         """The sum of default rewards since the reset; None if there is no reward space."""
+
+    @episode_reward.setter
+    @abstractmethod
+    def episode_reward(self, reward: float | None) -> None: ...
 
     @property
     @abstractmethod
@@ -427,13 +463,13 @@ class CompilerEnv(ABC):
     def __repr__(self) -> str:
         return describe_env(self, self._known_costs)
 
-    def __enter__(self) -> "CompilerEnv":
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __copy__(self) -> "CompilerEnv":
+    def __copy__(self) -> NoReturn:
         raise TypeError("An environment cannot be copied. Use env.fork()")
 
     def __reduce__(self) -> NoReturn:
@@ -443,5 +479,5 @@ class CompilerEnv(ABC):
             "environment there; gymnasium.make_vec() does so"
         )
 
-    def __deepcopy__(self, memo: dict) -> "CompilerEnv":
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.fork()

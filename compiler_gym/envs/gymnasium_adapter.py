@@ -4,6 +4,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 import gymnasium
@@ -113,7 +114,7 @@ class GymnasiumEnv(gymnasium.Env):
         return self._compiler_env
 
     @property
-    def observation_space(self) -> spaces.Space:
+    def observation_space(self) -> spaces.Space[Any]:
         """The space of observations; without a default observation, that of an empty array."""
         space = self._compiler_env.observation_space
         return _NO_OBSERVATION_SPACE if space is None else space
@@ -123,8 +124,8 @@ class GymnasiumEnv(gymnasium.Env):
         self._compiler_env.observation_space = space
 
     @property
-    def action_space(self) -> spaces.Space:
-        """The actions that can follow."""
+    def action_space(self) -> Any:
+        """The actions that can follow, a space of any kind as of the environment proper."""
         return self._compiler_env.action_space
 
     @action_space.setter
@@ -238,7 +239,7 @@ class GymnasiumEnv(gymnasium.Env):
     def __copy__(self) -> "GymnasiumEnv":
         raise TypeError("An environment cannot be copied. Use env.fork()")
 
-    def __deepcopy__(self, memo: dict) -> "GymnasiumEnv":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "GymnasiumEnv":
         return self.fork()
 
     def __getattr__(self, name: str) -> Any:
@@ -258,7 +259,8 @@ class GymnasiumEnv(gymnasium.Env):
     def _warn_of_lost_settings(self) -> None:
         """Warns of settings that were set on wrappers of gymnasium; called by ``reset()``."""
         # An environment does not know the wrappers around it, but they are what calls it.
-        frame, level = sys._getframe(2), 3
+        frame: FrameType | None = sys._getframe(2)
+        level = 3
         lost = {}
         while frame is not None and isinstance(
             wrapper := frame.f_locals.get("self"), gymnasium.Wrapper

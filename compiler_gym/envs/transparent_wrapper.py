@@ -35,8 +35,9 @@ class TransparentWrapper(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArg
 
     def __setattr__(self, name: str, value: Any) -> None:
         adapter = self.unwrapped if "env" in vars(self) else None
-        is_own = not isinstance(adapter, GymnasiumEnv)
-        if not is_own and (is_setting(adapter, name) or is_setting(adapter.compiler_env, name)):
+        if isinstance(adapter, GymnasiumEnv) and (
+            is_setting(adapter, name) or is_setting(adapter.compiler_env, name)
+        ):
             setattr(adapter, name, value)
         else:
             super().__setattr__(name, value)

@@ -1,10 +1,10 @@
 """What a policy makes of some benchmarks, in a file that a later run can complete."""
 
 import logging
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 Policy = Callable[["CompilerEnv"], None]
 
 
-def read_results(path: str | os.PathLike) -> list[CompilerEnvState]:
+def read_results(path: str | Path) -> list[CompilerEnvState]:
     """Returns the results in a file, none if there is no such file.
 
     Raises:
@@ -42,7 +42,7 @@ def evaluate(
     make_env: Callable[[], "CompilerEnv"],
     benchmarks: Sequence[str],
     repetitions: int,
-    path: str | os.PathLike,
+    path: str | Path,
     nproc: int = 1,
 ) -> Iterator[CompilerEnvState]:
     """Plays the episodes that a file of results lacks, and appends them to it one by one.

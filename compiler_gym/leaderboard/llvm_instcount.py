@@ -19,6 +19,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import islice
+from typing import cast
 
 from absl import app, flags
 
@@ -111,7 +112,7 @@ def _benchmarks() -> list[str]:
 
 
 def _make_env() -> LlvmEnv:
-    return make(_ID)
+    return cast(LlvmEnv, make(_ID))
 
 
 def _count_invalid(states: Sequence[CompilerEnvState]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Space
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
@@ -34,6 +34,7 @@ from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.service.session.transition_cache import DEFAULT_BYTES, TransitionCache
 from compiler_gym.spaces import Reward
+from compiler_gym.util.gym_type_hints import OptionalArgumentValue
 from compiler_gym.util.shallow_copy import shallow_copy
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
@@ -193,16 +194,16 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @property
     @override
-    def action_space(self) -> Space:
+    def action_space(self) -> Any:
         return self._action_spaces.current
 
     @action_space.setter
-    def action_space(self, space: str | Space | None) -> None:
+    def action_space(self, space: str | Space[Any] | None) -> None:
         self._action_spaces.select(space, self.in_episode)
 
     @property
     @override
-    def action_spaces(self) -> list[Space]:
+    def action_spaces(self) -> list[Any]:
         return self._action_spaces.spaces
 
     # Benchmarks.
@@ -256,8 +257,8 @@ class ClientServiceCompilerEnv(CompilerEnv):
         self,
         benchmark: str | Benchmark | BenchmarkUri | None = None,
         action_space: str | None = None,
-        observation_space: Any = UNCHANGED,
-        reward_space: Any = UNCHANGED,
+        observation_space: str | ObservationSpaceSpec | OptionalArgumentValue | None = UNCHANGED,
+        reward_space: str | Reward | OptionalArgumentValue | None = UNCHANGED,
         timeout: float = 300,
     ) -> Any:
         deadline = Deadline(timeout)
@@ -290,7 +291,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         rewards: Iterable[str | Reward] | None = None,
         timeout: float = 300,
     ) -> StepResult:
-        actions: Sequence[Any] = (action,)
+        actions: Iterable[Any] = (action,)
         if isinstance(action, _SEQUENCE_TYPES) and not self.action_space.contains(action):
             warnings.warn(_ACTIONS_WARNING, DeprecationWarning, stacklevel=2)
             actions = action
@@ -362,7 +363,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
     # States.
 
     @property
-    def _spelling(self) -> Space:
+    def _spelling(self) -> Any:
         """The action space that the actions of the present or else the last episode are of."""
         # One that came up during the episode may number actions differently.
         episode = self._runner.episode
@@ -415,17 +416,17 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @override
     def _known_costs(self) -> str:
-        return self._runner.episode.known_costs(self._choices.reward)
+        return self._require_episode().known_costs(self._choices.reward)
 
     # Forks.
 
     @override
-    def fork(self) -> "ClientServiceCompilerEnv":
+    def fork(self) -> Self:
         if self._runner.episode is None:
             self.reset()
         return self._clone(self._runner.fork())
 
-    def sibling(self) -> "ClientServiceCompilerEnv":
+    def sibling(self) -> Self:
         """Returns an independent environment like this one, but without an episode.
 
         Both are to be closed. They share a service.
@@ -436,7 +437,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         """Uses the service of one of some :meth:`sibling` environments if its own has ended."""
         self._sessions.share(other._sessions for other in others)
 
-    def _clone(self, runner: EpisodeRunner) -> "ClientServiceCompilerEnv":
+    def _clone(self, runner: EpisodeRunner) -> Self:
         """Returns an environment like this one with another runner."""
         clone = shallow_copy(self)
         clone._hold(runner)
@@ -506,7 +507,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
     def close(self) -> None:
         self._sessions.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         # The service is ended at exit anyway, and gRPC does not work any more by then. There are no
         # sessions if the constructor failed.
         if not sys.is_finalizing():

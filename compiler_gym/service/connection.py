@@ -114,7 +114,8 @@ class CompilerGymServiceConnection:
         self.endpoint = _checked_endpoint(endpoint)
         self.opts = opts or ConnectionOpts()
         self.service: ManagedService | None = None
-        self.stub: CompilerGymServiceStub | DirectStub | None = None
+        # A CompilerGymServiceStub, or the DirectStub that has the same methods. None when closed.
+        self.stub: Any = None
         self.isolates_sessions = False
         self.action_spaces: list[ActionSpace] = []
         self.observation_spaces: list[ObservationSpace] = []
@@ -400,7 +401,7 @@ class CompilerGymServiceConnection:
         """
         service = self.service
         code = self._release(exit_max_seconds)
-        if code and not self._death_is_known:
+        if service and code and not self._death_is_known:
             raise ServiceError(service.describe_exit())
 
     def restart(self) -> None:
@@ -440,7 +441,7 @@ class CompilerGymServiceConnection:
     def __enter__(self) -> "CompilerGymServiceConnection":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

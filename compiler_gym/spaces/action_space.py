@@ -9,7 +9,7 @@ from gymnasium.spaces import Space
 from compiler_gym.spaces.classic_gym import as_gymnasium
 
 
-class ActionSpace(Space):
+class ActionSpace(Space[Any]):
     """A space whose values can also be written as text.
 
     Stands in for another space, whose attributes and methods it has, and spells lists of actions
@@ -19,7 +19,7 @@ class ActionSpace(Space):
         wrapped: The other space.
     """
 
-    def __init__(self, space: Space):
+    def __init__(self, space: Space[Any]):
         self.wrapped = as_gymnasium(space)
 
     def __getattr__(self, name: str) -> Any:
@@ -30,7 +30,8 @@ class ActionSpace(Space):
         return getattr(self.wrapped, name)
 
     def __getitem__(self, key: Any) -> Any:
-        return self.wrapped[key]
+        wrapped: Any = self.wrapped  # Some spaces have names for actions.
+        return wrapped[key]
 
     @property
     def name(self) -> str | None:
@@ -56,9 +57,9 @@ class ActionSpace(Space):
         """Seeds the generator of samples."""
         return self.wrapped.seed(seed)
 
-    def sample(self, mask: Any = None, **kwargs: Any) -> Any:
+    def sample(self, mask: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Draws an action."""
-        return self.wrapped.sample(mask, **kwargs)
+        return self.wrapped.sample(mask, *args, **kwargs)
 
     def contains(self, x: Any) -> bool:
         """Says whether a value is an action."""
@@ -95,7 +96,8 @@ class ActionSpace(Space):
         return [self._number(part) for part in text.split(",") if part.strip()]
 
     def _number(self, text: str) -> Any:
-        kind = self.dtype.kind
+        kind = np.dtype(self.dtype).kind
+        number: float | None
         if kind == "b":
             number = {"True": True, "False": False}.get(text.strip())
         else:

@@ -41,7 +41,7 @@ class Box(spaces.Box):
         if np.any(self.low > self.high):  # Which not all versions of the base class check.
             raise ValueError(f"Box {name!r} has no values: {self.low} is not below {self.high}")
         if self.dtype.kind in "iu":
-            limits = np.iinfo(self.dtype)
+            limits = np.iinfo(self.dtype)  # type: ignore[type-var]
             self.bounded_below = self.bounded_below & (self.low != limits.min)
             self.bounded_above = self.bounded_above & (self.high != limits.max)
 

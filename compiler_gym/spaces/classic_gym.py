@@ -1,19 +1,21 @@
 """Spaces of the classic gym library, where people pass them in."""
 
 import sys
+from functools import cache
 from typing import Any
 
 from gymnasium import spaces
 
 
-def as_gymnasium(space: Any) -> spaces.Space:
+def as_gymnasium(space: Any) -> spaces.Space[Any]:
     """Returns the space of gymnasium with the same values as one of gym.
 
     Spaces of gymnasium, ours among them, are returned as they are. So is what is no space at all:
     whoever puts it to use refuses it.
 
     Args:
-        space: The space: a Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text or Tuple of gym.
+        space: The space: a Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text or
+            Tuple of gym.
 
     Raises:
         TypeError: If it is another space of gym.
@@ -34,6 +36,8 @@ def as_gymnasium(space: Any) -> spaces.Space:
         return spaces.MultiBinary(space.n)
     if isinstance(space, gym.MultiDiscrete):
         return spaces.MultiDiscrete(space.nvec, dtype=space.dtype)
+    if isinstance(space, gym.Sequence):
+        return spaces.Sequence(as_gymnasium(space.feature_space))
     if isinstance(space, gym.Text):
         charset = "".join(space.character_list)
         return spaces.Text(space.max_length, min_length=space.min_length, charset=charset)
@@ -41,3 +45,47 @@ def as_gymnasium(space: Any) -> spaces.Space:
         f"{space!r} is a {type(space).__name__} of gym, for which gymnasium has no space of the "
         "same values: derive it from gymnasium.Space"
     )
+
+
+def as_classic_gym(space: Any) -> Any:
+    """Returns the space of gym with the same values as one of gymnasium.
+
+    One whose actions have names goes on knowing them. What gym has no space for is returned as it
+    is; whatever only draws samples of it, or asks whether it contains something, works with it.
+    """
+    gym: Any = sys.modules["gym.spaces"]  # Whoever calls this has imported it.
+
+    space = getattr(space, "wrapped", space)  # That of an ActionSpace.
+    if isinstance(space, spaces.Dict):
+        return gym.Dict([(key, as_classic_gym(child)) for key, child in space.spaces.items()])
+    if isinstance(space, spaces.Tuple):
+        return gym.Tuple([as_classic_gym(child) for child in space.spaces])
+    if isinstance(space, spaces.Box):
+        return gym.Box(space.low, space.high, space.shape, space.dtype)
+    if isinstance(space, spaces.Discrete):
+        return _with_names(gym.Discrete)(space)
+    if isinstance(space, spaces.MultiBinary):
+        return gym.MultiBinary(space.n)
+    if isinstance(space, spaces.MultiDiscrete):
+        return gym.MultiDiscrete(space.nvec, dtype=space.dtype)
+    return space
+
+
+@cache
+def _with_names(discrete: Any) -> Any:
+    """Derives a class from the ``Discrete`` of gym that has what else a space of ours has."""
+
+    class NamedDiscrete(discrete):  # type: ignore[misc]
+        def __init__(self, space: Any):
+            super().__init__(int(space.n), start=int(space.start))
+            self._space = space
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return getattr(self._space, name)
+
+        def __getitem__(self, key: Any) -> Any:
+            return self._space[key]
+
+    return NamedDiscrete

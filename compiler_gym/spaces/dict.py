@@ -1,6 +1,7 @@
 """Spaces put together by key."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -18,9 +19,9 @@ class Dict(spaces.Dict):
 
     def __init__(
         self,
-        spaces: Mapping[str, spaces.Space],
+        spaces: Mapping[str, spaces.Space[Any]],
         name: str | None = None,
-        seed: dict | int | np.random.Generator | None = None,
+        seed: dict[str, Any] | int | np.random.Generator | None = None,
     ):
         # Pairs keep their order; the keys of a mapping would be sorted.
         super().__init__([(key, as_gymnasium(space)) for key, space in spaces.items()], seed=seed)

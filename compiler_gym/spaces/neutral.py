@@ -12,7 +12,7 @@ from compiler_gym.spaces.sequence import Sequence
 from compiler_gym.spaces.space_sequence import SpaceSequence
 
 
-def neutral_value(space: spaces.Space) -> Any:
+def neutral_value(space: spaces.Space[Any]) -> Any:
     """Returns a value of a space, always the same: zeros, and as few of them as can be.
 
     Numbers are zero, or the nearest to it that there is. Texts and sequences are as short as can

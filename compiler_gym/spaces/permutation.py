@@ -18,6 +18,8 @@ class Permutation(Sequence):
         scalar_range: The integers to order, from ``min`` to ``max`` inclusive.
     """
 
+    scalar_range: Scalar
+
     def __init__(
         self,
         name: str | None,

@@ -32,6 +32,8 @@ class Reward(Scalar):
 
     copies_are_shallow = False
 
+    name: str  # Unlike other spaces, it always has one.
+
     def __init__(
         self,
         name: str,

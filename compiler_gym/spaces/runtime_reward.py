@@ -42,7 +42,7 @@ class RuntimeReward(Reward):
         self.warmup_count = warmup_count
         self.estimator = estimator
         self.starting_runtime: float | None = None
-        self.previous_runtime: float | None = None
+        self.previous_runtime: Any = None  # A number of seconds in an episode.
         self._program: Any = None
 
     def reset(self, benchmark: Any, observation_view: Any) -> None:

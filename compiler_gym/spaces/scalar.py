@@ -1,7 +1,7 @@
 """A single number or truth value."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -101,11 +101,11 @@ class Scalar(spaces.Box):
             value = self.np_random.normal()
         return self.dtype.type(value)
 
-    def to_jsonable(self, sample_n: Sequence[Any]) -> list[Any]:
+    def to_jsonable(self, sample_n: Iterable[Any]) -> list[Any]:
         """Returns values as plain numbers and truth values."""
         return [self.dtype.type(value).item() for value in sample_n]
 
-    def from_jsonable(self, sample_n: Sequence[Any]) -> list[Any]:
+    def from_jsonable(self, sample_n: Iterable[Any]) -> list[Any]:
         """Returns numpy scalars of the dtype."""
         return [self.dtype.type(value) for value in sample_n]
 

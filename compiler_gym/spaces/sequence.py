@@ -32,7 +32,7 @@ def _element_type(dtype: Any) -> Any:
     return np.dtype(dtype) if is_numeric or issubclass(dtype, np.generic) else dtype
 
 
-class Sequence(Space):
+class Sequence(Space[Any]):
     """Sequences of a variable number of elements.
 
     What counts as an element depends on ``dtype``:
@@ -54,6 +54,8 @@ class Sequence(Space):
             space are then what is decoded, and ``size_range`` speaks about the encoded form.
         scalar_range: Bounds of each element of a numeric type.
     """
+
+    dtype: Any  # Whatever says what an element is.
 
     def __init__(
         self,
@@ -122,7 +124,7 @@ class Sequence(Space):
             return False
         return self.contains(np.frombuffer(x, dtype=self.dtype))
 
-    def _contains_elements(self, x: list | tuple | np.ndarray) -> bool:
+    def _contains_elements(self, x: list[Any] | tuple[Any, ...] | np.ndarray) -> bool:
         if isinstance(self.dtype, Space):
             return all(self.dtype.contains(element) for element in x)
         if self.dtype is bytes:
@@ -131,7 +133,7 @@ class Sequence(Space):
             return self._contains_numbers(x)
         return all(isinstance(element, self.dtype) for element in x)
 
-    def _contains_numbers(self, x: list | tuple | np.ndarray) -> bool:
+    def _contains_numbers(self, x: list[Any] | tuple[Any, ...] | np.ndarray) -> bool:
         if not isinstance(x, np.ndarray) or x.dtype == object:
             bounds = self._element_space()
             return all(bounds.contains(element) for element in x)

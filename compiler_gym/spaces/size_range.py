@@ -1,6 +1,7 @@
 """What spaces of variable length have in common."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -42,9 +43,9 @@ def sample_size(rng: np.random.Generator, size_range: SizeRange) -> int:
 
 
 def seed_with_children(
-    space: Space,
+    space: Space[Any],
     seed_itself: Callable[[int | None], int],
-    children: Iterable[Space],
+    children: Iterable[Space[Any]],
     seed: int | None,
 ) -> int:
     """Seeds a space, and the spaces it is made of with seeds derived from it.

@@ -15,7 +15,7 @@ from compiler_gym.spaces.size_range import (
 )
 
 
-class SpaceSequence(Space):
+class SpaceSequence(Space[Any]):
     """Lists of a variable number of values of a space.
 
     Attributes:
@@ -27,7 +27,7 @@ class SpaceSequence(Space):
     def __init__(
         self,
         name: str | None,
-        space: Space,
+        space: Space[Any],
         size_range: SizeRange = (0, None),
         seed: int | np.random.Generator | None = None,
     ):

@@ -10,7 +10,7 @@ from compiler_gym.spaces.classic_gym import as_gymnasium
 from compiler_gym.spaces.size_range import seed_with_children
 
 
-class SpaceUnion(Space):
+class SpaceUnion(Space[Any]):
     """Values of any one of some spaces.
 
     Attributes:
@@ -20,7 +20,7 @@ class SpaceUnion(Space):
 
     def __init__(
         self,
-        spaces: Iterable[Space],
+        spaces: Iterable[Space[Any]],
         name: str | None = None,
         seed: int | np.random.Generator | None = None,
     ):

@@ -9,7 +9,7 @@ from gymnasium import spaces
 from compiler_gym.spaces.classic_gym import as_gymnasium
 
 
-class Tuple(spaces.Tuple):
+class Tuple(spaces.Tuple):  # type: ignore[type-arg]  # Not generic before gymnasium 1.4.
     """Tuples with one value of each of some spaces, in order.
 
     Attributes:
@@ -19,7 +19,7 @@ class Tuple(spaces.Tuple):
 
     def __init__(
         self,
-        spaces: Iterable[spaces.Space],
+        spaces: Iterable[spaces.Space[Any]],
         name: str | None = None,
         seed: int | np.random.Generator | None = None,
     ):

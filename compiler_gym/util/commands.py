@@ -37,7 +37,7 @@ def _signal_name(number: int) -> str:
 
 
 @contextmanager
-def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen]:  # noqa: N802
+def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen[Any]]:  # noqa: N802
     """Runs a program until the end of the ``with`` block at the latest.
 
     The program runs in a process group of its own. However the block ends (an exception, a
@@ -55,7 +55,7 @@ def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen
             kill_process_group(process)
 
 
-def kill_process_group(process: subprocess.Popen) -> None:
+def kill_process_group(process: subprocess.Popen[Any]) -> None:
     """Kills a program that leads a process group, and everything in that group."""
     # The group outlives its leader as long as anything is left in it.
     with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -63,7 +63,7 @@ def kill_process_group(process: subprocess.Popen) -> None:
 
 
 def communicate(
-    process: subprocess.Popen, input: Any = None, timeout: float | None = None
+    process: subprocess.Popen[Any], input: Any = None, timeout: float | None = None
 ) -> tuple[Any, Any]:
     """Waits for the end of a program, as ``process.communicate()``, and kills it on a timeout.
 
@@ -97,7 +97,7 @@ def run_command(
     stdin: str | bytes | None = None,
     text: bool = True,
     check: bool = True,
-) -> subprocess.CompletedProcess:
+) -> subprocess.CompletedProcess[Any]:
     """Runs a program to its end, and kills all it has started.
 
     Args:

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from typing_extensions import override
 
-_Class = TypeVar("_Class", bound=type)
+_Class = TypeVar("_Class", bound=type[Any])
 
 
-class memoized_property(cached_property):  # noqa: N801
+class memoized_property(cached_property[Any]):  # noqa: N801
     """A property that is computed once for each object, and cannot be set."""
 
     @override
@@ -48,5 +48,5 @@ def frozen_class(cls: _Class) -> _Class:
         set_attribute(self, name, value)
 
     cls.__init__ = init
-    cls.__setattr__ = refuse
+    cls.__setattr__ = refuse  # type: ignore[assignment]  # As a method, it has no self.
     return cls

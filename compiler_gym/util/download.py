@@ -295,7 +295,7 @@ class _Progress:
             self._progress.start()
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._progress:
             self._progress.stop()
 

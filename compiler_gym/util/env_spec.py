@@ -45,6 +45,10 @@ class EnvSpec:
     library_options: dict[str, Any] = field(default_factory=dict)
     gymnasium_kwargs: dict[str, Any] = field(default_factory=dict)
 
+    def load(self) -> Callable[..., Any]:
+        """Returns what is to be called to make it."""
+        return _load(self.entry_point)
+
     def make(
         self,
         max_episode_steps: int | None = None,
@@ -71,7 +75,7 @@ class EnvSpec:
 
     def make_plain(self, limit: int | None, kwargs: dict[str, Any]) -> Any:
         """Makes the environment as it is, which only says that it has this limit."""
-        entry_point = _load(self.entry_point)
+        entry_point = self.load()
         try:
             env = entry_point(**{**self.kwargs, **kwargs})
         except TypeError as error:

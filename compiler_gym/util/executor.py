@@ -136,8 +136,8 @@ class _Here(PoolExecutor):
     def __init__(self, runs: bool):
         self._runs = runs
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        job: Future = Future()
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        job: Future[Any] = Future()
         try:
             job.set_result(fn(*args, **kwargs) if self._runs else None)
         except Exception as error:

@@ -52,12 +52,15 @@ def nearest_names(name: str, candidates: Iterable[str], count: int = 3) -> list[
         Up to ``count`` candidates; none if nothing is similar.
     """
     names = list(islice(candidates, _MAX_CANDIDATES))
-    # What all URIs of a dataset have in common does not make them similar.
-    start = _common_prefix([name, *names]).rfind("/") + 1
+    # What all URIs of a scheme or of a dataset have in common does not make them similar.
+    scheme = name[: name.find("://") + 3] if "://" in name else ""
+    same_scheme = [each for each in names if each.startswith(scheme)]
+    common = _common_prefix([name, *(same_scheme or names)])
+    prefix = common[: common.rfind("/") + 1]
     by_lower_case: dict[str, str] = {}
     for candidate in names:
-        by_lower_case.setdefault(candidate[start:].lower(), candidate)
-    wanted = name[start:].lower()
+        by_lower_case.setdefault(candidate.removeprefix(prefix).lower(), candidate)
+    wanted = name.removeprefix(prefix).lower()
     matches = get_close_matches(wanted, by_lower_case, n=count)
     if not matches and wanted:  # Many names are long; often only the beginning is known.
         matches = [

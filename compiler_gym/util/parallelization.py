@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Iterator
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 _T = TypeVar("_T")
 
@@ -20,7 +20,7 @@ class _LockedIterator(Iterator[_T]):
             return next(self._iterator)
 
 
-def thread_safe_tee(iterable: Iterable[_T], n: int = 2) -> tuple[Iterator[Any], ...]:
+def thread_safe_tee(iterable: Iterable[_T], n: int = 2) -> tuple[Iterator[_T], ...]:
     """Returns several iterators over the same values, as ``itertools.tee``.
 
     Unlike those, they can be used by different threads.

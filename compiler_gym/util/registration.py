@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from compiler_gym.util.env_spec import EnvSpec
+from compiler_gym.util.gym_adaptation import ClassicEntryPoint, adapt
 from compiler_gym.util.nearest_names import unknown_name
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class _Library:
         """Registers an environment, unless that has to wait for the import of the library."""
         module = sys.modules.get(self.module_name)
         # Until it is executed to the end, a module is there but not complete.
-        if hasattr(module, "register"):
+        if module and hasattr(module, "register"):
             self._register(module, spec)
 
     def on_import(self, module: ModuleType) -> None:
@@ -187,29 +188,9 @@ class _Library:
 
 
 def _classic_arguments(gym: ModuleType, spec: EnvSpec) -> dict[str, Any]:
-    _offer_classic_time_limit(gym)
+    adapt(gym)
     options = _options_for(_GYM_OPTIONS, spec)
-    return {**options, "entry_point": spec.entry_point, "kwargs": spec.kwargs}
-
-
-def _offer_classic_time_limit(gym: ModuleType) -> None:
-    """Makes the ``TimeLimit`` of gym 0.26 around classic environments one for classic environments.
-
-    It expects five results of a step, whereas ``gym.make(id, max_episode_steps=...)`` puts it
-    around environments whether they have four or five.
-    """
-    time_limit = getattr(gym, "TimeLimit", None)
-    if time_limit is not None and "__new__" not in vars(time_limit):
-        time_limit.__new__ = staticmethod(_new_time_limit)
-
-
-def _new_time_limit(cls: type, env: Any, max_episode_steps: int | None = None) -> Any:
-    # If the module is not there yet, neither is such an environment.
-    module = sys.modules.get("compiler_gym.envs.compiler_env")
-    if module is not None and isinstance(env, module.CompilerEnv):
-        wrappers = importlib.import_module("compiler_gym.wrappers")
-        return wrappers.TimeLimit(env, max_episode_steps)
-    return object.__new__(cls)
+    return {**options, "entry_point": ClassicEntryPoint(spec.load), "kwargs": spec.kwargs}
 
 
 def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
@@ -227,7 +208,7 @@ def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
     return {**options, "entry_point": _ADAPTER, "kwargs": kwargs}
 
 
-class _WrappersOfSingleEnvs(tuple):
+class _WrappersOfSingleEnvs(tuple[Any, ...]):
     """Wrappers that vector environments do without.
 
     ``gymnasium.make_vec()`` refuses to make vector environments of an id whose environments have
@@ -267,19 +248,19 @@ class _ImportHook(importlib.abc.MetaPathFinder):
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(fullname, path, target)
             if spec is not None:
-                self._extend_loader(spec, library)
+                self._extend_loader(spec.loader, library)
                 return spec
         return None
 
     @staticmethod
-    def _extend_loader(spec: importlib.machinery.ModuleSpec, library: _Library) -> None:
-        execute = spec.loader.exec_module
+    def _extend_loader(loader: Any, library: _Library) -> None:
+        execute = loader.exec_module
 
         def execute_and_register(module: ModuleType) -> None:
             execute(module)
             library.on_import(module)
 
-        spec.loader.exec_module = execute_and_register
+        loader.exec_module = execute_and_register
 
 
 sys.meta_path.insert(0, _ImportHook(_LIBRARIES))

@@ -76,7 +76,7 @@ def compare_runtimes(
         speedup=float(np.median(first) / np.median(second)),
         low=float(low),
         high=float(high),
-        p_value=mann_whitney_p_value(first, second),
+        p_value=mann_whitney_p_value(first.tolist(), second.tolist()),
         confidence=confidence,
     )
 

@@ -2,13 +2,12 @@
 
 import shlex
 from collections.abc import Iterable
-from typing import Any
 
 _BOLD_BLUE = "\033[1m\033[34m"
 _PLAIN = "\033[0m"
 
 
-def emph(text: Any) -> str:
+def emph(text: object) -> str:
     """Returns a text that a terminal shows emphasised (bold and blue)."""
     return f"{_BOLD_BLUE}{text}{_PLAIN}"
 
@@ -30,6 +29,6 @@ def indent(text: str, n: int = 4) -> str:
     return "\n".join(" " * n + line for line in text.split("\n"))
 
 
-def join_cmd(cmd: Iterable[Any]) -> str:
+def join_cmd(cmd: Iterable[object]) -> str:
     """Returns a command as one would type it in a shell, quoted where needed."""
     return shlex.join(str(word) for word in cmd)

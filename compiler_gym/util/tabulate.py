@@ -12,7 +12,7 @@ _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def tabulate(
-    rows: Iterable[Iterable[Any]],
+    rows: Iterable[Iterable[object]],
     headers: Iterable[str] = (),
     tablefmt: str = "grid",
     **kwargs: Any,

@@ -30,7 +30,7 @@ class Batches:
         truncations: Likewise.
     """
 
-    def __init__(self, slots: Sequence[Slot], observation_space: Space):
+    def __init__(self, slots: Sequence[Slot], observation_space: Space[Any]):
         count = len(slots)
         self.rewards = np.zeros(count, np.float64)
         self.terminations = np.zeros(count, np.bool_)
@@ -41,7 +41,8 @@ class Batches:
         # Whose information consists of these alone.
         self._is_plain = [False] * count
         self._space = observation_space
-        self._observations = create_empty_array(observation_space, count, fn=np.zeros)
+        # What the array, or the arrays put together, are depends on the space.
+        self._observations: Any = create_empty_array(observation_space, count, fn=np.zeros)
         # These are copied as soon as they are there; others are put together when they are wanted.
         self._has_rows = isinstance(observation_space, spaces.Box | spaces.Discrete)
 
@@ -93,7 +94,7 @@ class Batches:
             observations = concatenate(
                 self._space,
                 deepcopy([slot.observation for slot in slots]),
-                create_empty_array(self._space, len(slots), fn=np.zeros),
+                create_empty_array(self._space, len(slots), fn=np.zeros),  # type: ignore[arg-type]
             )
         infos = self._infos(slots, ids)
         infos["env_id"] = ids

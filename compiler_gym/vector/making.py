@@ -75,7 +75,7 @@ def make_vec(
         for env in envs:
             env.close()
         raise
-    vector.spec = spec
+    vector.spec = spec  # type: ignore[assignment]  # Ours has what gymnasium reads.
     return vector
 
 

@@ -71,7 +71,8 @@ class Slot:
         Raises:
             Exception: As of :meth:`CompilerEnv.multistep`.
         """
-        step, self.step = self.step, None
+        step: Any = self.step  # There is one since begin().
+        self.step = None
         return self._note(step.result())
 
     def _note(self, result: StepResult) -> tuple[float, bool, bool]:

@@ -71,7 +71,7 @@ class CompilerVectorEnv(VectorEnv):
         self.copy = copy
         self.metadata = {**self.envs[0].metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self.envs[0].render_mode
-        self.single_action_space = self.envs[0].action_space
+        self.single_action_space: Any = self.envs[0].action_space
         self.single_observation_space = self.envs[0].observation_space
         # A proxy of the project's own kind stands in for the space proper.
         self._plain_action_space = getattr(self.single_action_space, "wrapped", None) or (
@@ -150,7 +150,9 @@ class CompilerVectorEnv(VectorEnv):
         return seed
 
     def _slot_options(self, options: dict[str, Any]) -> list[dict[str, Any]]:
-        common = {key: options[key] for key in ("benchmark", "timeout") if key in options}
+        common: dict[str, Any] = {
+            key: options[key] for key in ("benchmark", "timeout") if key in options
+        }
         benchmarks = common.get("benchmark")
         if not isinstance(benchmarks, list | tuple):
             return [common] * self.num_envs
@@ -346,10 +348,10 @@ class CompilerVectorEnv(VectorEnv):
             if is_enough:
                 break
         while self._ended:
-            slot, *result = self._ended[0]
+            slot, reward, terminated, truncated = self._ended[0]
             slot.reset_in_same_step(self._slots)
             del self._ended[0]
-            self._keep(slot, *result)
+            self._keep(slot, reward, terminated, truncated)
 
     def _finish(self, slot: Slot) -> None:
         """Takes the result of a step that has come."""
@@ -361,13 +363,13 @@ class CompilerVectorEnv(VectorEnv):
                 self._running.pop(slot.number, None)
         self._note(slot, reward, terminated, truncated)
 
-    def _note(self, slot: Slot, *result: float | bool) -> None:
+    def _note(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
         """Keeps the result of a step, or prepares the reset that is part of it in one mode."""
         if slot.is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             slot.prepare_reset()
-            self._ended.append((slot, *result))
+            self._ended.append((slot, reward, terminated, truncated))
         else:
-            self._keep(slot, *result)
+            self._keep(slot, reward, terminated, truncated)
 
     def _keep(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
         self._batches.keep(slot, reward, terminated, truncated)

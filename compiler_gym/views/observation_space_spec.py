@@ -36,7 +36,7 @@ class ObservationSpaceSpec:
 
     id: str
     index: int
-    space: Space
+    space: Space[Any]
     translate: Callable[[Event], Any]
     to_string: Callable[[Any], str]
     deterministic: bool
@@ -47,7 +47,7 @@ class ObservationSpaceSpec:
         self,
         id: str,
         index: int,
-        space: Space,
+        space: Space[Any],
         translate: Callable[[Event], Any],
         to_string: Callable[[Any], str],
         deterministic: bool,
@@ -97,7 +97,7 @@ class ObservationSpaceSpec:
         self,
         id: str,
         translate: Callable[[Any], Any],
-        space: Space | None = None,
+        space: Space[Any] | None = None,
         deterministic: bool | None = None,
         default_value: Any = None,
         platform_dependent: bool | None = None,

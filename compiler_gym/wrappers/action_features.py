@@ -27,11 +27,11 @@ class _ActionFeatures(ObservationWrapper):
     """
 
     # The spaces inside that the last declared space is made of, and that space.
-    _declared: tuple[Space | None, Space, Box] | None = None
+    _declared: tuple[Space[Any] | None, Space[Any], Box] | None = None
 
     @property
     @override
-    def observation_space(self) -> Space:
+    def observation_space(self) -> Space[Any]:
         """The space of the observations that steps return by default.
 
         Set it as usual, to what is to be observed besides.
@@ -49,9 +49,9 @@ class _ActionFeatures(ObservationWrapper):
     def observation_space(self, space: Any) -> None:
         self.env.observation_space = space
 
-    def _declare(self, inside: Space | None) -> Box:
-        size, high = self._size(), self._high
-        lows, highs = [np.zeros(size)], [np.full(size, high)]
+    def _declare(self, inside: Space[Any] | None) -> Box:
+        size = self._size()
+        lows, highs = [np.zeros(size)], [np.full(size, self._high)]
         if inside is not None:
             flat = self._flattened(inside)
             lows.insert(0, flat.low)
@@ -59,9 +59,9 @@ class _ActionFeatures(ObservationWrapper):
         low, high = (np.concatenate(each).astype(np.float32) for each in (lows, highs))
         return Box(low, high, type(self).__name__, dtype=np.float32)
 
-    def _flattened(self, inside: Space) -> Space:
+    def _flattened(self, inside: Space[Any]) -> Any:
         try:
-            flat = flatten_space(inside)
+            flat: Any = flatten_space(inside)
         except NotImplementedError:
             flat = None
         if not hasattr(flat, "low"):

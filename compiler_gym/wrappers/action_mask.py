@@ -65,12 +65,13 @@ class ActionMask(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         actions = list(actions)
         idle = self._known()
         observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, **kwargs
+            actions, observation_spaces, reward_spaces, *args, **kwargs
         )
         if not done:
             self._idle, self._actions = idle, self.env.actions

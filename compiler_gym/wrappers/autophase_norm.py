@@ -9,7 +9,6 @@ from typing_extensions import override
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.spaces import Box
-from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.core import ObservationWrapper
 
 _TOTAL = AUTOPHASE_FEATURE_NAMES.index("TotalInsts")
@@ -52,12 +51,12 @@ class AutophaseNorm(ObservationWrapper):
 
     @property
     @override
-    def observation_space(self) -> Space | None:
+    def observation_space(self) -> Space[Any] | None:
         """The space of the observations that steps return by default. Set as usual."""
         return self._normalized if self._is_in_use else self.env.observation_space
 
     @observation_space.setter
-    def observation_space(self, space: str | ObservationSpaceSpec | None) -> None:
+    def observation_space(self, space: Any) -> None:
         self.env.observation_space = space
 
     @override

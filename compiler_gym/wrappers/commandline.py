@@ -2,10 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 from gymnasium.spaces import Space
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.service.environment.action_spaces import copy_space
@@ -23,7 +23,7 @@ class _DerivedCommandline(CompilerEnvWrapper):
 
     def __init__(self, env: CompilerEnv):
         super().__init__(env)
-        self._base: Space | None = None
+        self._base: Space[Any] | None = None
         self._derived = self._up_to_date()
 
     @abstractmethod
@@ -49,7 +49,7 @@ class _DerivedCommandline(CompilerEnvWrapper):
         return self._up_to_date()
 
     @action_space.setter
-    def action_space(self, space: str | Space | None) -> None:
+    def action_space(self, space: str | Space[Any] | None) -> None:
         self.env.action_space = space
 
     @override
@@ -57,7 +57,7 @@ class _DerivedCommandline(CompilerEnvWrapper):
         return self.action_space.from_string(commandline)
 
     @override
-    def fork(self) -> CompilerEnvWrapper:
+    def fork(self) -> Self:
         fork = super().fork()
         fork._base = fork.env.action_space  # Otherwise its random actions would begin anew.
         return fork
@@ -101,6 +101,7 @@ class CommandlineWithTerminalAction(_DerivedCommandline):
         actions: Iterable[int],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         actions = list(actions)
@@ -109,7 +110,7 @@ class CommandlineWithTerminalAction(_DerivedCommandline):
         if is_terminal:
             actions = actions[: actions.index(terminal)]
         observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, **kwargs
+            actions, observation_spaces, reward_spaces, *args, **kwargs
         )
         if is_terminal and not done:
             done = True
@@ -152,6 +153,12 @@ class ConstrainedCommandline(_DerivedCommandline):
         self._inside = inside
         return space
 
+    @overload
+    def action(self, action: int) -> int: ...
+
+    @overload
+    def action(self, action: list[int]) -> list[int]: ...
+
     def action(self, action: int | list[int]) -> int | list[int]:
         """Returns the number inside of an action, or those of several.
 
@@ -187,7 +194,8 @@ class ConstrainedCommandline(_DerivedCommandline):
         actions: Iterable[int],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         actions = [self.action(action) for action in actions]
-        return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)

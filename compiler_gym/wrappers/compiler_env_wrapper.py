@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Space
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
@@ -81,7 +81,7 @@ class CompilerEnvWrapper(CompilerEnv):
 
     @property
     @override
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:  # type: ignore[override]  # That of the class elsewhere.
         return self.env.metadata
 
     @property
@@ -95,7 +95,7 @@ class CompilerEnvWrapper(CompilerEnv):
 
     @property
     @override
-    def observation_space(self) -> Space | None:
+    def observation_space(self) -> Space[Any] | None:
         return self.env.observation_space
 
     @observation_space.setter
@@ -136,16 +136,16 @@ class CompilerEnvWrapper(CompilerEnv):
 
     @property
     @override
-    def action_space(self) -> Space:
+    def action_space(self) -> Any:
         return self.env.action_space
 
     @action_space.setter
-    def action_space(self, space: str | Space | None) -> None:
+    def action_space(self, space: str | Space[Any] | None) -> None:
         self.env.action_space = space
 
     @property
     @override
-    def action_spaces(self) -> list[Space]:
+    def action_spaces(self) -> list[Any]:
         return self.env.action_spaces
 
     @property
@@ -224,6 +224,7 @@ class CompilerEnvWrapper(CompilerEnv):
         action: Any,
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         """As :meth:`CompilerEnv.step`, by way of :meth:`multistep`."""
@@ -235,7 +236,7 @@ class CompilerEnvWrapper(CompilerEnv):
                 stacklevel=2,
             )
             actions = action
-        return self.multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        return self.multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
     def multistep(
@@ -243,9 +244,10 @@ class CompilerEnvWrapper(CompilerEnv):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
-        return self.env.multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        return self.env.multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
@@ -334,7 +336,7 @@ class CompilerEnvWrapper(CompilerEnv):
     # Forks.
 
     @override
-    def fork(self) -> "CompilerEnvWrapper":
+    def fork(self) -> Self:
         """Returns a wrapper of the same class around a fork of the wrapped environment.
 
         Raises:

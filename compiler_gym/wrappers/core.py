@@ -25,7 +25,7 @@ class ActionWrapper(CompilerEnvWrapper):
     :attr:`state` are in terms of the environment inside.
     """
 
-    _own_action_space: Space | None = None
+    _own_action_space: Space[Any] | None = None
 
     @abstractmethod
     def action(self, action: Any) -> Any:
@@ -40,7 +40,7 @@ class ActionWrapper(CompilerEnvWrapper):
 
     @property
     @override
-    def action_space(self) -> Space:
+    def action_space(self) -> Any:
         """The actions that can follow.
 
         Set it to a space of one's own, which the wrapper keeps, or to one of those of the
@@ -50,7 +50,7 @@ class ActionWrapper(CompilerEnvWrapper):
         return self.env.action_space if own is None else own
 
     @action_space.setter
-    def action_space(self, space: str | Space | None) -> None:
+    def action_space(self, space: str | Space[Any] | None) -> None:
         names = [each.name for each in self.env.action_spaces]
         if space is None or isinstance(space, str) or getattr(space, "name", None) in names:
             self.env.action_space = space
@@ -64,10 +64,11 @@ class ActionWrapper(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         actions = [self.action(action) for action in actions]
-        return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
     def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
@@ -81,7 +82,7 @@ class ObservationWrapper(CompilerEnvWrapper):
     :attr:`observation_space` to a space, or override it. What is asked for by name stays as it is.
     """
 
-    _own_observation_space: Space | None = None
+    _own_observation_space: Space[Any] | None = None
 
     @abstractmethod
     def convert_observation(self, observation: Any) -> Any:
@@ -93,7 +94,7 @@ class ObservationWrapper(CompilerEnvWrapper):
 
     @property
     @override
-    def observation_space(self) -> Space | None:
+    def observation_space(self) -> Space[Any] | None:
         """The space of the observations that steps return by default.
 
         Set it to a space, which the wrapper keeps, or to what the environment inside takes (a
@@ -103,7 +104,7 @@ class ObservationWrapper(CompilerEnvWrapper):
         return self.env.observation_space if own is None else own
 
     @observation_space.setter
-    def observation_space(self, space: str | ObservationSpaceSpec | Space | None) -> None:
+    def observation_space(self, space: str | ObservationSpaceSpec | Space[Any] | None) -> None:
         if space is None or isinstance(space, str | ObservationSpaceSpec):
             self.env.observation_space = space
             self._own_observation_space = None
@@ -120,9 +121,10 @@ class ObservationWrapper(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
-        result = super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        result = super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
         is_default = observation_spaces is None and kwargs.get("observations") is None
         return self._converted(result) if is_default else result
 
@@ -151,10 +153,11 @@ class RewardWrapper(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         former = self.env.episode_reward
-        result = super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        result = super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
         is_default = reward_spaces is None and kwargs.get("rewards") is None
         return self._converted(former, result) if is_default else result
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.spaces import Reward
@@ -43,13 +43,14 @@ class Counter(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         actions = list(actions)
         self.counters["step"] += len(actions)
-        return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
-    def fork(self) -> CompilerEnvWrapper:
+    def fork(self) -> Self:
         self.counters["fork"] += 1
         return super().fork()

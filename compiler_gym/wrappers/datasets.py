@@ -249,7 +249,7 @@ def with_shared_benchmarks(
         if isinstance(benchmarks, Iterator):
             benchmarks = list(benchmarks)
         return [with_benchmarks(env, benchmarks, is_random) for env in envs]
-    first = with_benchmarks(envs[0], benchmarks)
+    first: Any = with_benchmarks(envs[0], benchmarks)  # One of the wrappers of this module.
     chosen = iter(first._next_benchmark, None)
     return [IterateOverBenchmarks(env, chosen) for env in envs]
 

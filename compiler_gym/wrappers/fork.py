@@ -50,14 +50,15 @@ class ForkOnStep(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         if not self.env.in_episode:  # Raises what there is to say about it.
-            return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+            return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
         count = len(self.env.actions)
         self.stack.append(self.env.fork())
         try:
-            return super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+            return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
         except BaseException:
             if len(self.env.actions) == count:  # Nothing was done.
                 self.stack.pop().close()

@@ -1,6 +1,7 @@
 """The run time of the program as the reward."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -47,8 +48,9 @@ class RuntimePointEstimateReward(CompilerEnvWrapper):
         pinning: bool = False,
     ):
         super().__init__(env)
-        env.runtime_observation_count = runtime_count
-        env.runtime_warmup_runs_count = warmup_count
+        measuring: Any = env  # Has the settings of an LlvmEnv.
+        measuring.runtime_observation_count = runtime_count
+        measuring.runtime_warmup_runs_count = warmup_count
         if pinning:
-            env.runtime_pinning = True
+            measuring.runtime_pinning = True
         env.reward_space = RuntimeReward(runtime_count, warmup_count, estimator)

@@ -103,7 +103,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
         # That of the environment would go on from each time it is asked for.
         self._oz_reward = copy.copy(env.reward.spaces[_REWARD])
         self._states: dict[tuple[str, str], _State] = {}
-        self._observations: dict[str, tuple] = {}
+        self._observations: dict[str, tuple[Any, ...]] = {}
         self._last_commit = monotonic()
         with closing(self._connect()) as connection, connection:
             connection.executescript(_SCHEMA)
@@ -147,10 +147,11 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, **kwargs
+            actions, observation_spaces, reward_spaces, *args, **kwargs
         )
         if self.env.in_episode:
             observing_failed, failure = self._record(done)
@@ -173,7 +174,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
         if failed:
             return True, {key: info[key] for key in ("error_type", "error_details") if key in info}
         self._oz_reward.reset(env.benchmark, env.observation)
-        reward = self._oz_reward.update((), [cost], env.observation)
+        reward = self._oz_reward.update([], [cost], env.observation)
         actions = " ".join(map(str, env.actions))
         state = _State(str(env.benchmark), int(done), reward, values[0], actions)
         self._states[state.benchmark_uri, actions] = state
@@ -197,7 +198,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
 
 def _observations_row(
     state_id: str, count: int, ir: str, graph: Any, autophase: Any, instcount: Any
-) -> tuple:
+) -> tuple[Any, ...]:
     """Returns the row of a program in the table of observations."""
     return (
         state_id,

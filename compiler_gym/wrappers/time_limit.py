@@ -51,10 +51,11 @@ class TimeLimit(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         actions = list(actions)
-        result = super().multistep(actions, observation_spaces, reward_spaces, **kwargs)
+        result = super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
         return self._limited(len(actions), result)
 
     @override

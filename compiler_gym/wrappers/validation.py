@@ -36,11 +36,12 @@ class ValidateBenchmarkAfterEveryStep(CompilerEnvWrapper):
         actions: Iterable[Any],
         observation_spaces: Iterable[str | ObservationSpaceSpec] | None = None,
         reward_spaces: Iterable[str | Reward] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> StepResult:
         former = self.env.episode_reward
         observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, **kwargs
+            actions, observation_spaces, reward_spaces, *args, **kwargs
         )
         error = None if done else self._first_error()
         if error is None:
@@ -56,5 +57,6 @@ class ValidateBenchmarkAfterEveryStep(CompilerEnvWrapper):
 
     def _first_error(self) -> ValidationError | None:
         # The proper environment is what validators know how to fork and to run.
-        with closing(self.env.benchmark.ivalidate(self.env.unwrapped)) as errors:
+        benchmark: Any = self.env.benchmark  # There is one in an episode.
+        with closing(benchmark.ivalidate(self.env.unwrapped)) as errors:
             return next(errors, None)

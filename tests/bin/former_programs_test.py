@@ -41,7 +41,7 @@ OWN_FLAGS = {
         *("nproc", "inorder", "reward_aggregation", "debug_force_valid", "summary_only"),
         "validation_logfile",
     ],
-    "datasets": ["download", "delete", "activate", "deactivate"],
+    "datasets": ["download", "download_all", "delete", "activate", "deactivate"],
 }
 
 

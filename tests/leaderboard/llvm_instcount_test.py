@@ -75,6 +75,15 @@ def test_results(evaluate, tmp_path):
     assert "4 of 4" in log
 
 
+def test_names_of_files(evaluate, tmp_path):
+    names = ["--leaderboard_results=mine.csv", "--leaderboard_logfile=mine.log"]
+    code, output, rows = evaluate("pass", "--max_benchmarks=1", "--n=1", "--validate", *names)
+    assert code == 0, output
+    assert rows == []
+    assert len((tmp_path / "mine.csv").read_text().splitlines()) == 2
+    assert "1 of 1" in (tmp_path / "mine.log").read_text()
+
+
 def test_resume(evaluate):
     once = "import pathlib; path = pathlib.Path('calls'); path.open('a').write('x')"
     flags = ["--max_benchmarks=2", "--novalidate"]

@@ -12,12 +12,13 @@ from compiler_gym.spaces import (
     Box,
     Dict,
     Discrete,
+    NamedDiscrete,
     Sequence,
     SpaceSequence,
     SpaceUnion,
     Tuple,
 )
-from compiler_gym.spaces.classic_gym import as_gymnasium
+from compiler_gym.spaces.classic_gym import as_classic_gym, as_gymnasium
 
 gym = pytest.importorskip("gym")
 old, new = gym.spaces, gymnasium.spaces
@@ -34,6 +35,7 @@ PAIRS = [
     (old.MultiBinary(4), new.MultiBinary(4)),
     (old.MultiBinary([2, 3]), new.MultiBinary([2, 3])),
     (old.MultiDiscrete([2, 3]), new.MultiDiscrete([2, 3])),
+    (old.Sequence(old.Discrete(2)), new.Sequence(new.Discrete(2))),
     (old.Text(5, charset="abc"), new.Text(5, charset="abc")),
     (old.Tuple([old.Discrete(2)]), new.Tuple([new.Discrete(2)])),
     (
@@ -53,6 +55,28 @@ def test_as_gymnasium(old_space, new_space):
     space.seed(0)
     for _ in range(5):
         assert space.sample() in new_space
+
+
+@pytest.mark.parametrize(("old_space", "new_space"), PAIRS, ids=lambda space: str(space)[:30])
+def test_as_classic_gym(old_space, new_space):
+    if isinstance(new_space, (new.Text, new.Sequence)):
+        assert as_classic_gym(new_space) is new_space
+        return
+    space = as_classic_gym(new_space)
+    assert isinstance(space, type(old_space))
+    assert space == old_space
+    assert as_gymnasium(space) == new_space
+    space.seed(0)
+    for _ in range(5):
+        assert space.sample() in old_space
+
+
+def test_names_of_actions_stay():
+    space = as_classic_gym(ActionSpace(NamedDiscrete(["a", "b"], "x")))
+    assert (space.n, space.names, space.name, space["b"]) == (2, ["a", "b"], "x", 1)
+    assert space.to_string([1, 0]) == "b a"
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        _ = space.no_such_attribute
 
 
 def test_other_spaces_stay_as_they_are():

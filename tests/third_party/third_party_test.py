@@ -11,7 +11,15 @@ from compiler_gym.third_party import llvm
 from compiler_gym.third_party.autophase import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.third_party.inst2vec import Inst2vecEncoder
 
-PATHS = [name for name in llvm.__all__ if name.endswith("_path")]
+PATHS = [
+    *("clang_path", "lli_path", "llc_path", "llvm_as_path", "llvm_dis_path", "llvm_link_path"),
+    *("llvm_stress_path", "llvm_diff_path", "opt_path"),
+    *("llvm_extract_path", "llvm_size_path"),  # New.
+]
+
+
+def test_all_paths_are_tested():
+    assert sorted(PATHS) == sorted(name for name in llvm.__all__ if name.endswith("_path"))
 
 
 @pytest.mark.parametrize("name", PATHS)

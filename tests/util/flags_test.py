@@ -54,13 +54,16 @@ def test_environment():
         "--nproc=3",
         "--output_dir=out",
         "--episodes=7",
+        "--episode_length=6",
+        "--seed=5",
+        "--learning_rate=0.5",
     )
     assert done.stdout.splitlines() == [
         "benchmark://kernels-v0/fft",
         "str IrInstructionCount",
         "False",
-        "3 out 204 7 5",
-        "0.008",
+        "3 out 5 7 6",
+        "0.5",
     ], done.stderr
 
 

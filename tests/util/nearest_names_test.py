@@ -63,3 +63,9 @@ def test_many_names_are_listed_only_if_none_is_similar():
     )
     assert str(unknown_name("thing", "zzz", names)).endswith(", name-19")
     assert str(unknown_name("thing", "zzz", [])) == "There is no thing 'zzz'. There are: none"
+
+
+def test_the_scheme_of_some_uris_does_not_make_them_similar():
+    uris = ["benchmark://npb-v0", "benchmark://blas-v0", "generator://csmith-v0"]
+    assert nearest_names("benchmark://npb", uris) == ["benchmark://npb-v0"]
+    assert nearest_names("generator://csmit-v0", uris) == ["generator://csmith-v0"]

@@ -62,12 +62,14 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "LLVM_SERVICE_BINARY":
-        return _service_binary()
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
+
+    def __getattr__(name: str) -> Any:
+        if name == "LLVM_SERVICE_BINARY":
+            return _service_binary()
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def _service_binary() -> Path:

@@ -8,6 +8,7 @@ instructions are the same, so that a diff shows what has changed and not what ha
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from functools import partial
 
 _VALUE = re.compile(r"(?<![\w.])%(\d+)|^(\d+)(?=:)")
 _DEFINED_VALUE = re.compile(r"^  %(\d+) =|^(\d+):")
@@ -37,7 +38,7 @@ def renumbered(before: str, after: str) -> str:
         values = _numbers(part, functions.get(name, []), _VALUE, _DEFINED_VALUE) if name else {}
         for line in part:
             if name:
-                line = _VALUE.sub(lambda match, values=values: _renamed(match, values), line)
+                line = _VALUE.sub(partial(_renamed, values), line)
             lines.append(_NODE.sub(lambda match: nodes.get(match[1], match[1]), line))
     return "\n".join(lines)
 
@@ -70,12 +71,14 @@ def _numbers(
     """Returns the new number of each old one that is defined by the same line in both lists."""
     if not old or not new or len(old) * len(new) > _MAX_COMPARISONS:
         return {}
-    masked = [
+    masked_old, masked_new = (
         [_NODE.sub("", _VALUE.sub("", line.partition("; preds =")[0])) for line in lines]
         for lines in (old, new)
-    ]
+    )
     numbers: dict[str, str] = {}
-    for block in SequenceMatcher(None, *masked, autojunk=False).get_matching_blocks():
+    for block in SequenceMatcher(
+        None, masked_old, masked_new, autojunk=False
+    ).get_matching_blocks():
         for i in range(block.size):
             pair = old[block.a + i], new[block.b + i]
             if pair[0].startswith("define "):
@@ -83,8 +86,8 @@ def _numbers(
                 numbers.update(zip(*parameters, strict=True))
                 # The first block has the next number, and no label.
                 numbers[str(len(parameters[0]))] = str(len(parameters[1]))
-            elif all(matches := [definition.match(line) for line in pair]):
-                numbers[_number(matches[0])] = _number(matches[1])
+            elif (first := definition.match(pair[0])) and (second := definition.match(pair[1])):
+                numbers[_number(first)] = _number(second)
     return numbers
 
 
@@ -92,7 +95,7 @@ def _number(match: re.Match[str]) -> str:
     return next(filter(None, match.groups()))
 
 
-def _renamed(match: re.Match[str], numbers: dict[str, str]) -> str:
+def _renamed(numbers: dict[str, str], match: re.Match[str]) -> str:
     number = _number(match)
     name = numbers.get(number, f"old{number}")
     return f"%{name}" if match[1] else name

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from typing_extensions import override
 
@@ -35,8 +35,8 @@ from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.connection_opts import ConnectionOpts
-from compiler_gym.service.environment.action_spaces import ServiceMessageConverters
 from compiler_gym.service.proto import ActionSpace, py_converters
+from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import CommandlineFlag, Reward
 from compiler_gym.util.service_binary import find_service_binary
 
@@ -51,6 +51,8 @@ _PINNING_KEY = "llvm.set_runtime_pinning"
 _TARGET_KEY = "llvm.set_target_triple"
 _ANALYSES_KEY = "llvm.set_analyses"
 _VOCABULARY_KEY = "llvm.set_ir2vec_vocabulary"
+
+_Benchmark = TypeVar("_Benchmark", bound=Benchmark)
 
 
 class LlvmEnv(ClientServiceCompilerEnv):
@@ -350,11 +352,11 @@ class LlvmEnv(ClientServiceCompilerEnv):
     @property
     def datasets(self) -> LlvmDatasets:
         """The datasets to choose benchmarks from. Set it to a ``Datasets`` or a list."""
-        return super().datasets
+        return cast(LlvmDatasets, super().datasets)
 
     @datasets.setter
     def datasets(self, datasets: Datasets | Iterable[Dataset]) -> None:
-        ClientServiceCompilerEnv.datasets.fset(self, _as_llvm_datasets(datasets))
+        self._selection.datasets = _as_llvm_datasets(datasets)
 
     def make_benchmark(
         self,
@@ -389,12 +391,12 @@ class LlvmEnv(ClientServiceCompilerEnv):
         benchmark = make_benchmark_from_command_line(cmd, replace_driver, system_includes, timeout)
         return self._remembered(benchmark)
 
-    def _remembered(self, benchmark: Any) -> Any:
+    def _remembered(self, benchmark: _Benchmark) -> _Benchmark:
         self.datasets.remember(benchmark)
         return benchmark
 
 
-def _require_own_service(service: str | Path, connection: Any) -> None:
+def _require_own_service(service: str | Path, connection: object) -> None:
     is_address = isinstance(service, str) and not Path(service).exists() and ":" in service
     if connection is not None or is_address:
         raise ValueError(
@@ -412,7 +414,7 @@ def _as_llvm_datasets(datasets: Datasets | Iterable[Dataset]) -> LlvmDatasets:
 
 
 def _make_action_space(proto: ActionSpace) -> LlvmCommandline:
-    space = py_converters.space_from_proto(proto.space, proto.name)
+    space: Any = py_converters.space_from_proto(proto.space, proto.name)
     items = zip(space.names, space.flags, space.descriptions, space.options, strict=True)
     space_class = LegacyCommandline if space.name == _LEGACY_SPACE else LlvmCommandline
     return space_class([CommandlineFlag(*item) for item in items], name=space.name)

@@ -2,7 +2,7 @@
 
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
 
@@ -213,30 +213,39 @@ _REWARD_SPACES = [
     for name in (plain, f"{prefix}Norm", f"{prefix}O3", f"{prefix}Oz")
 ]
 
-observation_spaces = Enum("observation_spaces", {name: name for name in _OBSERVATION_SPACES})
+observation_spaces: Any = Enum(  # type: ignore[misc]
+    "observation_spaces", {name: name for name in _OBSERVATION_SPACES}
+)
 """The names of the observation spaces of the LLVM environments, in their order."""
 
-reward_spaces = Enum("reward_spaces", {name: name for name in _REWARD_SPACES})
+reward_spaces: Any = Enum(  # type: ignore[misc]
+    "reward_spaces", {name: name for name in _REWARD_SPACES}
+)
 """The names of the reward spaces of the LLVM environments, in their order."""
 
 _MEMBERS = {name: "".join(part.capitalize() for part in name.split("-")) for name in LEGACY_ACTIONS}
 
-actions = Enum("actions", {member: f"-{name}" for name, member in _MEMBERS.items()})
+actions: Any = Enum(  # type: ignore[misc]
+    "actions", {member: f"-{name}" for name, member in _MEMBERS.items()}
+)
 """The flags of the 124 actions of CompilerGym 0.2.5, which are those of the space ``Legacy124``.
 
 A member is called as the pass, in camel case: ``actions.Mem2reg.value == "-mem2reg"``. The actions
 of the other spaces depend on LLVM; their names are in ``env.action_space.names``.
 """
 
+action_descriptions: Any  # Made when it is first asked for.
 
-def __getattr__(name: str) -> Any:
-    if name != "action_descriptions":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _action_descriptions()
+if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
+
+    def __getattr__(name: str) -> Any:
+        if name != "action_descriptions":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _action_descriptions()
 
 
 @cache
-def _action_descriptions() -> type[Enum]:
+def _action_descriptions() -> Any:
     """Makes ``action_descriptions``: what today's service says about each of :data:`actions`.
 
     Members have the same names. Equal descriptions are one member with several names.

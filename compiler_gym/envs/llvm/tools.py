@@ -156,8 +156,8 @@ def _candidates(name: str, search_path: str) -> Iterator[Path]:
         version = folder.name.removeprefix("llvm-")
         if version.isdecimal() and int(version) >= LLVM_VERSION:
             versions.append(int(version))
-    for version in sorted(versions):
-        yield _DEBIAN_ROOT / f"llvm-{version}" / "bin" / name
+    for number in sorted(versions):
+        yield _DEBIAN_ROOT / f"llvm-{number}" / "bin" / name
     versioned = shutil.which(f"{name}-{LLVM_VERSION}", path=search_path)
     if versioned:
         yield Path(versioned).absolute()

@@ -158,7 +158,7 @@ def _fetch(wheel: Wheel, folder: Path) -> Path:
     requirement = folder / "requirements.txt"
     requirement.write_text(f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
     version, implementation, abi = wheel.python
-    options = [
+    options: list[str | Path] = [
         *("--require-hashes", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check"),
         *("--quiet", "--python-version", version, "--implementation", implementation, "--abi", abi),
         *("--platform", wheel.platform, "--dest", folder, "--requirement", requirement),

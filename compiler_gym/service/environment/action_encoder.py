@@ -20,7 +20,7 @@ class ActionEncoder:
         to_event: Encodes a valid action.
     """
 
-    def __init__(self, space: spaces.Space, to_event: Callable[[Any], Event]):
+    def __init__(self, space: Any, to_event: Callable[[Any], Event]):
         self._space = space
         self._to_event = to_event
         self._events: dict[int, Event] = {}

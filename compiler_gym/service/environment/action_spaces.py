@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 from gymnasium.spaces import Discrete, Space
 
@@ -35,14 +36,14 @@ class ActionSpaces:
         self._encoders = [self._make_encoder(space) for space in self.spaces]
         self.select(None, in_episode=False)
 
-    def _convert(self, proto: ActionSpaceProto) -> Space:
+    def _convert(self, proto: ActionSpaceProto) -> Any:
         space = as_gymnasium(self._converters.action_space_converter(proto))
         return space if hasattr(space, "to_string") else ActionSpace(space)
 
-    def _make_encoder(self, space: Space) -> ActionEncoder:
+    def _make_encoder(self, space: Any) -> ActionEncoder:
         return ActionEncoder(space, self._converters.encoder_for(space))
 
-    def select(self, name: str | Space | None, in_episode: bool) -> None:
+    def select(self, name: str | Space[Any] | None, in_episode: bool) -> None:
         """Selects the action space of the next episode.
 
         Args:
@@ -57,7 +58,7 @@ class ActionSpaces:
         if not in_episode:
             self.begin_episode()
 
-    def _space_to_use(self, wanted: str | Space | None) -> Space:
+    def _space_to_use(self, wanted: Any) -> Any:
         """Returns a space with the user's macros as it is, and else the space of the service."""
         offered = self.spaces[self.selected]
         if not getattr(wanted, "expansions", None):
@@ -68,7 +69,7 @@ class ActionSpaces:
             )
         return wanted
 
-    def index_of(self, name: str | Space) -> int:
+    def index_of(self, name: str | Space[Any]) -> int:
         """Returns the number of an action space.
 
         Args:
@@ -109,7 +110,7 @@ class ActionSpaces:
         return clone
 
 
-def copy_space(space: Space) -> Space:
+def copy_space(space: Any) -> Any:
     """Returns a space that goes on with the same random numbers, independently."""
     if isinstance(space, ActionSpace):
         return ActionSpace(copy_space(space.wrapped))

@@ -91,7 +91,7 @@ class BenchmarkSelection:
         """Sets the default benchmark. Raises as :meth:`resolve`."""
         self._default = self.resolve(benchmark)
 
-    def require(self, names: list[str]) -> None:
+    def require(self, names: list[str | Dataset]) -> None:
         """Installs datasets, of which each further episode has a random benchmark.
 
         Raises:

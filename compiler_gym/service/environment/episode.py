@@ -4,8 +4,6 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gymnasium.spaces import Space
-
 from compiler_gym.datasets import Benchmark
 from compiler_gym.service.proto import Event
 from compiler_gym.spaces import Reward
@@ -32,7 +30,7 @@ class Episode:
     """
 
     benchmark: Benchmark
-    action_space: Space
+    action_space: Any
     actions: list[Any] = field(default_factory=list)
     requests: list[list[Event]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)

@@ -2,6 +2,7 @@
 
 import math
 import time
+from typing import Any
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark
@@ -34,7 +35,9 @@ def validate_by_replay(
     return ValidationResult(state=state, walltime=time.monotonic() - start, **findings)
 
 
-def _replay(env: CompilerEnv, state: CompilerEnvState, benchmark: str | Benchmark) -> dict:
+def _replay(
+    env: CompilerEnv, state: CompilerEnvState, benchmark: str | Benchmark
+) -> dict[str, Any]:
     """Returns fields of a ValidationResult."""
     env.reset(benchmark=benchmark)
     try:
@@ -50,7 +53,7 @@ def _replay(env: CompilerEnv, state: CompilerEnvState, benchmark: str | Benchmar
     return reward | semantics | {"errors": [*reward["errors"], *semantics["errors"]]}
 
 
-def _check_reward(env: CompilerEnv, state: CompilerEnvState) -> dict:
+def _check_reward(env: CompilerEnv, state: CompilerEnvState) -> dict[str, Any]:
     if env.reward_space is None or not env.reward_space.deterministic or not state.has_reward:
         return {"errors": []}
     same = math.isclose(
@@ -71,7 +74,7 @@ def _check_reward(env: CompilerEnv, state: CompilerEnvState) -> dict:
     }
 
 
-def _check_semantics(env: CompilerEnv) -> dict:
+def _check_semantics(env: CompilerEnv) -> dict[str, Any]:
     if not env.benchmark.is_validatable():
         return {"errors": []}
     errors = env.benchmark.validate(env)

@@ -22,7 +22,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -42,7 +42,7 @@ _POLL_GROWTH = 1.5
 _KILL_MAX_SECONDS = 10
 
 
-def growing_waits(max_seconds: float):
+def growing_waits(max_seconds: float) -> Iterator[None]:
     """Sleeps between polls: 1 ms at first, then growing to 50 ms, for ``max_seconds`` in total.
 
     Yields:
@@ -82,10 +82,12 @@ def _tied_to_parent(command: list[str]) -> list[str]:
 class _Launcher(threading.Thread):
     """The thread that makes children."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(name="compiler_gym-launcher", daemon=True)
         self.owner_pid = os.getpid()
-        self._requests: queue.SimpleQueue[tuple[Future, Callable[[], Any]]] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = (
+            queue.SimpleQueue()
+        )
         self.start()
 
     def run(self) -> None:
@@ -93,14 +95,14 @@ class _Launcher(threading.Thread):
             self._serve(*self._requests.get())
 
     @staticmethod
-    def _serve(future: Future, function: Callable[[], Any]) -> None:
+    def _serve(future: Future[Any], function: Callable[[], Any]) -> None:
         try:
             future.set_result(function())
         except Exception as error:
             future.set_exception(error)
 
-    def call(self, function: Callable[[], Any]) -> Future:
-        future: Future = Future()
+    def call(self, function: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
         self._requests.put((future, function))
         return future
 
@@ -143,7 +145,7 @@ class ChildProcess:
         self._lock = threading.Lock()
         command = _tied_to_parent(command)
 
-        def start() -> subprocess.Popen:
+        def start() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 command,
                 cwd=cwd,
@@ -156,7 +158,7 @@ class ChildProcess:
 
         future = _get_launcher().call(start)
         try:
-            self._process: subprocess.Popen = future.result()
+            self._process: subprocess.Popen[bytes] = future.result()
         except BaseException:
             # Ctrl-C reached this thread while the launcher was at work.
             future.add_done_callback(_kill_unclaimed)
@@ -226,7 +228,7 @@ def _ignoring_absence(kill: Callable[[int, int], None], pid: int, signal_number:
         kill(pid, signal_number)
 
 
-def _kill_unclaimed(future: Future) -> None:
+def _kill_unclaimed(future: Future[Any]) -> None:
     if future.exception() is None:
         process = future.result()
         _ignoring_absence(os.killpg, process.pid, signal.SIGKILL)

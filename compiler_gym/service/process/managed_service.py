@@ -159,7 +159,7 @@ class ManagedService:
     def describe_exit(self) -> str:
         """Says how the service ended and what it wrote last. Only after its end."""
         if self._epitaph is None:
-            how = describe_exit(self._child.poll())
+            how = describe_exit(self._child.poll())  # type: ignore[arg-type]  # Not None, it ended.
             self._epitaph = f"The service {self._binary} {how}.{self.log_tail()}"
         return self._epitaph
 

@@ -44,10 +44,11 @@ class ServiceCache:
         OSError: If the directory cannot be made.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         root = transient_cache_path(_FOLDER)
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         _remove_stale_directories_once(root)
+        self._lock_fd: int | None
         self.path, self._lock_fd = _make_locked_directory(root)
         self._disk_lock_fd: int | None = None
         self._owner_pid = os.getpid()
@@ -100,7 +101,7 @@ class ServiceCache:
     def __enter__(self) -> "ServiceCache":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -142,10 +142,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # gRPC takes much longer to import than the messages, which most code does with.
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from compiler_gym.service.proto import compiler_gym_service_pb2_grpc
+if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
 
-    return getattr(compiler_gym_service_pb2_grpc, name)
+    def __getattr__(name: str) -> Any:
+        # gRPC takes much longer to import than the messages, which most code does with.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from compiler_gym.service.proto import compiler_gym_service_pb2_grpc
+
+        return getattr(compiler_gym_service_pb2_grpc, name)

@@ -16,7 +16,7 @@ from compiler_gym.spaces import ActionSpace, Scalar, Sequence, SpaceSequence, Sp
 Encoder = Callable[[Any], Event]
 
 
-def event_encoder(space: gym_spaces.Space) -> Encoder:
+def event_encoder(space: gym_spaces.Space[Any]) -> Encoder:
     """Returns the function that makes events of values of a space.
 
     Unlike :func:`value_to_event`, it makes the kind of event that belongs to the space, whatever
@@ -69,7 +69,7 @@ def _sequence(space: Sequence) -> Encoder:
     return value_to_event
 
 
-def _is_text(space: gym_spaces.Space) -> bool:
+def _is_text(space: gym_spaces.Space[Any]) -> bool:
     return isinstance(space, Sequence) and space.dtype is str
 
 
@@ -87,12 +87,12 @@ def _numbers(values: Any, dtype: np.dtype) -> Event:
     return bytes_to_event(array) if dtype == np.uint8 else array_to_event(array)
 
 
-def _list_of(space: gym_spaces.Space) -> Encoder:
+def _list_of(space: gym_spaces.Space[Any]) -> Encoder:
     encode = event_encoder(space)
     return lambda values: Event(event_list=ListEvent(event=map(encode, values)))
 
 
-def _tuple(space: gym_spaces.Tuple) -> Encoder:
+def _tuple(space: gym_spaces.Tuple) -> Encoder:  # type: ignore[type-arg]
     encoders = [event_encoder(child) for child in space.spaces]
 
     def encode(values: Any) -> Event:

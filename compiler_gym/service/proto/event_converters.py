@@ -133,7 +133,7 @@ def _dict_to_event(value: Mapping[str, Any]) -> Event:
     )
 
 
-def _list_to_event(value: list | tuple) -> Event:
+def _list_to_event(value: list[Any] | tuple[Any, ...]) -> Event:
     return Event(event_list=ListEvent(event=[value_to_event(item) for item in value]))
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import networkx
 
 
-def _graph_from_json(data: bytes) -> "networkx.MultiDiGraph":
+def _graph_from_json(data: bytes) -> "networkx.MultiDiGraph[Any]":
     """Makes a graph of node-link JSON.
 
     The library's own reader keeps only one of several links that have the same ends and key,
@@ -20,17 +20,18 @@ def _graph_from_json(data: bytes) -> "networkx.MultiDiGraph":
     import networkx  # Takes long to import.
 
     document = json.loads(data)
-    graph = networkx.MultiDiGraph()
+    graph: networkx.MultiDiGraph[Any] = networkx.MultiDiGraph()
     try:
         graph.graph.update(document.get("graph", {}))
         for node in document["nodes"]:
             graph.add_nodes_from([(node.pop("id"), node)])
         # Recent versions of the library write "edges" instead of "links".
         for link in document["links"] if "links" in document else document["edges"]:
-            ends = link.pop("source"), link.pop("target")
+            source, target = link.pop("source"), link.pop("target")
             key = link.pop("key", None)
-            key = graph.add_edge(*ends, key=None if graph.has_edge(*ends, key) else key)
-            graph.edges[(*ends, key)].update(link)
+            is_taken = graph.has_edge(source, target, key)
+            key = graph.add_edge(source, target, key=None if is_taken else key)
+            graph.edges[source, target, key].update(link)
     except KeyError as error:
         raise ValueError(f"Malformed node-link JSON of a graph: there is no {error}") from None
     return graph

@@ -76,10 +76,10 @@ class ServiceMessageConverters:
             to the space that ``action_space_converter`` returned.
     """
 
-    action_space_converter: Callable[[ActionSpace], gym_spaces.Space] = message_to_python
+    action_space_converter: Callable[[ActionSpace], gym_spaces.Space[Any]] = message_to_python
     action_converter: Callable[[Any], Event] | None = None
 
-    def encoder_for(self, space: gym_spaces.Space) -> Callable[[Any], Event]:
+    def encoder_for(self, space: gym_spaces.Space[Any]) -> Callable[[Any], Event]:
         """Returns the function that makes events of the actions of a space.
 
         Raises:

@@ -28,7 +28,7 @@ from compiler_gym.spaces import (
 Name = str | None
 
 
-def space_from_proto(message: Space, name: Name = None) -> gym_spaces.Space:
+def space_from_proto(message: Space, name: Name = None) -> gym_spaces.Space[Any]:
     """Makes the space that a message describes.
 
     A space_list becomes a Tuple, a space_dict a Dict with sorted keys, and a space_union a
@@ -50,7 +50,7 @@ def space_from_proto(message: Space, name: Name = None) -> gym_spaces.Space:
     return space_from_proto_by_kind(message, name)
 
 
-def space_from_proto_by_kind(message: Space, name: Name = None) -> gym_spaces.Space:
+def space_from_proto_by_kind(message: Space, name: Name = None) -> gym_spaces.Space[Any]:
     """Same as :func:`space_from_proto`, whatever the ``type_id``; to build converters on."""
     kind = message.WhichOneof("value")
     if kind is None:
@@ -58,7 +58,7 @@ def space_from_proto_by_kind(message: Space, name: Name = None) -> gym_spaces.Sp
     return _CONVERTERS[kind](getattr(message, kind), name)
 
 
-def _converter_of_type_id(type_id: str) -> Callable[[Space, Name], gym_spaces.Space]:
+def _converter_of_type_id(type_id: str) -> Callable[[Space, Name], gym_spaces.Space[Any]]:
     try:
         return SPACE_TYPE_IDS[type_id]
     except KeyError:
@@ -70,7 +70,7 @@ def _converter_of_type_id(type_id: str) -> Callable[[Space, Name], gym_spaces.Sp
 
 def _permutation(message: Space, name: Name) -> Permutation:
     kind = message.WhichOneof("value")
-    sequence = space_from_proto_by_kind(message, name)
+    sequence: Any = space_from_proto_by_kind(message, name)
     if kind == "int64_sequence" and sequence.scalar_range is not None:
         space = Permutation(name, sequence.scalar_range)
         if space.size_range == sequence.size_range:
@@ -83,7 +83,9 @@ def _permutation(message: Space, name: Name) -> Permutation:
 
 # The function that makes spaces of descriptions with a type_id, called with the description and
 # the name. Add an entry for a type of your own.
-SPACE_TYPE_IDS: dict[str, Callable[[Space, Name], gym_spaces.Space]] = {"permutation": _permutation}
+SPACE_TYPE_IDS: dict[str, Callable[[Space, Name], gym_spaces.Space[Any]]] = {
+    "permutation": _permutation
+}
 
 
 def _scalar(message: Any, name: Name, dtype: Any) -> Scalar:
@@ -147,7 +149,7 @@ def _any(message: AnyMessage, name: Name) -> Commandline:
     return Commandline([CommandlineFlag(*item) for item in items], name)
 
 
-_CONVERTERS: dict[str, Callable[[Any, Name], gym_spaces.Space]] = {
+_CONVERTERS: dict[str, Callable[[Any, Name], gym_spaces.Space[Any]]] = {
     "space_list": lambda message, name: Tuple(map(space_from_proto, message.space), name),
     "space_dict": lambda message, name: Dict(
         {key: space_from_proto(space) for key, space in sorted(message.space.items())}, name

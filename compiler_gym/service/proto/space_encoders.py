@@ -48,7 +48,7 @@ from compiler_gym.spaces import (
 _INT64 = np.iinfo(np.int64)
 
 
-def space_to_proto(space: gym_spaces.Space) -> Space:
+def space_to_proto(space: gym_spaces.Space[Any]) -> Space:
     """Returns the description of a space, from which ``space_from_proto`` makes an equal one.
 
     A description has no name, and knows integers of 64 bits only (of 8 bits in boxes and
@@ -158,7 +158,8 @@ def _numbers(space: Sequence, length: Int64Range) -> Space:
         else ("float_sequence", FloatSequenceSpace),
     }[space.dtype.kind]
     scalars = _scalar_range(Scalar(None, bounds.min, bounds.max, space.dtype))
-    return Space(**{kind: message_class(length_range=length, scalar_range=scalars)})
+    field: dict[str, Any] = {kind: message_class(length_range=length, scalar_range=scalars)}
+    return Space(**field)
 
 
 def _permutation(space: Permutation) -> Space:
@@ -167,7 +168,7 @@ def _permutation(space: Permutation) -> Space:
     return message
 
 
-def _space_sequence(element: gym_spaces.Space, length: Int64Range) -> Space:
+def _space_sequence(element: gym_spaces.Space[Any], length: Int64Range) -> Space:
     message = SpaceSequenceSpace(space=space_to_proto(element), length_range=length)
     return Space(space_sequence=message)
 
@@ -186,7 +187,8 @@ def _box(space: gym_spaces.Box) -> Space:
     tensor = low.WhichOneof("value")
     kind, message_class = _BOXES[tensor]
     message = message_class(low=getattr(low, tensor), high=getattr(high, tensor))
-    return Space(**{kind: message})
+    field: dict[str, Any] = {kind: message}
+    return Space(**field)
 
 
 def _list(spaces: Any) -> ListSpace:

@@ -193,7 +193,7 @@ def to_space_message_default_converter() -> TypeBasedConverter:
     return TypeBasedConverter({gym_spaces.Space: space_to_proto})
 
 
-def observation_space_from_proto(message: ObservationSpace) -> gym_spaces.Space:
+def observation_space_from_proto(message: ObservationSpace) -> gym_spaces.Space[Any]:
     """Returns the space of an observation's values.
 
     It is the exact one, where the service declares another for older clients.
@@ -208,28 +208,29 @@ def observation_space_from_proto(message: ObservationSpace) -> gym_spaces.Space:
 
 # The field of a Space for each message that can be in one, e.g. "discrete" for a DiscreteSpace.
 _KIND_OF_PART: dict[type, str] = {
-    getattr(messages, field.message_type.name): field.name
+    getattr(messages, field.message_type.name): field.name  # type: ignore[union-attr]
     for field in Space.DESCRIPTOR.oneofs_by_name["value"].fields
     # A list may stand for a union, too; what is in an Any is told by its own type.
     if field.name not in ("space_union", "any_value")
 }
 
 
-def _part_to_space(message: Message) -> gym_spaces.Space:
-    return space_from_proto(Space(**{_KIND_OF_PART[type(message)]: message}))
+def _part_to_space(message: Message) -> gym_spaces.Space[Any]:
+    part: dict[str, Any] = {_KIND_OF_PART[type(message)]: message}
+    return space_from_proto(Space(**part))
 
 
 def _unpacked(message: AnyMessage) -> Message:
     """Returns what an Any of the service interface holds: a value, or what describes a space."""
-    if message.Is(Opaque.DESCRIPTOR):
+    if message.Is(Opaque.DESCRIPTOR):  # type: ignore[arg-type]
         return Opaque.FromString(message.value)
     return Space(any_value=message)
 
 
-def _to_part(kind: str) -> Callable[[gym_spaces.Space], Any]:
+def _to_part(kind: str) -> Callable[[gym_spaces.Space[Any]], Any]:
     """Returns the function that makes the part of a description of one kind of space."""
 
-    def convert(space: gym_spaces.Space) -> Any:
+    def convert(space: gym_spaces.Space[Any]) -> Any:
         message = space_to_proto(space)
         if message.WhichOneof("value") != kind:
             raise ConversionError(f"{space} is a {message.WhichOneof('value')}, not a {kind}")

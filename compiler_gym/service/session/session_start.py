@@ -64,7 +64,7 @@ class SessionStarter:
     has sent it another one of the same URI.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._benchmark: Benchmark | None = None
         self._digest = b""
         self._begun: tuple[DirectStub, BegunSession] | None = None

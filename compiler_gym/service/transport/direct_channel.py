@@ -455,6 +455,7 @@ class DirectStub:
         self._name = None
         leases = [self._lease] if self._lease is not None else []
         sessions = self._sockets_of_sessions.values()
+        sock: Any
         for sock in [*self._idle, *sessions, *self._retired, *leases]:
             sock.close_in_child()
         self._idle, self._sockets_of_sessions, self._retired, self._ending = [], {}, [], []

@@ -74,7 +74,7 @@ def parsed(method: Method, code: int, payload: bytes | memoryview) -> Any:
     if code:
         raise error_from_reply(code, payload)
     try:
-        return method.reply.FromString(payload)
+        return method.reply.FromString(payload)  # type: ignore[arg-type]  # A memoryview will do.
     except DecodeError as error:
         raise DirectRpcError(
             grpc.StatusCode.INTERNAL, f"Exception deserializing response: {error}"

@@ -50,8 +50,8 @@ def _tls_credentials(opts: ConnectionOpts) -> grpc.ChannelCredentials | None:
         return None
     return grpc.ssl_channel_credentials(
         _read_pem(opts.tls_ca_file),
-        opts.tls_key_file and _read_pem(opts.tls_key_file),
-        opts.tls_certificate_file and _read_pem(opts.tls_certificate_file),
+        _read_pem(opts.tls_key_file) if opts.tls_key_file else None,
+        _read_pem(opts.tls_certificate_file) if opts.tls_certificate_file else None,
     )
 
 

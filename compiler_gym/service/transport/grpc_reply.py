@@ -4,8 +4,6 @@ import contextlib
 import socket
 from typing import Any
 
-import grpc
-
 from compiler_gym.service.transport.frame_socket import end_of
 
 
@@ -21,7 +19,7 @@ class GrpcReply:
         fd: A descriptor that is readable as soon as there is a reply.
     """
 
-    def __init__(self, call: grpc.Future, timeout: float | None):
+    def __init__(self, call: Any, timeout: float | None):
         self.deadline = end_of(timeout)
         self._call = call
         # It is a thread of gRPC that knows of the reply first.
@@ -29,7 +27,7 @@ class GrpcReply:
         self.fd = self._ours.fileno()
         call.add_done_callback(self._announce)
 
-    def _announce(self, call: grpc.Future) -> None:
+    def _announce(self, call: Any) -> None:
         # Nobody waits for a reply that was taken in the meantime.
         with contextlib.suppress(OSError):
             self._theirs.send(b"!")

@@ -30,7 +30,7 @@ class ReplyPolling:
 
     __slots__ = ("_is_trial", "_mean_ns", "_pause", "_requests_left", "budget_ns")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.budget_ns = MAX_POLL_NS
         self._mean_ns = MAX_POLL_NS / 2
         self._is_trial = False

@@ -82,7 +82,7 @@ def run_opt(commandline: str, folder: Path, check: bool = True) -> subprocess.Co
         EnvironmentNotSupported: If opt is not installed.
         Exception: As of :func:`run_command`.
     """
-    command = [tools.opt_path(), *shlex.split(commandline)[1:]]
+    command: list[str | Path] = [tools.opt_path(), *shlex.split(commandline)[1:]]
     return run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=check)
 
 
@@ -187,7 +187,7 @@ def _build(
     bitcode: Path, executable: Path, linker_options: Sequence[str]
 ) -> ValidationError | None:
     options = [*ClangInvocation.DEFAULT_COPT, *linker_options]
-    command = [tools.clang_path(), bitcode, "-o", executable, *options]
+    command: list[str | Path] = [tools.clang_path(), bitcode, "-o", executable, *options]
     try:
         reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -217,7 +217,8 @@ def _check_run(executable: Path, run: ProgramRun, folder: Path) -> ValidationErr
 def _run(executable: Path, stdin: Path, stdout: Path, seconds: float) -> ValidationError | None:
     """Runs a program in the folder that it is in. Returns what goes wrong, if anything does."""
     details: dict[str, Any] = {"input": stdin.name}
-    command = ["/bin/sh", "-c", f'ulimit -f {_OUTPUT_LIMIT_BLOCKS}; exec "$0"', executable]
+    shell_command = f'ulimit -f {_OUTPUT_LIMIT_BLOCKS}; exec "$0"'
+    command: list[str | Path] = ["/bin/sh", "-c", shell_command, executable]
     try:
         with (
             stdin.open("rb") as source,

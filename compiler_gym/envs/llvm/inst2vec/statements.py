@@ -67,7 +67,7 @@ class StatementReader:
     reader.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         # By the definitions of the structures that they may name.
         self._statements = lru_cache(maxsize=_MAX_STRUCTURES)(_Statements)
 
@@ -111,7 +111,7 @@ class _Statements:
         statements = list(map(self._known.get, lines))
         if None in statements:
             statements = list(map(self._learn, lines))
-        return statements
+        return statements  # type: ignore[return-value]  # None of them is None.
 
     def _learn(self, line: str) -> str:
         statement = self._known.get(line)
@@ -123,7 +123,7 @@ class _Statements:
 def _inline(text: str, structures: Mapping[str, str]) -> str:
     """Replaces names of structures by their elements, and all other names by ``<%ID>``."""
 
-    def replace(match: re.Match) -> str:
+    def replace(match: re.Match[str]) -> str:
         body = structures.get(match[1])
         if body is None:
             return "<%ID>"

@@ -69,7 +69,7 @@ def inst2vec_embeddings(indices: np.ndarray) -> np.ndarray:
     return default_encoder().embed(indices)
 
 
-def programl(packed: Mapping[str, Any]) -> "networkx.MultiDiGraph":
+def programl(packed: Mapping[str, Any]) -> "networkx.MultiDiGraph[Any]":
     """Returns the graph in a value of ProgramlPacked."""
     return program_graph(unpack(packed))
 

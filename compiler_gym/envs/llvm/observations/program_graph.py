@@ -49,9 +49,9 @@ def unpack(packed: Arrays) -> GraphLists:
     """
     nodes, edges = _rows(packed["nodes"], 4), _rows(packed["edges"], 5)
     full_texts = packed["full_texts"].split("\0") if nodes[0] else []
-    return GraphLists(
-        *nodes, full_texts, *edges, packed["text"].tolist(), _graph_attributes(packed, nodes[0])
-    )
+    attributes = _graph_attributes(packed, nodes[0])
+    fields: list[Any] = [*nodes, full_texts, *edges, packed["text"].tolist(), attributes]
+    return GraphLists(*fields)
 
 
 def _rows(data: np.ndarray, count: int) -> list[list[int]]:
@@ -70,7 +70,7 @@ def _graph_attributes(packed: Arrays, nodes: Sequence[int]) -> dict[str, Any]:
     return {"function": functions, "module": [module]}
 
 
-def program_graph(lists: GraphLists) -> "networkx.MultiDiGraph":
+def program_graph(lists: GraphLists) -> "networkx.MultiDiGraph[Any]":
     """Makes a graph of networkx.
 
     Returns:
@@ -83,7 +83,7 @@ def program_graph(lists: GraphLists) -> "networkx.MultiDiGraph":
     import networkx  # Takes long to import.
 
     with _without_garbage_collection():
-        graph = networkx.MultiDiGraph(**lists.attributes)
+        graph: Any = networkx.MultiDiGraph(**lists.attributes)
         nodes = _node_attributes(lists)
         successors: list[dict[int, Any]] = [{} for _ in nodes]
         predecessors: list[dict[int, Any]] = [{} for _ in nodes]

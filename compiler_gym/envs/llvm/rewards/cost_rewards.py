@@ -156,7 +156,7 @@ class BaselineImprovementNormalizedReward(NormalizedReward):
         if not costs or self.cost_norm is None or not self.baseline_cost:
             return costs
         level = self.baseline_cost_function[-2:]
-        share = self.previous_cost / self.baseline_cost
+        share = (self.previous_cost or 0) / self.baseline_cost
         return f"{costs}, {share:.1%} of -{level} ({self.baseline_cost:.0f})"
 
     def get_cost_norm(self, observation_view: ObservationView) -> float:
@@ -185,7 +185,7 @@ def make_llvm_rewards() -> list[Reward]:
 def _rewards_of_cost(
     name: str, cost: str, baseline_prefix: str, platform_dependent: bool
 ) -> list[Reward]:
-    common = {
+    common: dict[str, Any] = {
         "cost_function": cost,
         "init_cost_function": f"{baseline_prefix}O0",
         "default_negates_returns": True,

@@ -1,0 +1,161 @@
+"""Types: those of the package hold, and reach the programs of users by way of the wheel."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import textwrap
+
+import pytest
+
+from compiler_gym.util.runfiles_path import runfiles_path
+
+WHEEL = "compiler_gym-1.0.0-py3-none-linux_x86_64.whl"
+
+
+def mypy(*arguments, cwd) -> str:
+    """What mypy says about something, one problem in a line; nothing if there is none."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", *arguments],
+        cwd=cwd,
+        env={**os.environ, "MYPY_CACHE_DIR": os.path.join(os.environ["TEST_TMPDIR"], "mypy")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    assert done.returncode == bool(done.stdout)
+    return done.stdout
+
+
+def test_package():
+    """By the settings of pyproject.toml."""
+    root = runfiles_path(".")
+    assert mypy("--config-file", root / "pyproject.toml", "-p", "compiler_gym", cwd=root) == ""
+
+
+def test_settings_are_strict_about_what_is_public():
+    text = runfiles_path("pyproject.toml").read_text(encoding="utf-8")
+    settings = text.partition("[tool.mypy]")[2].partition("\n[tool.pytest")[0]
+    assert "strict = true" in settings
+    loosened = {line.strip(' ",') for line in settings.splitlines() if '"compiler_gym.' in line}
+    loosened.discard('untyped_calls_exclude = ["compiler_gym.service.proto"]')
+    assert {name for name in loosened if not name.startswith("compiler_gym.service.proto.")} == {
+        "compiler_gym.bin.*",
+        "compiler_gym.cli.*",
+        "compiler_gym.service.environment.*",
+        "compiler_gym.service.session.*",
+    }
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory):
+    """The interpreter of a virtual environment with the wheel, and all else that is here."""
+    folder = tmp_path_factory.mktemp("installation")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = folder / "bin" / "python"
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    (packages / "rest.pth").write_text(sysconfig.get_path("purelib"))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
+    options = ["--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "install", *options, runfiles_path(WHEEL)], check=True)
+    assert (packages / "compiler_gym" / "py.typed").is_file()
+    return python
+
+
+@pytest.fixture
+def check(installation, tmp_path):
+    def check(program):
+        """What mypy says about a user's program, strictly."""
+        (tmp_path / "program.py").write_text(textwrap.dedent(program))
+        return mypy("--strict", "--python-executable", installation, "program.py", cwd=tmp_path)
+
+    return check
+
+
+def test_classic_program(check):
+    program = """
+    from typing import Any
+
+    import compiler_gym
+    from compiler_gym.compiler_env_state import CompilerEnvState
+    from compiler_gym.datasets import Benchmark
+    from compiler_gym.envs import CompilerEnv, LlvmEnv
+    from compiler_gym.envs.llvm import make_benchmark
+    from compiler_gym.spaces import Reward
+    from compiler_gym.wrappers import ConstrainedCommandline, TimeLimit
+
+
+    def play(env: CompilerEnv, benchmark: Benchmark) -> CompilerEnvState:
+        env.observation_space = "Autophase"
+        env.reward_space = "IrInstructionCountOz"
+        env.benchmark = "benchmark://kernels-v0/fft"
+        env.reset(benchmark=benchmark)
+        result: tuple[Any, Any, bool, dict[str, Any]] = env.step(env.action_space["mem2reg"])
+        observation, reward, done, info = result
+        total: float | None = env.episode_reward
+        name: str = env.action_space.names[0]
+        observation, reward, done, info = env.multistep([0, 1], reward_spaces=["ObjectTextSizeOz"])
+        print(observation, reward, done, info, total, name, env.observation["Ir"])
+        return env.state
+
+
+    class Blocks(Reward):
+        def __init__(self) -> None:
+            super().__init__(name="Blocks", observation_spaces=["InstCountDict"])
+
+        def update(
+            self, actions: list[Any], observations: list[Any], observation_view: Any
+        ) -> float:
+            return float(observations[0]["TotalBlocksCount"])
+
+
+    with compiler_gym.make("llvm-v0", max_episode_steps=5) as env:
+        env.reward.add_space(Blocks())
+        state = play(TimeLimit(ConstrainedCommandline(env, ["-mem2reg"]), 9), make_benchmark("a.c"))
+        print(state.benchmark, state.commandline, compiler_gym.__version__)
+
+    with LlvmEnv(observation_space="Ir") as llvm, llvm.fork() as fork:
+        text: str = fork.ir
+        print(text, fork.write_bitcode("program.bc"))
+    """
+    assert check(program) == ""
+
+
+def test_program_of_gymnasium(check):
+    program = """
+    import gymnasium
+
+    import compiler_gym
+
+    env = gymnasium.make("llvm-autophase-ic-v0", benchmark="benchmark://kernels-v0/sha256")
+    observation, info = env.reset(seed=1)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    env.close()
+    with compiler_gym.make_vec("llvm-ic-v0", 4) as envs:
+        envs.reset()
+        print(envs.step(envs.action_space.sample())[1].sum(), envs.single_action_space.n)
+    """
+    assert check(program) == ""
+
+
+def test_mistakes_are_found(check):
+    program = """
+    import compiler_gym
+    from compiler_gym.wrappers import TimeLimits
+
+    env = compiler_gym.make(5)
+    env.reward_space = 3
+    observation, reward, done = env.step(0)
+    print(compiler_gym.mak, env.ations)
+    env.commandline() + 1
+    """
+    found = [line.rpartition("[")[2].rstrip("]") for line in check(program).splitlines()]
+    assert [kind for kind in found if "note:" not in kind] == [
+        "attr-defined",
+        "arg-type",
+        "assignment",
+        "misc",
+        "attr-defined",
+        "attr-defined",
+        "operator",
+    ]

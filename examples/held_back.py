@@ -4,10 +4,11 @@ Nothing is learnt from the programs that are held back. They are every fourth of
 alphabetical order, so that nobody has chosen them.
 """
 
+import gymnasium
+
 import compiler_gym
-from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.vector import CompilerVectorEnv
-from compiler_gym.wrappers import ActionHistogram, AutophaseNorm, RandomOrderBenchmarks, TimeLimit
+from compiler_gym.wrappers import ActionHistogram, AutophaseNorm
 
 HELD_BACK = [
     f"benchmark://kernels-v0/{name}"
@@ -30,23 +31,22 @@ def observed(env: compiler_gym.CompilerEnv) -> compiler_gym.CompilerEnv:
     return ActionHistogram(AutophaseNorm(env), divisor=EPISODE_STEPS)
 
 
-def training_env() -> GymnasiumEnv:
+LEARNING = {
+    "benchmarks": TRAINING,
+    "random_benchmarks": True,
+    "max_episode_steps": EPISODE_STEPS,
+    "wrappers": [observed],
+}
+
+
+def training_env() -> gymnasium.Env:
     """An environment in which each episode is about a random one of the programs to learn from."""
-    env = RandomOrderBenchmarks(observed(compiler_gym.make(ENV_ID)), TRAINING)
-    return GymnasiumEnv(TimeLimit(env, EPISODE_STEPS))
+    return gymnasium.make(ENV_ID, **LEARNING)
 
 
 def training_envs(count: int) -> CompilerVectorEnv:
     """Several of these, stepped at once; the step that ends an episode begins the next."""
-    return compiler_gym.make_vec(
-        ENV_ID,
-        count,
-        autoreset_mode="SameStep",
-        max_episode_steps=EPISODE_STEPS,
-        benchmarks=TRAINING,
-        random_benchmarks=True,
-        wrappers=[observed],
-    )
+    return compiler_gym.make_vec(ENV_ID, count, autoreset_mode="SameStep", **LEARNING)
 
 
 def judging_envs() -> CompilerVectorEnv:

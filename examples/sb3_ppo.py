@@ -22,12 +22,10 @@ class Envs(VecEnv):
         self.actions = actions
 
     def step_wait(self) -> tuple:
-        observations, rewards, failed, cut, infos = self.envs.step(self.actions)
-        infos_of_each = [{} for _ in observations]
-        for i in np.flatnonzero(failed | cut):
-            infos_of_each[i]["terminal_observation"] = infos["final_obs"][i]
-            infos_of_each[i]["TimeLimit.truncated"] = bool(cut[i])
-        return observations, rewards, failed | cut, infos_of_each
+        observations, rewards, failed, cut, _ = self.envs.step(self.actions)
+        # What is observed says how many steps are left, so there is nothing to guess about steps
+        # after the last: an episode that is cut ends as any other.
+        return observations, rewards, failed | cut, [{} for _ in observations]
 
     def close(self) -> None:
         self.envs.close()

@@ -33,10 +33,12 @@ def test_maskable_ppo_takes_our_masks():
     model = MaskablePPO("MlpPolicy", env, n_steps=30, batch_size=30, seed=0)
     model.learn(60)
     observation, _ = env.reset()
-    for _ in range(10):
+    masked = 0
+    for _ in range(20):
         masks = env.action_masks()
+        masked += (~masks).sum()
         action, _ = model.predict(observation, action_masks=masks)
         assert masks[action]
         observation, *_ = env.step(action)
-    assert not env.action_masks().all()
+    assert masked > 0
     env.close()

@@ -128,7 +128,8 @@ def draw(points: Iterable[Point], path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-    rcParams["svg.hashsalt"] = "compiler_gym"  # The same picture for the same points.
+    # The same picture for the same points, with text that is text.
+    rcParams.update({"svg.hashsalt": "compiler_gym", "svg.fonttype": "none"})
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = figure.subplots()
     for method, curve in curves(points).items():

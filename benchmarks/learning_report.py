@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from benchmarks import learning
+from benchmarks.learning import judging
 
 
 def main(
@@ -16,7 +17,9 @@ def main(
     trainer: Annotated[
         list[str] | None, typer.Option(help="ppo, sb3_ppo or rllib_ppo. May be repeated.")
     ] = None,
-    steps: Annotated[int, typer.Option(help="How many to learn from, and of a search.")] = 48_000,
+    steps: Annotated[
+        int, typer.Option(help="How many to learn from, and of a search.", min=judging.SHOWN_EVERY)
+    ] = 48_000,
     seeds: Annotated[int, typer.Option(help="How often each is done.", min=1)] = 3,
     redraw: Annotated[bool, typer.Option(help="Take the numbers that are there.")] = False,
 ) -> None:

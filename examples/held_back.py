@@ -1,8 +1,9 @@
 """The programs that trainers learn from, those they are judged by, and how they see them.
 
-Nothing is learnt from the programs that are held back. They are every fourth of kernels-v0 in
-alphabetical order, so that nobody has chosen them.
+Nothing is learnt from those that are held back: every fourth of kernels-v0, alphabetically.
 """
+
+from functools import partial
 
 import gymnasium
 
@@ -22,26 +23,29 @@ TRAINING = [
         *("pathfinding", "regex", "sorting", "string_search", "sudoku"),
     )
 ]
-ENV_ID = "llvm-autophase-ic-v0"
-EPISODE_STEPS = 30
+ENV_ID, EPISODE_STEPS = "llvm-autophase-ic-v0", 30
 
-
-def observed(env: compiler_gym.CompilerEnv) -> compiler_gym.CompilerEnv:
-    """Observes what the program is made of, and what was done, in numbers of similar size."""
-    return ActionHistogram(AutophaseNorm(env), divisor=EPISODE_STEPS)
-
-
+# What the program is made of, and what was done, in numbers of similar size.
+OBSERVED = [AutophaseNorm, partial(ActionHistogram, divisor=EPISODE_STEPS)]
 LEARNING = {
     "benchmarks": TRAINING,
     "random_benchmarks": True,
     "max_episode_steps": EPISODE_STEPS,
-    "wrappers": [observed],
+    "wrappers": OBSERVED,
 }
+
+
+class LimitIsAnEnd(gymnasium.Wrapper):
+    """An episode that is cut ends as any other: what is observed says how many steps are left."""
+
+    def step(self, action: int) -> tuple:
+        observation, reward, failed, cut, info = self.env.step(action)
+        return observation, reward, failed or cut, False, info
 
 
 def training_env() -> gymnasium.Env:
     """An environment in which each episode is about a random one of the programs to learn from."""
-    return gymnasium.make(ENV_ID, **LEARNING)
+    return LimitIsAnEnd(gymnasium.make(ENV_ID, **LEARNING))
 
 
 def training_envs(count: int) -> CompilerVectorEnv:
@@ -51,6 +55,6 @@ def training_envs(count: int) -> CompilerVectorEnv:
 
 def judging_envs() -> CompilerVectorEnv:
     """One for each program that was held back, in their order, whose episodes have no end."""
-    envs = compiler_gym.make_vec(ENV_ID, len(HELD_BACK), wrappers=[observed])
+    envs = compiler_gym.make_vec(ENV_ID, len(HELD_BACK), wrappers=OBSERVED)
     envs.reset(options={"benchmark": HELD_BACK})
     return envs

@@ -23,8 +23,7 @@ class Envs(VecEnv):
 
     def step_wait(self) -> tuple:
         observations, rewards, failed, cut, _ = self.envs.step(self.actions)
-        # What is observed says how many steps are left, so there is nothing to guess about steps
-        # after the last: an episode that is cut ends as any other.
+        # An episode that is cut ends as any other, see held_back.LimitIsAnEnd.
         return observations, rewards, failed | cut, [{} for _ in observations]
 
     def close(self) -> None:

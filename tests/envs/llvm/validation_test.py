@@ -9,6 +9,7 @@ from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark_from_s
 from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramRun,
     ProgramValidator,
+    ReferenceValidator,
     validate_against_opt,
 )
 
@@ -135,3 +136,47 @@ def test_compilation_that_takes_too_long(tmp_path, monkeypatch):
     env = OptEnv(tmp_path)
     monkeypatch.setattr(validation, "COMPILE_TIMEOUT_SECONDS", 1e-6)
     assert errors_of(ProgramValidator([make_run(tmp_path)]), env) == ["Compilation timeout"]
+
+
+PRINTS = """
+#include <stdio.h>
+#include <unistd.h>
+int main(void) { %s }
+"""
+
+
+def with_changed_program(folder, body):
+    """An environment whose passes have made another program of one that prints 1."""
+    env = OptEnv(folder, PRINTS % 'puts("1");')
+    changed = folder / "changed"
+    changed.mkdir()
+    env._current = OptEnv(changed, PRINTS % body)._current
+    return env
+
+
+def test_what_prints_the_same_as_without_optimisations(tmp_path):
+    assert errors_of(ReferenceValidator(), OptEnv(tmp_path, PRINTS % 'puts("1");')) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ('puts("2");', "Wrong output"),
+        ('puts("1"); return 3;', "Runtime error (3)"),
+        ("__builtin_trap();", "Illegal Instruction"),
+        ("pause();", "Execution timeout"),
+    ],
+)
+def test_what_differs_from_the_unoptimised_program(tmp_path, monkeypatch, body, error):
+    monkeypatch.setattr(validation, "RUN_TIMEOUT_SECONDS", 3)
+    assert errors_of(ReferenceValidator(), with_changed_program(tmp_path, body)) == [error]
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [("pause();", "Execution timeout"), ("return 1;", "Runtime error (1)")],
+)
+def test_nothing_is_compared_with_a_program_that_fails(tmp_path, body, error):
+    validator = ReferenceValidator(reference_seconds=1)
+    errors = errors_of(validator, OptEnv(tmp_path, PRINTS % body))
+    assert errors == [f"{error} of the unoptimised program"]

@@ -1,6 +1,7 @@
 """Checks of a compiled program: that it computes the right thing, and is what ``opt`` makes."""
 
 import hashlib
+import os
 import shlex
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
@@ -124,50 +126,116 @@ class ProgramValidator:
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
             folder = Path(name)
             bitcode = env.write_bitcode(folder / "program.bc")
-            error = self._build(bitcode, folder / "a.out")
+            error = _build(bitcode, folder / "a.out", self.linker_options)
             if error:
                 yield error
                 return
             for run in self.runs:
-                error = _run(folder / "a.out", run, folder)
+                error = _check_run(folder / "a.out", run, folder)
                 if error:
                     yield error
 
-    def _build(self, bitcode: Path, executable: Path) -> ValidationError | None:
-        options = [*ClangInvocation.DEFAULT_COPT, *self.linker_options]
-        command = [tools.clang_path(), bitcode, "-o", executable, *options]
-        try:
-            reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            return ValidationError("Compilation timeout", {"seconds": COMPILE_TIMEOUT_SECONDS})
-        if reply.returncode:
-            return ValidationError("Compilation failed", {"stderr": _quote(reply.stderr)})
-        return None
+
+@dataclass(frozen=True)
+class ReferenceValidator:
+    """A validation callback for programs of which nobody knows what they must print.
+
+    What the program prints is compared with what it prints without optimisations, which must be
+    the same each time. It gets no input.
+
+    Attributes:
+        linker_options: Options for the linker.
+        reference_seconds: How long the unoptimised program may run.
+    """
+
+    linker_options: Sequence[str] = ("-lm",)
+    reference_seconds: float = 10
+
+    def __call__(self, env: ProgramEnv) -> Iterator[ValidationError]:
+        """Validates the program of an environment, which is reset.
+
+        Yields:
+            As :class:`ProgramValidator`. If it is the unoptimised program that fails, nothing was
+            compared, and the type ends in ``of the unoptimised program``.
+
+        Raises:
+            EnvironmentNotSupported: If clang is not installed.
+            ServiceError: If the program cannot be written.
+        """
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+            folder = Path(name)
+            bitcode = env.write_bitcode(folder / "program.bc")
+            env.reset(benchmark=env.benchmark)
+            unoptimised = env.write_bitcode(folder / "reference.bc")
+            run = ProgramRun(Path(os.devnull), folder / "expected")
+            reference = folder / "reference"
+            error = _build(unoptimised, reference, self.linker_options) or _run(
+                reference, run.stdin, run.expected_stdout, self.reference_seconds
+            )
+            if error:
+                yield ValidationError(f"{error.type} of the unoptimised program", error.data)
+                return
+            executable = folder / "a.out"
+            error = _build(bitcode, executable, self.linker_options) or _check_run(
+                executable, run, folder
+            )
+            if error:
+                yield error
 
 
-def _run(executable: Path, run: ProgramRun, folder: Path) -> ValidationError | None:
+def _build(
+    bitcode: Path, executable: Path, linker_options: Sequence[str]
+) -> ValidationError | None:
+    options = [*ClangInvocation.DEFAULT_COPT, *linker_options]
+    command = [tools.clang_path(), bitcode, "-o", executable, *options]
+    try:
+        reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return ValidationError("Compilation timeout", {"seconds": COMPILE_TIMEOUT_SECONDS})
+    if reply.returncode:
+        return ValidationError("Compilation failed", {"stderr": _quote(reply.stderr)})
+    return None
+
+
+def _check_run(executable: Path, run: ProgramRun, folder: Path) -> ValidationError | None:
     """Returns what is wrong with a run of the program, if anything is."""
-    details = {"input": run.stdin.name}
-    command = ["/bin/sh", "-c", f'ulimit -f {_OUTPUT_LIMIT_BLOCKS}; exec "$0"', executable]
     stdout = folder / "stdout"
+    error = _run(executable, run.stdin, stdout, RUN_TIMEOUT_SECONDS)
+    if error:
+        return error
+    expected, actual = run.expected_stdout.read_bytes(), stdout.read_bytes()
+    if actual != expected:
+        details = {
+            "input": run.stdin.name,
+            "expected": _quote(expected),
+            "actual": _quote(actual),
+        }
+        return ValidationError("Wrong output", details)
+    return None
+
+
+def _run(executable: Path, stdin: Path, stdout: Path, seconds: float) -> ValidationError | None:
+    """Runs a program in the folder that it is in. Returns what goes wrong, if anything does."""
+    details: dict[str, Any] = {"input": stdin.name}
+    command = ["/bin/sh", "-c", f'ulimit -f {_OUTPUT_LIMIT_BLOCKS}; exec "$0"', executable]
     try:
         with (
-            run.stdin.open("rb") as source,
+            stdin.open("rb") as source,
             stdout.open("wb") as sink,
             Popen(
-                command, stdin=source, stdout=sink, stderr=subprocess.PIPE, cwd=folder
+                command,
+                stdin=source,
+                stdout=sink,
+                stderr=subprocess.PIPE,
+                cwd=executable.parent,
             ) as process,
         ):
-            _, errors = process.communicate(timeout=RUN_TIMEOUT_SECONDS)
+            _, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        return ValidationError("Execution timeout", {**details, "seconds": RUN_TIMEOUT_SECONDS})
+        return ValidationError("Execution timeout", {**details, "seconds": seconds})
     if process.returncode:
         details["stderr"] = _quote(errors)
         return ValidationError(_status_error_type(process.returncode), details)
-    expected, actual = run.expected_stdout.read_bytes(), stdout.read_bytes()
-    if actual != expected:
-        details |= {"expected": _quote(expected), "actual": _quote(actual)}
-        return ValidationError("Wrong output", details)
     return None
 
 

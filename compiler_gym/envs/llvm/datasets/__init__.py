@@ -1,5 +1,6 @@
 """The programs that the LLVM environments come with or can download, and the user's own."""
 
+from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import (
@@ -10,11 +11,9 @@ from compiler_gym.envs.llvm.datasets.named_datasets import (
     CBenchLegacyDataset2,
     CHStoneDataset,
     CLgenDataset,
-    CsmithDataset,
     GitHubDataset,
     JotaiBenchDataset,
     LinuxDataset,
-    LlvmStressDataset,
     MibenchDataset,
     NPBDataset,
     OpenCVDataset,

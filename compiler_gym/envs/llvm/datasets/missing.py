@@ -2,8 +2,6 @@
 
 _REASONS = {
     "benchmark://clgen-v0": "it needs a compiler of OpenCL",
-    "generator://csmith-v0": "it needs the generator csmith, which is not connected",
-    "generator://llvm-stress-v0": "it needs the generator llvm-stress, which is not connected",
 }
 
 

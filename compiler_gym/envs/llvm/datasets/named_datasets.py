@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from compiler_gym.datasets import Dataset
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
+from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
 from compiler_gym.envs.llvm.datasets.missing import describe_missing
 from compiler_gym.envs.llvm.datasets.published import published_arguments, published_datasets
@@ -148,37 +149,18 @@ NAMED_DATASETS: tuple[type[_Published], ...] = (
 """The classes of the datasets that there are."""
 
 
-class _NotThereYet(Dataset):
-    """A dataset that this release does not have: making one raises NotImplementedError."""
+class CLgenDataset(Dataset):
+    """OpenCL kernels that a model has written. Not there yet: raises NotImplementedError."""
 
-    NAME: ClassVar[str]
-    """The full name of the dataset."""
+    NAME: ClassVar[str] = "benchmark://clgen-v0"
 
     def __init__(self, site_data_base: str | Path | None = None, sort_order: int = 0):
         del site_data_base, sort_order
         raise NotImplementedError(describe_missing(self.NAME))
 
 
-class CLgenDataset(_NotThereYet):
-    """OpenCL kernels that a model has written. Not there yet."""
-
-    NAME = "benchmark://clgen-v0"
-
-
-class CsmithDataset(_NotThereYet):
-    """Random C programs. Not there yet."""
-
-    NAME = "generator://csmith-v0"
-
-
-class LlvmStressDataset(_NotThereYet):
-    """Random textual IR. Not there yet."""
-
-    NAME = "generator://llvm-stress-v0"
-
-
 def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Dataset]:
-    """Makes the datasets of the LLVM environments: the built-in programs, then the published ones.
+    """Makes the datasets of the LLVM environments: built-in, generated, then published programs.
 
     Args:
         site_data_base: The folder where they keep their files, by default that of
@@ -186,6 +168,8 @@ def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Data
     """
     base = site_data_path() if site_data_base is None else Path(site_data_base)
     yield KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
+    yield CsmithDataset(base)
+    yield LlvmStressDataset(base)
     classes = {dataset_class.NAME: dataset_class for dataset_class in NAMED_DATASETS}
     for dataset in published_datasets(base, SOURCE_COMPILERS):
         yield classes[dataset.name](base) if dataset.name in classes else dataset

@@ -187,9 +187,9 @@ Status Channel::receive(Frame* frame, Deadline deadline) {
   return Status::OK;
 }
 
-bool Channel::isReadable() const {
+bool Channel::isReadable(std::chrono::milliseconds soon) const {
   pollfd file = {socket_.get(), POLLIN, 0};
-  return poll(&file, 1, 0) > 0;
+  return poll(&file, 1, static_cast<int>(soon.count())) > 0;
 }
 
 Status sendReply(Channel& channel, const Status& status, const google::protobuf::MessageLite& reply,

@@ -108,8 +108,8 @@ class Channel {
 
   grpc::Status receive(Frame* frame, Deadline deadline);
 
-  // Whether a frame, or the end of file, can be received without waiting.
-  bool isReadable() const;
+  // Whether a frame, or the end of file, can be received without waiting, now or soon.
+  bool isReadable(std::chrono::milliseconds soon = std::chrono::milliseconds::zero()) const;
 
   const util::FileDescriptor& socket() const { return socket_; }
   bool isOpen() const { return socket_.isOpen(); }

@@ -28,6 +28,8 @@ constexpr std::chrono::milliseconds kDeathNoticeTimeout(2000);
 constexpr std::chrono::seconds kSendTimeout(10);
 // The fork for which a spare is made may still be under way. Nothing else is worth waiting for.
 constexpr std::chrono::milliseconds kSpareTimeout(10);
+// The copy of a large process takes some milliseconds.
+constexpr std::chrono::milliseconds kMeetingTimeout(100);
 
 Status closedWhileWaiting() {
   return Status(StatusCode::NOT_FOUND,
@@ -172,14 +174,26 @@ Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* 
 }
 
 void SessionProcess::makeSpare() {
+  const std::shared_ptr<SessionProcess> spare = orderSpare();
+  if (spare) spare->meet();
+}
+
+std::shared_ptr<SessionProcess> SessionProcess::orderSpare() {
   const std::unique_lock guard(mutex_, kSpareTimeout);
-  if (!guard || isClosed_ || epitaph_ || record_->isBusy() || hasSpare()) return;
-  if (!record_->isForkable()) return;
+  if (!guard || isClosed_ || epitaph_ || record_->isBusy() || hasSpare()) return nullptr;
+  if (!record_->isForkable()) return nullptr;
   std::shared_ptr<SessionProcess> spare;
   Sockets sockets;
-  if (!orderCopy(&spare, &sockets).ok()) return;
+  if (!orderCopy(&spare, &sockets).ok()) return nullptr;
   makeCopy(*spare, sockets);
-  spare_ = std::move(spare);
+  spare_ = spare;
+  return spare;
+}
+
+void SessionProcess::meet() {
+  const std::lock_guard guard(mutex_);
+  // If it takes longer, or does not come at all, the next request finds out.
+  if (pid_ == 0 && !epitaph_ && control_.isReadable(kMeetingTimeout)) hasHungUp();
 }
 
 void SessionProcess::dropSpare() {
@@ -188,7 +202,11 @@ void SessionProcess::dropSpare() {
 }
 
 bool SessionProcess::hasSpare() {
-  return spare_ && spare_->record_->state() == record_->state() && spare_->epitaph().ok();
+  if (!spare_ || spare_->record_->state() != record_->state()) return false;
+  const std::unique_lock guard(spare_->mutex_, std::try_to_lock);
+  // Nobody has it yet, so whoever holds the lock is waiting for its introduction.
+  if (guard && !spare_->epitaph_ && spare_->hasHungUp()) spare_->die();
+  return !guard || !spare_->epitaph_;
 }
 
 Status SessionProcess::orderCopy(std::shared_ptr<SessionProcess>* copy, Sockets* sockets) {

@@ -60,7 +60,8 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
                     std::unique_ptr<CopyOrder>* order);
   // Whether the last fork() copied a state that had been copied before.
   bool isCopiedAgain() const { return isCopiedAgain_; }
-  // Makes the copy of the next fork(), unless the process is at work. See Spares.
+  // Makes the copy of the next fork(), unless the process is at work, and waits for it a moment, so
+  // that fork() need not find out about it. See Spares.
   void makeSpare();
   void dropSpare();
 
@@ -106,10 +107,13 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   grpc::Status lock(Deadline deadline, std::unique_lock<std::timed_mutex>* lock);
   // These expect the caller to hold mutex_.
   bool hasSpare();
+  std::shared_ptr<SessionProcess> orderSpare();
   grpc::Status orderCopy(std::shared_ptr<SessionProcess>* copy, Sockets* sockets);
   void makeCopy(const SessionProcess& copy, const Sockets& sockets);
   // Whether the process has closed its socket, as far as can be told without waiting.
   bool hasHungUp();
+  // Waits until the process has introduced itself. Expects that nobody holds mutex_.
+  void meet();
   // Receives who the process is, which is the first that it sends.
   grpc::Status receiveIntroduction(Deadline deadline);
   grpc::Status exchange(Method method, const google::protobuf::MessageLite& request, Frame* reply,

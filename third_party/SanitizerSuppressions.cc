@@ -1,11 +1,13 @@
-// What sanitizers must not report. Their run-time libraries call these functions; nobody calls them
-// in other builds.
+// What sanitizers must not report of a program that uses gRPC. Their run-time libraries call these
+// functions.
 //
 // gRPC's resolver of names keeps what it has read of the machine's configuration.
 //
 // For the thread sanitizer: gRPC and Abseil come compiled without the sanitizer, which therefore
 // misses how they synchronise. This hides everything that happens below a request of a gRPC server;
 // ConcurrencyTest calls the service directly for that reason.
+
+#ifdef COMPILER_GYM_SANITIZER
 
 #include <pthread.h>
 
@@ -17,13 +19,13 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:ares_strdup\
 extern "C" const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }
 
 extern "C" const char* __tsan_default_suppressions() {
-  return "race:libgrpc\n"
-         "race:libgpr\n"
-         "race:libabsl\n"
-         "race:grpc::\n";
+  return "race:grpc_core::\n"
+         "race:grpc::\n"
+         "race:absl::\n"
+         "race:^grpc_\n"
+         "race:^gpr_\n";
 }
 
-#ifdef COMPILER_GYM_SANITIZER
 // std::timed_mutex calls it for a deadline of the steady clock. The sanitizer of GCC 12 does not
 // know the function, and so would take the mutex for unlocked. It knows those that this one calls.
 extern "C" int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
@@ -40,4 +42,5 @@ extern "C" int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
   }
   return 0;
 }
+
 #endif

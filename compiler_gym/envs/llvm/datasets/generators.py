@@ -1,0 +1,256 @@
+"""Generators of random programs: as many as one wants, each made again from its number."""
+
+import shutil
+import subprocess
+import tempfile
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from compiler_gym.datasets import (
+    Benchmark,
+    BenchmarkSource,
+    BenchmarkUri,
+    BenchmarkWithSource,
+    Dataset,
+)
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.bitcode import assemble, compile_source, run_tool
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
+from compiler_gym.envs.llvm.benchmarks.validation import ReferenceValidator, validate_against_opt
+from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto import BenchmarkDynamicConfig, File
+
+SEEDS = 2**32
+"""The number of programs that each generator makes: seeds are 32 bits."""
+
+# Where Debian and Ubuntu, a prefix of one's own, and the program's own installation put it.
+_CSMITH_HEADERS = ("include/csmith", "include/csmith-2.3.0", "include")
+_CSMITH_OPTIONS = ("-w", "-ferror-limit=1")
+
+_TIMEOUT_SECONDS = 60
+
+# To reset to a program again and again does not make it again.
+_KEPT_PROGRAMS = 64
+
+
+class GeneratedDataset(Dataset):
+    """Random programs, one for each seed: ``generator://csmith-v0/42``.
+
+    The same version of a generator makes the same program of a seed. There are :data:`SEEDS` of
+    them; as with every dataset that has no end, the ``size`` is 0. Nothing is kept on disk.
+
+    Args:
+        site_data_base: The directory of all datasets; not used.
+        sort_order: Datasets are listed by this number.
+    """
+
+    NAME: ClassVar[str]
+    """The full name of the dataset."""
+
+    def benchmark_uris(self) -> Iterator[str]:
+        """Iterates over the URIs of the programs, by seed."""
+        return (f"{self.name}/{seed}" for seed in range(SEEDS))
+
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether there is a program of a URI. Does not make it."""
+        try:
+            self._seed_of(uri)
+        except ValueError:
+            return False
+        return True
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI.
+
+        Raises:
+            ValueError: The path of the URI is not a seed.
+            Exception: As of :meth:`benchmark_from_seed`.
+        """
+        self._check_own(uri)
+        return self.benchmark_from_seed(self._seed_of(uri))
+
+    def random_benchmark(self, random_state: np.random.Generator | None = None) -> Benchmark:
+        """Returns the program of a random seed.
+
+        Args:
+            random_state: The source of randomness. None for a new one.
+
+        Raises:
+            Exception: As of :meth:`benchmark_from_seed`.
+        """
+        generator = random_state if random_state is not None else np.random.default_rng()
+        return self.benchmark_from_seed(int(generator.integers(SEEDS)))
+
+    def benchmark_from_seed(self, seed: int) -> Benchmark:
+        """Returns the program of a seed.
+
+        Args:
+            seed: From 0 to 2³² - 1.
+
+        Raises:
+            ValueError: The seed is out of range.
+            EnvironmentNotSupported: A program that this needs is not installed.
+            BenchmarkInitError: The generator fails, or what it makes does not compile.
+        """
+        if not 0 <= seed < SEEDS:
+            raise ValueError(f"The seed of {self.name} must be from 0 to {SEEDS - 1}, not {seed}")
+        uri = f"{self.name}/{seed}"
+        try:
+            source, bitcode = self._make(seed)
+        except subprocess.TimeoutExpired as error:
+            raise BenchmarkInitError(
+                f"Making {uri} took more than {_TIMEOUT_SECONDS} s: use another seed"
+            ) from error
+        return self._benchmark(
+            BenchmarkProto(
+                uri=uri, program=File(contents=bitcode), dynamic_config=self._dynamic_config()
+            ),
+            source,
+        )
+
+    @abstractmethod
+    def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:
+        """Returns the source of a program, and its bitcode."""
+
+    def _dynamic_config(self) -> BenchmarkDynamicConfig | None:
+        """Says how to run the programs; None if they cannot be run."""
+        return None
+
+    def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:
+        return BenchmarkWithSource(
+            proto, validation_callbacks=[validate_against_opt], sources=[source]
+        )
+
+    def _seed_of(self, uri: BenchmarkUri) -> int:
+        text = uri.path.removeprefix("/")
+        if uri.params or not (text.isascii() and text.isdecimal()) or int(text) >= SEEDS:
+            raise ValueError(
+                f"There is no benchmark {uri}: write {self.name}/N, with a seed N from 0 to "
+                f"{SEEDS - 1}"
+            )
+        return int(text)
+
+
+class CsmithDataset(GeneratedDataset):
+    """Random C programs that print a checksum of what they have computed. See :class:`Dataset`.
+
+    Made by Csmith (Yang et al., "Finding and Understanding Bugs in C Compilers", PLDI 2011), which
+    avoids undefined behaviour: whatever the passes, the checksum must be that of the unoptimised
+    program. Validation compares them. Some programs never end; validation says so. The programs
+    ``csmith`` and ``clang`` must be installed.
+    """
+
+    NAME = "generator://csmith-v0"
+
+    def __init__(self, site_data_base: str | Path | None = None, sort_order: int = 0):
+        super().__init__(
+            name=self.NAME,
+            description="Random C programs that print a checksum",
+            license="BSD",
+            site_data_base=site_data_base,
+            benchmark_class=BenchmarkWithSource,
+            references={
+                "Paper": "https://doi.org/10.1145/1993498.1993532",
+                "Homepage": "https://embed.cs.utah.edu/csmith/",
+            },
+            sort_order=sort_order,
+            validatable="Yes",
+        )
+
+    @property
+    def installed(self) -> bool:
+        """Whether the program ``csmith`` is installed."""
+        return shutil.which("csmith") is not None
+
+    def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:
+        source, bitcode = _csmith(_csmith_path(), tools.clang_path(), seed)
+        return BenchmarkSource("program.c", source), bitcode
+
+    def _dynamic_config(self) -> BenchmarkDynamicConfig:
+        return make_dynamic_config(run="./a.out > output.txt", outfiles=["output.txt"])
+
+    def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:
+        benchmark = super()._benchmark(proto, source)
+        benchmark.add_validation_callback(ReferenceValidator())
+        return benchmark
+
+
+class LlvmStressDataset(GeneratedDataset):
+    """Random functions in textual IR, by LLVM's own ``llvm-stress``. See :class:`Dataset`.
+
+    They compute nothing of use, and cannot be run: they are for finding passes that crash. Another
+    version of LLVM makes other programs of the same seeds.
+    """
+
+    NAME = "generator://llvm-stress-v0"
+
+    def __init__(self, site_data_base: str | Path | None = None, sort_order: int = 0):
+        super().__init__(
+            name=self.NAME,
+            description="Random functions in LLVM's textual IR",
+            license="Apache License v2.0 with LLVM Exceptions",
+            site_data_base=site_data_base,
+            benchmark_class=BenchmarkWithSource,
+            references={"Documentation": "https://llvm.org/docs/CommandGuide/llvm-stress.html"},
+            sort_order=sort_order,
+        )
+
+    def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:
+        source, bitcode = _llvm_stress(tools.llvm_stress_path(), tools.llvm_as_path(), seed)
+        return BenchmarkSource("program.ll", source), bitcode
+
+
+@lru_cache(_KEPT_PROGRAMS)
+def _csmith(csmith: Path, clang: Path, seed: int) -> tuple[bytes, bytes]:
+    """Returns a program in C, and its bitcode. The compiler is there to tell the calls apart."""
+    del clang
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-csmith-") as name:
+        folder = Path(name)
+        # It also writes a file to the working directory.
+        source = run_tool([csmith, "--seed", str(seed)], timeout=_TIMEOUT_SECONDS, cwd=folder)
+        (folder / "program.c").write_bytes(source)
+        options = [*ClangInvocation.DEFAULT_COPT, *_CSMITH_OPTIONS, f"-I{_headers_of(csmith)}"]
+        invocation = ClangInvocation([*options, "program.c"], timeout=_TIMEOUT_SECONDS)
+        compile_source(invocation, folder / "program.bc", cwd=folder)
+        return source, (folder / "program.bc").read_bytes()
+
+
+@lru_cache(_KEPT_PROGRAMS)
+def _llvm_stress(llvm_stress: Path, llvm_as: Path, seed: int) -> tuple[bytes, bytes]:
+    """Returns a program in textual IR, and its bitcode. As above for the assembler."""
+    del llvm_as
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-llvm-stress-") as name:
+        path = Path(name, "program.ll")
+        run_tool([llvm_stress, f"--seed={seed}", "-o", path], timeout=_TIMEOUT_SECONDS)
+        assemble(path, path.with_suffix(".bc"), timeout=_TIMEOUT_SECONDS)
+        return path.read_bytes(), path.with_suffix(".bc").read_bytes()
+
+
+def _csmith_path() -> Path:
+    path = shutil.which("csmith")
+    if path is None:
+        raise EnvironmentNotSupported(
+            "'csmith' is not installed, which generator://csmith-v0 needs. Install it, on Debian "
+            "and Ubuntu with 'apt-get install csmith libcsmith-dev'"
+        )
+    return Path(path).resolve()
+
+
+def _headers_of(csmith: Path) -> Path:
+    """Returns the folder of the headers that all programs include."""
+    folders = [csmith.parent.parent / headers for headers in _CSMITH_HEADERS]
+    for folder in folders:
+        if (folder / "csmith.h").is_file():
+            return folder
+    raise EnvironmentNotSupported(
+        f"The headers of '{csmith}' are not installed: there is no csmith.h in "
+        f"{', '.join(map(str, folders))}. Install them, on Debian and Ubuntu with 'apt-get install "
+        "libcsmith-dev'"
+    )

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,6 +54,7 @@ class EnvSpec:
         max_episode_steps: int | None = None,
         benchmarks: Any = None,
         random_benchmarks: bool = False,
+        wrappers: Iterable[Callable[[Any], Any]] = (),
         **kwargs: Any,
     ) -> Any:
         """Makes the environment, as ``compiler_gym.make()`` does."""
@@ -63,6 +64,8 @@ class EnvSpec:
         try:
             if benchmarks is not None:
                 env = _load(_WITH_BENCHMARKS)(env, benchmarks, random_benchmarks)
+            for wrap in wrappers:
+                env = wrap(env)
             return env if limit is None else _load(_TIME_LIMIT)(env, limit)
         except BaseException:
             env.close()

@@ -102,6 +102,7 @@ def make(
     max_episode_steps: int | None = None,
     benchmarks: "BenchmarkChoice | None" = None,
     random_benchmarks: bool = False,
+    wrappers: Iterable[Callable[["CompilerEnv"], "CompilerEnv"]] = (),
     **kwargs: Any,
 ) -> "CompilerEnv":
     """Makes a registered environment.
@@ -116,6 +117,8 @@ def make(
             an iterator, ``reset()`` then raises StopIteration. ``reset()`` takes no ``benchmark``.
         random_benchmarks: Whether each episode is about a random one of these, as determined by
             ``env.seed()``. A dataset may have no end; of all else, all is remembered.
+        wrappers: What to put around the environment, in this order and inside of the limit of
+            steps: classes of ``compiler_gym.wrappers`` or functions.
         **kwargs: Arguments of the environment, e.g. ``benchmark``, ``observation_space`` and
             ``reward_space``.
 
@@ -128,7 +131,7 @@ def make(
         TypeError: If both ``benchmark`` and ``benchmarks`` are given.
         Exception: As of the environment's constructor.
     """
-    return spec_of(id).make(max_episode_steps, benchmarks, random_benchmarks, **kwargs)
+    return spec_of(id).make(max_episode_steps, benchmarks, random_benchmarks, wrappers, **kwargs)
 
 
 def spec_of(id: str) -> EnvSpec:

@@ -55,7 +55,9 @@ class Batches:
         if self._has_rows:
             self._observations[number] = slot.observation
         info = slot.infos[-1]
-        self._is_plain[number] = is_plain = len(info) == 2 and len(slot.infos) == 1
+        self._is_plain[number] = is_plain = (
+            info.keys() == self._flags.keys() and len(slot.infos) == 1
+        )
         if is_plain:
             for key, values in self._flags.items():
                 values[number] = info[key]

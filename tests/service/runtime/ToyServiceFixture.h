@@ -8,9 +8,9 @@
 #include <chrono>
 #include <fstream>
 #include <future>
-#include <iterator>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -26,7 +26,10 @@ constexpr std::chrono::seconds kPatience(60);
 
 inline std::string contentsOf(const boost::filesystem::path& path) {
   std::ifstream file(path.string());
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  // Unlike an iterator, this does not throw if it is about a process that has just ended.
+  text << file.rdbuf();
+  return text.str();
 }
 
 class ToyServiceTest : public ::testing::Test {

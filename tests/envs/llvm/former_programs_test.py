@@ -135,7 +135,10 @@ def test_datasets(env: LlvmEnv, tmp_path):
     env.reset(benchmark=dataset.random_benchmark(np.random.default_rng(1)))
     assert str(env.benchmark).startswith("benchmark://kernels-v0/")
     uris = list(islice(env.datasets.benchmark_uris(installed_only=True), 3))
-    assert all(uri.startswith("benchmark://kernels-v0/") for uri in uris)
+    # One after the other of each: the generators have no end.
+    assert uris[0].startswith("benchmark://kernels-v0/")
+    assert len({uri.rpartition("/")[0] for uri in uris}) == 3
+    assert all(env.datasets[uri.rpartition("/")[0]].installed for uri in uris)
     with pytest.raises(LookupError):
         env.benchmark = "benchmark://kernels-v0/not-a-program"
 

@@ -41,14 +41,13 @@ def programs(
     env: EnvOption = "llvm-v0",
     as_json: JsonOption = False,
 ) -> None:
-    """List programs of datasets, which are installed for that."""
+    """List programs of datasets. Downloads what is needed for that."""
     with opened_env(env) as opened:
         uris: list[str] = []
         for name in names:
             dataset = opened.datasets.dataset(name)
-            with working_on(f"installing {dataset}"):
-                dataset.install()
-            uris += islice(dataset.benchmark_uris(), limit)
+            with working_on(f"listing {dataset}"):
+                uris += islice(dataset.benchmark_uris(), limit)
     if as_json:
         print_json(uris)
     else:

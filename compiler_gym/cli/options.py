@@ -9,6 +9,7 @@ from urllib.parse import quote
 import typer
 
 from compiler_gym.cli.console import working_on
+from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
@@ -81,7 +82,7 @@ def program_uri(name: str) -> str:
     if "://" in name:
         return name
     path = Path(name).expanduser()
-    if path.suffix in _FILE_SUFFIXES:
+    if path.suffix in _FILE_SUFFIXES and (path.is_file() or not names_benchmark(name)):
         if not path.is_file():
             raise FileNotFoundError(f"There is no file {name}")
         return f"file://{quote(str(path.absolute()))}"

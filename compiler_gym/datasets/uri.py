@@ -11,6 +11,16 @@ FILE_SCHEMES = ("file", "proto")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+# As names of datasets end, so that a file is unlikely to be taken for a benchmark.
+_IN_VERSIONED_DATASET = re.compile(rf"{_DATASET.pattern}-v\d+/.")
+
+
+def names_benchmark(text: str) -> bool:
+    """Whether a text without a scheme looks like a benchmark of a dataset: ``npb-v0/1``.
+
+    It may look like the path of a file, too: ``opensource-v0/lz4/lz4libs/lz4.c``.
+    """
+    return _IN_VERSIONED_DATASET.match(text) is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

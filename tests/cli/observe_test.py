@@ -32,6 +32,8 @@ def test_what_is_wrong_is_said(run, fails, environment):
     assert "Did you mean sroa?" in fails("observe", "sha256", "Ir", "--after", "sroaa")
     assert "There is no environment 'x'" in fails("observe", "sha256", "Ir", "--env", "x")
     assert "no dataset 'benchmark://kernels-v1'" in fails("observe", "kernels-v1/sha256", "Ir")
+    assert "Did you mean" in fails("observe", "opensource-v0/lz4/lz4libs/lz5.c", "Ir")
+    assert "no file folder/lz5.c" in fails("observe", "folder/lz5.c", "Ir")
     assert "Missing argument" in fails("observe", "sha256", code=2)
     (environment / "bad.c").write_text("int main( {")
     # What clang says takes several lines.

@@ -6,6 +6,23 @@ import pickle
 import pytest
 
 from compiler_gym.datasets import BenchmarkUri
+from compiler_gym.datasets.uri import names_benchmark
+
+
+@pytest.mark.parametrize(
+    "text, is_one",
+    [
+        ("opensource-v0/lz4/lz4libs/lz4.c", True),
+        ("npb-v10/1", True),
+        ("npb-v0", False),
+        ("npb-v0/", False),
+        ("folder/program.c", False),
+        ("/npb-v0/program.c", False),
+        ("../npb-v0/program.c", False),
+    ],
+)
+def test_texts_that_look_like_benchmarks(text, is_one):
+    assert names_benchmark(text) == is_one
 
 
 def test_all_parts():

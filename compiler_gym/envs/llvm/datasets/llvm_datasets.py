@@ -7,6 +7,7 @@ from threading import Lock
 from urllib.parse import unquote
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
+from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
 from compiler_gym.envs.llvm.datasets.missing import describe_missing
@@ -71,7 +72,9 @@ class LlvmDatasets(Datasets):
         try:
             return super().benchmark(uri)
         except (LookupError, ValueError):
-            if isinstance(uri, str) and "://" not in uri and uri.endswith(_PROGRAM_SUFFIXES):
+            if not isinstance(uri, str) or "://" in uri or names_benchmark(uri):
+                raise
+            if uri.endswith(_PROGRAM_SUFFIXES):
                 path = Path(uri).expanduser().absolute()
                 raise UnknownNameError(
                     f"{uri!r} is the name of a file rather than of a benchmark: make a benchmark "

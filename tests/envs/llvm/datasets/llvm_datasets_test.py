@@ -123,6 +123,14 @@ def test_threads_share_what_is_remembered(datasets, monkeypatch):
         list(pool.map(remember, range(8)))
 
 
+def test_benchmarks_may_look_like_files(datasets):
+    assert str(datasets.benchmark("one-v0/folder/program.c")).endswith("one-v0/folder/program.c")
+    with pytest.raises(LookupError, match="There is no dataset"):
+        datasets.benchmark("two-v0/folder/program.c")
+    with pytest.raises(LookupError, match="is the name of a file"):
+        datasets.benchmark("folder/program.c")
+
+
 @pytest.mark.parametrize("uri", ["nothing-v0/x", "benchmark://one"])
 def test_unknown_dataset(datasets, uri):
     with pytest.raises(LookupError, match="There is no dataset"):

@@ -80,8 +80,9 @@ def test_get_llvm_datasets(tmp_path):
         "benchmark://anghabench-v0",
         "benchmark://mibench-v0",
     }
-    assert [dataset.name for dataset in sorted(datasets)][:2] == [
+    assert [dataset.name for dataset in sorted(datasets)][:3] == [
         "benchmark://kernels-v0",
+        "benchmark://opensource-v0",
         "benchmark://cbench-v1",
     ]
 

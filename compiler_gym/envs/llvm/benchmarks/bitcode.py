@@ -58,6 +58,18 @@ def link(paths: Sequence[Path], outpath: Path, timeout: float) -> None:
     run_tool([tools.llvm_link_path(), *paths, "-o", outpath], timeout=timeout)
 
 
+def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
+    """Inlines in a bitcode file what the compiler must inline, as ``clang -O0`` does.
+
+    Modules hold copies of what the C++ library has ready. Some of these are not in the library, as
+    they must be inlined: without this, such programs link only after a pass has done so.
+
+    Raises:
+        Exception: As of :func:`run_tool`.
+    """
+    run_tool([tools.opt_path(), "-passes=always-inline", path, "-o", outpath], timeout=timeout)
+
+
 def make_once(path: Path, make: Callable[[Path], None]) -> None:
     """Makes a file unless it is there. Several processes may do so at the same time.
 

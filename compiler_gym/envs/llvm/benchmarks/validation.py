@@ -154,10 +154,12 @@ class ReferenceValidator:
     Attributes:
         linker_options: Options for the linker.
         reference_seconds: How long the unoptimised program may run.
+        command: As of :class:`ProgramRun`.
     """
 
     linker_options: Sequence[str] = ("-lm",)
     reference_seconds: float = 10
+    command: str = ProgramRun.command
 
     def __call__(self, env: ProgramEnv) -> Iterator[ValidationError]:
         """Validates the program of an environment, which is reset.
@@ -175,7 +177,7 @@ class ReferenceValidator:
             bitcode = env.write_bitcode(folder / "program.bc")
             env.reset(benchmark=env.benchmark)
             unoptimised = env.write_bitcode(folder / "reference.bc")
-            run = ProgramRun(expected_stdout=folder / "expected")
+            run = ProgramRun(expected_stdout=folder / "expected", command=self.command)
             reference = folder / "reference"
             error = _build(unoptimised, reference, self.linker_options) or _run(
                 reference, run, run.expected_stdout, self.reference_seconds

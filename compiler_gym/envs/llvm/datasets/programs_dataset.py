@@ -14,7 +14,7 @@ from typing import Any
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import make_bitcode, make_once, run_tool
+from compiler_gym.envs.llvm.benchmarks.bitcode import inline_mandatory, make_bitcode, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import BUILD_COMMAND, make_dynamic_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
@@ -35,9 +35,6 @@ FOLDER = runfiles_path("compiler_gym/data/programs-v0")
 """``programs.json``, and for each program a folder with ``expected-N.txt`` and its inputs."""
 
 _MADE = ".made"
-# Modules hold copies of what the C++ library has ready. Some of these are not in the library, as
-# they must be inlined. Without this, such programs link only after a pass has done so.
-_PREPARE = "-passes=always-inline"
 _TIMEOUT_SECONDS = 300
 
 
@@ -233,8 +230,7 @@ class ProgramsDataset(Dataset):
 
     def _bitcode(self, program: Program, package: Path) -> bytes:
         """Returns the unoptimised bitcode of a program, compiled and linked now or earlier."""
-        options = (*program.all_options(), _PREPARE)
-        facts = asdict(program) | {"runs": (), "options": options}
+        facts = asdict(program) | {"runs": (), "options": program.all_options()}
         key = hashlib.sha256()
         for part in (tools.tool_version(tools.clang_path()), json.dumps(facts, sort_keys=True)):
             key.update(part.encode() + b"\0")
@@ -245,7 +241,7 @@ class ProgramsDataset(Dataset):
             with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
                 inputs = program.compilations(root)
                 linked = make_bitcode(inputs, Path(folder), _TIMEOUT_SECONDS, cwd=root)
-                run_tool([tools.opt_path(), _PREPARE, linked, "-o", output], _TIMEOUT_SECONDS)
+                inline_mandatory(linked, output, _TIMEOUT_SECONDS)
 
         path = self.site_data_path / "bitcode" / f"{program.name}-{key.hexdigest()[:32]}.bc"
         try:

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -110,7 +111,7 @@ TEST(ObjectTextPartsTest, VariablesAreAlignedBehindTablesOfJumps) {
   EXPECT_NE(expectSum(parts, *compilation, "without it"), before);
 }
 
-// The bodies stay as they are, but what is the program's own is reached in another way.
+// That of main stays as it is, but the program's own variables are reached in another way.
 TEST(ObjectTextPartsTest, CodeDependsOnWhatIsSaidOfOthers) {
   const auto compilation = compilationOf(R"(
 @counter = global i32 0
@@ -127,7 +128,8 @@ define i32 @main() {
 )");
   ObjectTextParts parts;
   const int64_t before = expectSum(parts, *compilation, "at first");
-  EXPECT_TRUE(applyPass(*compilation, "internalize"));
+  EXPECT_TRUE(applyPass(*compilation, "internalize<preserve-gv=main>"));
+  EXPECT_THAT(compilation->lastChange().functionsChanged, testing::ElementsAre("other"));
   EXPECT_LT(expectSum(parts, *compilation, "after internalize"), before);
 }
 

@@ -75,7 +75,12 @@ def make_once(path: Path, make: Callable[[Path], None]) -> None:
         os.replace(new, path)
 
 
-def make_bitcode(inputs: Sequence[Path | ClangInvocation], folder: Path, timeout: float) -> Path:
+def make_bitcode(
+    inputs: Sequence[Path | ClangInvocation],
+    folder: Path,
+    timeout: float,
+    cwd: Path | None = None,
+) -> Path:
     """Makes one bitcode file of bitcode, textual IR and compilations.
 
     The inputs are processed in parallel, as many at a time as there are processors.
@@ -84,6 +89,7 @@ def make_bitcode(inputs: Sequence[Path | ClangInvocation], folder: Path, timeout
         inputs: At least one ``.bc`` file, ``.ll`` file or compilation.
         folder: A scratch folder for what is made.
         timeout: Seconds for each assembling and for linking; compilations have their own.
+        cwd: The folder that relative names in compilations refer to.
 
     Returns:
         A file in the folder, or the input itself if it is a single ``.bc`` file.
@@ -96,7 +102,7 @@ def make_bitcode(inputs: Sequence[Path | ClangInvocation], folder: Path, timeout
     def make(index: int) -> Path:
         source, outpath = inputs[index], folder / f"{index}.bc"
         if isinstance(source, ClangInvocation):
-            compile_source(source, outpath)
+            compile_source(source, outpath, cwd)
         elif source.suffix == ".ll":
             assemble(source, outpath, timeout)
         else:

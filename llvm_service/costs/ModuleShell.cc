@@ -5,6 +5,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm_service/costs/ClangPipeline.h"
 #include "llvm_service/costs/CodeSize.h"
 

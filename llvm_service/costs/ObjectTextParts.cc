@@ -1,6 +1,7 @@
 #include "llvm_service/costs/ObjectTextParts.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "llvm/ADT/DenseSet.h"

@@ -58,6 +58,11 @@ bool hasMandatoryWork(const llvm::Function& function) {
 
 }  // namespace
 
+bool hasMandatoryWork(const llvm::Module& module) {
+  return llvm::any_of(module,
+                      [](const llvm::Function& function) { return hasMandatoryWork(function); });
+}
+
 void optimizeAsClangForSize(llvm::Module& module) {
   optimizeForSize(module);
   llvm::PipelineTuningOptions tuning;
@@ -71,7 +76,7 @@ void optimizeAsClangForSize(llvm::Module& module) {
 }
 
 void optimizeAsClangAtO0(llvm::Module& module) {
-  if (llvm::any_of(module, hasMandatoryWork)) {
+  if (hasMandatoryWork(module)) {
     Managers managers(module, llvm::PipelineTuningOptions());
     managers.builder.buildO0DefaultPipeline(llvm::OptimizationLevel::O0)
         .run(module, managers.moduleAnalyses);

@@ -11,8 +11,11 @@ namespace compiler_gym::llvm_service {
 /// unlike that of `opt`, vectorises straight code but neither vectorises nor unrolls loops.
 void optimizeAsClangForSize(llvm::Module& module);
 
-/// Does what clang does to a module at every level, -O0 included: inlines the functions that must
-/// be inlined and splits coroutines. Modules without either are left as they are.
+/// Whether clang has something to do to a module at every level, -O0 included: functions that must
+/// be inlined, or coroutines to be split.
+bool hasMandatoryWork(const llvm::Module& module);
+
+/// Does that. Modules without either are left as they are.
 void optimizeAsClangAtO0(llvm::Module& module);
 
 }  // namespace compiler_gym::llvm_service

@@ -6,12 +6,14 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-grpc::Status computeCurrent(const Cost& cost, Compilation& compilation, int64_t& value) {
+grpc::Status computeCurrent(const Cost& cost, const ObservationInput& input, int64_t& value) {
+  Compilation& compilation = input.compilation;
   if (cost.ofCurrent) {
     return cost.ofCurrent(compilation, value);
   }
   const auto measure = [&](const std::string& bitcode, int64_t& measured) {
-    return cost.ofBitcode(compilation, bitcode, measured);
+    return cost.ofKept ? cost.ofKept(input, measured)
+                       : cost.ofBitcode(compilation, bitcode, measured);
   };
   return compilation.program().costOf(compilation.bitcode(), cost.name, measure, value);
 }
@@ -20,7 +22,7 @@ Observation currentCost(const Cost& cost) {
   const Properties properties{/*deterministic=*/true, cost.platformDependent};
   const auto compute = [cost](const ObservationInput& input, Event& event) {
     int64_t value = 0;
-    RETURN_IF_ERROR(computeCurrent(cost, input.compilation, value));
+    RETURN_IF_ERROR(computeCurrent(cost, input, value));
     event.set_int64_value(value);
     return grpc::Status::OK;
   };

@@ -26,6 +26,9 @@ struct Cost {
   /// The cost of a program given as bitcode. The compilation tells where and how to build.
   std::function<grpc::Status(const Compilation&, const std::string& bitcode, int64_t& value)>
       ofBitcode;
+  /// The same of the module under compilation, for costs that keep something from one time to the
+  /// next; none if there is nothing to keep.
+  std::function<grpc::Status(const ObservationInput&, int64_t& value)> ofKept = nullptr;
 };
 
 /// Four observations, each one int64: the cost now, and the costs after the baselines O0, O3, Oz.

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "llvm/ADT/StringRef.h"
+
+namespace compiler_gym::llvm_service {
+
+/// What some functions that follow each other add to an object file for x86-64.
+///
+/// Code that is optimised for size is not aligned, and constants are as large as their alignment,
+/// so sizes add up, but for two things: the length of a jump to another function depends on how far
+/// away that is, and the records of frames are padded at the end of theirs.
+struct CodePart {
+  struct Place {
+    std::string section;
+    int64_t offset;
+  };
+
+  /// A jump to a function that is not among these, in its long form.
+  struct Jump {
+    std::string target;
+    /// Where the jump ends, from which the distance counts.
+    Place end;
+  };
+
+  /// Bytes in each section with code or constants.
+  std::map<std::string, int64_t> sections;
+  /// Bytes of the records of frames, and of the header that they have in common.
+  int64_t frames = 0;
+  int64_t frameHeader = 0;
+  /// Where each function begins.
+  std::map<std::string, Place> functions;
+  std::vector<Jump> jumps;
+};
+
+/// Takes an object file apart.
+///
+/// @param object with nothing but the code of these functions.
+/// @return false if something in it has a size that may not add up.
+[[nodiscard]] bool readCodePart(llvm::StringRef object, CodePart& part);
+
+}  // namespace compiler_gym::llvm_service

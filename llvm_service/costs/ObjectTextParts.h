@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "llvm_service/Compilation.h"
+#include "llvm_service/costs/CodeGenerator.h"
+#include "llvm_service/costs/CodePart.h"
+#include "llvm_service/costs/ModuleShell.h"
+
+namespace compiler_gym::llvm_service {
+
+/// Computes the text size of the object file of a compilation (see CodeSize.h) again and again, and
+/// generates only the code of functions that have changed, or of which something has changed that
+/// they refer to.
+///
+/// A function whose code jumps to another one that may be near, as tail calls do, is put together
+/// with it and with all between them: the assembler shortens such jumps.
+class ObjectTextParts {
+ public:
+  /// @return nothing if the size may not be the sum of parts, or if code cannot be generated. What
+  ///     shows only in the code is likely to stay, so it is not tried again then.
+  std::optional<int64_t> compute(Compilation& compilation);
+
+ private:
+  using Functions = llvm::ArrayRef<const ChangeTracker::Function*>;
+  // What the code of some functions depends on.
+  using Key = std::vector<uint64_t>;
+
+  struct Unit {
+    std::vector<std::string> functions;
+    Key key;
+  };
+
+  std::optional<int64_t> sumOfParts(Compilation& compilation);
+  std::vector<Unit> divide(Functions functions) const;
+  bool generate(const std::vector<Unit>& units, Compilation& compilation);
+  bool generateUnit(const Unit& unit, ModuleShell& shell);
+  bool joinNeighbours(const std::vector<Unit>& units);
+  bool generateVariables(Compilation& compilation, uint64_t before);
+  std::optional<int64_t> sizeOf(const std::vector<Unit>& units, Compilation& compilation);
+  std::optional<llvm::StringRef> objectOf(ModuleShell& shell,
+                                          const std::vector<std::string>& functions);
+
+  bool hasFailed_ = false;
+  std::unique_ptr<CodeGenerator> generator_;
+  std::map<Key, CodePart> parts_;
+  // Functions that stay together with those before them.
+  std::set<std::string> joined_;
+  // The bytes of read-only variables, and what they depend on.
+  uint64_t variablesKey_ = 0;
+  int64_t variables_ = 0;
+};
+
+}  // namespace compiler_gym::llvm_service

@@ -358,3 +358,36 @@ def test_counted_and_limited_by_gym(run):
     env.close()
     """
     assert run(program) == "[False, False, True] 2 3\n"
+
+
+def test_learner_with_the_wrappers_of_gym(run):
+    program = """
+    import gym
+    import numpy as np
+
+    import compiler_gym
+
+    class LogReward(gym.RewardWrapper):
+        def reward(self, reward):
+            return np.sign(reward) * np.log1p(np.abs(reward))
+
+    class Opcodes(gym.ObservationWrapper):
+        def __init__(self, env):
+            super().__init__(env)
+            space = env.observation_space
+            self.observation_space = gym.spaces.Box(space.low[:50], space.high[:50])
+
+        def observation(self, observation):
+            return observation[:50]
+
+    env = gym.make("llvm-autophase-ic-v0", max_episode_steps=3)
+    env = gym.wrappers.RecordEpisodeStatistics(gym.wrappers.NormalizeObservation(
+        LogReward(Opcodes(env))))
+    for _ in range(2):
+        shape, done = env.reset().shape, False
+        while not done:
+            observation, reward, done, info = env.step(env.action_space["mem2reg"])
+    print(shape, observation.shape, info["episode"]["l"], len(env.return_queue))
+    env.close()
+    """
+    assert run(program) == "(50,) (50,) 3 2\n"

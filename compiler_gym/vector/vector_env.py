@@ -72,7 +72,7 @@ class CompilerVectorEnv(VectorEnv):
         self.metadata = {**self.envs[0].metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self.envs[0].render_mode
         self.single_action_space: Any = self.envs[0].action_space
-        self.single_observation_space = self.envs[0].observation_space
+        self._single_observation_space = self.envs[0].observation_space
         # A proxy of the project's own kind stands in for the space proper.
         self._plain_action_space = getattr(self.single_action_space, "wrapped", None) or (
             self.single_action_space
@@ -80,9 +80,11 @@ class CompilerVectorEnv(VectorEnv):
         # The first number and the one after the last, if actions are numbers.
         self._range_of_actions = _range_of(self._plain_action_space)
         self.action_space = batch_space(self._plain_action_space, self.num_envs)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._observation_space = batch_space(self._single_observation_space, self.num_envs)
+        for env in self.envs:
+            env.observes_for_learning = False
         self._slots = [Slot(number, env, max_episode_steps) for number, env in enumerate(self.envs)]
-        self._batches = Batches(self._slots, self.single_observation_space)
+        self._batches = Batches(self._slots, self._single_observation_space)
         # The slots that make steps, and the numbers of those whose results were not taken yet, in
         # the order in which these came.
         self._running: dict[int, Slot] = {}
@@ -90,6 +92,24 @@ class CompilerVectorEnv(VectorEnv):
         # Those whose last step is to return the beginning of the next episode, and what else.
         self._ended: list[tuple[Slot, float, bool, bool]] = []
         self._polling = ReplyPolling()
+
+    @property
+    def single_observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]
+        """The observation space of each environment."""
+        self._warn_if_nothing_is_observed()
+        return self._single_observation_space
+
+    @property
+    def observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]
+        """That of all together."""
+        self._warn_if_nothing_is_observed()
+        return self._observation_space
+
+    def _warn_if_nothing_is_observed(self) -> None:
+        # Searches do without; but this is what learners ask for before all else.
+        env = self.envs[0]
+        if env.compiler_env.observation_space is None:
+            env.warn_of_none("observation")
 
     # ------------------------------------------------------------------------------------------
     # Episodes.

@@ -51,6 +51,34 @@ def sleep_for(envs, seconds: list[float]) -> None:
         env.send_param("toy.set_sleep_milliseconds", str(int(duration * 1000)))
 
 
+@pytest.mark.filterwarnings("error")
+class TestWithoutAnObservation:
+    """Searches need none; whoever learns asks what there is to see."""
+
+    @pytest.fixture
+    def searched(self, toy_id):
+        with compiler_gym.make_vec(toy_id, 2, observation_space=None) as envs:
+            yield envs
+
+    def test_searches_are_not_warned(self, searched):
+        searched.reset(seed=1)
+        _, rewards, *_ = searched.step([APPEND_A, NO_OP])
+        assert rewards.tolist() == [6, 5]
+        searched.send([APPEND_A, NO_OP])
+        searched.recv(2)
+
+    @pytest.mark.parametrize("name", ["observation_space", "single_observation_space"])
+    def test_learners_are_warned_once(self, searched, name):
+        with pytest.warns(UserWarning, match=r"no default observation.*observation_space="):
+            assert getattr(searched, name).shape[-1] == 0
+        assert getattr(searched, name).shape[-1] == 0
+        searched.reset()
+
+    def test_with_one_nobody_is_warned(self, envs):
+        assert envs.single_observation_space == envs.envs[0].observation_space
+        assert len(envs.observation_space.spaces) == 3
+
+
 class TestFailures:
     def test_crash(self, envs):
         observations, rewards, terminated, truncated, infos = envs.step([APPEND_A, CRASH, NO_OP])

@@ -432,6 +432,17 @@ class CompilerVectorEnv(VectorEnv):
         values = [getattr(env, name) for env in self.envs]
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
+    def single_infos(self) -> list[dict[str, Any]]:
+        """Returns what the last step or reset has said of each environment, as single ones say it.
+
+        In mode ``"SameStep"``, if it was the end of an episode: that of the reset, and the end in
+        ``"final_obs"`` and ``"final_info"``.
+        """
+        return [
+            {key: value for info in slot.infos for key, value in info.items()}
+            for slot in self._slots
+        ]
+
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Returns an attribute of each environment."""
         return self.call(name)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         CompilerEnvStateWriter,
     )
     from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
     from compiler_gym.errors import ValidationError
     from compiler_gym.util.debug_util import get_debug_level, get_logging_level, set_debug_level
     from compiler_gym.util.download import download
@@ -57,6 +58,7 @@ __all__ = [
     "CompilerEnvStateWriter",
     "ValidationError",
     "ValidationResult",
+    "benchmark",
     "cache_path",
     "download",
     "get_debug_level",
@@ -77,6 +79,7 @@ _MODULES = {
     "CompilerEnvStateWriter": "compiler_env_state",
     "ValidationError": "errors",
     "ValidationResult": "validation_result",
+    "benchmark": "envs.llvm.benchmarks.runnable",
     "cache_path": "util.runfiles_path",
     "download": "util.download",
     "get_debug_level": "util.debug_util",

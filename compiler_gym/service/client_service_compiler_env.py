@@ -424,26 +424,29 @@ class ClientServiceCompilerEnv(CompilerEnv):
     def fork(self) -> Self:
         if self._runner.episode is None:
             self.reset()
-        return self._clone(self._runner.fork())
+        clones: list[Self] = []
+
+        def make_clone() -> EpisodeRunner:
+            clones.append(self.sibling())
+            return clones[0]._runner
+
+        self._runner.fork(make_clone)
+        return clones[0]
 
     def sibling(self) -> Self:
         """Returns an independent environment like this one, but without an episode.
 
         Both are to be closed. They share a service.
         """
-        return self._clone(self._runner.copy())
+        clone = shallow_copy(self)
+        clone._hold(self._runner.copy())
+        clone._selection = self._selection.copy()
+        clone._init_fork(self)
+        return clone
 
     def share_service(self, others: Iterable["ClientServiceCompilerEnv"]) -> None:
         """Uses the service of one of some :meth:`sibling` environments if its own has ended."""
         self._sessions.share(other._sessions for other in others)
-
-    def _clone(self, runner: EpisodeRunner) -> Self:
-        """Returns an environment like this one with another runner."""
-        clone = shallow_copy(self)
-        clone._hold(runner)
-        clone._selection = self._selection.copy()
-        clone._init_fork(self)
-        return clone
 
     def _hold(self, runner: EpisodeRunner) -> None:
         self._runner = runner

@@ -1,12 +1,13 @@
 """What has happened since the last reset."""
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.service.proto import Event
 from compiler_gym.spaces import Reward
+from compiler_gym.util.shallow_copy import shallow_copy
 
 
 @dataclass
@@ -47,14 +48,13 @@ class Episode:
 
     def copy(self) -> "Episode":
         """Returns a record that continues on its own."""
-        return replace(
-            self,
-            actions=self.actions.copy(),
-            requests=self.requests.copy(),
-            counts=self.counts.copy(),
-            refused=self.refused.copy(),
-            params=self.params.copy(),
-        )
+        clone = shallow_copy(self)
+        clone.actions = self.actions.copy()
+        clone.requests = self.requests.copy()
+        clone.counts = self.counts.copy()
+        clone.refused = self.refused.copy()
+        clone.params = self.params.copy()
+        return clone
 
     def add_reward(self, reward: float) -> None:
         """Adds the reward of a step to those before it."""

@@ -1,7 +1,7 @@
 """How an episode begins, takes its steps, and goes on after a failure."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from compiler_gym.datasets import Benchmark
@@ -271,34 +271,40 @@ class EpisodeRunner:
     # ------------------------------------------------------------------------------------------
     # Forks.
 
-    def fork(self) -> "EpisodeRunner":
-        """Returns a runner of another episode in exactly the state of this one, ended or not.
+    def fork(self, make_clone: Callable[[], "EpisodeRunner"]) -> None:
+        """Makes another runner's episode one in exactly the state of this one, ended or not.
+
+        Args:
+            make_clone: Makes that other runner; called once, if possible while the service is busy.
 
         Raises:
             Exception: If the service fails.
         """
         clones: list[EpisodeRunner] = []
+
+        def clone() -> EpisodeRunner:
+            if not clones:
+                clones.append(make_clone())
+                clones[0].episode = self.episode.copy()
+            return clones[0]
+
         forked: Session | CachedSession | None = None
         if self.sessions.session is not None:
             session = self.sessions.require_session()
             try:
-                forked = session.fork(meanwhile=lambda: clones.append(self.copy()))
+                forked = session.fork(meanwhile=clone)
             except NotImplementedError:  # Of a service that cannot fork sessions.
-                return self._fork_by_replay()
-        clone = clones[0] if clones else self.copy()
-        clone.sessions.session = forked
-        clone.episode = self.episode.copy()
-        return clone
+                clone()._repeat_alone(self.episode)
+                return
+        clone().sessions.session = forked
 
-    def _fork_by_replay(self) -> "EpisodeRunner":
-        clone = self.copy()
+    def _repeat_alone(self, episode: Episode) -> None:
+        """Starts a session in the state of an episode; gives up the connection if that fails."""
         try:
-            clone._repeat(self.episode, ())
+            self._repeat(episode, ())
         except BaseException:
-            clone.sessions.close()
+            self.sessions.close()
             raise
-        clone.episode = self.episode.copy()
-        return clone
 
     def copy(self) -> "EpisodeRunner":
         """Returns a runner like this one but without an episode. They share the connection."""

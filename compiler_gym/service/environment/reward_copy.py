@@ -24,9 +24,9 @@ def copy_reward(reward: Reward, benchmark: Benchmark | None) -> Reward:
         benchmark: The benchmark of the episode. It is shared, because it cannot change and may be
             large.
     """
-    if vars(type(reward)).get("copies_are_shallow"):
+    if _is_shallow(type(reward)):
         clone = shallow_copy(reward)
-        clone.observation_spaces = reward.observation_spaces[:]
+        clone.observation_spaces = clone.observation_spaces[:]
         return clone
     memo: dict[int, Any] = {id(benchmark): benchmark}
     if not _is_plain(type(reward)):
@@ -37,6 +37,12 @@ def copy_reward(reward: Reward, benchmark: Benchmark | None) -> Reward:
         if type(value) not in _IMMUTABLE and value is not benchmark:
             remembered[name] = _copy(value, memo)
     return clone
+
+
+@cache
+def _is_shallow(reward_class: type[Reward]) -> bool:
+    """Says whether a class says so of itself. It cannot know that of classes derived from it."""
+    return bool(vars(reward_class).get("copies_are_shallow"))
 
 
 @cache

@@ -180,3 +180,26 @@ def test_nothing_is_compared_with_a_program_that_fails(tmp_path, body, error):
     validator = ReferenceValidator(reference_seconds=1)
     errors = errors_of(validator, OptEnv(tmp_path, PRINTS % body))
     assert errors == [f"{error} of the unoptimised program"]
+
+
+def test_commands_run_in_a_folder_of_their_own(tmp_path):
+    run = make_run(tmp_path, expected="a.out\n0\n")
+    command = "ls && ./a.out && echo $? | tee left-over"
+    run = ProgramRun(expected_stdout=run.expected_stdout, command=command)
+    assert errors_of(ProgramValidator([run, run]), OptEnv(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("./a.out; exit 3", "Runtime error (3)"),
+        ("sh -c 'kill -SEGV $$' && ./a.out", "Segmentation fault"),
+        ("./a.out && echo other", "Wrong output"),
+    ],
+)
+def test_what_commands_do_wrong(tmp_path, command, error):
+    run = make_run(tmp_path, expected="right\n")
+    run = ProgramRun(expected_stdout=run.expected_stdout, command=command)
+    (found,) = ProgramValidator([run])(OptEnv(tmp_path))
+    assert found.type == error
+    assert found.data["input"] == command

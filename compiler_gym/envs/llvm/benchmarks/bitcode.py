@@ -58,6 +58,18 @@ def link(paths: Sequence[Path], outpath: Path, timeout: float) -> None:
     run_tool([tools.llvm_link_path(), *paths, "-o", outpath], timeout=timeout)
 
 
+def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
+    """Inlines in a bitcode file what the compiler must inline, as ``clang -O0`` does.
+
+    Modules hold copies of what the C++ library has ready. Some of these are not in the library, as
+    they must be inlined: without this, such programs link only after a pass has done so.
+
+    Raises:
+        Exception: As of :func:`run_tool`.
+    """
+    run_tool([tools.opt_path(), "-passes=always-inline", path, "-o", outpath], timeout=timeout)
+
+
 def make_once(path: Path, make: Callable[[Path], None]) -> None:
     """Makes a file unless it is there. Several processes may do so at the same time.
 
@@ -75,7 +87,12 @@ def make_once(path: Path, make: Callable[[Path], None]) -> None:
         os.replace(new, path)
 
 
-def make_bitcode(inputs: Sequence[Path | ClangInvocation], folder: Path, timeout: float) -> Path:
+def make_bitcode(
+    inputs: Sequence[Path | ClangInvocation],
+    folder: Path,
+    timeout: float,
+    cwd: Path | None = None,
+) -> Path:
     """Makes one bitcode file of bitcode, textual IR and compilations.
 
     The inputs are processed in parallel, as many at a time as there are processors.
@@ -84,6 +101,7 @@ def make_bitcode(inputs: Sequence[Path | ClangInvocation], folder: Path, timeout
         inputs: At least one ``.bc`` file, ``.ll`` file or compilation.
         folder: A scratch folder for what is made.
         timeout: Seconds for each assembling and for linking; compilations have their own.
+        cwd: The folder that relative names in compilations refer to.
 
     Returns:
         A file in the folder, or the input itself if it is a single ``.bc`` file.
@@ -96,7 +114,7 @@ def make_bitcode(inputs: Sequence[Path | ClangInvocation], folder: Path, timeout
     def make(index: int) -> Path:
         source, outpath = inputs[index], folder / f"{index}.bc"
         if isinstance(source, ClangInvocation):
-            compile_source(source, outpath)
+            compile_source(source, outpath, cwd)
         elif source.suffix == ".ll":
             assemble(source, outpath, timeout)
         else:

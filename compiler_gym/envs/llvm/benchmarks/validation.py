@@ -18,7 +18,7 @@ from compiler_gym.errors import ValidationError
 from compiler_gym.util.commands import Popen, run_command
 
 OPT_TIMEOUT_SECONDS = 300
-COMPILE_TIMEOUT_SECONDS = 60
+COMPILE_TIMEOUT_SECONDS = 300
 RUN_TIMEOUT_SECONDS = 60
 
 # A miscompiled program may print for ever. In units of 512 bytes, as POSIX counts them.
@@ -91,12 +91,20 @@ class ProgramRun:
     """A run of a program with a known result.
 
     Attributes:
-        stdin: The file that the program reads.
-        expected_stdout: The file that holds what it must print, byte for byte.
+        stdin: The file that the program reads. By default there is no input.
+        expected_stdout: The file that holds what must be printed, byte for byte.
+        command: What runs in a shell, in a folder that has the program as ``a.out`` and nothing
+            else. By default the program without arguments.
     """
 
-    stdin: Path
-    expected_stdout: Path
+    stdin: Path = Path(os.devnull)
+    expected_stdout: Path = Path(os.devnull)
+    command: str = "exec ./a.out"
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the name of the input, or the command if that has its own."""
+        return self.stdin.name if self.stdin != Path(os.devnull) else self.command
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ class ProgramValidator:
                 yield error
                 return
             for run in self.runs:
-                error = _check_run(folder / "a.out", run, folder)
+                error = _check_run(folder / "a.out", run)
                 if error:
                     yield error
 
@@ -146,10 +154,12 @@ class ReferenceValidator:
     Attributes:
         linker_options: Options for the linker.
         reference_seconds: How long the unoptimised program may run.
+        command: As of :class:`ProgramRun`.
     """
 
     linker_options: Sequence[str] = ("-lm",)
     reference_seconds: float = 10
+    command: str = ProgramRun.command
 
     def __call__(self, env: ProgramEnv) -> Iterator[ValidationError]:
         """Validates the program of an environment, which is reset.
@@ -167,18 +177,16 @@ class ReferenceValidator:
             bitcode = env.write_bitcode(folder / "program.bc")
             env.reset(benchmark=env.benchmark)
             unoptimised = env.write_bitcode(folder / "reference.bc")
-            run = ProgramRun(Path(os.devnull), folder / "expected")
+            run = ProgramRun(expected_stdout=folder / "expected", command=self.command)
             reference = folder / "reference"
             error = _build(unoptimised, reference, self.linker_options) or _run(
-                reference, run.stdin, run.expected_stdout, self.reference_seconds
+                reference, run, run.expected_stdout, self.reference_seconds
             )
             if error:
                 yield ValidationError(f"{error.type} of the unoptimised program", error.data)
                 return
             executable = folder / "a.out"
-            error = _build(bitcode, executable, self.linker_options) or _check_run(
-                executable, run, folder
-            )
+            error = _build(bitcode, executable, self.linker_options) or _check_run(executable, run)
             if error:
                 yield error
 
@@ -197,41 +205,34 @@ def _build(
     return None
 
 
-def _check_run(executable: Path, run: ProgramRun, folder: Path) -> ValidationError | None:
+def _check_run(executable: Path, run: ProgramRun) -> ValidationError | None:
     """Returns what is wrong with a run of the program, if anything is."""
-    stdout = folder / "stdout"
-    error = _run(executable, run.stdin, stdout, RUN_TIMEOUT_SECONDS)
+    stdout = executable.with_name("stdout")
+    error = _run(executable, run, stdout, RUN_TIMEOUT_SECONDS)
     if error:
         return error
     expected, actual = run.expected_stdout.read_bytes(), stdout.read_bytes()
     if actual != expected:
-        details = {
-            "input": run.stdin.name,
-            "expected": _quote(expected),
-            "actual": _quote(actual),
-        }
+        details = {"input": run.name, "expected": _quote(expected), "actual": _quote(actual)}
         return ValidationError("Wrong output", details)
     return None
 
 
-def _run(executable: Path, stdin: Path, stdout: Path, seconds: float) -> ValidationError | None:
-    """Runs a program in the folder that it is in. Returns what goes wrong, if anything does."""
-    details: dict[str, Any] = {"input": stdin.name}
-    shell_command = f'ulimit -f {_OUTPUT_LIMIT_BLOCKS}; exec "$0"'
-    command: list[str | Path] = ["/bin/sh", "-c", shell_command, executable]
+def _run(executable: Path, run: ProgramRun, stdout: Path, seconds: float) -> ValidationError | None:
+    """Runs a program in a folder of its own. Returns what goes wrong, if anything does."""
+    details: dict[str, Any] = {"input": run.name}
+    command = ["/bin/sh", "-c", f"ulimit -f {_OUTPUT_LIMIT_BLOCKS}; {run.command}"]
     try:
-        with (
-            stdin.open("rb") as source,
-            stdout.open("wb") as sink,
-            Popen(
-                command,
-                stdin=source,
-                stdout=sink,
-                stderr=subprocess.PIPE,
-                cwd=executable.parent,
-            ) as process,
-        ):
-            _, errors = process.communicate(timeout=seconds)
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            Path(folder, "a.out").symlink_to(executable)
+            with (
+                run.stdin.open("rb") as source,
+                stdout.open("wb") as sink,
+                Popen(
+                    command, stdin=source, stdout=sink, stderr=subprocess.PIPE, cwd=folder
+                ) as process,
+            ):
+                _, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         return ValidationError("Execution timeout", {**details, "seconds": seconds})
     if process.returncode:
@@ -241,12 +242,14 @@ def _run(executable: Path, stdin: Path, stdout: Path, seconds: float) -> Validat
 
 
 def _status_error_type(status: int) -> str:
-    signals = {
-        -signal.SIGSEGV: "Segmentation fault",
-        -signal.SIGBUS: "Segmentation fault",
-        -signal.SIGILL: "Illegal Instruction",
+    signals: dict[int, str] = {
+        signal.SIGSEGV: "Segmentation fault",
+        signal.SIGBUS: "Segmentation fault",
+        signal.SIGILL: "Illegal Instruction",
     }
-    return signals.get(status, f"Runtime error ({status})")
+    # A shell that goes on after the program says it in its own way.
+    number = -status if status < 0 else status - 128
+    return signals.get(number, f"Runtime error ({status})")
 
 
 def _quote(output: bytes | str) -> str:

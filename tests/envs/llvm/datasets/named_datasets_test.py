@@ -73,6 +73,7 @@ def test_get_llvm_datasets(tmp_path):
     assert classes.pop("benchmark://kernels-v0") == "KernelsDataset"
     assert {name: class_name for class_name, name in NAMES.items()}.items() <= classes.items()
     assert classes.pop("benchmark://opensource-v0") == "OpenSourceDataset"
+    assert classes.pop("benchmark://programs-v0") == "ProgramsDataset"
     assert classes.pop("generator://csmith-v0") == "CsmithDataset"
     assert classes.pop("generator://llvm-stress-v0") == "LlvmStressDataset"
     # Two former releases of datasets are known by the names of the datasets only.
@@ -80,9 +81,10 @@ def test_get_llvm_datasets(tmp_path):
         "benchmark://anghabench-v0",
         "benchmark://mibench-v0",
     }
-    assert [dataset.name for dataset in sorted(datasets)][:3] == [
+    assert [dataset.name for dataset in sorted(datasets)][:4] == [
         "benchmark://kernels-v0",
         "benchmark://opensource-v0",
+        "benchmark://programs-v0",
         "benchmark://cbench-v1",
     ]
 

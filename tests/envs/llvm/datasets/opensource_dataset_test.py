@@ -1,10 +1,7 @@
-"""Files of released software. The archives of these tests are made here."""
+"""Files of released software."""
 
-import hashlib
-import io
 import json
 import pickle
-import tarfile
 
 import numpy as np
 import pytest
@@ -12,7 +9,6 @@ import pytest
 from compiler_gym.envs.llvm.datasets import LlvmDatasets, OpenSourceDataset
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES, PARTS
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
-from compiler_gym.util import source_distributions
 
 NAME = "benchmark://opensource-v0"
 
@@ -25,36 +21,19 @@ SOURCES = {
 
 
 @pytest.fixture
-def make(tmp_path, monkeypatch):
-    """Makes a dataset of two packages, which a mirror has unless told otherwise."""
-    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
-    mirror = tmp_path / "mirror"
-    mirror.mkdir()
-    monkeypatch.setenv("COMPILER_GYM_DATASET_MIRROR", str(mirror))
-    # Nobody listens there.
-    monkeypatch.setattr(source_distributions, "_index", lambda: "http://127.0.0.1:1/simple")
-
-    def archive(name):
-        data = io.BytesIO()
-        with tarfile.open(fileobj=data, mode="w:gz") as tar:
-            for file, text in SOURCES.items():
-                member = tarfile.TarInfo(f"{name}_package-1.0/{file}")
-                member.size = len(text)
-                tar.addfile(member, io.BytesIO(text.encode()))
-        return data.getvalue()
+def make(tmp_path, mirror):
+    """Makes a dataset of two packages, which the mirror has unless told otherwise."""
 
     def make(is_there=True, spoil=bytes):
         packages, lines = [], []
         for name, part in (("first", "train"), ("second", "test")):
-            contents = spoil(archive(name))
-            if is_there:
-                (mirror / f"{name}-1.0.tar.gz").write_bytes(contents)
+            file, sha256 = mirror.add(name, SOURCES, spoil, is_there)
             packages.append(
                 {
                     "name": name,
                     "version": "1.0",
-                    "file": f"{name}-1.0.tar.gz",
-                    "sha256": hashlib.sha256(contents).hexdigest(),
+                    "file": file,
+                    "sha256": sha256,
                     "license": "MIT",
                     "topic": "tests",
                     "part": part,
@@ -129,7 +108,7 @@ def test_unknown_files(make):
 
 def test_without_network(make):
     dataset = make(is_there=False)
-    with pytest.raises(DatasetInitError, match=r"Cannot get first 1\.0.*holds first-1\.0\.tar\.gz"):
+    with pytest.raises(DatasetInitError, match=r"Cannot get first .*holds first-1\.0\.tar\.gz"):
         dataset.benchmark(f"{NAME}/first/src/one.c")
     assert not any((dataset.site_data_path / "packages").glob("first*"))
 

@@ -1,0 +1,118 @@
+"""Makes a benchmark of a program of one's own that can be run, and whose results can be checked."""
+
+import hashlib
+import re
+import shlex
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from compiler_gym.datasets import Benchmark, BenchmarkWithSource
+from compiler_gym.envs.llvm.benchmarks.bitcode import inline_mandatory
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import BUILD_COMMAND, make_dynamic_config
+from compiler_gym.envs.llvm.benchmarks.own_programs import BenchmarkInput, make_benchmark
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    ProgramRun,
+    ProgramValidator,
+    ReferenceValidator,
+    validate_against_opt,
+)
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto import File
+
+# What a shell takes for the end of a word, unless it is quoted.
+_WORD = re.compile(r"[^\s<>|&;()'\"=]+")
+
+
+def benchmark(
+    sources: BenchmarkInput | Iterable[BenchmarkInput],
+    run: str = "./a.out",
+    expect: str | Path | None = None,
+    copt: Sequence[str] = (),
+    link: Sequence[str] = (),
+    timeout: float = 60,
+) -> Benchmark:
+    """Makes a benchmark of a program of one's own that can be run, and checked by what it prints.
+
+    ::
+
+        program = compiler_gym.benchmark("sort.c", run="./a.out < in.txt", expect="out.txt")
+        env.reset(benchmark=program)
+        env.multistep(["sroa", "gvn", "loop-unroll"])
+        print(env.validate(), env.observation["Runtime"])
+
+    Args:
+        sources: C or C++ sources, textual IR or bitcode; several are linked to one module. As of
+            :func:`make_benchmark`.
+        run: A command for a shell, in an empty folder that has the program as ``a.out``. The files
+            and folders that it names are there, too, if the present folder has them now.
+        expect: The file that holds what the command must print, byte for byte. By default that is
+            what it prints with the program that is not optimised.
+        copt: Options of the compiler.
+        link: Options of the linker, e.g. ``["-lz"]``. The libraries of C, C++ and mathematics are
+            linked anyway.
+        timeout: Seconds that building and running may take each.
+
+    Returns:
+        A benchmark whose URI says what is in it: ``benchmark://user-v0/sort-1f0c6e1a5ff07b6e``.
+
+    Raises:
+        FileNotFoundError: If a source, or the file that is expected, does not exist.
+        ValueError: If the command is blank or the timeout not positive.
+        Exception: As of :func:`make_benchmark`.
+    """
+    if not run.strip():
+        raise ValueError("The command to run is blank. By default it is './a.out'")
+    inputs = [sources] if isinstance(sources, BenchmarkInput) else list(sources)
+    program = make_benchmark(inputs, copt)
+    expected = None if expect is None else Path(expect).expanduser().absolute()
+    if expected is not None and not expected.is_file():
+        raise FileNotFoundError(f"There is no file '{expect}' with what is expected")
+    contents = _prepared(program.proto.program.contents)
+    files = _commands_for_files(run)
+    command = " && ".join([*files, run])
+    options = ("-lm", "-lstdc++", *link)
+    key = hashlib.sha256(b"\0".join([contents, command.encode()]))
+    key.update(b"" if expected is None else b"\0" + expected.read_bytes())
+    stem = next((Path(item).stem for item in inputs if isinstance(item, str | Path)), "program")
+    check = (
+        ReferenceValidator(options, timeout, command)
+        if expected is None
+        else ProgramValidator([ProgramRun(expected_stdout=expected, command=command)], options)
+    )
+    return BenchmarkWithSource(
+        BenchmarkProto(
+            uri=f"benchmark://user-v0/{stem}-{key.hexdigest()[:16]}",
+            program=File(contents=contents),
+            dynamic_config=make_dynamic_config(
+                build=f"{BUILD_COMMAND} {shlex.join(options[1:])}",
+                run=f"( {run} ) > output.txt",
+                pre_run=files,
+                timeout=round(timeout),
+            ),
+        ),
+        validation_callbacks=[validate_against_opt, check],
+        sources=program.sources,
+    )
+
+
+def _prepared(contents: bytes) -> bytes:
+    """Returns a program that links."""
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+        folder = Path(name)
+        (folder / "input.bc").write_bytes(contents)
+        inline_mandatory(folder / "input.bc", folder / "output.bc")
+        return (folder / "output.bc").read_bytes()
+
+
+def _commands_for_files(run: str) -> list[str]:
+    """Returns commands that make the files which a command names in another folder."""
+    commands = []
+    for word in dict.fromkeys(_WORD.findall(run)):
+        path = Path(word)
+        if path.is_absolute() or ".." in path.parts or path.name == "a.out" or not path.exists():
+            continue
+        if path.parent != Path():
+            commands.append(f"mkdir -p {shlex.quote(str(path.parent))}")
+        commands.append(f"ln -sfn {shlex.quote(str(path.absolute()))} {shlex.quote(str(path))}")
+    return commands

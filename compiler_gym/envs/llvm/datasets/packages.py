@@ -1,0 +1,88 @@
+"""Source distributions that datasets compile programs of, unpacked in their site data folder."""
+
+import shutil
+import tarfile
+import zlib
+from pathlib import Path
+
+from compiler_gym.datasets.unpack import unpack_tar
+from compiler_gym.errors import DatasetInitError, DownloadFailed
+from compiler_gym.util.download import MIRROR_VARIABLE
+from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.source_distributions import SourceDistribution, fetch
+
+_MARKER = ".sha256"
+# What reading a damaged archive raises, besides what is wrong with files.
+_DAMAGED = (OSError, EOFError, ValueError, zlib.error, tarfile.TarError)
+
+
+class PackageStore:
+    """The source distributions of a dataset. Any number of processes may use one at once.
+
+    Args:
+        folder: Where they are unpacked, each to a folder of the name of its file.
+        dataset: The name of the dataset, for messages.
+    """
+
+    def __init__(self, folder: Path, dataset: str):
+        self._folder = folder
+        self._dataset = dataset
+
+    def has(self, package: SourceDistribution) -> bool:
+        """Returns whether a package is there, whole and of the right checksum."""
+        try:
+            return (self._root_of(package) / _MARKER).read_text() == package.sha256
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def get(self, package: SourceDistribution) -> Path:
+        """Returns the folder of a package, which is downloaded if it is not there.
+
+        Raises:
+            DatasetInitError: The package cannot be fetched, unpacked or stored.
+        """
+        root = self._root_of(package)
+        if self.has(package):
+            return root
+        try:
+            root.parent.mkdir(parents=True, exist_ok=True)
+            with file_lock(root.with_name(f".{root.name}.lock")):
+                if not self.has(package):
+                    _unpack(self._fetch(package), package, root)
+        except DatasetInitError:  # Which is an OSError, too.
+            raise
+        except OSError as error:
+            raise DatasetInitError(
+                f"Cannot store {package.name}, a package of {self._dataset}: {error}"
+            ) from error
+        return root
+
+    def _root_of(self, package: SourceDistribution) -> Path:
+        return self._folder / package.file.removesuffix(".tar.gz")
+
+    def _fetch(self, package: SourceDistribution) -> Path:
+        try:
+            return fetch(package)
+        except (DownloadFailed, OSError) as error:
+            raise DatasetInitError(
+                f"Cannot get {package.name} ({package.file}), a package of {self._dataset}: "
+                f"{error}. Connect to the internet and try again, or set {MIRROR_VARIABLE} to a "
+                f"directory, or to the base address of a server, that holds {package.file}. The "
+                "programs of benchmark://kernels-v0 are built in and need no download."
+            ) from error
+
+
+def _unpack(archive: Path, package: SourceDistribution, root: Path) -> None:
+    new = root.with_name(f".{root.name}.unpack")
+    shutil.rmtree(new, ignore_errors=True)  # Left by an interrupted installation.
+    try:
+        unpack_tar(archive, "gz", "", new)
+        # A source distribution is one folder, whose name is nearly that of the file.
+        (contents,) = new.iterdir()
+        (contents / _MARKER).write_text(package.sha256)
+        shutil.rmtree(root, ignore_errors=True)
+        contents.rename(root)
+        new.rmdir()
+    except _DAMAGED as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise DatasetInitError(f"Cannot unpack {archive} to {root}: {error}") from error

@@ -1,0 +1,264 @@
+"""Whole command line programs, built from source distributions of the Python package index."""
+
+import hashlib
+import json
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.bitcode import inline_mandatory, make_bitcode, make_once
+from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import BUILD_COMMAND, make_dynamic_config
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    ProgramRun,
+    ProgramValidator,
+    validate_against_opt,
+)
+from compiler_gym.envs.llvm.datasets.packages import PackageStore
+from compiler_gym.envs.llvm.datasets.run_number import run_number
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto import File
+from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.util.runfiles_path import runfiles_path
+from compiler_gym.util.source_distributions import SourceDistribution
+
+FOLDER = runfiles_path("compiler_gym/data/programs-v0")
+"""``programs.json``, and for each program a folder with ``expected-N.txt`` and its inputs."""
+
+_MADE = ".made"
+_TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command line program.
+
+    Attributes:
+        name: Its name in URIs.
+        description: What it is.
+        license: The licence, as the package states it.
+        package: The name of the package in the index.
+        file: The name of the archive.
+        sha256: The checksum of the archive in hexadecimal.
+        runs: Commands for a shell in an empty folder that has the program as ``a.out``. They print
+            what is in ``expected-N.txt``. ``{package}`` is the folder of the package, ``{data}``
+            that of the program in :data:`FOLDER`.
+        root: The folder in the package that the other paths refer to.
+        sources: Patterns of the source files. A pattern that begins with ``!`` takes some away.
+        include: Folders with headers.
+        define: Macros to define: ``"NAME"`` or ``"NAME=VALUE"``.
+        options: Further options of the compiler.
+        copy: Files that a build would copy: the new name by the former.
+        write: Files that a build would write: the contents by the name.
+        link: Options of the linker.
+    """
+
+    name: str
+    description: str
+    license: str
+    package: str
+    file: str
+    sha256: str
+    runs: tuple[str, ...]
+    root: str = "."
+    sources: tuple[str, ...] = ("*.c",)
+    include: tuple[str, ...] = ()
+    define: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    copy: Mapping[str, str] = field(default_factory=dict)
+    write: Mapping[str, str] = field(default_factory=dict)
+    link: tuple[str, ...] = ()
+
+    @property
+    def distribution(self) -> SourceDistribution:
+        """What the package is fetched by."""
+        return SourceDistribution(self.package, self.file, self.sha256)
+
+    def all_options(self) -> list[str]:
+        """Returns the options of the compiler."""
+        options = [*ClangInvocation.DEFAULT_COPT, "-w", "-ferror-limit=1"]
+        options += self.options
+        options += [f"-I{folder}" for folder in (f"{_MADE}/{self.name}", *self.include)]
+        return [*options, *(f"-D{macro}" for macro in self.define)]
+
+    def compilations(self, root: Path) -> list[ClangInvocation]:
+        """Returns how each source is compiled in :attr:`root`, after :meth:`make_files`."""
+        options = self.all_options()
+        return [
+            ClangInvocation([*options, file], timeout=_TIMEOUT_SECONDS)
+            for file in self._files(root)
+        ]
+
+    def _files(self, root: Path) -> list[str]:
+        files: list[str] = []
+        for pattern in (*self.sources, f"{_MADE}/{self.name}/*.c"):
+            if pattern.startswith("!"):
+                files = [file for file in files if not fnmatch(file, pattern[1:])]
+            else:
+                files += sorted(path.relative_to(root).as_posix() for path in root.glob(pattern))
+        return files
+
+    def make_files(self, root: Path) -> None:
+        """Writes the files that a build would write."""
+        made = {new: (root / old).read_bytes() for new, old in self.copy.items()}
+        made |= {name: text.encode() for name, text in self.write.items()}
+        for name, contents in made.items():
+            make_once(root / _MADE / self.name / name, partial(_write, contents))
+
+
+def _write(contents: bytes, path: Path) -> None:
+    path.write_bytes(contents)
+
+
+class ProgramsDataset(Dataset):
+    """Whole programs that can be run, and whose results can be validated.
+
+    ``benchmark://programs-v0/lua`` is the interpreter of Lua: all of its files in one module,
+    with its ``main()``. The package is downloaded when the program is first used, and compiled by
+    the installed clang; the bitcode is kept in the site data folder. The URI's parameter
+    ``dataset`` selects the run that the ``Runtime`` observation measures, the first by default.
+    Validation makes all runs.
+
+    Args:
+        site_data_base: The folder below which packages and bitcode are kept.
+        sort_order: Datasets are listed by this number.
+        folder: Where the facts, the inputs and the expected outputs are.
+    """
+
+    def __init__(self, site_data_base: str | Path, sort_order: int = 0, folder: Path = FOLDER):
+        super().__init__(
+            name="benchmark://programs-v0",
+            description="Whole command line programs with inputs and expected outputs",
+            license="Each program its own, see programs[name].license",
+            site_data_base=site_data_base,
+            sort_order=sort_order,
+            validatable="Yes",
+        )
+        self._folder = folder
+
+    @property
+    def programs(self) -> dict[str, Program]:
+        """The programs by name."""
+        return _programs_of(self._folder)
+
+    @property
+    def size(self) -> int:
+        """The number of programs."""
+        return len(self.programs)
+
+    @property
+    def installed(self) -> bool:
+        """Whether the packages of all programs are there."""
+        return all(self._store.has(program.distribution) for program in self.programs.values())
+
+    def install(self) -> None:
+        """Downloads all packages that are not there.
+
+        Raises:
+            DatasetInitError: A package cannot be fetched, unpacked or stored.
+        """
+        super().install()
+        for program in self.programs.values():
+            self._store.get(program.distribution)
+
+    def benchmark_uris(self) -> Iterator[str]:
+        """Iterates over the URIs of the programs, by name."""
+        return (f"{self.name}/{name}" for name in self.programs)
+
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether there is a program. Downloads and compiles nothing."""
+        program = self.programs.get(uri.path.removeprefix("/"))
+        try:
+            return program is not None and run_number(uri, len(program.runs)) >= 0
+        except ValueError:
+            return False
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI; downloads its package and compiles it if need be.
+
+        Raises:
+            LookupError: There is no such program.
+            ValueError: The URI has another parameter than ``dataset``, or that is not the number
+                of a run.
+            DatasetInitError: The package cannot be fetched, unpacked or stored.
+            BenchmarkInitError: The program does not compile with this clang, on this machine.
+            EnvironmentNotSupported: clang is not installed.
+        """
+        self._check_own(uri)
+        program = self.programs.get(uri.path.removeprefix("/"))
+        if program is None:
+            raise unknown_name("benchmark", uri, self.benchmark_uris())
+        number = run_number(uri, len(program.runs))
+        package = self._store.get(program.distribution)
+        data = self._folder / program.name
+        places = {"package": shlex.quote(str(package)), "data": shlex.quote(str(data))}
+        # Not format(): braces are the shell's.
+        commands = list(program.runs)
+        for name, path in places.items():
+            commands = [command.replace(f"{{{name}}}", path) for command in commands]
+        runs = [
+            ProgramRun(expected_stdout=data / f"expected-{i}.txt", command=command)
+            for i, command in enumerate(commands)
+        ]
+        link = ("-lm", "-lstdc++", *program.link)
+        return Benchmark(
+            BenchmarkProto(
+                uri=str(uri),
+                program=File(contents=self._bitcode(program, package)),
+                dynamic_config=make_dynamic_config(
+                    build=f"{BUILD_COMMAND} {shlex.join(link[1:])}",
+                    run=f"( {commands[number]} ) > output.txt",
+                    outfiles=["output.txt"],
+                    timeout=_TIMEOUT_SECONDS,
+                ),
+            ),
+            validation_callbacks=[validate_against_opt, ProgramValidator(runs, link)],
+        )
+
+    @property
+    def _store(self) -> PackageStore:
+        return PackageStore(self.site_data_path / "packages", self.name)
+
+    def _bitcode(self, program: Program, package: Path) -> bytes:
+        """Returns the unoptimised bitcode of a program, compiled and linked now or earlier."""
+        facts = asdict(program) | {"runs": (), "options": program.all_options()}
+        key = hashlib.sha256()
+        for part in (tools.tool_version(tools.clang_path()), json.dumps(facts, sort_keys=True)):
+            key.update(part.encode() + b"\0")
+
+        def make(output: Path) -> None:
+            root = package / program.root
+            program.make_files(root)
+            with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+                inputs = program.compilations(root)
+                linked = make_bitcode(inputs, Path(folder), _TIMEOUT_SECONDS, cwd=root)
+                inline_mandatory(linked, output, _TIMEOUT_SECONDS)
+
+        path = self.site_data_path / "bitcode" / f"{program.name}-{key.hexdigest()[:32]}.bc"
+        try:
+            make_once(path, make)
+        except subprocess.TimeoutExpired as error:
+            raise BenchmarkInitError(
+                f"Compiling {program.name} of {self.name} took more than {_TIMEOUT_SECONDS} s"
+            ) from error
+        return path.read_bytes()
+
+
+@cache
+def _programs_of(folder: Path) -> dict[str, Program]:
+    programs = {}
+    for facts in json.loads((folder / "programs.json").read_text(encoding="utf-8")):
+        values: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()
+        }
+        programs[facts["name"]] = Program(**values)
+    return programs

@@ -1,0 +1,80 @@
+"""Programs of one's own that can be run and checked."""
+
+import pytest
+
+import compiler_gym
+
+SORT = """
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+int main() {
+  std::vector<std::string> words;
+  for (std::string word; std::cin >> word;) words.push_back(word);
+  std::sort(words.begin(), words.end());
+  for (auto& word : words) std::cout << word << std::endl;
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The present folder, with a program and an input."""
+    (tmp_path / "sort.cc").write_text(SORT)
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "in.txt").write_text("b c\na\n")
+    (tmp_path / "out.txt").write_text("a\nb\nc\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_program_is_run_and_checked(env, folder):
+    program = compiler_gym.benchmark("sort.cc", "./a.out < inputs/in.txt", expect="out.txt")
+    assert program.source == SORT
+    env.reset(benchmark=program)
+    env.multistep(["sroa", "inline", "gvn"])
+    assert env.validate().okay()
+    (seconds,) = env.observation["Runtime"]
+    assert seconds > 0
+    (folder / "out.txt").write_text("c\nb\na\n")
+    (error,) = env.validate().errors
+    assert error.type == "Wrong output"
+    assert error.data["actual"] == "a\nb\nc"
+
+
+def test_without_expectation_it_is_compared_with_the_unoptimised_program(env, folder):
+    env.reset(benchmark=compiler_gym.benchmark("sort.cc", "./a.out < inputs/in.txt"))
+    env.multistep(["sroa", "inline"])
+    assert env.validate().okay()
+    env.reset(benchmark=compiler_gym.benchmark("sort.cc", "./a.out < inputs/in.txt; exit 3"))
+    (error,) = env.validate().errors
+    assert error.type == "Runtime error (3) of the unoptimised program"
+
+
+def test_uri_says_what_is_in_it(folder):
+    def uri(**kwargs):
+        return str(compiler_gym.benchmark(["sort.cc"], **kwargs).uri)
+
+    assert uri() == uri()
+    assert uri().startswith("benchmark://user-v0/sort-")
+    (folder / "expected").write_text("x")
+    variants = [{}, {"run": "./a.out x"}, {"copt": ["-DX"]}, {"expect": "out.txt"}]
+    uris = {uri(**kwargs) for kwargs in [*variants, {"expect": "expected"}]}
+    # The macro changes nothing of the program.
+    assert len(uris) == len(variants)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("sort.c",), FileNotFoundError, "No such file: 'sort.c'"),
+        (("sort.cc", " "), ValueError, "The command to run is blank"),
+        (("sort.cc", "./a.out", "ou.txt"), FileNotFoundError, "no file 'ou.txt' with what is"),
+        ((), TypeError, "sources"),
+        (([],), ValueError, "No inputs"),
+    ],
+)
+def test_what_cannot_be_made(folder, arguments, error, message):
+    with pytest.raises(error, match=message):
+        compiler_gym.benchmark(*arguments)

@@ -10,6 +10,9 @@ Importing this package registers its environments, see :data:`COMPILER_GYM_ENVS`
 is loaded when it is first used.
 """
 
+from compiler_gym.cli import starting as _starting  # noqa: F401 - from here on, Ctrl-C ends programs of ours.
+
+# isort: split
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

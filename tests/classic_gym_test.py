@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import compiler_gym
+from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import Box, Dict
 from compiler_gym.util import registration
@@ -17,6 +18,14 @@ from compiler_gym.util.registration import COMPILER_GYM_ENVS, register
 from tests.service.toy_service import HELLO, make_toy_env
 
 gym = pytest.importorskip("gym")
+
+
+PARTS = {
+    "id": "parts",
+    "base_id": "histogram",
+    "translate": lambda counts: {"all": counts, "first": counts[:1]},
+    "space": Dict({"all": Box(0, 99, shape=(26,)), "first": Box(0, 99, shape=(1,))}),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +37,46 @@ def toy():
     del registration._specs["toy-v0"]
 
 
+def make_with_share():
+    """An environment whose observation is of type float32, in a space of gym."""
+    derived = {
+        "id": "Share",
+        "base_id": "histogram",
+        "translate": lambda counts: (counts / max(counts.sum(), 1)).astype(np.float32),
+        "space": gym.spaces.Box(0, 1, (26,)),
+    }
+    return make_toy_env(
+        derived_observation_spaces=[derived], observation_space="Share", benchmark=HELLO
+    )
+
+
 class Doubled(gym.Wrapper):
     """A wrapper as they were written for environments of four results."""
 
     def step(self, action):
         observation, reward, done, info = self.env.step(action)
         return observation, 2 * reward, done, info
+
+
+class Halves(gym.ObservationWrapper):
+    """One that changes observations, whose step its class inherits."""
+
+    def observation(self, observation):
+        assert self.env.benchmark == HELLO  # The environment is there with all that it has.
+        return observation / 2
+
+
+class CountsTwice(Halves):
+    """One that extends the step that it inherits, as people wrote it for four results."""
+
+    def step(self, action):
+        observation, reward, done, info = super().step(action)
+        return 2 * observation, reward, done, {**info, "seen": True}
+
+
+class Negative(gym.RewardWrapper):
+    def reward(self, reward):
+        return -reward
 
 
 class AlwaysAppend(gym.ActionWrapper):
@@ -124,6 +167,155 @@ class TestFourResults:
             gym.make("toy-v0", disable_env_checker=False)
 
 
+class TestWrappersOfGym:
+    """Those of gym 0.26, which are for five results, around environments of four."""
+
+    @pytest.mark.parametrize("make", [gym.make, compiler_gym.make])
+    def test_observations_of_ones_own(self, make):
+        env = Halves(make("toy-v0"))
+        assert env.reset().sum() == 2.5
+        observation, reward, done, info = env.step(3)
+        assert (observation.sum(), reward, done) == (3, 6, False)
+        assert not info["action_had_no_effect"]
+        assert env.env.step(3)[0].sum() == 7  # What is inside is as it was.
+        env.close()
+
+    def test_a_step_of_ones_own(self):
+        env = CountsTwice(gym.make("toy-v0"))
+        env.reset()
+        observation, _, done, info = env.step(3)
+        assert (observation.sum(), done, info["seen"]) == (6, False, True)
+        env.close()
+
+    def test_rewards_of_ones_own(self):
+        env = Negative(Negative(Negative(gym.make("toy-v0"))))
+        env.reset(benchmark=HELLO)
+        assert env.step(3)[1] == -6
+        env.close()
+
+    @pytest.mark.parametrize(
+        ("wrap", "shape"),
+        [
+            (gym.wrappers.FlattenObservation, (26,)),
+            (lambda env: gym.wrappers.FrameStack(env, 2), (2, 26)),
+            (gym.wrappers.NormalizeObservation, (26,)),
+            (gym.wrappers.NormalizeReward, (26,)),
+            (gym.wrappers.RecordEpisodeStatistics, (26,)),
+            (lambda env: gym.wrappers.TransformObservation(env, lambda each: each + 1), (26,)),
+            (lambda env: gym.wrappers.TransformReward(env, lambda each: each + 1), (26,)),
+            (lambda env: gym.wrappers.AutoResetWrapper(Halves(env)), (26,)),
+            (lambda env: gym.wrappers.FlattenObservation(gym.wrappers.FrameStack(env, 2)), (52,)),
+        ],
+    )
+    def test_observations(self, wrap, shape):
+        env = wrap(gym.make("toy-v0", max_episode_steps=2))
+        assert env.reset().shape == shape
+        observation, _, done, _ = env.step(env.action_space["append-a"])
+        assert (observation.shape, done) == (shape, False)
+        assert env.observation_space.shape == shape
+        assert env.step(3)[2] is True
+        assert env.reset().shape == shape
+        env.close()
+
+    def test_values(self):
+        def plus_one(env):
+            return gym.wrappers.TransformReward(env, lambda reward: reward + 1)
+
+        env = gym.wrappers.TransformObservation(plus_one(gym.make("toy-v0")), lambda each: -each)
+        assert env.reset().sum() == -5
+        observation, reward, *_ = env.step(3)
+        assert (observation.sum(), reward) == (-6, 7)
+        env.close()
+
+    def test_limits_of_steps(self):
+        env = gym.wrappers.TimeLimit(Halves(gym.make("toy-v0")), 2)
+        env.reset()
+        assert env.step(3)[2] is False
+        _, _, done, info = env.step(3)
+        assert (done, info["TimeLimit.truncated"]) == (True, True)
+        env.close()
+
+    def test_statistics_of_episodes(self):
+        env = gym.wrappers.RecordEpisodeStatistics(gym.make("toy-v0", max_episode_steps=2))
+        for _ in range(2):
+            env.reset()
+            assert "episode" not in env.step(3)[3]
+            info = env.step(3)[3]
+            assert (info["episode"]["r"], info["episode"]["l"]) == (7, 2)
+            assert info["TimeLimit.truncated"]
+        assert list(env.return_queue) == [7, 7]
+        env.close()
+
+    def test_time_is_in_the_observation(self):
+        env = gym.wrappers.TimeAwareObservation(make_with_share())
+        assert env.reset()[-1] == 0
+        assert [env.step(3)[0][-1] for _ in range(2)] == [1, 2]
+        assert env.reset()[-1] == 0
+        env.close()
+
+    def test_parts_of_observations(self):
+        env = gym.make("toy-v0", derived_observation_spaces=[PARTS], observation_space="parts")
+        with gym.wrappers.FilterObservation(env, ["first"]) as env:
+            assert list(env.reset()) == ["first"]
+            assert list(env.step(3)[0]) == ["first"]
+            assert isinstance(env.observation_space, gym.spaces.Dict)
+
+    def test_actions_that_are_numbers(self):
+        with make_toy_env(
+            service_message_converters=ServiceMessageConverters(
+                action_space_converter=lambda message: gym.spaces.Box(0, 3, shape=()),
+                action_converter=lambda action: Event(int64_value=round(float(action))),
+            ),
+            observation_space="histogram",
+        ) as plain:
+            for env in (gym.wrappers.ClipAction(plain), gym.wrappers.RescaleAction(plain, 0, 6)):
+                env.reset(benchmark=HELLO)
+                observation, _, done, _ = env.step(np.array(6.0, np.float32))
+                assert (observation.sum(), done) == (6, False)
+
+    def test_in_an_episode_that_is_over(self):
+        env = Halves(gym.make("toy-v0"))
+        env.reset()
+        assert env.step(env.action_space["end"])[2] is True
+        env.close()
+
+    def test_what_is_inside_is_put_back_after_an_error(self):
+        plain = gym.make("toy-v0")
+        env = Halves(plain)
+        env.reset()
+        with pytest.raises(ValueError, match="range"):
+            env.step(1000)
+        assert env.env is plain
+        env.close()
+
+    def test_around_what_has_made_five_results(self):
+        five = gym.wrappers.StepAPICompatibility(gym.make("toy-v0"), output_truncation_bool=True)
+        env = Halves(five)
+        assert env.reset().sum() == 2.5
+        assert len(env.step(3)) == 5
+        env.close()
+
+    def test_environments_of_others(self):
+        class Other(gym.Env):
+            observation_space = gym.spaces.Box(0, 1, (2,))
+            action_space = gym.spaces.Discrete(1)
+
+            def reset(self, **kwargs):
+                return np.zeros(2), {}
+
+            def step(self, action):
+                return np.ones(2), 1.0, False, True, {}
+
+        env = gym.wrappers.TransformObservation(Other(), lambda each: each + 1)
+        assert env.reset()[0].sum() == 2
+        assert env.step(0)[0].sum() == 4
+        assert env.step(0)[1:] == (1.0, False, True, {})
+
+    def test_pictures_there_are_not(self):
+        with make_toy_env() as env, pytest.raises(ValueError, match="no pictures of programs"):
+            gym.wrappers.RecordVideo(env, "videos")
+
+
 class TestFiveResults:
     """``apply_api_compatibility`` makes environments of gym 0.26 of ours."""
 
@@ -193,16 +385,10 @@ class TestFiveResults:
         env.close()
 
     def test_parts_of_observations(self):
-        derived = {
-            "id": "parts",
-            "base_id": "histogram",
-            "translate": lambda counts: {"all": counts, "first": counts[:1]},
-            "space": Dict({"all": Box(0, 99, shape=(26,)), "first": Box(0, 99, shape=(1,))}),
-        }
         env = gym.make(
             "toy-v0",
             apply_api_compatibility=True,
-            derived_observation_spaces=[derived],
+            derived_observation_spaces=[PARTS],
             observation_space="parts",
         )
         env = gym.wrappers.FilterObservation(env, ["first"])
@@ -231,13 +417,7 @@ class TestSpacesOfGym:
     """Where people pass them in."""
 
     def test_derived_observations(self):
-        derived = {
-            "id": "Share",
-            "base_id": "histogram",
-            "translate": lambda counts: (counts / max(counts.sum(), 1)).astype(np.float32),
-            "space": gym.spaces.Box(0, 1, (26,)),
-        }
-        with make_toy_env(derived_observation_spaces=[derived], observation_space="Share") as env:
+        with make_with_share() as env:
             assert env.observation_space == gymnasium.spaces.Box(0, 1, (26,))
             assert env.reset(benchmark=HELLO) in env.observation_space
 

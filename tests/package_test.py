@@ -20,6 +20,7 @@ NAMES = [
     "ValidationError",
     "ValidationResult",
     "__version__",
+    "benchmark",
     "cache_path",
     "download",
     "get_debug_level",

@@ -358,3 +358,142 @@ def test_counted_and_limited_by_gym(run):
     env.close()
     """
     assert run(program) == "[False, False, True] 2 3\n"
+
+
+def test_learner_with_the_wrappers_of_gym(run):
+    program = """
+    import gym
+    import numpy as np
+
+    import compiler_gym
+
+    class LogReward(gym.RewardWrapper):
+        def reward(self, reward):
+            return np.sign(reward) * np.log1p(np.abs(reward))
+
+    class Opcodes(gym.ObservationWrapper):
+        def __init__(self, env):
+            super().__init__(env)
+            space = env.observation_space
+            self.observation_space = gym.spaces.Box(space.low[:50], space.high[:50])
+
+        def observation(self, observation):
+            return observation[:50]
+
+    env = gym.make("llvm-autophase-ic-v0", max_episode_steps=3)
+    env = gym.wrappers.RecordEpisodeStatistics(gym.wrappers.NormalizeObservation(
+        LogReward(Opcodes(env))))
+    for _ in range(2):
+        shape, done = env.reset().shape, False
+        while not done:
+            observation, reward, done, info = env.step(env.action_space["mem2reg"])
+    print(shape, observation.shape, info["episode"]["l"], len(env.return_queue))
+    env.close()
+    """
+    assert run(program) == "(50,) (50,) 3 2\n"
+
+
+def test_autotuning_targets(run):
+    """Code size, the size of the object and run time are tuned by the same random search."""
+    program = """
+    from enum import Enum
+
+    import compiler_gym
+    from compiler_gym.wrappers import RuntimePointEstimateReward
+
+
+    class OptimizationTarget(str, Enum):
+        CODESIZE = "codesize"
+        BINSIZE = "binsize"
+        RUNTIME = "runtime"
+
+        def make_env(self, benchmark):
+            env = compiler_gym.make("llvm-v0", benchmark=benchmark)
+            if self.value == OptimizationTarget.RUNTIME:
+                return RuntimePointEstimateReward(env, runtime_count=1, warmup_count=0)
+            is_code = self.value == OptimizationTarget.CODESIZE
+            env.reward_space = "IrInstructionCountOz" if is_code else "ObjectTextSizeOz"
+            return env
+
+
+    for target in OptimizationTarget:
+        with target.make_env("benchmark://kernels-v0/fft") as env:
+            env.action_space.seed(3)
+            results = []
+            for _ in range(2):
+                env.reset()
+                _, _, done, _ = env.multistep(env.action_space.sample() for _ in range(5))
+                results.append(env.episode_reward)
+            print(target.value, env.reward_space.name, max(map(abs, results)) > 0)
+    """
+    assert run(program).splitlines() == [
+        "codesize IrInstructionCountOz True",
+        "binsize ObjectTextSizeOz True",
+        "runtime runtime True",
+    ]
+
+
+def test_observations_of_a_learner(run):
+    """Autophase or InstCount, by the size of the program, with or without what was done."""
+    program = """
+    import numpy as np
+    from gymnasium.spaces import Box
+
+    import compiler_gym
+    from compiler_gym.wrappers import (
+        CompilerEnvWrapper, ConstrainedCommandline, ObservationWrapper, TimeLimit,
+    )
+
+    EPISODE_STEPS = 3
+    SIZES = {"Autophase": 51, "InstCount": 0}  # Where the number of instructions is.
+
+
+    class Normalized(ObservationWrapper):
+        def __init__(self, env, name):
+            super().__init__(env)
+            self.env.observation_space = name
+            self.size = SIZES[name]
+            shape = self.env.observation_space.shape
+            self.observation_space = Box(0, np.inf, shape, np.float32)
+
+        def convert_observation(self, observation):
+            return (observation / max(observation[self.size], 1)).astype(np.float32)
+
+
+    class ConcatActionsHistogram(CompilerEnvWrapper):
+        def __init__(self, env):
+            super().__init__(env)
+            size = env.observation_space.shape[0] + env.action_space.n
+            self.observation_space = Box(0, np.inf, (size,), np.float32)
+
+        def reset(self, *args, **kwargs):
+            self.histogram = np.zeros(self.action_space.n, np.float32)
+            return np.concatenate([super().reset(*args, **kwargs), self.histogram])
+
+        def multistep(self, actions, *args, **kwargs):
+            actions = list(actions)
+            np.add.at(self.histogram, actions, 1 / EPISODE_STEPS)
+            observation, *rest = super().multistep(actions, *args, **kwargs)
+            return np.concatenate([observation, self.histogram]), *rest
+
+
+    for name in SIZES:
+        for has_history in (False, True):
+            env = compiler_gym.make("llvm-ic-v0", benchmark="benchmark://kernels-v0/fft")
+            env = ConstrainedCommandline(env, flags=["-mem2reg", "-gvn", "-simplifycfg"])
+            env = Normalized(TimeLimit(env, EPISODE_STEPS), name)
+            if has_history:
+                env = ConcatActionsHistogram(env)
+            with env:
+                observation, done = env.reset(), False
+                while not done:
+                    assert env.observation_space.contains(observation)
+                    observation, reward, done, info = env.step(0)
+                print(name, observation.shape[0], observation[-3:].round(2).tolist()[0] == 1)
+    """
+    assert run(program).splitlines() == [
+        "Autophase 56 False",
+        "Autophase 59 True",
+        "InstCount 70 False",
+        "InstCount 73 True",
+    ]

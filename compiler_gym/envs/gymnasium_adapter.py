@@ -70,10 +70,15 @@ class GymnasiumEnv(gymnasium.Env):
             ``"rgb_array"`` a warning is given, and the mode is ``"ansi"``.
         **kwargs: If an id is given, arguments of the environment.
 
+    Attributes:
+        observes_for_learning: Whether ``reset()`` warns if there is no observation.
+
     Raises:
         ValueError: If there is no such render mode.
         LookupError: If there is no environment of that id.
     """
+
+    observes_for_learning = True
 
     # gymnasium wants to know how often per second to render, also of text.
     # Of the class, so that gymnasium.make() knows them all; of an instance, those it has.
@@ -165,14 +170,15 @@ class GymnasiumEnv(gymnasium.Env):
             self._seed(seed)
         env = self._compiler_env
         observation = self._observation(env.reset(**options))
-        if env.observation_space is None:
-            self._warn_of_none("observation")
+        if env.observation_space is None and self.observes_for_learning:
+            self.warn_of_none("observation")
         info = {"benchmark": str(env.benchmark)}
         if (masks := getattr(env, "action_masks", None)) is not None:
             info["action_mask"] = masks()
         return observation, info
 
-    def _warn_of_none(self, kind: str) -> None:
+    def warn_of_none(self, kind: str) -> None:
+        """Warns, once, that there is no default ``"observation"`` or ``"reward"``."""
         if kind not in self._is_warned_of:
             self._is_warned_of.add(kind)
             gymnasium.logger.warn(
@@ -200,7 +206,7 @@ class GymnasiumEnv(gymnasium.Env):
         """Returns what a step returns here of which the environment proper has returned this."""
         observation, reward, done, info = result
         if reward is None:
-            self._warn_of_none("reward")
+            self.warn_of_none("reward")
             reward = 0.0
         is_lost = done and info.get("error_type") in _LOSSES
         truncated = is_lost or bool(info.get("TimeLimit.truncated"))

@@ -2,13 +2,15 @@
 
 ``gym.make()`` and programs put wrappers of gym around whatever environment there is, and these
 expect five results of a step, and spaces of gym's own classes. Where the environment is one of
-ours, they get what ``compiler_gym.wrappers`` has in their place; nothing changes for others. That
-is loaded when it is needed: whoever imports gym need not wait for it.
+ours, either they get what ``compiler_gym.wrappers`` has in their place, or what the library's own
+code sees inside of the wrapper has five results, of which the wrapper makes four again; nothing
+changes for others. All that is loaded when it is needed: whoever imports gym need not wait for it.
 """
 
+import functools
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -17,9 +19,29 @@ _CLASSIC = "compiler_gym.wrappers.classic_gym"
 # Classes of gym, and what is made instead of their objects.
 _STAND_INS = {
     "AutoResetWrapper": (_CLASSIC, "AutoReset"),
+    "HumanRendering": (_CLASSIC, "refuse_pictures"),
     "PassiveEnvChecker": (_CLASSIC, "refuse_checker"),
+    "PixelObservationWrapper": (_CLASSIC, "refuse_pictures"),
+    "RecordVideo": (_CLASSIC, "refuse_pictures"),
     "TimeLimit": ("compiler_gym.wrappers.time_limit", "TimeLimit"),
 }
+
+# Classes whose own code takes five results of what is inside, or wants its spaces to be gym's.
+_FOR_FIVE_RESULTS = (
+    "AutoResetWrapper",
+    "ClipAction",
+    "FilterObservation",
+    "FlattenObservation",
+    "FrameStack",
+    "NormalizeObservation",
+    "NormalizeReward",
+    "ObservationWrapper",
+    "RecordEpisodeStatistics",
+    "RescaleAction",
+    "RewardWrapper",
+    "TimeAwareObservation",
+    "TimeLimit",
+)
 
 
 class ClassicEntryPoint:
@@ -50,14 +72,83 @@ class ClassicEntryPoint:
 
 
 def adapt(registration: ModuleType) -> None:
-    """Adapts the classes that are in ``gym.envs.registration``; again does nothing."""
-    for name, stand_in in _STAND_INS.items():
-        wrapper = getattr(registration, name, None)
-        if wrapper is not None and "__new__" not in vars(wrapper):
-            wrapper.__new__ = _new_stand_in(*stand_in)
+    """Adapts the classes of gym, which ``gym.envs.registration`` imports; again does nothing."""
     compatibility = getattr(registration, "EnvCompatibility", None)
+    has_five_results = compatibility is not None  # Older versions have four.
+    for name, wrapper in _wrappers_of_gym():
+        if name in _FOR_FIVE_RESULTS and has_five_results:
+            _adapt_methods(wrapper)
+        if name in _STAND_INS and "__new__" not in vars(wrapper):
+            wrapper.__new__ = _new_stand_in(*_STAND_INS[name])
     if compatibility is not None and compatibility.__init__.__module__ != __name__:
         compatibility.__init__ = _with_spaces_of_gym(compatibility.__init__)
+
+
+def _wrappers_of_gym() -> Iterator[tuple[str, Any]]:
+    """Yields those classes above that this version of gym has."""
+    for module in ("gym.core", "gym.wrappers", "gym.wrappers.env_checker"):
+        for name, value in vars(sys.modules.get(module, object)).items():
+            if name in _STAND_INS or name in _FOR_FIVE_RESULTS:
+                yield name, value
+
+
+def _adapt_methods(wrapper: Any) -> None:
+    for name, adapted in _ADAPTED_METHODS.items():
+        former = vars(wrapper).get(name)
+        if former is not None and former.__module__ != __name__:
+            setattr(wrapper, name, _like(former)(adapted(former)))
+
+
+def _like(former: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    # The module tells what is adapted already.
+    return functools.wraps(former, assigned=("__name__", "__qualname__", "__doc__"))
+
+
+def _initialising(former: Callable[..., None]) -> Callable[..., None]:
+    def init(self: Any, env: Any, *args: Any, **kwargs: Any) -> None:
+        former(self, _five_results(env) or env, *args, **kwargs)
+        self.env = env
+
+    return init
+
+
+def _stepping(former: Callable[..., Any]) -> Callable[..., Any]:
+    def step(self: Any, action: Any) -> Any:
+        env, five = self.env, _five_results(self.env)
+        if five is None:
+            return former(self, action)
+        self.env = five
+        try:
+            return five.step_result(former(self, action))
+        finally:
+            self.env = env
+
+    return step
+
+
+def _resetting(former: Callable[..., Any]) -> Callable[..., Any]:
+    def reset(self: Any, **kwargs: Any) -> Any:
+        env, five = self.env, _five_results(self.env)
+        if five is None:
+            return former(self, **kwargs)
+        self.env = five
+        try:
+            return five.reset_result(former(self, **kwargs))
+        finally:
+            self.env = env
+
+    return reset
+
+
+_ADAPTED_METHODS = {"__init__": _initialising, "step": _stepping, "reset": _resetting}
+
+
+def _five_results(env: Any) -> Any:
+    """Returns one of ours as one of five results, and None for others and for such a one."""
+    if not _is_ours(getattr(env, "unwrapped", env)):
+        return None
+    five_results = importlib.import_module(_CLASSIC).FiveResults
+    return None if isinstance(env, five_results) else five_results(env)
 
 
 def _is_ours(env: Any) -> bool:

@@ -72,15 +72,19 @@ class CompilerVectorEnv(VectorEnv):
         self.metadata = {**self.envs[0].metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self.envs[0].render_mode
         self.single_action_space: Any = self.envs[0].action_space
-        self.single_observation_space = self.envs[0].observation_space
+        self._single_observation_space = self.envs[0].observation_space
         # A proxy of the project's own kind stands in for the space proper.
         self._plain_action_space = getattr(self.single_action_space, "wrapped", None) or (
             self.single_action_space
         )
+        # The first number and the one after the last, if actions are numbers.
+        self._range_of_actions = _range_of(self._plain_action_space)
         self.action_space = batch_space(self._plain_action_space, self.num_envs)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._observation_space = batch_space(self._single_observation_space, self.num_envs)
+        for env in self.envs:
+            env.observes_for_learning = False
         self._slots = [Slot(number, env, max_episode_steps) for number, env in enumerate(self.envs)]
-        self._batches = Batches(self._slots, self.single_observation_space)
+        self._batches = Batches(self._slots, self._single_observation_space)
         # The slots that make steps, and the numbers of those whose results were not taken yet, in
         # the order in which these came.
         self._running: dict[int, Slot] = {}
@@ -88,6 +92,24 @@ class CompilerVectorEnv(VectorEnv):
         # Those whose last step is to return the beginning of the next episode, and what else.
         self._ended: list[tuple[Slot, float, bool, bool]] = []
         self._polling = ReplyPolling()
+
+    @property
+    def single_observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]
+        """The observation space of each environment."""
+        self._warn_if_nothing_is_observed()
+        return self._single_observation_space
+
+    @property
+    def observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]
+        """That of all together."""
+        self._warn_if_nothing_is_observed()
+        return self._observation_space
+
+    def _warn_if_nothing_is_observed(self) -> None:
+        # Searches do without; but this is what learners ask for before all else.
+        env = self.envs[0]
+        if env.compiler_env.observation_space is None:
+            env.warn_of_none("observation")
 
     # ------------------------------------------------------------------------------------------
     # Episodes.
@@ -210,7 +232,7 @@ class CompilerVectorEnv(VectorEnv):
                 self._make_single_step(actions, timeout)
             else:
                 self.send(actions, timeout=timeout)
-            self._gather(self.num_envs)
+                self._gather(self.num_envs)
         except Exception:
             self._drop_results()
             raise
@@ -221,8 +243,12 @@ class CompilerVectorEnv(VectorEnv):
         """What a single environment does faster in one go."""
         self._check_open()
         slot = self._slots[0]
-        (action,) = self._unbatched(actions, 1)
-        self._note(slot, *slot.make(action, timeout))
+        result = slot.make(self._unbatched(actions, 1)[0], timeout)
+        if slot.is_over:
+            self._note(slot, *result)
+            self._reset_ended()
+        else:
+            self._batches.keep(slot, *result)
 
     def send(
         self, actions: Any, env_ids: Sequence[int] | None = None, timeout: float = 300
@@ -262,15 +288,15 @@ class CompilerVectorEnv(VectorEnv):
     def _unbatched(self, actions: Any, count: int) -> list[Any]:
         """Returns a list of single actions, which are checked as far as that takes no time."""
         space = self._plain_action_space
-        if isinstance(space, spaces.Discrete):
-            return self._unbatched_numbers(space, actions, count)
+        if self._range_of_actions is not None:
+            return self._unbatched_numbers(self._range_of_actions, actions, count)
         batched = self.action_space if count == self.num_envs else batch_space(space, count)
         unbatched = list(iterate(batched, actions))
         if len(unbatched) != count:
             raise ValueError(f"Expected {count} actions, not {len(unbatched)}")
         return unbatched
 
-    def _unbatched_numbers(self, space: spaces.Discrete, actions: Any, count: int) -> list[int]:
+    def _unbatched_numbers(self, valid: tuple[int, int], actions: Any, count: int) -> list[int]:
         array = np.asarray(actions)
         if array.dtype.kind == "U" and array.ndim == 1:
             array = np.array([self.single_action_space[name] for name in actions])
@@ -279,7 +305,7 @@ class CompilerVectorEnv(VectorEnv):
         if array.shape != (count,):
             raise ValueError(f"Expected {count} actions, not an array of shape {array.shape}")
         numbers = array.tolist()
-        start, end = int(space.start), int(space.start + space.n)
+        start, end = valid
         if min(numbers) < start or max(numbers) >= end:
             raise ValueError(f"Actions {numbers} are not all in the range [{start}, {end})")
         return numbers
@@ -340,6 +366,18 @@ class CompilerVectorEnv(VectorEnv):
 
     def _gather(self, count: int) -> None:
         """Waits until there are so many results, and takes what else has come."""
+        self._finish_some(count)
+        self._reset_ended()
+
+    def _reset_ended(self) -> None:
+        """Begins the episodes that are to begin in the step that ends the ones before."""
+        while self._ended:
+            slot, reward, terminated, truncated = self._ended[0]
+            slot.reset_in_same_step(self._slots)
+            del self._ended[0]
+            self._keep(slot, reward, terminated, truncated)
+
+    def _finish_some(self, count: int) -> None:
         waiting = ReplyWaiting(self._running.values(), self._polling)
         while self._running:
             is_enough = len(self._ready) + len(self._ended) >= count
@@ -347,11 +385,6 @@ class CompilerVectorEnv(VectorEnv):
                 self._finish(slot)
             if is_enough:
                 break
-        while self._ended:
-            slot, reward, terminated, truncated = self._ended[0]
-            slot.reset_in_same_step(self._slots)
-            del self._ended[0]
-            self._keep(slot, reward, terminated, truncated)
 
     def _finish(self, slot: Slot) -> None:
         """Takes the result of a step that has come."""
@@ -399,6 +432,17 @@ class CompilerVectorEnv(VectorEnv):
         values = [getattr(env, name) for env in self.envs]
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
+    def single_infos(self) -> list[dict[str, Any]]:
+        """Returns what the last step or reset has said of each environment, as single ones say it.
+
+        In mode ``"SameStep"``, if it was the end of an episode: that of the reset, and the end in
+        ``"final_obs"`` and ``"final_info"``.
+        """
+        return [
+            {key: value for info in slot.infos for key, value in info.items()}
+            for slot in self._slots
+        ]
+
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Returns an attribute of each environment."""
         return self.call(name)
@@ -440,3 +484,9 @@ class CompilerVectorEnv(VectorEnv):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _range_of(space: Any) -> tuple[int, int] | None:
+    if not isinstance(space, spaces.Discrete):
+        return None
+    return int(space.start), int(space.start + space.n)

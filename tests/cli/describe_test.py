@@ -81,21 +81,54 @@ def test_output_that_nobody_reads():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("module", ["compiler_gym", "compiler_gym.bin.service"])
-def test_ctrl_c_while_it_starts(module, environment):
+# What Python runs before all else, here: Ctrl-C comes when a module is imported.
+INTERRUPTING = """
+import os, signal, sys
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+"""
+
+
+@pytest.mark.parametrize("name", ["compiler_gym.envs", "pydantic"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("-m", "compiler_gym", "describe"),
+        ("-m", "compiler_gym.bin.service", "--env=llvm-v0"),
+        ("compiler-gym", "describe"),
+    ],
+)
+def test_ctrl_c_while_it_starts(name, command, environment):
     """Most of that time goes into imports, during which Python would print a traceback."""
-    probe = (
-        "import os, runpy, signal, sys\n"
-        "class Finder:\n"
-        "    def find_spec(name, path=None, target=None):\n"
-        "        if name == 'pydantic':\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Finder)\n"
-        "sys.argv[:] = ['-m', 'describe']\n"
-        f"runpy.run_module({module!r}, run_name='__main__')\n"
+    (environment / "sitecustomize.py").write_text(INTERRUPTING.format(name=name))
+    # As pip makes it.
+    (environment / "compiler-gym").write_text("from compiler_gym.cli.entry import main\nmain()\n")
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=environment,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(environment), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_other_programs_have_their_own_ctrl_c(environment):
+    (environment / "sitecustomize.py").write_text(INTERRUPTING.format(name="compiler_gym.envs"))
+    (environment / "others.py").write_text("import compiler_gym\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "others", "compiler_gym"],
+        cwd=environment,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(environment), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "KeyboardInterrupt" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,15 @@ def test_ir_goes_into_a_file_and_is_a_program_again(run, program_c, environment)
     assert run("observe", "again.ll", "Ir").stdout == text
 
 
+def test_programs_of_generators_need_no_scheme(run):
+    """As in Python: env.reset(benchmark="llvm-stress-v0/5")."""
+    text = run("observe", "llvm-stress-v0/5", "Ir").stdout
+    assert text == run("observe", "generator://llvm-stress-v0/5", "Ir").stdout
+    assert "define" in text
+    steps = run("replay", "--program", "llvm-stress-v0/5", "sroa", "--json").stdout
+    assert json.loads(steps)[0]["benchmark"] == "generator://llvm-stress-v0/5"
+
+
 def test_json(run):
     arguments = ("AutophaseDict", "Autophase", "Programl", "CallGraph", "LexedIrTuple", "--json")
     values = json.loads(run("observe", "sha256", *arguments).stdout)

@@ -5,12 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import VecMonitor
 
 import compiler_gym
 from compiler_gym.envs import GymnasiumEnv
-from compiler_gym.wrappers import ActionMask, TimeLimit
+from compiler_gym.vector.stable_baselines import StableBaselinesVecEnv
+from compiler_gym.wrappers import ActionMask, AutophaseNorm, TimeLimit
 
 EXAMPLES = Path(__file__).absolute().parents[2] / "examples"
 SHOWN = r"4800 steps: ([\d.]+)% of what -Oz saves, ([\d.]+)% in the best of 5"
@@ -42,3 +46,77 @@ def test_maskable_ppo_takes_our_masks():
         observation, *_ = env.step(action)
     assert masked > 0
     env.close()
+
+
+class TestStableBaselines:
+    @pytest.fixture
+    def envs(self):
+        envs = compiler_gym.make_vec(
+            "llvm-autophase-ic-v0",
+            2,
+            max_episode_steps=3,
+            autoreset_mode="SameStep",
+            wrappers=[AutophaseNorm],
+        )
+        vec = StableBaselinesVecEnv(envs)
+        yield vec
+        vec.close()
+
+    def test_steps_and_ends(self, envs):
+        envs.seed(1)
+        first = envs.reset()
+        assert first.shape == (2, 56)
+        assert all(info["benchmark"] for info in envs.reset_infos)
+        mem2reg = envs.action_space["mem2reg"]
+        for steps in (1, 2, 3):
+            observations, rewards, ended, infos = envs.step(np.array([mem2reg] * 2))
+            assert rewards.dtype == np.float32
+            assert ended.tolist() == [steps == 3] * 2
+            assert [info["TimeLimit.truncated"] for info in infos] == [steps == 3] * 2
+            assert ["terminal_observation" in info for info in infos] == [steps == 3] * 2
+            assert infos[0]["action_had_no_effect"] == (steps > 1)
+        assert (observations == first).all()
+        assert (infos[0]["terminal_observation"] != first[0]).any()
+
+    def test_what_else_there_is(self, envs):
+        envs.reset()
+        assert envs.get_attr("benchmark") == [envs.envs.envs[0].benchmark] * 2
+        assert envs.env_method("commandline", indices=1) == [envs.envs.envs[1].commandline()]
+        envs.set_attr("reward_space", "ObjectTextSizeOz", indices=[0])
+        names = [space.name for space in envs.get_attr("reward_space")]
+        assert names == ["ObjectTextSizeOz", "IrInstructionCountOz"]
+        assert envs.env_is_wrapped(AutophaseNorm) == [True, True]
+        assert envs.env_is_wrapped(ActionMask, indices=0) == [False]
+        with pytest.raises(ValueError, match="benchmarks="):
+            envs.set_options({"benchmark": "benchmark://kernels-v0/fft"})
+
+    def test_algorithms_take_it(self, envs):
+        monitored = VecMonitor(envs)
+        model = PPO("MlpPolicy", monitored, n_steps=6, batch_size=12, seed=0)
+        model.learn(24)
+        assert {info["l"] for info in model.ep_info_buffer} == {3}
+
+    @pytest.mark.parametrize(
+        ("id", "mode", "text"),
+        [
+            ("llvm-autophase-ic-v0", "NextStep", 'autoreset_mode="SameStep"'),
+            ("llvm-ic-v0", "SameStep", "observation_space="),
+        ],
+    )
+    def test_of_what_cannot_be_learnt(self, id, mode, text):
+        with (
+            compiler_gym.make_vec(id, 2, autoreset_mode=mode) as envs,
+            pytest.raises(ValueError, match=text),
+        ):
+            StableBaselinesVecEnv(envs)
+
+    def test_a_limit_can_be_an_end(self):
+        envs = compiler_gym.make_vec(
+            "llvm-autophase-ic-v0", 1, max_episode_steps=1, autoreset_mode="SameStep"
+        )
+        vec = StableBaselinesVecEnv(envs, limit_is_an_end=True)
+        vec.reset()
+        _, _, ended, infos = vec.step(np.array([0]))
+        assert ended.all()
+        assert not infos[0]["TimeLimit.truncated"]
+        vec.close()

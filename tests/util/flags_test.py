@@ -131,3 +131,18 @@ def test_wrong_value(argument):
     done = run(argument)
     assert done.returncode != 0
     assert argument.partition("=")[0].strip("-") in done.stdout + done.stderr
+
+
+def test_time_limits():
+    program = """
+    from absl import app
+    from compiler_gym.util.flags.env_from_flags import connection_settings_from_flags
+
+    def main(argv):
+        settings = connection_settings_from_flags()
+        print(settings.rpc_call_max_seconds, settings.init_max_attempts)
+
+    app.run(main)
+    """
+    done = run("--service_rpc_call_max_seconds=7", "--service_init_max_attempts=2", program=program)
+    assert done.stdout == "7.0 2\n"

@@ -1,8 +1,10 @@
 """Vector environments of a toy service, whose actions take time, crash and hang."""
 
 import gc
+import importlib
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -49,6 +51,56 @@ def sleep_for(envs, seconds: list[float]) -> None:
     """Says how long the action "sleep" takes in each environment."""
     for env, duration in zip(envs.envs, seconds, strict=True):
         env.send_param("toy.set_sleep_milliseconds", str(int(duration * 1000)))
+
+
+class TestInformation:
+    def test_of_each(self, toy_id):
+        with compiler_gym.make_vec(toy_id, 2, autoreset_mode="SameStep") as envs:
+            envs.reset()
+            assert [set(info) for info in envs.single_infos()] == [{"benchmark"}] * 2
+            envs.step([END, NO_OP])
+            ended, other = envs.single_infos()
+            assert set(ended) == {"benchmark", "final_obs", "final_info"}
+            assert ended["final_info"] == {"action_had_no_effect": True, "new_action_space": False}
+            assert other == {"action_had_no_effect": True, "new_action_space": False}
+
+
+class TestStableBaselines:
+    """With the library: tests/examples/library_trainers_test.py."""
+
+    def test_that_is_not_installed(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+        monkeypatch.delitem(sys.modules, "compiler_gym.vector.stable_baselines", raising=False)
+        with pytest.raises(ImportError, match=r"pip install 'compiler_gym\[sb3\]'"):
+            importlib.import_module("compiler_gym.vector.stable_baselines")
+
+
+@pytest.mark.filterwarnings("error")
+class TestWithoutAnObservation:
+    """Searches need none; whoever learns asks what there is to see."""
+
+    @pytest.fixture
+    def searched(self, toy_id):
+        with compiler_gym.make_vec(toy_id, 2, observation_space=None) as envs:
+            yield envs
+
+    def test_searches_are_not_warned(self, searched):
+        searched.reset(seed=1)
+        _, rewards, *_ = searched.step([APPEND_A, NO_OP])
+        assert rewards.tolist() == [6, 5]
+        searched.send([APPEND_A, NO_OP])
+        searched.recv(2)
+
+    @pytest.mark.parametrize("name", ["observation_space", "single_observation_space"])
+    def test_learners_are_warned_once(self, searched, name):
+        with pytest.warns(UserWarning, match=r"no default observation.*observation_space="):
+            assert getattr(searched, name).shape[-1] == 0
+        assert getattr(searched, name).shape[-1] == 0
+        searched.reset()
+
+    def test_with_one_nobody_is_warned(self, envs):
+        assert envs.single_observation_space == envs.envs[0].observation_space
+        assert len(envs.observation_space.spaces) == 3
 
 
 class TestFailures:

@@ -35,11 +35,8 @@ flags.DEFINE_float(
 def connection_settings_from_flags() -> ConnectionOpts:
     """Returns the time limits that the flags set."""
     values = flags.FLAGS
-    limits = {}
-    if "rpc_call_max_seconds" in ConnectionOpts.model_fields:
-        limits["rpc_call_max_seconds"] = values.service_rpc_call_max_seconds
     return ConnectionOpts(
-        **limits,
+        rpc_call_max_seconds=values.service_rpc_call_max_seconds,
         init_max_seconds=values.service_init_max_seconds,
         init_max_attempts=values.service_init_max_attempts,
         local_service_port_init_max_seconds=values.local_service_port_init_max_seconds,

@@ -1,0 +1,24 @@
+"""Ctrl-C before a program of ours begins: while Python imports the package on its account.
+
+The package imports this module before all else.
+"""
+
+import os
+import sys
+
+from compiler_gym.cli.interrupts import end_on_interrupt
+
+
+def _is_program_of_ours() -> bool:
+    words = sys.orig_argv
+    # So it is while Python imports the package of a module that it is going to run.
+    if sys.argv[:1] == ["-m"]:
+        module = "".join(words[words.index("-m") + 1 :][:1]) if "-m" in words else ""
+        return module == "compiler_gym" or module.startswith("compiler_gym.bin.")
+    # Processes that a program starts by multiprocessing have its arguments, but not as theirs.
+    script = sys.argv[0] if sys.argv else ""
+    return os.path.basename(script) == "compiler-gym" and script in words
+
+
+if _is_program_of_ours():
+    end_on_interrupt()

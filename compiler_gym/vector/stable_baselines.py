@@ -1,0 +1,136 @@
+"""Vector environments for Stable-Baselines3, which has an interface of its own for them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from compiler_gym.vector.vector_env import CompilerVectorEnv
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError as error:
+    raise ImportError(
+        "compiler_gym.vector.stable_baselines needs Stable-Baselines3: "
+        "pip install 'compiler_gym[sb3]'. Without it, there is compiler_gym.make_vec()"
+    ) from error
+
+
+class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be installed.
+    """A vector environment as the algorithms of Stable-Baselines3 want it.
+
+    >>> envs = compiler_gym.make_vec(
+    ...     "llvm-autophase-ic-v0", 8, max_episode_steps=30, autoreset_mode="SameStep"
+    ... )
+    >>> PPO("MlpPolicy", StableBaselinesVecEnv(envs)).learn(10_000)
+
+    Where an episode has ended, the information about its environment has the
+    ``terminal_observation``, and ``TimeLimit.truncated`` tells algorithms whether it was cut.
+
+    Args:
+        envs: The vector environment, which is this one's from now on.
+        limit_is_an_end: Whether an episode that is cut is to count as one that ends. That is
+            right if what is observed says how many steps are left.
+
+    Attributes:
+        envs: As above.
+
+    Raises:
+        ValueError: If ``envs`` are in another autoreset mode than ``"SameStep"``, or observe
+            nothing.
+    """
+
+    def __init__(self, envs: CompilerVectorEnv, limit_is_an_end: bool = False):
+        if envs.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                "For Stable-Baselines3, the step that ends an episode begins the next: use "
+                f'make_vec(..., autoreset_mode="SameStep"), not {envs.autoreset_mode.value!r}'
+            )
+        if envs.envs[0].compiler_env.observation_space is None:
+            raise ValueError(
+                "There is no default observation, from which nothing can be learnt. Give "
+                "observation_space=... to make_vec()"
+            )
+        self.envs = envs
+        self._limit_is_an_end = limit_is_an_end
+        self._actions: Any = None
+        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+
+    def reset(self) -> Any:
+        """Begins an episode in each environment, by the seeds of ``seed()``.
+
+        Returns:
+            The observations, a row for each environment.
+        """
+        seeds = None if None in self._seeds else self._seeds
+        observations, _ = self.envs.reset(seed=seeds)
+        self._reset_seeds()
+        self.reset_infos = self.envs.single_infos()
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Says which actions :meth:`step_wait` takes."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Makes a step in each environment.
+
+        Returns:
+            Observations, rewards float32[n], whether the episodes have ended bool[n], and
+            information about each environment.
+        """
+        observations, rewards, terminated, truncated, _ = self.envs.step(self._actions)
+        ended = terminated | truncated
+        infos = self.envs.single_infos()
+        for number in ended.nonzero()[0]:
+            self.reset_infos[number] = info = infos[number]
+            last = {"terminal_observation": info.pop("final_obs")}
+            infos[number] = {**info.pop("final_info"), **last}
+        cut = truncated & ~terminated & (not self._limit_is_an_end)
+        for info, is_cut in zip(infos, cut.tolist(), strict=True):
+            info["TimeLimit.truncated"] = is_cut
+        return observations, rewards.astype(np.float32), ended, infos
+
+    def close(self) -> None:
+        """Closes the environments."""
+        self.envs.close()
+
+    def set_options(self, options: Any = None) -> None:
+        """Takes no options but none. Raises ValueError: programs are given to ``make_vec()``."""
+        if options:
+            raise ValueError(
+                f"Options {options!r} cannot be given to single resets. Give benchmarks=... to "
+                "make_vec()"
+            )
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Returns an attribute of each environment, or of those with these numbers."""
+        return [getattr(self.envs.envs[i], attr_name) for i in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Sets an attribute of each environment, or of those with these numbers."""
+        for i in self._get_indices(indices):
+            setattr(self.envs.envs[i], attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Calls a method of each environment, or of those with these numbers."""
+        methods: list[Callable[..., Any]] = self.get_attr(method_name, indices)
+        return [method(*method_args, **method_kwargs) for method in methods]
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """Whether there is such a wrapper around each environment, or those with these numbers."""
+        return [
+            _is_wrapped(self.envs.envs[i].compiler_env, wrapper_class)
+            for i in self._get_indices(indices)
+        ]
+
+
+def _is_wrapped(env: Any, wrapper_class: type) -> bool:
+    while not isinstance(env, wrapper_class):
+        if env is env.unwrapped:
+            return False
+        env = env.env
+    return True

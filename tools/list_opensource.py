@@ -54,7 +54,7 @@ def main() -> None:
     packages = dict(dataset.packages)
     manifest = (FOLDER / "manifest.txt").read_text(encoding="utf-8").splitlines()
     for name in track(sys.argv[1:] or list(packages), "Compiling"):
-        root = dataset._store.get(packages[name].distribution)
+        root = dataset.unpacked(packages[name].distribution)
         packages[name], files = _look_at(packages[name], root)
         manifest = [line for line in manifest if not line.startswith(f"{name}/")]
         manifest += [f"{name}/{file}" for file in files]

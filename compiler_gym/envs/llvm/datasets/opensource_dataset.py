@@ -16,13 +16,12 @@ from compiler_gym.datasets import (
     BenchmarkSource,
     BenchmarkUri,
     BenchmarkWithSource,
-    Dataset,
 )
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
-from compiler_gym.envs.llvm.datasets.packages import PackageStore
+from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
@@ -83,7 +82,7 @@ class Package:
         return ClangInvocation([*options, file], timeout=_TIMEOUT_SECONDS)
 
 
-class OpenSourceDataset(Dataset):
+class OpenSourceDataset(PackagedDataset):
     """C and C++ of released software, a benchmark for each file that compiles.
 
     ``benchmark://opensource-v0/lz4/lz4libs/lz4.c`` is the file ``lz4libs/lz4.c`` of the package
@@ -118,20 +117,9 @@ class OpenSourceDataset(Dataset):
         """The number of files."""
         return sum(map(len, self._files.values()))
 
-    @property
-    def installed(self) -> bool:
-        """Whether all packages are there."""
-        return all(self._store.has(package.distribution) for package in self.packages.values())
-
-    def install(self) -> None:
-        """Downloads all packages that are not there.
-
-        Raises:
-            DatasetInitError: A package cannot be fetched, unpacked or stored.
-        """
-        super().install()
-        for package in self.packages.values():
-            self._store.get(package.distribution)
+    def distributions(self) -> Iterator[SourceDistribution]:
+        """Iterates over the packages, as they are fetched."""
+        return (package.distribution for package in self.packages.values())
 
     def benchmark_uris(self, part: str | None = None) -> Iterator[str]:
         """Iterates over the URIs of the files, by package.
@@ -162,7 +150,7 @@ class OpenSourceDataset(Dataset):
             raise unknown_name("benchmark", uri, self.benchmark_uris())
         name, _, file = uri.path.removeprefix("/").partition("/")
         package = self.packages[name]
-        root = self._store.get(package.distribution)
+        root = self.unpacked(package.distribution)
         proto = BenchmarkProto(
             uri=str(uri), program=File(contents=self._bitcode(package, root, file))
         )
@@ -196,10 +184,6 @@ class OpenSourceDataset(Dataset):
     @property
     def _files(self) -> dict[str, dict[str, None]]:
         return _files_of(self._folder)
-
-    @property
-    def _store(self) -> PackageStore:
-        return PackageStore(self.site_data_path / "packages", self.name)
 
     def _bitcode(self, package: Package, root: Path, file: str) -> bytes:
         """Returns the unoptimised bitcode of a file, compiled now or earlier."""

@@ -1,10 +1,13 @@
-"""Source distributions that datasets compile programs of, unpacked in their site data folder."""
+"""Datasets of programs that are compiled from source distributions."""
 
 import shutil
 import tarfile
 import zlib
+from abc import abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
 
+from compiler_gym.datasets import Dataset
 from compiler_gym.datasets.unpack import unpack_tar
 from compiler_gym.errors import DatasetInitError, DownloadFailed
 from compiler_gym.util.download import MIRROR_VARIABLE
@@ -16,56 +19,69 @@ _MARKER = ".sha256"
 _DAMAGED = (OSError, EOFError, ValueError, zlib.error, tarfile.TarError)
 
 
-class PackageStore:
-    """The source distributions of a dataset. Any number of processes may use one at once.
+class PackagedDataset(Dataset):
+    """A dataset of source distributions, which it downloads and unpacks in its site data folder.
 
-    Args:
-        folder: Where they are unpacked, each to a folder of the name of its file.
-        dataset: The name of the dataset, for messages.
+    Any number of processes may do so at once. A subclass implements :meth:`distributions`.
     """
 
-    def __init__(self, folder: Path, dataset: str):
-        self._folder = folder
-        self._dataset = dataset
+    @abstractmethod
+    def distributions(self) -> Iterable[SourceDistribution]:
+        """Returns all that the programs need."""
 
-    def has(self, package: SourceDistribution) -> bool:
-        """Returns whether a package is there, whole and of the right checksum."""
-        try:
-            return (self._root_of(package) / _MARKER).read_text() == package.sha256
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+    @property
+    def installed(self) -> bool:
+        """Whether all packages are there."""
+        return all(map(self._is_unpacked, self.distributions()))
 
-    def get(self, package: SourceDistribution) -> Path:
+    def install(self) -> None:
+        """Downloads all packages that are not there.
+
+        Raises:
+            DatasetInitError: A package cannot be fetched, unpacked or stored.
+        """
+        super().install()
+        for package in self.distributions():
+            self.unpacked(package)
+
+    def unpacked(self, package: SourceDistribution) -> Path:
         """Returns the folder of a package, which is downloaded if it is not there.
 
         Raises:
             DatasetInitError: The package cannot be fetched, unpacked or stored.
         """
         root = self._root_of(package)
-        if self.has(package):
+        if self._is_unpacked(package):
             return root
         try:
             root.parent.mkdir(parents=True, exist_ok=True)
             with file_lock(root.with_name(f".{root.name}.lock")):
-                if not self.has(package):
+                if not self._is_unpacked(package):
                     _unpack(self._fetch(package), package, root)
         except DatasetInitError:  # Which is an OSError, too.
             raise
         except OSError as error:
             raise DatasetInitError(
-                f"Cannot store {package.name}, a package of {self._dataset}: {error}"
+                f"Cannot store {package.name}, a package of {self.name}: {error}"
             ) from error
         return root
 
     def _root_of(self, package: SourceDistribution) -> Path:
-        return self._folder / package.file.removesuffix(".tar.gz")
+        return self.site_data_path / "packages" / package.file.removesuffix(".tar.gz")
+
+    def _is_unpacked(self, package: SourceDistribution) -> bool:
+        """Whether a package is there, whole and of the right checksum."""
+        try:
+            return (self._root_of(package) / _MARKER).read_text() == package.sha256
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def _fetch(self, package: SourceDistribution) -> Path:
         try:
             return fetch(package)
         except (DownloadFailed, OSError) as error:
             raise DatasetInitError(
-                f"Cannot get {package.name} ({package.file}), a package of {self._dataset}: "
+                f"Cannot get {package.name} ({package.file}), a package of {self.name}: "
                 f"{error}. Connect to the internet and try again, or set {MIRROR_VARIABLE} to a "
                 f"directory, or to the base address of a server, that holds {package.file}. The "
                 "programs of benchmark://kernels-v0 are built in and need no download."

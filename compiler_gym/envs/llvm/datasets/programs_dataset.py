@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
+from compiler_gym.datasets import Benchmark, BenchmarkUri
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import inline_mandatory, make_bitcode, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
@@ -22,7 +22,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramValidator,
     validate_against_opt,
 )
-from compiler_gym.envs.llvm.datasets.packages import PackageStore
+from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
 from compiler_gym.envs.llvm.datasets.run_number import run_number
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
@@ -119,7 +119,7 @@ def _write(contents: bytes, path: Path) -> None:
     path.write_bytes(contents)
 
 
-class ProgramsDataset(Dataset):
+class ProgramsDataset(PackagedDataset):
     """Whole programs that can be run, and whose results can be validated.
 
     ``benchmark://programs-v0/lua`` is the interpreter of Lua: all of its files in one module,
@@ -155,20 +155,9 @@ class ProgramsDataset(Dataset):
         """The number of programs."""
         return len(self.programs)
 
-    @property
-    def installed(self) -> bool:
-        """Whether the packages of all programs are there."""
-        return all(self._store.has(program.distribution) for program in self.programs.values())
-
-    def install(self) -> None:
-        """Downloads all packages that are not there.
-
-        Raises:
-            DatasetInitError: A package cannot be fetched, unpacked or stored.
-        """
-        super().install()
-        for program in self.programs.values():
-            self._store.get(program.distribution)
+    def distributions(self) -> Iterator[SourceDistribution]:
+        """Iterates over the packages, as they are fetched."""
+        return (program.distribution for program in self.programs.values())
 
     def benchmark_uris(self) -> Iterator[str]:
         """Iterates over the URIs of the programs, by name."""
@@ -198,7 +187,7 @@ class ProgramsDataset(Dataset):
         if program is None:
             raise unknown_name("benchmark", uri, self.benchmark_uris())
         number = run_number(uri, len(program.runs))
-        package = self._store.get(program.distribution)
+        package = self.unpacked(program.distribution)
         data = self._folder / program.name
         places = {"package": shlex.quote(str(package)), "data": shlex.quote(str(data))}
         # Not format(): braces are the shell's.
@@ -223,10 +212,6 @@ class ProgramsDataset(Dataset):
             ),
             validation_callbacks=[validate_against_opt, ProgramValidator(runs, link)],
         )
-
-    @property
-    def _store(self) -> PackageStore:
-        return PackageStore(self.site_data_path / "packages", self.name)
 
     def _bitcode(self, program: Program, package: Path) -> bytes:
         """Returns the unoptimised bitcode of a program, compiled and linked now or earlier."""

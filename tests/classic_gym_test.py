@@ -28,6 +28,17 @@ PARTS = {
 }
 
 
+# Wrappers that work whatever the number of results, and the shape of what is observed then.
+OF_OBSERVATIONS = [
+    (gym.wrappers.FlattenObservation, (26,)),
+    (lambda env: gym.wrappers.FrameStack(env, 2), (2, 26)),
+    (gym.wrappers.NormalizeObservation, (26,)),
+    (gym.wrappers.NormalizeReward, (26,)),
+    (lambda env: gym.wrappers.TransformObservation(env, lambda each: each + 1), (26,)),
+    (lambda env: gym.wrappers.TransformReward(env, lambda each: each + 1), (26,)),
+]
+
+
 @pytest.fixture(autouse=True)
 def toy():
     kwargs = {"observation_space": "histogram", "reward_space": "length", "benchmark": HELLO}
@@ -196,13 +207,8 @@ class TestWrappersOfGym:
     @pytest.mark.parametrize(
         ("wrap", "shape"),
         [
-            (gym.wrappers.FlattenObservation, (26,)),
-            (lambda env: gym.wrappers.FrameStack(env, 2), (2, 26)),
-            (gym.wrappers.NormalizeObservation, (26,)),
-            (gym.wrappers.NormalizeReward, (26,)),
+            *OF_OBSERVATIONS,
             (gym.wrappers.RecordEpisodeStatistics, (26,)),
-            (lambda env: gym.wrappers.TransformObservation(env, lambda each: each + 1), (26,)),
-            (lambda env: gym.wrappers.TransformReward(env, lambda each: each + 1), (26,)),
             (lambda env: gym.wrappers.AutoResetWrapper(Halves(env)), (26,)),
             (lambda env: gym.wrappers.FlattenObservation(gym.wrappers.FrameStack(env, 2)), (52,)),
         ],
@@ -368,12 +374,7 @@ class TestFiveResults:
     @pytest.mark.parametrize(
         ("wrap", "shape"),
         [
-            (gym.wrappers.FlattenObservation, (26,)),
-            (lambda env: gym.wrappers.FrameStack(env, 2), (2, 26)),
-            (gym.wrappers.NormalizeObservation, (26,)),
-            (gym.wrappers.NormalizeReward, (26,)),
-            (lambda env: gym.wrappers.TransformObservation(env, lambda each: each + 1), (26,)),
-            (lambda env: gym.wrappers.TransformReward(env, lambda each: each + 1), (26,)),
+            *OF_OBSERVATIONS,
             (lambda env: gym.wrappers.TimeLimit(env, 1), (26,)),
             (gym.wrappers.OrderEnforcing, (26,)),
         ],

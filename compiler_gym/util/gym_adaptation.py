@@ -112,35 +112,34 @@ def _initialising(former: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
-def _stepping(former: Callable[..., Any]) -> Callable[..., Any]:
-    def step(self: Any, action: Any) -> Any:
-        env, five = self.env, _five_results(self.env)
-        if five is None:
-            return former(self, action)
-        self.env = five
-        try:
-            return five.step_result(former(self, action))
-        finally:
-            self.env = env
+def _running(convert: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns what adapts a method that makes something be done inside.
 
-    return step
+    Args:
+        convert: The method of ``FiveResults`` for what that method returns.
+    """
 
+    def adapted(former: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            env, five = self.env, _five_results(self.env)
+            if five is None:
+                return former(self, *args, **kwargs)
+            self.env = five
+            try:
+                return getattr(five, convert)(former(self, *args, **kwargs))
+            finally:
+                self.env = env
 
-def _resetting(former: Callable[..., Any]) -> Callable[..., Any]:
-    def reset(self: Any, **kwargs: Any) -> Any:
-        env, five = self.env, _five_results(self.env)
-        if five is None:
-            return former(self, **kwargs)
-        self.env = five
-        try:
-            return five.reset_result(former(self, **kwargs))
-        finally:
-            self.env = env
+        return method
 
-    return reset
+    return adapted
 
 
-_ADAPTED_METHODS = {"__init__": _initialising, "step": _stepping, "reset": _resetting}
+_ADAPTED_METHODS = {
+    "__init__": _initialising,
+    "step": _running("step_result"),
+    "reset": _running("reset_result"),
+}
 
 
 def _five_results(env: Any) -> Any:

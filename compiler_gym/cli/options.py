@@ -13,6 +13,7 @@ from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.specs import observation_spaces, reward_spaces
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
@@ -96,11 +97,10 @@ def program_uri(name: str) -> str:
 
 def _scheme_of(name: str) -> str:
     """Returns the scheme of the dataset that a name without one begins with."""
-    wanted = name.partition("/")[0]
-    schemes = (
-        dataset.scheme for dataset in get_llvm_datasets() if dataset.name.endswith(f"://{wanted}")
-    )
-    return next(schemes, "benchmark")
+    try:
+        return LlvmDatasets(get_llvm_datasets()).dataset(name.partition("/")[0]).scheme
+    except (LookupError, ValueError):
+        return "benchmark"
 
 
 def program_name(uri: object) -> str:

@@ -1,5 +1,6 @@
 """Makes bitcode files of sources, textual IR and other bitcode, with the LLVM tools."""
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -68,6 +69,22 @@ def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
         Exception: As of :func:`run_tool`.
     """
     run_tool([tools.opt_path(), "-passes=always-inline", path, "-o", outpath], timeout=timeout)
+
+
+def key_of_bitcode(*parts: str | bytes) -> str:
+    """Returns a name for what the installed clang makes: 32 hexadecimal digits.
+
+    Args:
+        parts: What else it depends on.
+
+    Raises:
+        EnvironmentNotSupported: If clang is not installed.
+    """
+    key = hashlib.sha256()
+    for part in (tools.tool_version(tools.clang_path()), *parts):
+        key.update(part.encode() if isinstance(part, str) else part)
+        key.update(b"\0")
+    return key.hexdigest()[:32]
 
 
 def make_once(path: Path, make: Callable[[Path], None]) -> None:

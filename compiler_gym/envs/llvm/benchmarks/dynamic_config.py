@@ -1,5 +1,6 @@
 """Tells the service how to build and run a program."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from compiler_gym.datasets import Benchmark
@@ -76,6 +77,26 @@ def make_dynamic_config(
         run_cmd=None if run is None else command(run, needs=infiles, makes=outfiles),
         pre_run_cmd=[command(value) for value in pre_run],
         post_run_cmd=[command(value) for value in post_run],
+    )
+
+
+def make_program_config(
+    run: str, link: Sequence[str] = (), pre_run: Sequence[str] = (), timeout: int = TIMEOUT_SECONDS
+) -> BenchmarkDynamicConfig:
+    """Makes the message for a program that is linked with the libraries of C and C++.
+
+    Args:
+        run: A command for a shell, whose output is kept in a file.
+        link: Further options of the linker.
+        pre_run: As of :func:`with_dynamic_config`, and so is ``timeout``.
+        timeout: See there.
+    """
+    return make_dynamic_config(
+        build=f"{BUILD_COMMAND} {shlex.join(['-lstdc++', *link])}",
+        run=f"( {run} ) > output.txt",
+        pre_run=pre_run,
+        outfiles=["output.txt"],
+        timeout=timeout,
     )
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from compiler_gym.datasets import Benchmark, BenchmarkWithSource
 from compiler_gym.envs.llvm.benchmarks.bitcode import inline_mandatory
-from compiler_gym.envs.llvm.benchmarks.dynamic_config import BUILD_COMMAND, make_dynamic_config
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
 from compiler_gym.envs.llvm.benchmarks.own_programs import BenchmarkInput, make_benchmark
 from compiler_gym.envs.llvm.benchmarks.validation import (
+    LIBRARIES,
     ProgramRun,
     ProgramValidator,
     ReferenceValidator,
@@ -51,7 +52,8 @@ def benchmark(
         copt: Options of the compiler.
         link: Options of the linker, e.g. ``["-lz"]``. The libraries of C, C++ and mathematics are
             linked anyway.
-        timeout: Seconds that building and running may take each.
+        timeout: Seconds that building and running may take each for ``Runtime``, and that the
+            program that is not optimised may run. Validation has limits of its own otherwise.
 
     Returns:
         A benchmark whose URI says what is in it: ``benchmark://user-v0/sort-1f0c6e1a5ff07b6e``.
@@ -71,7 +73,7 @@ def benchmark(
     contents = _prepared(program.proto.program.contents)
     files = _commands_for_files(run)
     command = " && ".join([*files, run])
-    options = ("-lm", "-lstdc++", *link)
+    options = (*LIBRARIES, *link)
     key = hashlib.sha256(b"\0".join([contents, command.encode()]))
     key.update(b"" if expected is None else b"\0" + expected.read_bytes())
     stem = next((Path(item).stem for item in inputs if isinstance(item, str | Path)), "program")
@@ -84,12 +86,7 @@ def benchmark(
         BenchmarkProto(
             uri=f"benchmark://user-v0/{stem}-{key.hexdigest()[:16]}",
             program=File(contents=contents),
-            dynamic_config=make_dynamic_config(
-                build=f"{BUILD_COMMAND} {shlex.join(options[1:])}",
-                run=f"( {run} ) > output.txt",
-                pre_run=files,
-                timeout=round(timeout),
-            ),
+            dynamic_config=make_program_config(run, link, files, round(timeout)),
         ),
         validation_callbacks=[validate_against_opt, check],
         sources=program.sources,

@@ -21,6 +21,9 @@ OPT_TIMEOUT_SECONDS = 300
 COMPILE_TIMEOUT_SECONDS = 300
 RUN_TIMEOUT_SECONDS = 60
 
+LIBRARIES = ("-lm", "-lstdc++")
+"""Options of the linker for programs in C and C++."""
+
 # A miscompiled program may print for ever. In units of 512 bytes, as POSIX counts them.
 _OUTPUT_LIMIT_BLOCKS = 64 * 2048
 _MAX_QUOTED_CHARACTERS = 1000

@@ -1,6 +1,5 @@
 """The built-in programs: small real C programs with inputs and expected outputs."""
 
-import hashlib
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -13,8 +12,7 @@ from compiler_gym.datasets import (
     BenchmarkWithSource,
     Dataset,
 )
-from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, make_once
+from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, key_of_bitcode, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
@@ -129,11 +127,8 @@ class KernelsDataset(Dataset):
     def _bitcode(self, kernel: Path, source: BenchmarkSource) -> bytes:
         """Returns the unoptimised bitcode of a program, compiled now or earlier."""
         options = [*ClangInvocation.DEFAULT_COPT, *_COPT]
-        key = hashlib.sha256()
-        for part in (tools.tool_version(tools.clang_path()), shlex.join(options)):
-            key.update(part.encode() + b"\0")
-        key.update(source.contents)
-        path = self.site_data_path / f"{kernel.name}-{key.hexdigest()[:32]}.bc"
+        key = key_of_bitcode(shlex.join(options), source.contents)
+        path = self.site_data_path / f"{kernel.name}-{key}.bc"
         invocation = ClangInvocation([*options, "program.c"], timeout=_COMPILE_TIMEOUT_SECONDS)
         try:
             make_once(path, lambda output: compile_source(invocation, output, cwd=kernel))

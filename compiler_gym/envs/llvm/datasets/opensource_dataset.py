@@ -1,6 +1,5 @@
 """Real C and C++ from source distributions of the Python package index."""
 
-import hashlib
 import json
 import shlex
 import subprocess
@@ -17,8 +16,7 @@ from compiler_gym.datasets import (
     BenchmarkUri,
     BenchmarkWithSource,
 )
-from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, make_once
+from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, key_of_bitcode, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
@@ -188,10 +186,8 @@ class OpenSourceDataset(PackagedDataset):
     def _bitcode(self, package: Package, root: Path, file: str) -> bytes:
         """Returns the unoptimised bitcode of a file, compiled now or earlier."""
         invocation = package.invocation(file)
-        key = hashlib.sha256()
-        for part in (tools.tool_version(tools.clang_path()), shlex.join(invocation.args), file):
-            key.update(part.encode() + b"\0")
-        path = self.site_data_path / "bitcode" / root.name / f"{key.hexdigest()[:32]}.bc"
+        key = key_of_bitcode(shlex.join(invocation.args), file)
+        path = self.site_data_path / "bitcode" / root.name / f"{key}.bc"
         try:
             make_once(path, lambda output: compile_source(invocation, output, cwd=root))
         except subprocess.TimeoutExpired as error:

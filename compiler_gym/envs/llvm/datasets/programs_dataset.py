@@ -1,6 +1,5 @@
 """Whole command line programs, built from source distributions of the Python package index."""
 
-import hashlib
 import json
 import shlex
 import subprocess
@@ -13,11 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri
-from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import inline_mandatory, make_bitcode, make_once
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    inline_mandatory,
+    key_of_bitcode,
+    make_bitcode,
+    make_once,
+)
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
-from compiler_gym.envs.llvm.benchmarks.dynamic_config import BUILD_COMMAND, make_dynamic_config
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
+    LIBRARIES,
     ProgramRun,
     ProgramValidator,
     validate_against_opt,
@@ -198,27 +202,24 @@ class ProgramsDataset(PackagedDataset):
             ProgramRun(expected_stdout=data / f"expected-{i}.txt", command=command)
             for i, command in enumerate(commands)
         ]
-        link = ("-lm", "-lstdc++", *program.link)
         return Benchmark(
             BenchmarkProto(
                 uri=str(uri),
                 program=File(contents=self._bitcode(program, package)),
-                dynamic_config=make_dynamic_config(
-                    build=f"{BUILD_COMMAND} {shlex.join(link[1:])}",
-                    run=f"( {commands[number]} ) > output.txt",
-                    outfiles=["output.txt"],
-                    timeout=_TIMEOUT_SECONDS,
+                dynamic_config=make_program_config(
+                    commands[number], program.link, timeout=_TIMEOUT_SECONDS
                 ),
             ),
-            validation_callbacks=[validate_against_opt, ProgramValidator(runs, link)],
+            validation_callbacks=[
+                validate_against_opt,
+                ProgramValidator(runs, (*LIBRARIES, *program.link)),
+            ],
         )
 
     def _bitcode(self, program: Program, package: Path) -> bytes:
         """Returns the unoptimised bitcode of a program, compiled and linked now or earlier."""
         facts = asdict(program) | {"runs": (), "options": program.all_options()}
-        key = hashlib.sha256()
-        for part in (tools.tool_version(tools.clang_path()), json.dumps(facts, sort_keys=True)):
-            key.update(part.encode() + b"\0")
+        key = key_of_bitcode(json.dumps(facts, sort_keys=True))
 
         def make(output: Path) -> None:
             root = package / program.root
@@ -228,7 +229,7 @@ class ProgramsDataset(PackagedDataset):
                 linked = make_bitcode(inputs, Path(folder), _TIMEOUT_SECONDS, cwd=root)
                 inline_mandatory(linked, output, _TIMEOUT_SECONDS)
 
-        path = self.site_data_path / "bitcode" / f"{program.name}-{key.hexdigest()[:32]}.bc"
+        path = self.site_data_path / "bitcode" / f"{program.name}-{key}.bc"
         try:
             make_once(path, make)
         except subprocess.TimeoutExpired as error:

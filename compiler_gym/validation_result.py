@@ -33,7 +33,7 @@ class ValidationResult(BaseModel):
     """Whether the replay gave another reward."""
 
     benchmark_semantics_validated: bool = False
-    """Whether the behaviour of the compiled program was checked."""
+    """Whether the compiled program was run and its behaviour checked."""
 
     benchmark_semantics_validation_failed: bool = False
     """Whether the compiled program misbehaved."""
@@ -109,9 +109,11 @@ class ValidationResult(BaseModel):
     def __repr__(self) -> str:
         benchmark = self.state.benchmark.removeprefix("benchmark://")
         reward = f"  {self.state.reward:.4f}" if self.state.reward is not None else ""
-        if self.okay():
-            return f"✅  {benchmark}{reward}"
-        return f"❌  {benchmark}{reward}  {self.error_details}"
+        if not self.okay():
+            return f"❌  {benchmark}{reward}  {self.error_details}"
+        if not self.benchmark_semantics_validated:
+            return f"❔  {benchmark}{reward}  not run, so its outputs are not checked"
+        return f"✅  {benchmark}{reward}"
 
     def __str__(self) -> str:
         return repr(self)

@@ -22,8 +22,9 @@ namespace compiler_gym::llvm_service {
 enum class Verification {
   /// After every action that changed the module.
   kAlways,
-  /// Before the changed module leaves the service or is compiled: as text, bitcode or machine code.
-  /// Counting instructions does not need a valid module, and costs less than verifying it.
+  /// Before the changed module leaves the service or is compiled: as text, bitcode or machine code;
+  /// and after each pass that is not LLVM's own, so that the culprit is named. Counting
+  /// instructions does not need a valid module, and costs less than verifying it.
   kOnExport,
   kNever,
 };

@@ -160,10 +160,20 @@ Status LlvmSession::init(CompilationSession* other) {
 
 Status LlvmSession::run(const Action& action, bool& changed) {
   RETURN_IF_ERROR(compilation_->apply(action, changed));
-  if (settings_.verification == Verification::kAlways) {
-    RETURN_IF_ERROR(compilation_->verify());
+  if (!isVerified(action)) {
+    return Status::OK;
   }
-  return Status::OK;
+  const Status status = compilation_->verify();
+  return status.ok() ? status
+                     : Status(status.error_code(),
+                              "After " + action.name + ", " + status.error_message());
+}
+
+bool LlvmSession::isVerified(const Action& action) const {
+  // What opt has to be given more for is not LLVM's: it may be anybody's first pass.
+  const bool isForeign = !action.options.empty();
+  return settings_.verification == Verification::kAlways ||
+         (settings_.verification == Verification::kOnExport && isForeign);
 }
 
 Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,
@@ -172,9 +182,9 @@ Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,
   size_t index = 0;
   RETURN_IF_ERROR(readAction(action, *actions_, index));
   // What the last action of a step has changed can be asked for, so those before are told apart.
-  const bool isJudged = --actionsLeft_ < 2 || settings_.verification == Verification::kAlways;
-  bool changed = false;
   const Action& chosen = actions_->actions[index];
+  const bool isJudged = --actionsLeft_ < 2 || isVerified(chosen);
+  bool changed = false;
   std::optional<Action> forgetful;
   if (settings_.forgetsAnalyses) {
     forgetful = forgetAfter(chosen);

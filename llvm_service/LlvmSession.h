@@ -62,6 +62,8 @@ class LlvmSession final : public CompilationSession {
   };
 
   [[nodiscard]] grpc::Status run(const Action& action, bool& changed);
+  /// Whether the module is verified after the action, if that has changed it.
+  bool isVerified(const Action& action) const;
   [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
                                            std::optional<std::string>& reply);
 

@@ -69,16 +69,23 @@ def test_error_details_without_errors():
 
 
 def test_repr():
-    assert repr(make()) == "✅  kernels-v0/sha256"
-    assert repr(make(state=make_state(reward=0.99999))) == "✅  kernels-v0/sha256  1.0000"
+    run = {"benchmark_semantics_validated": True}
+    assert repr(make(**run)) == "✅  kernels-v0/sha256"
+    assert repr(make(state=make_state(reward=0.99999), **run)) == "✅  kernels-v0/sha256  1.0000"
     failed = make(
         state=make_state(reward=0.5),
         benchmark_semantics_validation_failed=True,
         errors=errors("Wrong output", "Wrong output"),
     )
     assert repr(failed) == str(failed) == "❌  kernels-v0/sha256  0.5000  2 x Wrong output"
-    other = make(state=make_state(benchmark="generator://csmith-v0/1"))
+    other = make(state=make_state(benchmark="generator://csmith-v0/1"), **run)
     assert repr(other) == "✅  generator://csmith-v0/1"
+
+
+def test_what_was_not_run_is_not_called_right():
+    result = make(state=make_state(reward=0.5), reward_validated=True)
+    assert result.okay()
+    assert repr(result) == "❔  kernels-v0/sha256  0.5000  not run, so its outputs are not checked"
 
 
 def test_equality():

@@ -4,6 +4,8 @@ For each program, random sequences of actions are applied first, as a player wou
 in the middle of a game. The cost with the pass is then compared with the cost without it.
 """
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -11,7 +13,7 @@ import numpy as np
 import typer
 from rich.progress import Progress
 
-from compiler_gym.cli.console import print_json, print_table, progress_bar
+from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import (
     JsonOption,
@@ -22,6 +24,8 @@ from compiler_gym.cli.options import (
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.pass_measurement import (
     Estimate,
+    Failure,
+    Measurement,
     Trial,
     estimate_saving,
     estimate_saving_of_programs,
@@ -29,48 +33,108 @@ from compiler_gym.envs.llvm.pass_measurement import (
 )
 from compiler_gym.spaces import Scalar
 from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.util.truncate import truncate
 
 _SCHEME = "benchmark://"
 _SUITE = "benchmark://kernels-v0"
 
+# How much of what went wrong is quoted. --json has it whole.
+_MAX_LINES = 6
+_MAX_COLUMNS = 160
 
-def rows_of(trials: dict[str, list[Trial]], seed: int) -> list[dict[str, Any]]:
-    """Returns what was measured of each program, and of all together, the last."""
-    measured = {program: each for program, each in trials.items() if each}
+
+Outcomes = dict[str, list[Trial | Failure]]
+"""What came of the comparisons, by the URI of the program."""
+
+
+def rows_of(outcomes: Outcomes, seed: int) -> list[dict[str, Any]]:
+    """Returns what was measured of each program, and of all together, the last, if several were."""
+    tried = {program: each for program, each in outcomes.items() if each}
     rows = [
-        _row(
-            program.removeprefix(_SCHEME), each, estimate_saving(each, np.random.default_rng(seed))
-        )
-        for program, each in measured.items()
+        _row(program.removeprefix(_SCHEME), each, _saving([_trials(each)], seed))
+        for program, each in tried.items()
     ]
-    if measured:
-        total = estimate_saving_of_programs([*measured.values()], np.random.default_rng(seed))
-        everything = [trial for each in measured.values() for trial in each]
-        rows.append(_row("all programs", everything, total))
+    if len(tried) > 1:
+        everything = [outcome for each in tried.values() for outcome in each]
+        saving = _saving([*map(_trials, tried.values())], seed)
+        rows.append(_row("all programs", everything, saving))
     return rows
 
 
-def _row(name: str, trials: list[Trial], saving: Estimate) -> dict[str, Any]:
+def _trials(outcomes: Sequence[Trial | Failure]) -> list[Trial]:
+    return [outcome for outcome in outcomes if isinstance(outcome, Trial)]
+
+
+def _saving(trials: list[list[Trial]], seed: int) -> Estimate | None:
+    """Estimates the saving on one program, or on programs like several; None without trials."""
+    rng = np.random.default_rng(seed)
+    if len(trials) == 1:
+        return estimate_saving(trials[0], rng) if trials[0] else None
+    return estimate_saving_of_programs(trials, rng) if any(trials) else None
+
+
+def _row(name: str, outcomes: Sequence[Trial | Failure], saving: Estimate | None) -> dict[str, Any]:
+    trials = _trials(outcomes)
+    failures = Counter(each.kind for each in outcomes if isinstance(each, Failure))
+    is_bounded = saving is not None and math.isfinite(saving.low)
     return {
         "program": name,
-        "prefixes": len(trials),
-        "changed": sum(trial.changed for trial in trials) / len(trials),
-        "saving": saving.mean,
-        "low": saving.low,
-        "high": saving.high,
-        "verdict": saving.verdict,
+        "prefixes": len(outcomes),
+        "changed": sum(trial.changed for trial in trials) / len(trials) if trials else None,
+        "saving": saving.mean if saving else None,
+        "low": saving.low if saving and is_bounded else None,
+        "high": saving.high if saving and is_bounded else None,
+        "run": sum(trial.is_run for trial in trials),
+        "failures": dict(failures),
+        "verdict": _verdict(failures, saving, any(trial.is_run for trial in trials)),
     }
+
+
+def _verdict(failures: Counter[str], saving: Estimate | None, is_run: bool) -> str:
+    if failures:
+        ((kind, count),) = failures.most_common(1)
+        return f"{count} x {kind}"
+    verdict = saving.verdict if saving else "not shown"
+    # What makes a program smaller may have made it wrong.
+    return verdict if is_run or verdict != "helps" else "helps, not run"
 
 
 def _as_text(row: dict[str, Any]) -> dict[str, Any]:
+    has_bounds = row["low"] is not None
     return {
         "program": row["program"],
-        "prefixes": row["prefixes"],
-        "changed": f"{row['changed']:.0%}",
-        "mean saving": f"{row['saving']:+.2%}",
-        "95% interval": f"{row['low']:+.2%} to {row['high']:+.2%}",
+        "tried": row["prefixes"],
+        "changed": "" if row["changed"] is None else f"{row['changed']:.0%}",
+        "saving": "" if row["saving"] is None else f"{row['saving']:+.2%}",
+        "95% interval": f"{row['low'] * 100:+.2f} to {row['high']:+.2%}" if has_bounds else "",
         "verdict": row["verdict"],
     }
+
+
+def failures_of(outcomes: Outcomes, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns what the pass did wrong, each with the names of the actions before it."""
+    return [
+        {
+            "program": failure.benchmark.removeprefix(_SCHEME),
+            "kind": failure.kind,
+            "after": [names[action] for action in failure.prefix],
+            "details": failure.details,
+        }
+        for each in outcomes.values()
+        for failure in each
+        if isinstance(failure, Failure)
+    ]
+
+
+def _print_failures(failures: list[dict[str, Any]]) -> None:
+    """Prints of each kind the one after the fewest actions."""
+    by_kind: dict[str, dict[str, Any]] = {}
+    for failure in sorted(failures, key=lambda each: len(each["after"])):
+        by_kind.setdefault(failure["kind"], failure)
+    for kind, failure in by_kind.items():
+        after = ", ".join(failure["after"]) or "nothing"
+        said = truncate(failure["details"], max_line_len=_MAX_COLUMNS, max_lines=_MAX_LINES)
+        print_line(f"\n{kind} on {failure['program']}, after {after}:\n{said}")
 
 
 def _actions(env: LlvmEnv, names: str) -> list[int]:
@@ -81,21 +145,21 @@ def _actions(env: LlvmEnv, names: str) -> list[int]:
 def _measure_all(
     env: LlvmEnv,
     programs: Sequence[str],
-    trials: dict[str, list[Trial]],
+    outcomes: Outcomes,
     progress: Progress,
     seed: int,
     prefixes: int,
-    **settings: Any,
+    measurement: Measurement,
 ) -> None:
-    """Fills in the trials, program by program."""
+    """Fills in the outcomes, program by program."""
     task = progress.add_task("", total=len(programs) * prefixes)
     for number, program in enumerate(programs):
         progress.update(task, description=program)
         # Programs are independent of each other: a selection of them gives the same numbers.
         rng = np.random.default_rng([seed, *program.encode()])
-        trials[program] = []
-        for trial in measure_trials(env, program, prefixes=prefixes, rng=rng, **settings):
-            trials[program].append(trial)
+        outcomes[program] = []
+        for outcome in measure_trials(env, program, measurement, prefixes, rng):
+            outcomes[program].append(outcome)
             progress.update(task, advance=1)
         progress.update(task, completed=(number + 1) * prefixes)
 
@@ -132,13 +196,25 @@ def measure(
     action_space: Annotated[
         str, typer.Option(help="The space that the actions before are drawn from.")
     ] = "PassesAll",
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that the pass, and those after, may take.")
+    ] = 60,
+    runs: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Changed programs, of each that can be run, whose outputs are compared.",
+        ),
+    ] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Repeats a run exactly.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Measure whether a pass helps, and how much.
 
     Random passes are applied first, as a player would meet the program in the middle of a game.
-    Ctrl-C ends it, and prints what has been measured by then.
+    What the pass leaves is verified, and run where a program says what it must print.
+    Ctrl-C ends it, and prints what has been measured by then. Exit code 1 if the pass crashed, took
+    too long, left invalid IR or a program that misbehaves.
 
     \b
     Examples:
@@ -146,31 +222,48 @@ def measure(
       compiler-gym measure-pass mul-to-shift --plugin MulToShift.so --then instcombine
       compiler-gym measure-pass sroa --program program.c --cost ObjectTextSizeBytes
     """  # noqa: D301
-    trials: dict[str, list[Trial]] = {}
+    outcomes: Outcomes = {}
+    names: list[str] = []
     is_interrupted = False
     try:
         with LlvmEnv(action_space=action_space, pass_plugins=plugin or ()) as env:
             _check_cost(env, cost)
+            names = env.action_space.names
             programs = [*map(program_uri, program or ())]
             programs = programs or [*env.datasets[_SUITE].benchmark_uris()]
-            settings = {
-                "measured": _actions(env, passes),
-                "clean_up": _actions(env, then),
-                "cost": cost,
-                "max_prefix": max_prefix,
-            }
+            measurement = Measurement(
+                measured=_actions(env, passes),
+                clean_up=_actions(env, then),
+                cost=cost,
+                max_prefix=max_prefix,
+                timeout=timeout,
+                runs=runs,
+            )
             with progress_bar() as progress:
-                _measure_all(env, programs, trials, progress, seed, prefixes, **settings)
+                _measure_all(env, programs, outcomes, progress, seed, prefixes, measurement)
     except KeyboardInterrupt:
         is_interrupted = True
-    rows = rows_of(trials, seed)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        *programs_rows, total = map(_as_text, rows)
-        print_table(programs_rows, f"What {passes} saves of {cost}", total)
+    failures = failures_of(outcomes, names)
+    _print(rows_of(outcomes, seed), failures, f"What {passes} saves of {cost}", as_json)
     if is_interrupted:
         raise typer.Exit(INTERRUPTED)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _print(
+    rows: list[dict[str, Any]], failures: list[dict[str, Any]], title: str, as_json: bool
+) -> None:
+    if as_json:
+        print_json({"rows": rows, "failures": failures})
+    elif rows:
+        *programs_rows, total = map(_as_text, rows)
+        if programs_rows:
+            print_table(programs_rows, title, total)
+        else:
+            print_table([total], title)
+            print_line("\nOne program says nothing of others. Without --program, all are measured.")
+        _print_failures(failures)
 
 
 def _check_cost(env: LlvmEnv, cost: str) -> None:

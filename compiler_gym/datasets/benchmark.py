@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from typing_extensions import Self
 
@@ -17,6 +17,18 @@ from compiler_gym.service.proto import File
 # Given an environment (of the kind that it is made for, or None), says what is wrong with the
 # program that this has compiled. The environment is the callback's own, to do with as it likes.
 ValidationCallback = Callable[[Any], Iterable[ValidationError] | None]
+
+_Callback = TypeVar("_Callback", bound=ValidationCallback)
+_RUNS = "runs_the_program"
+
+
+def looks_only(callback: _Callback) -> _Callback:
+    """Marks a validation callback that does not run the program.
+
+    What it finds is wrong all the same; but if it finds nothing, the program may still misbehave.
+    """
+    setattr(callback, _RUNS, False)
+    return callback
 
 
 class ForkableEnv(Protocol):
@@ -150,6 +162,13 @@ class Benchmark:
     def is_validatable(self) -> bool:
         """Returns whether there is a way to validate what became of the program."""
         return bool(self._validation_callbacks)
+
+    def is_run_to_validate(self) -> bool:
+        """Returns whether a validation runs the program, rather than only looks at it.
+
+        That is what any callback is taken to do which :func:`looks_only` does not mark.
+        """
+        return any(getattr(callback, _RUNS, True) for callback in self._validation_callbacks)
 
     def validation_callbacks(self) -> list[ValidationCallback]:
         """Returns the functions that validate what became of the program."""

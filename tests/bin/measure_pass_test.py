@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import subprocess
@@ -7,7 +8,8 @@ import pytest
 
 from compiler_gym.cli import measure_pass
 from compiler_gym.cli.interrupts import INTERRUPTED
-from compiler_gym.envs.llvm.pass_measurement import Trial
+from compiler_gym.envs.llvm.pass_measurement import Failure, Trial
+from compiler_gym.util.runfiles_path import runfiles_path
 
 PROGRAMS = ("benchmark://kernels-v0/huffman", "benchmark://kernels-v0/json")
 
@@ -90,15 +92,62 @@ def test_ctrl_c_prints_what_there_is():
         timeout=100,
     )
     assert done.returncode == INTERRUPTED, done.stderr
-    (row,) = (line for line in done.stdout.splitlines() if "all programs" in line)
-    assert re.search(r"all programs\W+2\b", row)
+    (row,) = (line for line in done.stdout.splitlines() if "huffman" in line)
+    assert re.search(r"huffman\W+2\b", row)
+    assert "One program says nothing of others" in done.stdout
     assert "Traceback" not in done.stderr
 
 
+def trial(program: str, with_pass: int, **kwargs) -> Trial:
+    return Trial(program, (), True, 10, with_pass, **kwargs)
+
+
 def test_programs_without_trials_have_no_row():
-    trials = {"a": [Trial("a", (), True, 10, 5), Trial("a", (), True, 10, 5)], "b": []}
-    assert [row["program"] for row in measure_pass.rows_of(trials, seed=0)] == [
-        "a",
-        "all programs",
-    ]
+    trials = {"a": [trial("a", 5), trial("a", 5)], "b": [], "c": [trial("c", 5)]}
+    rows = measure_pass.rows_of(trials, seed=0)
+    assert [row["program"] for row in rows] == ["a", "c", "all programs"]
     assert measure_pass.rows_of({}, seed=0) == []
+
+
+def test_verdicts():
+    def verdict(*outcomes: Trial | Failure) -> str:
+        (row,) = measure_pass.rows_of({"a": list(outcomes)}, seed=0)
+        return row["verdict"]
+
+    smaller = trial("a", 5)
+    assert verdict(smaller, smaller) == "helps, not run"
+    assert verdict(smaller, trial("a", 5, is_run=True)) == "helps"
+    assert verdict(smaller) == "not shown"
+    assert verdict(trial("a", 15), trial("a", 15)) == "harms"
+    crash = Failure("a", (), "crash", "Segmentation fault")
+    wrong = Failure("a", (), "wrong output", "")
+    assert verdict(smaller, smaller, crash) == "1 x crash"
+    assert verdict(crash, wrong, wrong, smaller) == "2 x wrong output"
+    assert verdict(crash) == "1 x crash"
+
+
+def test_one_program_has_no_infinite_interval():
+    done = run("mem2reg", "--program", PROGRAMS[0], "--prefixes", "1", "--json")
+    (row,) = json.loads(done.stdout)["rows"]
+    assert (row["prefixes"], row["low"], row["high"], row["verdict"]) == (
+        1,
+        None,
+        None,
+        "not shown",
+    )
+
+
+@pytest.mark.parametrize("name", ["erase-terminators", "multiply-by-three", "abort"])
+def test_what_is_wrong_with_a_pass_is_told(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    plugin = runfiles_path("tests/llvm_service/BrokenPasses.so")
+    programs = [f"--program=benchmark://kernels-v0/{each}" for each in ("sha256", "huffman")]
+    options = ["--plugin", str(plugin), "--prefixes=2", "--max-prefix=1", *programs]
+    done = run(name, *options)
+    assert done.returncode == 1, done.stderr
+    kind = {"erase-terminators": "invalid IR", "multiply-by-three": "wrong output"}
+    expected = kind.get(name, "crash")
+    row = next(line for line in done.stdout.splitlines() if "kernels-v0/sha256" in line)
+    assert row.endswith(f"2 x {expected}")
+    assert f"\n{expected} on kernels-v0/" in done.stdout
+    assert max(map(len, done.stdout.split(f"\n{expected} on")[0].splitlines())) <= 80

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class Trial:
         changed: Whether the pass changed the program.
         without: The cost after the prefix and the clean-up.
         with_pass: The cost after the prefix, the pass and the clean-up.
+        is_run: Whether the program was run after these, and its outputs were right.
     """
 
     benchmark: str
@@ -28,11 +30,30 @@ class Trial:
     changed: bool
     without: float
     with_pass: float
+    is_run: bool = False
 
     @property
     def saving(self) -> float:
         """What the pass saves, as a share of the cost without it; negative if it costs."""
         return (self.without - self.with_pass) / self.without if self.without else 0.0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a pass did wrong to a program.
+
+    Attributes:
+        benchmark: The URI of the program.
+        prefix: The actions before.
+        kind: ``"crash"``, ``"time limit"``, ``"invalid IR"``, ``"wrong output"``, or ``"refused"``
+            for any other error.
+        details: What the compiler or the validation said.
+    """
+
+    benchmark: str
+    prefix: tuple[int, ...]
+    kind: str
+    details: str
 
 
 @dataclass(frozen=True)
@@ -76,69 +97,105 @@ def estimate_mean(values: Sequence[float], rng: np.random.Generator) -> Estimate
     return Estimate(mean, float(low), float(high))
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """What is measured, and how.
+
+    Attributes:
+        measured: The actions that are measured, usually one.
+        clean_up: The actions done afterwards in both cases.
+        cost: The name of a numeric observation; less is better.
+        max_prefix: The largest number of actions of a beginning. Lengths are uniform from 0.
+        timeout: The time limit of each request, in seconds.
+        runs: On how many changed programs of a benchmark outputs are compared, if it can be run.
+    """
+
+    measured: Sequence[int]
+    clean_up: Sequence[int]
+    cost: str
+    max_prefix: int
+    timeout: float
+    runs: int
+
+
 def measure_trials(
     env: LlvmEnv,
     benchmark: str,
-    measured: Sequence[int],
-    clean_up: Sequence[int],
-    cost: str,
+    measurement: Measurement,
     prefixes: int,
-    max_prefix: int,
     rng: np.random.Generator,
-) -> Iterator[Trial]:
+) -> Iterator[Trial | Failure]:
     """Compares a program with a pass and without it, after random beginnings.
 
-    A beginning after which the compiler fails is left out; others are drawn for it, up to twice
-    the number asked for.
+    A beginning after which the compiler fails without the pass is left out; others are drawn for
+    it, up to twice the number asked for.
 
     Args:
         env: The environment.
         benchmark: The URI of the program.
-        measured: The actions that are measured, usually one.
-        clean_up: The actions done afterwards in both cases.
-        cost: The name of a numeric observation; less is better.
+        measurement: What to measure.
         prefixes: The number of comparisons.
-        max_prefix: The largest number of actions of a beginning. Lengths are uniform from 0.
         rng: Draws the beginnings.
 
     Raises:
         LookupError: If there is no such observation.
         BenchmarkInitError: If the program cannot be used.
+        EnvironmentNotSupported: If clang is not installed, with which programs are run.
     """
     done = 0
+    runs_left = measurement.runs
     for _ in range(2 * prefixes):
-        length = int(rng.integers(0, max_prefix, endpoint=True))
+        length = int(rng.integers(0, measurement.max_prefix, endpoint=True))
         prefix = rng.integers(env.action_space.n, size=length).tolist()
-        trial = _compare(env, benchmark, prefix, measured, clean_up, cost)
-        if trial is not None:
-            yield trial
-            done += 1
+        outcome = _compare(env, benchmark, prefix, measurement, runs_left > 0)
+        if outcome is None:
+            continue
+        yield outcome
+        runs_left -= isinstance(outcome, Trial) and outcome.is_run
+        done += 1
         if done == prefixes:
             return
 
 
 def _compare(
-    env: LlvmEnv,
-    benchmark: str,
-    prefix: list[int],
-    measured: Sequence[int],
-    clean_up: Sequence[int],
-    cost: str,
-) -> Trial | None:
-    """Makes one comparison; None if the compiler failed."""
+    env: LlvmEnv, benchmark: str, prefix: list[int], measurement: Measurement, runs: bool
+) -> Trial | Failure | None:
+    """Makes one comparison; None if the compiler failed without the pass."""
+    cost, timeout = [measurement.cost], measurement.timeout
     env.reset(benchmark=benchmark)
-    if env.multistep(prefix)[2]:
+    if env.multistep(prefix, timeout=timeout)[2]:
         return None
     with env.fork() as other:
-        (without,), _, failed, _ = other.multistep(clean_up, observation_spaces=[cost])
-    _, _, died, info = env.multistep(measured)
-    if failed or died:
-        return None
-    (with_pass,), _, failed, _ = env.multistep(clean_up, observation_spaces=[cost])
-    if failed:
-        return None
-    changed = not info["action_had_no_effect"]
-    return Trial(benchmark, tuple(prefix), changed, float(without), float(with_pass))
+        (without,), _, failed, _ = other.multistep(
+            measurement.clean_up, observation_spaces=cost, timeout=timeout
+        )
+        if failed:
+            return None
+        _, _, failed, info = env.multistep(measurement.measured, timeout=timeout)
+        changed = not failed and not info["action_had_no_effect"]
+        if not failed:
+            (with_pass,), _, failed, info = env.multistep(
+                measurement.clean_up, observation_spaces=cost, timeout=timeout
+            )
+        if failed:
+            kind = _failure_kind(info)
+            return Failure(benchmark, tuple(prefix), kind, info.get("error_details", ""))
+        is_run = runs and changed and env.benchmark.is_run_to_validate()
+        errors = env.benchmark.validate(env) if is_run else []
+        if errors:
+            # LLVM's own passes may be to blame, those before or after.
+            if env.benchmark.validate(other):
+                return None
+            return Failure(benchmark, tuple(prefix), "wrong output", str(errors[0]))
+    return Trial(benchmark, tuple(prefix), changed, float(without), float(with_pass), is_run)
+
+
+def _failure_kind(info: dict[str, Any]) -> str:
+    """Returns what kind of failure a step reports."""
+    kinds = {"TimeoutError": "time limit", "SessionDied": "crash"}
+    if "verifier rejects" in info.get("error_details", ""):
+        return "invalid IR"
+    return kinds.get(info.get("error_type", ""), "refused")
 
 
 def estimate_saving(trials: Sequence[Trial], rng: np.random.Generator) -> Estimate:

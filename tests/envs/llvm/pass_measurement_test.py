@@ -1,16 +1,21 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.pass_measurement import (
     Estimate,
+    Failure,
+    Measurement,
     Trial,
     estimate_mean,
     estimate_saving,
     estimate_saving_of_programs,
     measure_trials,
 )
+from compiler_gym.util.runfiles_path import runfiles_path
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 
@@ -68,16 +73,29 @@ def test_programs_count_alike_however_many_prefixes_they_have():
     assert estimate_saving(trials[0], rng()).mean == pytest.approx(0.1)
 
 
-def measure(env, name: str, clean_up: str = "", seed: int = 0) -> list[Trial]:
+def measure(
+    env,
+    name: str,
+    clean_up: str = "",
+    seed: int = 0,
+    program: str = "huffman",
+    prefixes: int = 6,
+    **changes,
+) -> list[Trial | Failure]:
+    measurement = Measurement(
+        measured=[env.action_space[name]],
+        clean_up=[env.action_space[each] for each in clean_up.split()],
+        cost="IrInstructionCount",
+        max_prefix=8,
+        timeout=60,
+        runs=1,
+    )
     return list(
         measure_trials(
             env,
-            kernel_uri("huffman"),
-            [env.action_space[name]],
-            [env.action_space[each] for each in clean_up.split()],
-            "IrInstructionCount",
-            prefixes=6,
-            max_prefix=8,
+            kernel_uri(program),
+            replace(measurement, **changes),
+            prefixes=prefixes,
             rng=np.random.default_rng(seed),
         )
     )
@@ -92,6 +110,46 @@ def test_a_pass_that_helps_and_one_that_does_nothing(env):
     assert all(each.saving == 0 for each in nothing)
 
 
+def test_as_many_changed_programs_are_run_as_asked_for(env):
+    assert [each.is_run for each in measure(env, "reg2mem", runs=2)].count(True) == 2
+    assert not any(each.is_run for each in measure(env, "reg2mem", runs=0))
+    assert not any(each.is_run for each in measure(env, "strip-dead-prototypes"))
+
+
 def test_a_seed_repeats_a_measurement(env):
     assert measure(env, "gvn", seed=3) == measure(env, "gvn", seed=3)
     assert measure(env, "gvn", seed=3) != measure(env, "gvn", seed=4)
+
+
+@pytest.fixture(scope="module")
+def broken_env():
+    plugin = runfiles_path("tests/llvm_service/BrokenPasses.so")
+    with LlvmEnv(action_space="PassesAll", pass_plugins=[plugin]) as env:
+        yield env
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "details"),
+    [
+        ("erase-terminators", "invalid IR", "After function(erase-terminators), LLVM's verifier"),
+        ("multiply-by-three", "wrong output", "Wrong output"),
+        ("abort", "crash", "function(abort)"),
+        ("never-end", "time limit", "function(never-end)"),
+    ],
+)
+def test_what_is_wrong_with_a_pass_is_found(broken_env, name, kind, details):
+    timeout = 2 if name == "never-end" else 60
+    outcomes = measure(broken_env, name, program="sha256", prefixes=2, timeout=timeout)
+    failures = [each for each in outcomes if isinstance(each, Failure)]
+    assert {each.kind for each in failures} == {kind}
+    assert details in failures[0].details
+    if kind != "wrong output":
+        assert len(failures) == len(outcomes) == 2
+
+
+def test_what_other_passes_do_wrong_is_not_held_against_a_pass(broken_env):
+    after_wrong = {"clean_up": "multiply-by-three", "program": "sha256", "prefixes": 2}
+    assert len(measure(broken_env, "mem2reg", **after_wrong, runs=0)) == 2
+    outcomes = measure(broken_env, "mem2reg", **after_wrong, runs=2)
+    assert not any(isinstance(each, Failure) for each in outcomes)
+    assert measure(broken_env, "mem2reg", clean_up="abort", prefixes=2) == []

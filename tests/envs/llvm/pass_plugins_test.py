@@ -71,3 +71,18 @@ def test_plugin_options(tmp_path, monkeypatch):
         f"--load-pass-plugin={tmp_path}/a.so:x,y(z)",
     ]
     assert plugin_options([]) == []
+
+
+def test_a_pass_that_leaves_invalid_ir_is_told_at_once():
+    broken = runfiles_path("tests/llvm_service/BrokenPasses.so")
+    with LlvmEnv(pass_plugins=[broken], reward_space="IrInstructionCountO3") as env:
+        env.reset(benchmark=kernel_uri("huffman"))
+        # Only the last two actions of a step are judged, of LLVM's own passes.
+        actions = ["erase-terminators", "dce", "dce", "dce"]
+        _, reward, done, info = env.multistep([env.action_space[name] for name in actions])
+        assert done
+        assert reward <= 0
+        assert (
+            "After function(erase-terminators), LLVM's verifier rejects the module"
+            in (info["error_details"])
+        )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compiler_gym.datasets.benchmark import looks_only
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.program_env import ProgramEnv
@@ -29,6 +30,7 @@ _OUTPUT_LIMIT_BLOCKS = 64 * 2048
 _MAX_QUOTED_CHARACTERS = 1000
 
 
+@looks_only
 def validate_against_opt(env: ProgramEnv) -> Iterator[ValidationError]:
     """Checks that ``opt``, run with ``env.commandline()``, makes the program of an environment.
 

@@ -3,14 +3,16 @@
 import re
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from compiler_gym.datasets.benchmark import Benchmark
+from compiler_gym.datasets.kept_benchmarks import KEPT
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.util.file_lock import file_lock
 
@@ -23,9 +25,9 @@ class Dataset:
     A subclass implements :meth:`benchmark_uris` and :meth:`benchmark_from_parsed_uri`, and
     :attr:`size` if the collection is finite and the size is known. One whose benchmarks need
     files implements :attr:`installed` and :meth:`install` too, and one whose benchmarks take time
-    to make :meth:`has_parsed_uri`. Iterating over a dataset gives its benchmarks, always in the
-    same order. ``uri in dataset`` tells whether it has a benchmark, as far as that is known without
-    a download. Datasets can be pickled.
+    to make :meth:`has_parsed_uri` and :meth:`fingerprint`. Iterating over a dataset gives its
+    benchmarks, always in the same order. ``uri in dataset`` tells whether it has a benchmark, as
+    far as that is known without a download. Datasets can be pickled.
 
     Args:
         name: The scheme and name, e.g. ``"benchmark://npb-v0"``. Without a scheme,
@@ -186,7 +188,30 @@ class Dataset:
             LookupError: There is no such benchmark in this dataset.
             ValueError: The URI is malformed.
         """
-        return self.benchmark_from_parsed_uri(BenchmarkUri.from_string(uri))
+        return self.kept_benchmark(BenchmarkUri.from_string(uri))
+
+    def kept_benchmark(self, uri: BenchmarkUri) -> Benchmark:
+        """As :meth:`benchmark_from_parsed_uri`, but what is in memory is not read again."""
+        fingerprint = None
+        # Whoever uses a dataset that is deprecated is to be warned each time.
+        if self._deprecated is None and uri.dataset_uri == self.name and _is_trusted(type(self)):
+            fingerprint = self.fingerprint(uri)
+        key = fingerprint and (type(self), self.benchmark_class, str(uri), fingerprint)
+        return KEPT.get(key, lambda: self.benchmark_from_parsed_uri(uri))
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """Returns what a benchmark is made of: while that is equal, it would be made the same.
+
+        The benchmarks that were used last are kept in memory by it, for all environments of the
+        process. This implementation returns None: nobody knows, each use makes the benchmark anew.
+        So it is for a subclass that makes benchmarks in its own way and does not say here what they
+        are made of. It should take little time; :func:`fingerprint_of_file` may help.
+
+        Args:
+            uri: A URI of this dataset.
+        """
+        del uri
+        return None
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI.
@@ -283,3 +308,13 @@ class Dataset:
 
     def __repr__(self) -> str:
         return self.name
+
+
+@cache
+def _is_trusted(dataset_class: type[Dataset]) -> bool:
+    """Returns whether a fingerprint is about what the class makes, not what its base made."""
+    makes, says = (
+        next(each for each in dataset_class.__mro__ if name in vars(each))
+        for name in ("benchmark_from_parsed_uri", "fingerprint")
+    )
+    return issubclass(says, makes)

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
@@ -11,6 +11,7 @@ import numpy as np
 
 from compiler_gym.datasets.benchmark import Benchmark, BenchmarkSource
 from compiler_gym.datasets.dataset import Dataset
+from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 from compiler_gym.util.nearest_names import unknown_name
@@ -144,6 +145,11 @@ class FilesDataset(Dataset):
         benchmark = self._compiled(uri, path, self._compiler)
         benchmark.add_source(BenchmarkSource(path.name, path.read_bytes()))
         return benchmark
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`. Sources are compiled each time: they may include other files."""
+        path = self._path_of(uri) if self._compiler is None else None
+        return path and fingerprint_of_file(path)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns whether there is a benchmark. Does not compile it, nor install the dataset."""

@@ -7,7 +7,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from compiler_gym.datasets.benchmark import Benchmark
 from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler, uris_of_files
+from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
 from compiler_gym.datasets.name_list import NameList, shared_names, write_names
 from compiler_gym.datasets.unpack import unpack_tar
 from compiler_gym.datasets.uri import BenchmarkUri
@@ -90,6 +91,13 @@ class TarDataset(FilesDataset):
                     self._install()
                     self._memoized_uris = None
 
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`."""
+        path = self._path_of(uri)
+        if path is None or self._compiler is None:
+            return path and fingerprint_of_file(path)
+        return fingerprint_of_file(self._path_of_compiled(path))
+
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """As of :class:`FilesDataset`. Files that an interrupted installation left do not count."""
         return (self.installed or self._programs is not None) and super().has_parsed_uri(uri)
@@ -154,7 +162,7 @@ class TarDataset(FilesDataset):
     def _compiled(self, uri: BenchmarkUri, source: Path, compiler: SourceCompiler) -> Benchmark:
         """Returns the benchmark of a source file, which is compiled once only."""
         # The sources never change, so that their paths say which program it is.
-        output = self.site_data_path / _COMPILED / source.relative_to(self.dataset_root)
+        output = self._path_of_compiled(source)
         if not output.is_file():
             output.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=output.parent, prefix=".compile-") as directory:
@@ -162,6 +170,9 @@ class TarDataset(FilesDataset):
                 self._compile(uri, source, new, compiler)
                 new.replace(output)
         return self.benchmark_class.from_file(uri, output)
+
+    def _path_of_compiled(self, source: Path) -> Path:
+        return self.site_data_path / _COMPILED / source.relative_to(self.dataset_root)
 
 
 class TarDatasetWithManifest(TarDataset):
@@ -214,6 +225,10 @@ class TarDatasetWithManifest(TarDataset):
         if not self.installed and uri.path.removeprefix("/") not in self._names():
             raise self._no_such_benchmark(uri)
         return super().benchmark_from_parsed_uri(uri)
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`TarDataset`."""
+        return super().fingerprint(uri)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """As of :class:`TarDataset`; before it is installed, whether it is on the list."""

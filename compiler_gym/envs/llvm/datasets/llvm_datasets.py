@@ -7,6 +7,7 @@ from threading import Lock
 from urllib.parse import unquote
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
+from compiler_gym.datasets.datasets import benchmark_of_file
 from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
@@ -95,7 +96,7 @@ class LlvmDatasets(Datasets):
         if uri.scheme == "file" and uri.path.endswith(SOURCE_SUFFIXES):
             return _compiled(uri)
         if uri.dataset_uri == _FILE_DATASET:
-            return Benchmark.from_file(uri, _file_of(uri))
+            return benchmark_of_file(uri, _file_of(uri))
         if uri.dataset_uri in _MAKERS:
             return self._user_benchmark(uri)
         return super().benchmark_from_parsed_uri(uri)

@@ -3,7 +3,7 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -157,6 +157,12 @@ class OpenSourceDataset(PackagedDataset):
             validation_callbacks=[validate_against_opt],
             sources=[BenchmarkSource(file, (root / file).read_bytes())],
         )
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`."""
+        package = self.packages.get(uri.path.removeprefix("/").partition("/")[0])
+        found = package and self.fingerprint_of_package(package.distribution)
+        return found and (found, self._folder)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns whether there is a file. Downloads and compiles nothing."""

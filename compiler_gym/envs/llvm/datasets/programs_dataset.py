@@ -4,7 +4,7 @@ import json
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from functools import cache, partial
@@ -166,6 +166,12 @@ class ProgramsDataset(PackagedDataset):
     def benchmark_uris(self) -> Iterator[str]:
         """Iterates over the URIs of the programs, by name."""
         return (f"{self.name}/{name}" for name in self.programs)
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`."""
+        program = self.programs.get(uri.path.removeprefix("/"))
+        found = program and self.fingerprint_of_package(program.distribution)
+        return found and (found, self._folder)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns whether there is a program. Downloads and compiles nothing."""

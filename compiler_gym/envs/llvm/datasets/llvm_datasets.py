@@ -11,7 +11,6 @@ from compiler_gym.datasets.datasets import benchmark_of_file
 from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
-from compiler_gym.envs.llvm.datasets.missing import describe_missing
 from compiler_gym.errors import UnknownNameError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
@@ -57,16 +56,6 @@ class LlvmDatasets(Datasets):
             self._remembered.move_to_end(uri)
             if len(self._remembered) > _MAX_REMEMBERED:
                 self._remembered.popitem(last=False)
-
-    def dataset(self, name: str | Dataset | BenchmarkUri) -> Dataset:
-        """As of :class:`Datasets`. The text of errors tells which datasets are not there yet."""
-        try:
-            return super().dataset(name)
-        except LookupError:
-            uri = name if isinstance(name, BenchmarkUri) else BenchmarkUri.from_string(str(name))
-            if missing := describe_missing(uri.dataset_uri):
-                raise LookupError(missing) from None
-            raise
 
     def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
         """As of :class:`Datasets`. The text of errors tells what to do with the name of a file."""

@@ -43,6 +43,8 @@ class Dataset:
         sort_order: Datasets are listed by this number, then by name.
         validatable: Whether the results of the programs can be validated: "Yes", "No" or
             "Partially".
+        runnable: Whether the programs can be run: "Yes", "No", "Partially" or "unknown".
+        source: Where the programs come from: an address, a folder, or some words.
 
     Raises:
         ValueError: The name is malformed.
@@ -59,6 +61,8 @@ class Dataset:
         deprecated: str | None = None,
         sort_order: int = 0,
         validatable: str = "No",
+        runnable: str = "unknown",
+        source: str = "unknown",
     ):
         uri = BenchmarkUri.from_string(name)
         if str(uri) != uri.dataset_uri or not uri.dataset:
@@ -76,6 +80,8 @@ class Dataset:
         self._deprecated = deprecated
         self.sort_order = sort_order
         self._validatable = validatable
+        self._runnable = runnable
+        self._source = source
 
     @property
     def name(self) -> str:
@@ -123,6 +129,16 @@ class Dataset:
     def validatable(self) -> str:
         """Whether the results of the programs can be validated: "Yes", "No" or "Partially"."""
         return self._validatable
+
+    @property
+    def runnable(self) -> str:
+        """Whether the programs can be run: "Yes", "No", "Partially", or "unknown"."""
+        return self._runnable
+
+    @property
+    def source(self) -> str:
+        """Where the programs come from: an address, a folder, some words, or "unknown"."""
+        return self._source
 
     @property
     def has_site_data(self) -> bool:

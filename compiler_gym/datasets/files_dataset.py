@@ -64,7 +64,7 @@ class FilesDataset(Dataset):
         programs: Mapping[str, str] | None = None,
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
+        super().__init__(**{"source": str(dataset_root), **kwargs})
         self._dataset_root = Path(dataset_root).expanduser().absolute()
         self.benchmark_file_suffix = benchmark_file_suffix
         self.memoize_uris = memoize_uris

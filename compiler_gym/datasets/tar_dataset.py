@@ -60,9 +60,9 @@ class TarDataset(FilesDataset):
         size: int = 0,
         **kwargs: Any,
     ):
-        super().__init__(dataset_root="", **kwargs)
-        self._dataset_root = self.site_data_path / _CONTENTS
         self.tar_urls = _url_tuple(tar_urls)
+        super().__init__(dataset_root="", **{"source": self.tar_urls[0], **kwargs})
+        self._dataset_root = self.site_data_path / _CONTENTS
         self.tar_sha256 = tar_sha256
         self.tar_compression = _checked_compression(tar_compression)
         self.strip_prefix = strip_prefix

@@ -78,6 +78,7 @@ def test_install(source):
     dataset = source.dataset()
     assert not dataset.installed
     assert dataset.size == 0
+    assert dataset.source == source.archive.as_uri()
     dataset.install()
     assert dataset.installed
     assert dataset.size == 2

@@ -64,6 +64,8 @@ class KernelsDataset(Dataset):
             benchmark_class=BenchmarkWithSource,
             sort_order=sort_order,
             validatable="Yes",
+            runnable="Yes",
+            source="built in",
         )
         self._kernels_path = kernels_path
 

@@ -98,10 +98,12 @@ class OpenSourceDataset(PackagedDataset):
         super().__init__(
             name="benchmark://opensource-v0",
             description="Files of released C and C++ software",
-            license="Each package its own, see packages[name].license",
+            license="Several: see packages[name].license",
             site_data_base=site_data_base,
             benchmark_class=BenchmarkWithSource,
             sort_order=sort_order,
+            runnable="No",
+            source="Python package index",
         )
         self._folder = folder
 

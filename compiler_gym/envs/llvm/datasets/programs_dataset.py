@@ -142,10 +142,12 @@ class ProgramsDataset(PackagedDataset):
         super().__init__(
             name="benchmark://programs-v0",
             description="Whole command line programs with inputs and expected outputs",
-            license="Each program its own, see programs[name].license",
+            license="Several: see programs[name].license",
             site_data_base=site_data_base,
             sort_order=sort_order,
             validatable="Yes",
+            runnable="Yes",
+            source="Python package index",
         )
         self._folder = folder
 

@@ -4,7 +4,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from compiler_gym.datasets.benchmark import Benchmark
 from compiler_gym.datasets.kept_benchmarks import KEPT
 from compiler_gym.datasets.uri import BenchmarkUri
+from compiler_gym.errors import DatasetInitError
 from compiler_gym.util.file_lock import file_lock
 
 _VERSION = re.compile(r"-v([0-9]+)$")
@@ -270,10 +271,23 @@ class Dataset:
         index = int(generator.integers(self.size))
         return self.benchmark(next(islice(self.benchmark_uris(), index, None)))
 
-    def _site_data_lock(self) -> AbstractContextManager[None]:
-        """Returns a context in which no other process or thread changes the dataset's files."""
+    @contextmanager
+    def _site_data_lock(self) -> Iterator[None]:
+        """Returns a context in which no other process or thread changes the dataset's files.
+
+        Raises:
+            DatasetInitError: They cannot be changed at all.
+        """
         path = self.site_data_path
-        return file_lock(path.with_name(f".{path.name}.lock"))
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(file_lock(path.with_name(f".{path.name}.lock")))
+            except OSError as error:
+                raise DatasetInitError(
+                    f"Cannot change the files of dataset {self.name}: {error}. Set the environment "
+                    "variable COMPILER_GYM_SITE_DATA to a directory that you can write to"
+                ) from error
+            yield
 
     def _warn_if_deprecated(self) -> None:
         """Warns that the dataset should no longer be used, if so."""

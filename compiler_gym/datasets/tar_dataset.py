@@ -74,7 +74,7 @@ class TarDataset(FilesDataset):
         try:
             # An archive of another release of the dataset does not count.
             return (self.site_data_path / _MARKER).read_text() == self.tar_sha256
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def install(self) -> None:
@@ -164,8 +164,12 @@ class TarDataset(FilesDataset):
         # The sources never change, so that their paths say which program it is.
         output = self._path_of_compiled(source)
         if not output.is_file():
-            output.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=output.parent, prefix=".compile-") as directory:
+            try:
+                output.parent.mkdir(parents=True, exist_ok=True)
+                folder = tempfile.TemporaryDirectory(dir=output.parent, prefix=".compile-")
+            except OSError:  # Somebody else's installation: nothing can be kept there.
+                return super()._compiled(uri, source, compiler)
+            with folder as directory:
                 new = Path(directory) / "program"
                 self._compile(uri, source, new, compiler)
                 new.replace(output)

@@ -1,7 +1,7 @@
 """Datasets of Hugging Face that have bitcode in a column, such as ComPile."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -74,9 +74,10 @@ class HuggingFaceDataset(Dataset):
         self._loaded: Any = None
         # Equals nothing but itself, and so tells what is loaded from all else.
         self._load_key: object | None = None
-        # Of what is streamed: its rows, and the number of the next one.
+        # Of what is streamed: its rows, the number of the next one, and the last one with its own.
         self._rows: Iterator[dict[str, Any]] = iter(())
         self._next = 0
+        self._last: tuple[int, dict[str, Any]] | None = None
 
     @property
     def installed(self) -> bool:
@@ -99,7 +100,7 @@ class HuggingFaceDataset(Dataset):
         """Forgets the dataset, and deletes what has been downloaded to a directory of its own."""
         with _LOADING:
             self._loaded = self._load_key = None
-            self._rows, self._next = iter(()), 0
+            self._rows, self._next, self._last = iter(()), 0, None
         super().uninstall()
 
     @property
@@ -126,7 +127,8 @@ class HuggingFaceDataset(Dataset):
             Exception: As of :meth:`benchmark_from_parsed_uri`.
         """
         self.install()
-        for number, row in zip(count(), self._loaded, strict=False):
+        for number, row in enumerate(self._loaded):
+            self._last = (number, row)
             yield self._benchmark_of(BenchmarkUri.from_string(f"{self.name}/{number}"), row)
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
@@ -139,14 +141,14 @@ class HuggingFaceDataset(Dataset):
         """
         return self._benchmark_of(uri, self._row_of(uri))
 
-    def facts(self, uri: str) -> dict[str, Any]:
+    def facts(self, uri: str | Benchmark) -> dict[str, Any]:
         """Returns the other columns of a row: of ComPile its language, licence and so on.
 
         Raises:
             LookupError: There is no such row.
             DatasetInitError: As of :meth:`install`.
         """
-        row = self._row_of(BenchmarkUri.from_string(uri))
+        row = self._row_of(BenchmarkUri.from_string(str(uri)))
         return {column: value for column, value in row.items() if column != self._column}
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
@@ -175,11 +177,15 @@ class HuggingFaceDataset(Dataset):
 
     def _streamed_row(self, number: int) -> dict[str, Any] | None:
         """Returns a row of a stream; None after its end."""
+        last = self._last
+        if last is not None and last[0] == number:
+            return last[1]
         with _LOADING:
             if number < self._next or self._next == 0:
                 self._rows, self._next = iter(self._loaded), 0
             row = next(islice(self._rows, number - self._next, None), None)
             self._next = 0 if row is None else number + 1
+            self._last = None if row is None else (number, row)
             return row
 
     def _benchmark_of(self, uri: BenchmarkUri, row: Mapping[str, Any]) -> Benchmark:
@@ -219,8 +225,8 @@ class HuggingFaceDataset(Dataset):
 
     def __getstate__(self) -> dict[str, Any]:
         # What is loaded is loaded again where it is needed.
-        nothing = {"_loaded": None, "_load_key": None, "_rows": iter(()), "_next": 0}
-        return {**self.__dict__, **nothing}
+        nothing = dict.fromkeys(("_loaded", "_load_key", "_last"))
+        return {**self.__dict__, **nothing, "_rows": iter(()), "_next": 0}
 
 
 def _number_of(uri: BenchmarkUri) -> int | None:

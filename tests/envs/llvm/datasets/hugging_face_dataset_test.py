@@ -104,6 +104,16 @@ def test_streamed(make):
         dataset.random_benchmark()
 
 
+def test_facts_of_the_row_at_hand_need_no_other_stream(make, monkeypatch):
+    dataset = make(streaming=True)
+    numbers = []
+    for benchmark in dataset:
+        monkeypatch.setattr(dataset, "_rows", None)
+        assert dataset.facts(benchmark)["language"] == "c"
+        numbers.append(str(benchmark))
+    assert numbers == URIS
+
+
 def test_rows_are_read_once(make, monkeypatch):
     dataset = make()
     dataset.install()

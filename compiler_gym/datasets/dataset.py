@@ -6,7 +6,6 @@ import shutil
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -351,7 +350,6 @@ def _bytes_of_files(directory: str | Path) -> int:
         )
 
 
-@cache
 def _is_trusted(dataset_class: type[Dataset]) -> bool:
     """Returns whether a fingerprint is about what the class makes, not what its base made."""
     makes, says = (

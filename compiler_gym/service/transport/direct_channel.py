@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import grpc
@@ -393,7 +393,7 @@ class DirectStub:
             is_repeatable: Whether actions in the request will not be carried out twice.
             meanwhile: As of :meth:`FrameSocket.call`.
         """
-        ending = list(_drain(self._ending))
+        ending = _drain(self._ending)
         sock = self._take()
         if sock is not None:
             before = [(END_SESSION.number, ended.SerializeToString()) for ended in ending]
@@ -415,9 +415,10 @@ class DirectStub:
 
     def _take(self) -> FrameSocket | None:
         """Returns a socket for this thread alone, or None if gRPC is to be used."""
-        with contextlib.suppress(IndexError):
+        try:
             return self._idle.pop()
-        name = self._name
+        except IndexError:
+            name = self._name
         if name is None:
             return None
         try:
@@ -461,11 +462,15 @@ class DirectStub:
         self._idle, self._sockets_of_sessions, self._retired, self._ending = [], {}, [], []
 
 
-def _drain(items: list[_T], all_but: int = 0) -> Iterator[_T]:
-    """Removes and yields what is in a list, but for the last few. Other threads may change it."""
-    with contextlib.suppress(IndexError):
-        while len(items) > all_but:
-            yield items.pop(0)
+def _drain(items: list[_T], all_but: int = 0) -> list[_T]:
+    """Removes and returns what is in a list, but for the last few. Other threads may change it."""
+    drained = []
+    while len(items) > all_but:
+        try:
+            drained.append(items.pop(0))
+        except IndexError:
+            break
+    return drained
 
 
 _stubs: "weakref.WeakSet[DirectStub]" = weakref.WeakSet()

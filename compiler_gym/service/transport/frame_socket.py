@@ -41,6 +41,9 @@ _FDS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
+# As a number, as it is looked at with every reply: the members of an enumeration are slow.
+_FDS_LOST = int(socket.MSG_CTRUNC)
+
 # The longest time that poll() can be asked to wait, in milliseconds. It is then asked again.
 _MAX_WAIT_MS = 10**9
 
@@ -405,7 +408,7 @@ class FrameSocket:
                     received = array.array("i")
                     received.frombytes(data[: len(data) - len(data) % received.itemsize])
                     fds.extend(received)
-            if flags & socket.MSG_CTRUNC:
+            if flags & _FDS_LOST:
                 fds.append(LOST_FD)
             return count
 

@@ -1,13 +1,16 @@
 """``compiler-gym datasets``: the programs that there are, and where they are kept."""
 
+import re
+import textwrap
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
 from compiler_gym.cli.console import print_json, print_line, print_table, working_on
-from compiler_gym.cli.describe import dataset_row
 from compiler_gym.cli.options import EnvOption, JsonOption, opened_env
+from compiler_gym.datasets import Dataset
 from compiler_gym.util.runfiles_path import site_data_path
 
 datasets_app = typer.Typer(
@@ -17,6 +20,9 @@ datasets_app = typer.Typer(
     help="List, install, remove datasets of programs.",
 )
 
+_LICENCE_WIDTH = 12
+_SOURCE_WIDTH = 19
+
 NamesArgument = Annotated[
     list[str], typer.Argument(help="Names of datasets, e.g. cbench-v1.", show_default=False)
 ]
@@ -24,14 +30,65 @@ NamesArgument = Annotated[
 
 @datasets_app.command("list")
 def list_datasets(env: EnvOption = "llvm-v0", as_json: JsonOption = False) -> None:
-    """List the datasets, and whether they are installed."""
+    """List the datasets: their size, licence, and what can be done with their programs."""
     with opened_env(env) as opened:
-        rows = [dataset_row(dataset) for dataset in opened.datasets]
-    if as_json:
-        print_json(rows)
-        return
-    print_table(rows)
-    print_line(f"\nKept in {site_data_path()}; a dataset is installed when it is first used.")
+        if as_json:
+            print_json([_facts(dataset) for dataset in opened.datasets])
+            return
+        print_table(_row(dataset) for dataset in opened.datasets)
+    print_line(
+        "\nWhat is not here (-) is downloaded when it is first used, and kept in\n"
+        f"{site_data_path()}\n"
+        "Those without a number have no end, or nobody knows it. More facts: --json"
+    )
+
+
+def _facts(dataset: Dataset) -> dict[str, Any]:
+    """Returns what there is to say of a dataset; None for a number that nobody knows."""
+    return {
+        "dataset": dataset.name,
+        "description": dataset.description,
+        "programs": dataset.size or None,
+        "installed": dataset.installed,
+        "bytes_on_disk": dataset.site_data_size_in_bytes,
+        "licence": dataset.license or "unknown",
+        "runnable": dataset.runnable,
+        "validatable": dataset.validatable,
+        "source": dataset.source,
+        "references": dataset.references,
+    }
+
+
+def _row(dataset: Dataset) -> dict[str, Any]:
+    """Returns the facts that fit in 80 columns."""
+    size = dataset.site_data_size_in_bytes
+    return {
+        "dataset": dataset.name.removeprefix(f"{dataset.scheme}://"),
+        "programs": dataset.size or None,
+        "size": _describe_bytes(size) if size or dataset.installed else "-",
+        "licence": _beginning(dataset.license or "unknown", _LICENCE_WIDTH),
+        "run": dataset.runnable.lower(),
+        "check": dataset.validatable.lower(),
+        "source": _beginning(_host_of(dataset.source) or dataset.source, _SOURCE_WIDTH),
+    }
+
+
+def _beginning(text: str, width: int) -> str:
+    """Returns the words of a text that fit, so that each dataset has one line."""
+    sentence = re.split("[.,:] ", text)[0]
+    return textwrap.shorten(sentence, width, placeholder="…") if " " in sentence else sentence
+
+
+def _host_of(address: str) -> str:
+    return urlsplit(address).netloc.removeprefix("dl.")
+
+
+def _describe_bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 999.5:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
 
 
 @datasets_app.command()

@@ -1,5 +1,7 @@
 """Benchmarks: the programs to compile."""
 
+import copy
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -41,6 +43,21 @@ class ForkableEnv(Protocol):
         """Ends the episode."""
 
 
+_DIGEST_BYTES = 16
+
+
+class _Message:
+    """The message of a benchmark, or of several that are copies of each other."""
+
+    __slots__ = ("digest", "is_shared", "proto")
+
+    def __init__(self, proto: BenchmarkProto):
+        self.proto = proto
+        self.is_shared = False
+        # Of the message, once it is shared and somebody has asked for it.
+        self.digest = b""
+
+
 class BenchmarkSource(NamedTuple):
     """A source file of a benchmark.
 
@@ -73,7 +90,7 @@ class Benchmark:
         ValueError: The URI of the message is malformed.
     """
 
-    __slots__ = ("_proto", "_sources", "_uri", "_validation_callbacks")
+    __slots__ = ("_message", "_sources", "_uri", "_validation_callbacks")
 
     def __init__(
         self,
@@ -82,8 +99,8 @@ class Benchmark:
         sources: Iterable[BenchmarkSource] | None = None,
     ):
         self._uri = BenchmarkUri.from_string(proto.uri)
-        self._proto = proto
-        self._proto.uri = str(self._uri)
+        self._message = _Message(proto)
+        proto.uri = str(self._uri)
         self._validation_callbacks = list(validation_callbacks or ())
         self._sources = [BenchmarkSource(*source) for source in sources or ()]
 
@@ -124,7 +141,43 @@ class Benchmark:
     @property
     def proto(self) -> BenchmarkProto:
         """The message that the service gets."""
-        return self._proto
+        if self._message.is_shared:  # It may be changed.
+            proto = BenchmarkProto()
+            proto.CopyFrom(self._message.proto)
+            self._message = _Message(proto)
+        return self._message.proto
+
+    def digest(self) -> bytes:
+        """Returns a hash of the message, of 16 bytes."""
+        message = self._message
+        if message.digest:
+            return message.digest
+        data = message.proto.SerializeToString(deterministic=True)
+        digest = hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
+        if message.is_shared:
+            message.digest = digest
+        return digest
+
+    def has_message_of(self, other: "Benchmark") -> bool:
+        """Returns whether the service gets the same for another benchmark: name and program."""
+        mine, others = self._message, other._message
+        return mine is others or mine.proto == others.proto
+
+    def copy(self) -> Self:
+        """Returns another benchmark of the same program: what is done to one leaves the other.
+
+        The program itself is shared until somebody asks one of them for its message.
+        """
+        self._message.is_shared = True
+        clone = copy.copy(self)
+        clone._sources = list(self._sources)
+        clone._validation_callbacks = list(self._validation_callbacks)
+        return clone
+
+    def memory_bytes(self) -> int:
+        """Returns about how much memory it takes."""
+        sources = sum(len(source.contents) for source in self._sources)
+        return self._message.proto.ByteSize() + sources
 
     @property
     def sources(self) -> list[BenchmarkSource]:

@@ -1,17 +1,20 @@
 """The base class of datasets."""
 
+import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from compiler_gym.datasets.benchmark import Benchmark
+from compiler_gym.datasets.kept_benchmarks import KEPT
 from compiler_gym.datasets.uri import BenchmarkUri
+from compiler_gym.errors import DatasetInitError
 from compiler_gym.util.file_lock import file_lock
 
 _VERSION = re.compile(r"-v([0-9]+)$")
@@ -23,9 +26,9 @@ class Dataset:
     A subclass implements :meth:`benchmark_uris` and :meth:`benchmark_from_parsed_uri`, and
     :attr:`size` if the collection is finite and the size is known. One whose benchmarks need
     files implements :attr:`installed` and :meth:`install` too, and one whose benchmarks take time
-    to make :meth:`has_parsed_uri`. Iterating over a dataset gives its benchmarks, always in the
-    same order. ``uri in dataset`` tells whether it has a benchmark, as far as that is known without
-    a download. Datasets can be pickled.
+    to make :meth:`has_parsed_uri` and :meth:`fingerprint`. Iterating over a dataset gives its
+    benchmarks, always in the same order. ``uri in dataset`` tells whether it has a benchmark, as
+    far as that is known without a download. Datasets can be pickled.
 
     Args:
         name: The scheme and name, e.g. ``"benchmark://npb-v0"``. Without a scheme,
@@ -41,6 +44,8 @@ class Dataset:
         sort_order: Datasets are listed by this number, then by name.
         validatable: Whether the results of the programs can be validated: "Yes", "No" or
             "Partially".
+        runnable: Whether the programs can be run: "Yes", "No", "Partially" or "unknown".
+        source: Where the programs come from: an address, a folder, or some words.
 
     Raises:
         ValueError: The name is malformed.
@@ -57,6 +62,8 @@ class Dataset:
         deprecated: str | None = None,
         sort_order: int = 0,
         validatable: str = "No",
+        runnable: str = "unknown",
+        source: str = "unknown",
     ):
         uri = BenchmarkUri.from_string(name)
         if str(uri) != uri.dataset_uri or not uri.dataset:
@@ -74,6 +81,8 @@ class Dataset:
         self._deprecated = deprecated
         self.sort_order = sort_order
         self._validatable = validatable
+        self._runnable = runnable
+        self._source = source
 
     @property
     def name(self) -> str:
@@ -123,6 +132,16 @@ class Dataset:
         return self._validatable
 
     @property
+    def runnable(self) -> str:
+        """Whether the programs can be run: "Yes", "No", "Partially", or "unknown"."""
+        return self._runnable
+
+    @property
+    def source(self) -> str:
+        """Where the programs come from: an address, a folder, some words, or "unknown"."""
+        return self._source
+
+    @property
     def has_site_data(self) -> bool:
         """Whether the dataset may keep files."""
         return self._site_data_path is not None
@@ -141,9 +160,8 @@ class Dataset:
     @property
     def site_data_size_in_bytes(self) -> int:
         """The total size of the dataset's files; 0 if it has none."""
-        if self._site_data_path is None:
-            return 0
-        return sum(p.lstat().st_size for p in self._site_data_path.rglob("*") if p.is_file())
+        path = self._site_data_path
+        return _bytes_of_files(path) if path is not None and path.is_dir() else 0
 
     @property
     def size(self) -> int:
@@ -186,7 +204,30 @@ class Dataset:
             LookupError: There is no such benchmark in this dataset.
             ValueError: The URI is malformed.
         """
-        return self.benchmark_from_parsed_uri(BenchmarkUri.from_string(uri))
+        return self.kept_benchmark(BenchmarkUri.from_string(uri))
+
+    def kept_benchmark(self, uri: BenchmarkUri) -> Benchmark:
+        """As :meth:`benchmark_from_parsed_uri`, but what is in memory is not read again."""
+        fingerprint = None
+        # Whoever uses a dataset that is deprecated is to be warned each time.
+        if self._deprecated is None and uri.dataset_uri == self.name and _is_trusted(type(self)):
+            fingerprint = self.fingerprint(uri)
+        key = fingerprint and (type(self), self.benchmark_class, str(uri), fingerprint)
+        return KEPT.get(key, lambda: self.benchmark_from_parsed_uri(uri))
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """Returns what a benchmark is made of: while that is equal, it would be made the same.
+
+        The benchmarks that were used last are kept in memory by it, for all environments of the
+        process. This implementation returns None: nobody knows, each use makes the benchmark anew.
+        So it is for a subclass that makes benchmarks in its own way and does not say here what they
+        are made of. It should take little time; :func:`fingerprint_of_file` may help.
+
+        Args:
+            uri: A URI of this dataset.
+        """
+        del uri
+        return None
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI.
@@ -229,10 +270,23 @@ class Dataset:
         index = int(generator.integers(self.size))
         return self.benchmark(next(islice(self.benchmark_uris(), index, None)))
 
-    def _site_data_lock(self) -> AbstractContextManager[None]:
-        """Returns a context in which no other process or thread changes the dataset's files."""
+    @contextmanager
+    def _site_data_lock(self) -> Iterator[None]:
+        """Returns a context in which no other process or thread changes the dataset's files.
+
+        Raises:
+            DatasetInitError: They cannot be changed at all.
+        """
         path = self.site_data_path
-        return file_lock(path.with_name(f".{path.name}.lock"))
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(file_lock(path.with_name(f".{path.name}.lock")))
+            except OSError as error:
+                raise DatasetInitError(
+                    f"Cannot change the files of dataset {self.name}: {error}. Set the environment "
+                    "variable COMPILER_GYM_SITE_DATA to a directory that you can write to"
+                ) from error
+            yield
 
     def _warn_if_deprecated(self) -> None:
         """Warns that the dataset should no longer be used, if so."""
@@ -283,3 +337,23 @@ class Dataset:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def _bytes_of_files(directory: str | Path) -> int:
+    """Returns the total size of the files below a directory, of which there may be a million."""
+    with os.scandir(directory) as entries:
+        return sum(
+            _bytes_of_files(entry.path)
+            if entry.is_dir(follow_symlinks=False)
+            else entry.stat(follow_symlinks=False).st_size
+            for entry in entries
+        )
+
+
+def _is_trusted(dataset_class: type[Dataset]) -> bool:
+    """Returns whether a fingerprint is about what the class makes, not what its base made."""
+    makes, says = (
+        next(each for each in dataset_class.__mro__ if name in vars(each))
+        for name in ("benchmark_from_parsed_uri", "fingerprint")
+    )
+    return issubclass(says, makes)

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from compiler_gym.datasets.benchmark import Benchmark
 from compiler_gym.datasets.dataset import Dataset
+from compiler_gym.datasets.kept_benchmarks import KEPT, fingerprint_of_file
 from compiler_gym.datasets.uri import FILE_SCHEMES, BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
@@ -165,7 +166,7 @@ class Datasets:
         """As :meth:`benchmark`, of a URI that has been parsed."""
         if uri.scheme in FILE_SCHEMES:
             return _benchmark_of_file(uri)
-        return self.dataset(uri).benchmark_from_parsed_uri(uri)
+        return self.dataset(uri).kept_benchmark(uri)
 
     def _with_scheme(self, uri: BenchmarkUri) -> BenchmarkUri:
         """Returns the URI of a text without a scheme, with that of the dataset it names."""
@@ -256,6 +257,13 @@ def _is_empty(dataset: Dataset) -> bool:
     return dataset.installed and next(dataset.benchmark_uris(), None) is None
 
 
+def benchmark_of_file(uri: BenchmarkUri, path: Path) -> Benchmark:
+    """As :meth:`Benchmark.from_file`, but what is in memory is not read again."""
+    fingerprint = fingerprint_of_file(path)
+    key = fingerprint and (str(uri), fingerprint)
+    return KEPT.get(key, lambda: Benchmark.from_file(uri, path))
+
+
 def _benchmark_of_file(uri: BenchmarkUri) -> Benchmark:
     """Returns the benchmark of a URI that names a file."""
     path = Path(uri.path)
@@ -265,7 +273,7 @@ def _benchmark_of_file(uri: BenchmarkUri) -> Benchmark:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}, as benchmark {uri} wants")
     if uri.scheme == "file":
-        return Benchmark.from_file(uri, path)
+        return benchmark_of_file(uri, path)
     proto = BenchmarkProto()
     try:
         proto.ParseFromString(path.read_bytes())

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
@@ -11,6 +11,7 @@ import numpy as np
 
 from compiler_gym.datasets.benchmark import Benchmark, BenchmarkSource
 from compiler_gym.datasets.dataset import Dataset
+from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 from compiler_gym.util.nearest_names import unknown_name
@@ -63,7 +64,7 @@ class FilesDataset(Dataset):
         programs: Mapping[str, str] | None = None,
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
+        super().__init__(**{"source": str(dataset_root), **kwargs})
         self._dataset_root = Path(dataset_root).expanduser().absolute()
         self.benchmark_file_suffix = benchmark_file_suffix
         self.memoize_uris = memoize_uris
@@ -145,6 +146,11 @@ class FilesDataset(Dataset):
         benchmark.add_source(BenchmarkSource(path.name, path.read_bytes()))
         return benchmark
 
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`. Sources are compiled each time: they may include other files."""
+        path = self._path_of(uri) if self._compiler is None else None
+        return path and fingerprint_of_file(path)
+
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns whether there is a benchmark. Does not compile it, nor install the dataset."""
         path = self._path_of(uri)
@@ -162,14 +168,19 @@ class FilesDataset(Dataset):
             ValueError: There are no benchmarks.
             DatasetInitError: The dataset is not installed, and cannot be.
         """
-        uris = list(self.benchmark_uris())
-        if not uris:
+        uri = self._draw(random_state if random_state is not None else np.random.default_rng())
+        if not uri:
             suffix = self.benchmark_file_suffix
             raise ValueError(
                 f"Dataset {self.name} is empty: no files *{suffix} in {self.dataset_root}"
             )
-        generator = random_state if random_state is not None else np.random.default_rng()
-        return self.benchmark(uris[int(generator.integers(len(uris)))])
+        return self.benchmark(uri)
+
+    def _draw(self, generator: np.random.Generator) -> str:
+        """Returns the URI of a random benchmark; empty if there are none."""
+        # Once it is in memory, the list is used as it is.
+        uris = self._memoized_uris or list(self.benchmark_uris())
+        return uris[int(generator.integers(len(uris)))] if uris else ""
 
     def _compiled(self, uri: BenchmarkUri, source: Path, compiler: SourceCompiler) -> Benchmark:
         """Returns the benchmark of a source file."""
@@ -187,17 +198,7 @@ class FilesDataset(Dataset):
 
     def _walk(self) -> Iterator[str]:
         """Yields the URIs of the files, sorted directory by directory."""
-        for directory, names, files in os.walk(self.dataset_root):
-            names[:] = sorted(name for name in names if not name.startswith("."))
-            relative = Path(directory).relative_to(self.dataset_root)
-            for file in sorted(files):
-                if file.endswith(self.benchmark_file_suffix) and not file.startswith("."):
-                    yield self._uri_of(relative / file)
-
-    def _uri_of(self, path: Path) -> str:
-        """Returns the URI of a path relative to the root."""
-        name = path.as_posix().removesuffix(self.benchmark_file_suffix)
-        return f"{self.name}/{quote(name, _UNQUOTED, errors='surrogateescape')}"
+        return uris_of_files(self.name, self.dataset_root, self.benchmark_file_suffix)
 
     def _path_of(self, uri: BenchmarkUri) -> Path | None:
         """Returns where the file of a benchmark would be; None if outside of the root."""
@@ -213,3 +214,20 @@ class FilesDataset(Dataset):
     def _no_such_benchmark(self, uri: BenchmarkUri) -> LookupError:
         """Returns the error for a benchmark that is not in this dataset."""
         return unknown_name("benchmark", uri, self.benchmark_uris())
+
+
+def uris_of_files(dataset: str, root: Path, suffix: str) -> Iterator[str]:
+    """Yields the URIs of the files of a directory, sorted directory by directory.
+
+    Args:
+        dataset: The full name of the dataset.
+        root: The directory.
+        suffix: The ending of the names of the files, which URIs lack.
+    """
+    for directory, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        relative = Path(directory).relative_to(root)
+        for file in sorted(files):
+            if file.endswith(suffix) and not file.startswith("."):
+                name = (relative / file).as_posix().removesuffix(suffix)
+                yield f"{dataset}/{quote(name, _UNQUOTED, errors='surrogateescape')}"

@@ -7,12 +7,17 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from compiler_gym.datasets.benchmark import Benchmark
-from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
+from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler, uris_of_files
+from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
+from compiler_gym.datasets.name_list import NameList, shared_names, write_names
 from compiler_gym.datasets.unpack import unpack_tar
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import DatasetInitError, DownloadFailed
@@ -24,6 +29,7 @@ _DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 _CONTENTS = "contents"
 _COMPILED = "compiled"
 _MARKER = ".extracted"
+_KEPT_LISTS = 32
 
 
 class TarDataset(FilesDataset):
@@ -54,9 +60,9 @@ class TarDataset(FilesDataset):
         size: int = 0,
         **kwargs: Any,
     ):
-        super().__init__(dataset_root="", **kwargs)
-        self._dataset_root = self.site_data_path / _CONTENTS
         self.tar_urls = _url_tuple(tar_urls)
+        super().__init__(dataset_root="", **{"source": self.tar_urls[0], **kwargs})
+        self._dataset_root = self.site_data_path / _CONTENTS
         self.tar_sha256 = tar_sha256
         self.tar_compression = _checked_compression(tar_compression)
         self.strip_prefix = strip_prefix
@@ -68,7 +74,7 @@ class TarDataset(FilesDataset):
         try:
             # An archive of another release of the dataset does not count.
             return (self.site_data_path / _MARKER).read_text() == self.tar_sha256
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def install(self) -> None:
@@ -85,6 +91,13 @@ class TarDataset(FilesDataset):
                     self._install()
                     self._memoized_uris = None
 
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`."""
+        path = self._path_of(uri)
+        if path is None or self._compiler is None:
+            return path and fingerprint_of_file(path)
+        return fingerprint_of_file(self._path_of_compiled(path))
+
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """As of :class:`FilesDataset`. Files that an interrupted installation left do not count."""
         return (self.installed or self._programs is not None) and super().has_parsed_uri(uri)
@@ -93,6 +106,17 @@ class TarDataset(FilesDataset):
         """Deletes the dataset's files. The downloaded archive stays in the cache."""
         super().uninstall()
         self._memoized_uris = None
+
+    def _walk(self) -> Iterator[str]:
+        status = (self.site_data_path / _MARKER).stat()
+        return iter(
+            _uris_of_installation(
+                self.name,
+                self.dataset_root,
+                self.benchmark_file_suffix,
+                (status.st_ino, status.st_mtime_ns),
+            )
+        )
 
     @property
     def size(self) -> int:
@@ -138,14 +162,21 @@ class TarDataset(FilesDataset):
     def _compiled(self, uri: BenchmarkUri, source: Path, compiler: SourceCompiler) -> Benchmark:
         """Returns the benchmark of a source file, which is compiled once only."""
         # The sources never change, so that their paths say which program it is.
-        output = self.site_data_path / _COMPILED / source.relative_to(self.dataset_root)
+        output = self._path_of_compiled(source)
         if not output.is_file():
-            output.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=output.parent, prefix=".compile-") as directory:
+            try:
+                output.parent.mkdir(parents=True, exist_ok=True)
+                folder = tempfile.TemporaryDirectory(dir=output.parent, prefix=".compile-")
+            except OSError:  # Somebody else's installation: nothing can be kept there.
+                return super()._compiled(uri, source, compiler)
+            with folder as directory:
                 new = Path(directory) / "program"
                 self._compile(uri, source, new, compiler)
                 new.replace(output)
         return self.benchmark_class.from_file(uri, output)
+
+    def _path_of_compiled(self, source: Path) -> Path:
+        return self.site_data_path / _COMPILED / source.relative_to(self.dataset_root)
 
 
 class TarDatasetWithManifest(TarDataset):
@@ -183,75 +214,83 @@ class TarDatasetWithManifest(TarDataset):
         Raises:
             DatasetInitError: The list cannot be fetched or read.
         """
-        if self._memoized_uris is not None:
-            yield from self._memoized_uris
-            return
-        uris = self._read_manifest()
-        if self.memoize_uris:
-            self._memoized_uris = uris
-        yield from uris
+        # Not at once, but when it is the turn of this dataset.
+        for name in self._names():
+            yield self._uri_of_name(name)
 
     @property
     def size(self) -> int:
         """The number of benchmarks; 0 if not known because nothing has been downloaded."""
-        if self._memoized_uris is not None:
-            return len(self._memoized_uris)
-        if self._has_list:
-            return sum(1 for _ in self.benchmark_uris())
-        return self._published_size
+        return len(self._names()) if self._names_path.is_file() else self._published_size
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """As of :class:`TarDataset`. A name that is not on the list costs no download."""
         self._check_own(uri)
-        if not self.installed and f"{self.name}{uri.path}" not in set(self.benchmark_uris()):
+        if not self.installed and uri.path.removeprefix("/") not in self._names():
             raise self._no_such_benchmark(uri)
         return super().benchmark_from_parsed_uri(uri)
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`TarDataset`."""
+        return super().fingerprint(uri)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """As of :class:`TarDataset`; before it is installed, whether it is on the list."""
         if self.installed:
             return super().has_parsed_uri(uri)
-        return self._has_list and f"{self.name}{uri.path}" in set(self.benchmark_uris())
+        return self._names_path.is_file() and uri.path.removeprefix("/") in self._names()
 
     def uninstall(self) -> None:
         """Deletes the dataset's files. What was downloaded stays in the cache."""
         super().uninstall()
-        self._manifest_path.unlink(missing_ok=True)
+        self._names_path.unlink(missing_ok=True)
+
+    def _draw(self, generator: np.random.Generator) -> str:
+        names = self._names()
+        return self._uri_of_name(names[int(generator.integers(len(names)))]) if names else ""
 
     @property
-    def _has_list(self) -> bool:
-        """Whether the list need not be fetched."""
-        return self._memoized_uris is not None or self._manifest_path.is_file()
-
-    @property
-    def _manifest_path(self) -> Path:
+    def _names_path(self) -> Path:
         """Where the list is kept: outside of the directory that an installation replaces."""
         path = self.site_data_path
-        return path.with_name(f".{path.name}-manifest-{self.manifest_sha256[:16]}.txt")
+        return path.with_name(f".{path.name}-names-{self.manifest_sha256[:16]}.txt")
 
-    def _read_manifest(self) -> list[str]:
-        """Returns the URIs on the list, which is fetched if need be."""
-        path = self._manifest_path
+    def _names(self) -> NameList:
+        """Returns what follows the name of the dataset in URIs. The list is fetched if need be."""
+        path = self._names_path
         if not path.is_file():
             archive = self._fetch(self.manifest_urls, self.manifest_sha256)
             try:
                 with self._site_data_lock():
                     partial = path.with_name(f"{path.name}.part")
-                    partial.write_bytes(_decompress(archive, self.manifest_compression))
+                    text = _decompress(archive, self.manifest_compression).decode()
+                    write_names(partial, filter(None, map(self._name_of_line, text.splitlines())))
                     partial.replace(path)
             except _DAMAGED as error:
                 raise DatasetInitError(
                     f"Cannot unpack {archive}, the list of benchmarks of dataset {self.name}, "
                     f"to {path}: {error}"
                 ) from error
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return [self._uri_of_line(line.strip()) for line in lines if line.strip()]
+        return shared_names(path)
 
-    def _uri_of_line(self, line: str) -> str:
-        """Returns the URI of a line of the list."""
-        if "://" in line:
-            return line
-        return f"{self.name}/{line.lstrip('/').removesuffix(self.benchmark_file_suffix)}"
+    def _name_of_line(self, line: str) -> str:
+        """Returns the name on a line of the list; empty if there is none."""
+        text = line.strip()
+        if "://" in text:  # Several releases of a dataset may have one list.
+            return text.split("://", 1)[1].partition("/")[2]
+        return text.lstrip("/").removesuffix(self.benchmark_file_suffix)
+
+    def _uri_of_name(self, name: str) -> str:
+        return f"{self.name}/{name}"
+
+
+@lru_cache(_KEPT_LISTS)
+def _uris_of_installation(
+    name: str, root: Path, suffix: str, installation: tuple[int, ...]
+) -> list[str]:
+    """Returns the URIs of files that never change, for all datasets of the process."""
+    del installation  # Tells it from another one at the same place.
+    return list(uris_of_files(name, root, suffix))
 
 
 def _url_tuple(urls: str | Iterable[str]) -> tuple[str, ...]:

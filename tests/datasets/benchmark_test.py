@@ -227,3 +227,44 @@ class TestCreate:
             BenchmarkWithSource.create(
                 self.URI, tmp_path / "sort.bc", "sort.c", tmp_path / "sort.c"
             )
+
+
+class TestCopy:
+    """What is done to a copy leaves the benchmark, and the other way round."""
+
+    def test_message(self, benchmark):
+        clone = benchmark.copy()
+        clone.proto.program.contents = b"other"
+        assert benchmark.proto.program.contents == b"abc"
+        benchmark.proto.dynamic_config.run_cmd.argument.append("./a.out")
+        assert not clone.proto.HasField("dynamic_config")
+
+    def test_lists(self):
+        benchmark = BenchmarkWithSource(BenchmarkProto(uri=URI), sources=[("a.c", b"a")])
+        clone = benchmark.copy()
+        assert type(clone) is BenchmarkWithSource and clone == benchmark
+        clone.add_source(BenchmarkSource("b.c", b"b"))
+        clone.add_validation_callback(lambda env: [])
+        assert len(benchmark.sources) == 1 and not benchmark.is_validatable()
+        assert len(clone.sources) == 2 and clone.source == "a"
+
+    def test_digest_is_that_of_the_message(self, benchmark):
+        digest = benchmark.digest()
+        clone = benchmark.copy()
+        assert clone.digest() == digest == benchmark.digest()
+        clone.proto.program.contents = b"other"
+        assert clone.digest() != digest
+        clone.proto.program.contents = b"abc"
+        assert clone.digest() == digest
+        assert Benchmark.from_file_contents(f"{URI}2", b"abc").digest() != digest
+
+    def test_same_message(self, benchmark):
+        clone = benchmark.copy()
+        assert clone.has_message_of(benchmark)
+        assert benchmark.has_message_of(Benchmark.from_file_contents(URI, b"abc"))
+        clone.proto.program.contents = b"other"
+        assert not clone.has_message_of(benchmark)
+
+    def test_pickle(self, benchmark):
+        clone = pickle.loads(pickle.dumps(benchmark.copy()))
+        assert clone == benchmark and clone.proto == benchmark.proto

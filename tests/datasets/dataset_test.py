@@ -39,11 +39,18 @@ def test_attributes():
     assert dataset.references == {"Paper": "https://paper"}
     assert dataset.sort_order == 4
     assert dataset.validatable == "Yes"
+    assert dataset.runnable == "unknown" and dataset.source == "unknown"
     assert not dataset.deprecated
     assert dataset.installed
     assert repr(dataset) == "benchmark://numbers-v3"
     with pytest.deprecated_call():
         assert dataset.protocol == "benchmark"
+
+
+def test_what_can_be_done_with_the_programs():
+    dataset = Numbers(runnable="Partially", source="https://example.com/numbers")
+    assert dataset.runnable == "Partially"
+    assert dataset.source == "https://example.com/numbers"
 
 
 def test_default_scheme_and_no_version():

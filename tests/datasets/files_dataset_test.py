@@ -45,6 +45,11 @@ def test_listing(root, memoize_uris):
     assert dataset.size == (4 if memoize_uris else 5)
 
 
+def test_source(root):
+    assert make(root).source == str(root)
+    assert make(root, source="a friend").source == "a friend"
+
+
 def test_interrupted_listing_is_not_remembered(root):
     dataset = make(root)
     next(dataset.benchmark_uris())

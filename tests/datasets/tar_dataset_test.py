@@ -78,6 +78,7 @@ def test_install(source):
     dataset = source.dataset()
     assert not dataset.installed
     assert dataset.size == 0
+    assert dataset.source == source.archive.as_uri()
     dataset.install()
     assert dataset.installed
     assert dataset.size == 2
@@ -226,6 +227,14 @@ def test_mirror(source, monkeypatch):
     assert dataset["data-v0/a"].proto.program.contents == b"1"
 
 
+def test_list_of_the_files_is_in_memory_once(source):
+    datasets = [source.dataset(memoize_uris=False) for _ in range(2)]
+    first, second = (next(dataset.benchmark_uris()) for dataset in datasets)
+    assert first is second
+    datasets[0].uninstall()
+    assert list(datasets[1].benchmark_uris()) == URIS  # Installed again.
+
+
 def test_deprecated(source):
     dataset = source.dataset(deprecated="use another one")
     with pytest.warns(DeprecationWarning, match="use another one"):
@@ -348,6 +357,45 @@ class TestManifest:
             except LookupError as error:  # The one that the archive lacks.
                 assert "gone" in str(error)
         assert set(draws) == set(URIS)
+
+    def test_drawing_does_not_go_through_the_list(self, source, monkeypatch):
+        dataset = source.dataset_with_manifest()
+        uris = list(dataset.benchmark_uris())
+        monkeypatch.setattr(dataset, "benchmark_uris", None)
+        monkeypatch.setattr(dataset, "benchmark", str)
+        draws = [dataset.random_benchmark(np.random.default_rng(seed)) for seed in range(20)]
+        numbers = [np.random.default_rng(seed).integers(3) for seed in range(20)]
+        assert draws == [uris[number] for number in numbers]
+
+    def test_list_is_in_memory_once(self, source):
+        names = source.dataset_with_manifest()._names()
+        assert source.dataset_with_manifest()._names() is names
+
+    def test_list_is_not_pickled(self, source):
+        lines = "\n".join(f"name-{number}" for number in range(10_000)).encode()
+        source.manifest.write_bytes(lines)
+        dataset = source.dataset_with_manifest(
+            manifest_sha256=hashlib.sha256(lines).hexdigest(), manifest_compression=""
+        )
+        assert len(list(dataset.benchmark_uris())) == 10_000
+        assert len(pickle.dumps(dataset)) < 10_000
+
+    def test_list_of_an_earlier_release(self, source):
+        lines = b"benchmark://data-v9/sub/b\nbenchmark://data-v9/a\n"
+        source.manifest.write_bytes(lines)
+        dataset = source.dataset_with_manifest(
+            manifest_sha256=hashlib.sha256(lines).hexdigest(), manifest_compression=""
+        )
+        assert list(dataset.benchmark_uris()) == MANIFEST_URIS[:2]
+
+    def test_nothing_on_the_list(self, source):
+        source.manifest.write_bytes(b"")
+        dataset = source.dataset_with_manifest(
+            manifest_sha256=hashlib.sha256(b"").hexdigest(), manifest_compression=""
+        )
+        assert list(dataset.benchmark_uris()) == []
+        with pytest.raises(ValueError, match="data-v0 is empty"):
+            dataset.random_benchmark()
 
     def test_damaged_list(self, source):
         data = bz2.compress(b"a\n")[:-8]

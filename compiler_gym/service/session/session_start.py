@@ -1,6 +1,5 @@
 """How a session is started on a program that the service may not have yet."""
 
-import hashlib
 import logging
 import time
 from collections.abc import Sequence
@@ -17,13 +16,10 @@ from compiler_gym.service.proto import (
     StartSessionReply,
     StartSessionRequest,
 )
-from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.transport.direct_channel import BegunSession, DirectStub
 
 logger = logging.getLogger(__name__)
-
-_DIGEST_BYTES = 16
 
 # The time limit of a session that is asked for in advance.
 _BEGUN_SECONDS = 300
@@ -87,7 +83,7 @@ class SessionStarter:
             observation_indices: The numbers of the observations.
         """
         self.discard()
-        stub, uri = connection.stub, benchmark.proto.uri
+        stub, uri = connection.stub, str(benchmark.uri)
         is_sent = connection.sent_benchmarks.get(uri) == self.digest_of(benchmark)
         if not is_sent or not isinstance(stub, DirectStub):
             return
@@ -113,7 +109,7 @@ class SessionStarter:
     ) -> tuple[Session, StartSessionReply] | None:
         """Returns the session that was asked for if it is what this request asks for, or None."""
         stub, begun = self._begun
-        request.benchmark.uri = benchmark.proto.uri
+        request.benchmark.uri = str(benchmark.uri)
         is_sent = connection.sent_benchmarks.get(request.benchmark.uri)
         if (
             stub is not connection.stub
@@ -160,7 +156,7 @@ class SessionStarter:
             if connection.opts.always_send_benchmark_on_reset:
                 request.benchmark.CopyFrom(benchmark.proto)
                 return Session.start(connection, request, deadline.left())
-            request.benchmark.uri = benchmark.proto.uri
+            request.benchmark.uri = str(benchmark.uri)
             return self._start_by_uri(connection, request, benchmark, deadline)
         except (ValueError, FileNotFoundError) as error:
             raise BenchmarkInitError(f"Cannot use the benchmark {benchmark}: {error}") from error
@@ -173,7 +169,7 @@ class SessionStarter:
         deadline: Deadline,
     ) -> tuple[Session, StartSessionReply]:
         digest = self.digest_of(benchmark)
-        if connection.sent_benchmarks.get(benchmark.proto.uri, digest) == digest:
+        if connection.sent_benchmarks.get(request.benchmark.uri, digest) == digest:
             try:
                 return Session.start(connection, request, deadline.left())
             except FileNotFoundError:
@@ -185,13 +181,13 @@ class SessionStarter:
         )
         if len(connection.sent_benchmarks) >= _MAX_DIGESTS:
             connection.sent_benchmarks.clear()
-        connection.sent_benchmarks[benchmark.proto.uri] = digest
+        connection.sent_benchmarks[request.benchmark.uri] = digest
         return Session.start(connection, request, deadline.left())
 
     def digest_of(self, benchmark: Benchmark) -> bytes:
         """A hash of the program; kept for the last benchmark, which is often the next one too."""
         if benchmark is not self._benchmark:
-            self._benchmark, self._digest = benchmark, _digest(benchmark.proto)
+            self._benchmark, self._digest = benchmark, benchmark.digest()
         return self._digest
 
 
@@ -204,8 +200,3 @@ def _request(
         observation_space=observation_indices,
         lease_id=connection.lease_id,
     )
-
-
-def _digest(proto: BenchmarkProto) -> bytes:
-    data = proto.SerializeToString(deterministic=True)
-    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()

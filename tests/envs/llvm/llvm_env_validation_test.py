@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import validate_against_opt
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 
@@ -49,12 +52,13 @@ def test_unknown_pass_in_a_state_is_noticed(env):
     assert env.validate(state).actions_replay_failed
 
 
-def test_wrong_output_is_noticed(env, monkeypatch, tmp_path):
-    env.reset()
-    runs = env.benchmark.validation_callbacks()[1].runs
+def test_wrong_output_is_noticed(env, tmp_path):
     (tmp_path / "expected.txt").write_text("something else")
-    for run in runs:
-        object.__setattr__(run, "expected_stdout", tmp_path / "expected.txt")
+    benchmark = env.datasets.benchmark("benchmark://kernels-v0/sha256")
+    like_opt, validator = benchmark.validation_callbacks()
+    runs = [replace(run, expected_stdout=tmp_path / "expected.txt") for run in validator.runs]
+    callbacks = [like_opt, replace(validator, runs=runs)]
+    env.reset(benchmark=Benchmark(benchmark.proto, validation_callbacks=callbacks))
     result = env.validate()
     assert result.benchmark_semantics_validation_failed
     assert [error.type for error in result.errors] == ["Wrong output"] * 2

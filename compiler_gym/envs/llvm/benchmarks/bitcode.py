@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
-from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 from compiler_gym.util.commands import CommandError, run_command
 
 SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx")
@@ -93,12 +93,23 @@ def make_once(path: Path, make: Callable[[Path], None]) -> None:
     Args:
         path: The file, whose name says all about its contents. Its folder is made if need be.
         make: Writes it to another path.
+
+    Raises:
+        DatasetInitError: There is no place for it.
+        Exception: As of ``make``.
     """
     if path.is_file():
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        place = tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-")
+    except OSError as error:
+        raise DatasetInitError(
+            f"Cannot keep a program that is compiled: {error}. Set the environment variable "
+            "COMPILER_GYM_SITE_DATA to a directory that you can write to"
+        ) from error
     # Under a name of its own, and then given its name at once.
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as folder:
+    with place as folder:
         new = Path(folder) / path.name
         make(new)
         os.replace(new, path)

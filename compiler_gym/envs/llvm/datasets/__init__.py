@@ -1,6 +1,7 @@
 """The programs that the LLVM environments come with or can download, and the user's own."""
 
 from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
+from compiler_gym.envs.llvm.datasets.hugging_face_dataset import HuggingFaceDataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import (
@@ -38,6 +39,7 @@ __all__ = [
     "ClangSourceCompiler",
     "CsmithDataset",
     "GitHubDataset",
+    "HuggingFaceDataset",
     "JotaiBenchDataset",
     "KernelsDataset",
     "LinuxDataset",

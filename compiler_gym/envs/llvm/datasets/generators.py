@@ -162,6 +162,8 @@ class CsmithDataset(GeneratedDataset):
             },
             sort_order=sort_order,
             validatable="Yes",
+            runnable="Yes",
+            source="csmith",
         )
 
     @property
@@ -200,6 +202,8 @@ class LlvmStressDataset(GeneratedDataset):
             benchmark_class=BenchmarkWithSource,
             references={"Documentation": "https://llvm.org/docs/CommandGuide/llvm-stress.html"},
             sort_order=sort_order,
+            runnable="No",
+            source="llvm-stress",
         )
 
     def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:

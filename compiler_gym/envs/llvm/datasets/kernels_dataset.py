@@ -2,7 +2,7 @@
 
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 from compiler_gym.datasets import (
@@ -12,6 +12,8 @@ from compiler_gym.datasets import (
     BenchmarkWithSource,
     Dataset,
 )
+from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
+from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, key_of_bitcode, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
@@ -62,6 +64,8 @@ class KernelsDataset(Dataset):
             benchmark_class=BenchmarkWithSource,
             sort_order=sort_order,
             validatable="Yes",
+            runnable="Yes",
+            source="built in",
         )
         self._kernels_path = kernels_path
 
@@ -109,6 +113,11 @@ class KernelsDataset(Dataset):
             validation_callbacks=[validate_against_opt, ProgramValidator(runs)],
             sources=[source],
         )
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`."""
+        source = fingerprint_of_file(self._kernels_path / uri.path.removeprefix("/") / "program.c")
+        return source and (source, tools.tool_version(tools.clang_path()))
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns whether there is a program, which is not compiled."""

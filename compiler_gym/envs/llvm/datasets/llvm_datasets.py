@@ -7,10 +7,10 @@ from threading import Lock
 from urllib.parse import unquote
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
+from compiler_gym.datasets.datasets import benchmark_of_file
 from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
-from compiler_gym.envs.llvm.datasets.missing import describe_missing
 from compiler_gym.errors import UnknownNameError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
@@ -57,16 +57,6 @@ class LlvmDatasets(Datasets):
             if len(self._remembered) > _MAX_REMEMBERED:
                 self._remembered.popitem(last=False)
 
-    def dataset(self, name: str | Dataset | BenchmarkUri) -> Dataset:
-        """As of :class:`Datasets`. The text of errors tells which datasets are not there yet."""
-        try:
-            return super().dataset(name)
-        except LookupError:
-            uri = name if isinstance(name, BenchmarkUri) else BenchmarkUri.from_string(str(name))
-            if missing := describe_missing(uri.dataset_uri):
-                raise LookupError(missing) from None
-            raise
-
     def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
         """As of :class:`Datasets`. The text of errors tells what to do with the name of a file."""
         try:
@@ -95,7 +85,7 @@ class LlvmDatasets(Datasets):
         if uri.scheme == "file" and uri.path.endswith(SOURCE_SUFFIXES):
             return _compiled(uri)
         if uri.dataset_uri == _FILE_DATASET:
-            return Benchmark.from_file(uri, _file_of(uri))
+            return benchmark_of_file(uri, _file_of(uri))
         if uri.dataset_uri in _MAKERS:
             return self._user_benchmark(uri)
         return super().benchmark_from_parsed_uri(uri)

@@ -11,7 +11,6 @@ from compiler_gym.datasets import Dataset
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
-from compiler_gym.envs.llvm.datasets.missing import describe_missing
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
 from compiler_gym.envs.llvm.datasets.published import published_arguments, published_datasets
@@ -77,6 +76,12 @@ class CHStoneDataset(_Published):
     NAME = "benchmark://chstone-v0"
 
 
+class CLgenDataset(_PublishedWithManifest):
+    """OpenCL kernels that a model has written, compiled for graphics processors of NVIDIA."""
+
+    NAME = "benchmark://clgen-v0"
+
+
 class GitHubDataset(_PublishedWithManifest):
     """Object files of repositories on GitHub."""
 
@@ -138,6 +143,7 @@ NAMED_DATASETS: tuple[type[_Published], ...] = (
     CBenchLegacyDataset,
     CBenchLegacyDataset2,
     CHStoneDataset,
+    CLgenDataset,
     GitHubDataset,
     JotaiBenchDataset,
     LinuxDataset,
@@ -149,16 +155,6 @@ NAMED_DATASETS: tuple[type[_Published], ...] = (
     TensorFlowDataset,
 )
 """The classes of the datasets that there are."""
-
-
-class CLgenDataset(Dataset):
-    """OpenCL kernels that a model has written. Not there yet: raises NotImplementedError."""
-
-    NAME: ClassVar[str] = "benchmark://clgen-v0"
-
-    def __init__(self, site_data_base: str | Path | None = None, sort_order: int = 0):
-        del site_data_base, sort_order
-        raise NotImplementedError(describe_missing(self.NAME))
 
 
 def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Dataset]:

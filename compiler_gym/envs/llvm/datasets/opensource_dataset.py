@@ -3,7 +3,7 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -98,10 +98,12 @@ class OpenSourceDataset(PackagedDataset):
         super().__init__(
             name="benchmark://opensource-v0",
             description="Files of released C and C++ software",
-            license="Each package its own, see packages[name].license",
+            license="Several: see packages[name].license",
             site_data_base=site_data_base,
             benchmark_class=BenchmarkWithSource,
             sort_order=sort_order,
+            runnable="No",
+            source="Python package index",
         )
         self._folder = folder
 
@@ -128,11 +130,7 @@ class OpenSourceDataset(PackagedDataset):
         Raises:
             ValueError: There is no such part.
         """
-        if part not in (None, *PARTS):
-            raise ValueError(f"There is no part {part!r} of {self.name}. There are: {PARTS}")
-        for name, files in self._files.items():
-            if part in (None, self.packages[name].part):
-                yield from (f"{self.name}/{name}/{file}" for file in files)
+        return iter(self._uris(part))
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
         """Returns the benchmark of a URI; downloads its package and compiles it if need be.
@@ -158,6 +156,12 @@ class OpenSourceDataset(PackagedDataset):
             sources=[BenchmarkSource(file, (root / file).read_bytes())],
         )
 
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`."""
+        package = self.packages.get(uri.path.removeprefix("/").partition("/")[0])
+        found = package and self.fingerprint_of_package(package.distribution)
+        return found and (found, self._folder)
+
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns whether there is a file. Downloads and compiles nothing."""
         name, _, file = uri.path.removeprefix("/").partition("/")
@@ -176,8 +180,13 @@ class OpenSourceDataset(PackagedDataset):
             Exception: As of :meth:`benchmark_from_parsed_uri`.
         """
         generator = random_state if random_state is not None else np.random.default_rng()
-        uris = list(self.benchmark_uris(part))
+        uris = self._uris(part)
         return self.benchmark(uris[int(generator.integers(len(uris)))])
+
+    def _uris(self, part: str | None) -> tuple[str, ...]:
+        if part not in (None, *PARTS):
+            raise ValueError(f"There is no part {part!r} of {self.name}. There are: {PARTS}")
+        return _uris_of(self._folder, self.name, part)
 
     @property
     def _files(self) -> dict[str, dict[str, None]]:
@@ -214,3 +223,15 @@ def _files_of(folder: Path) -> dict[str, dict[str, None]]:
         name, _, file = line.partition("/")
         files.setdefault(name, {})[file] = None
     return files
+
+
+@cache
+def _uris_of(folder: Path, name: str, part: str | None) -> tuple[str, ...]:
+    """Returns the URIs of all files of a part."""
+    packages = _packages_of(folder)
+    return tuple(
+        f"{name}/{package}/{file}"
+        for package, files in _files_of(folder).items()
+        if part in (None, packages[package].part)
+        for file in files
+    )

@@ -4,11 +4,13 @@ import shutil
 import tarfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 
 from compiler_gym.datasets import Dataset
+from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
 from compiler_gym.datasets.unpack import unpack_tar
+from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import DatasetInitError, DownloadFailed
 from compiler_gym.util.download import MIRROR_VARIABLE
 from compiler_gym.util.file_lock import file_lock
@@ -65,6 +67,11 @@ class PackagedDataset(Dataset):
                 f"Cannot store {package.name}, a package of {self.name}: {error}"
             ) from error
         return root
+
+    def fingerprint_of_package(self, package: SourceDistribution) -> Hashable | None:
+        """Returns what programs of a package are made of; None if that is not there."""
+        source = fingerprint_of_file(self._root_of(package) / _MARKER)
+        return source and (source, tools.tool_version(tools.clang_path()))
 
     def _root_of(self, package: SourceDistribution) -> Path:
         return self.site_data_path / "packages" / package.file.removesuffix(".tar.gz")

@@ -4,7 +4,7 @@ import json
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from functools import cache, partial
@@ -142,10 +142,12 @@ class ProgramsDataset(PackagedDataset):
         super().__init__(
             name="benchmark://programs-v0",
             description="Whole command line programs with inputs and expected outputs",
-            license="Each program its own, see programs[name].license",
+            license="Several: see programs[name].license",
             site_data_base=site_data_base,
             sort_order=sort_order,
             validatable="Yes",
+            runnable="Yes",
+            source="Python package index",
         )
         self._folder = folder
 
@@ -166,6 +168,12 @@ class ProgramsDataset(PackagedDataset):
     def benchmark_uris(self) -> Iterator[str]:
         """Iterates over the URIs of the programs, by name."""
         return (f"{self.name}/{name}" for name in self.programs)
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`."""
+        program = self.programs.get(uri.path.removeprefix("/"))
+        found = program and self.fingerprint_of_package(program.distribution)
+        return found and (found, self._folder)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
         """Returns whether there is a program. Downloads and compiles nothing."""

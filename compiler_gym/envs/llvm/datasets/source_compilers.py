@@ -51,6 +51,8 @@ class ClangSourceCompiler:
 
 SOURCE_COMPILERS = {
     "c": ClangSourceCompiler(("-x", "c")),
+    # Clang has the declarations of OpenCL's own functions ready.
+    "opencl": ClangSourceCompiler(("-x", "cl", "-target", "nvptx64-nvidia-nvcl")),
     # The programs of this dataset come without their headers.
     "c++": ClangSourceCompiler(
         ("-x", "c++", "-std=c++11"), "#include <bits/stdc++.h>\nusing namespace std;"

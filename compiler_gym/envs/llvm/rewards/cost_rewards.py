@@ -40,7 +40,7 @@ class CostFunctionReward(Reward):
         self.previous_cost = None
         if self._benchmark is not benchmark:
             # The message tells apart two programs of the same name.
-            if self._benchmark is None or self._benchmark.proto != benchmark.proto:
+            if self._benchmark is None or not self._benchmark.has_message_of(benchmark):
                 self.forget_costs()
             self._benchmark = benchmark
 

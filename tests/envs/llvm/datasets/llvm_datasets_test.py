@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from compiler_gym.datasets import Benchmark, Dataset
+from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
+from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.datasets import llvm_datasets
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.errors import BenchmarkInitError
@@ -135,3 +137,32 @@ def test_benchmarks_may_look_like_files(datasets):
 def test_unknown_dataset(datasets, uri):
     with pytest.raises(LookupError, match="There is no dataset"):
         datasets.benchmark(uri)
+
+
+def test_resets_to_a_file_go_by_what_is_in_it(tmp_path, monkeypatch):
+    path = tmp_path / "program.ll"
+    reads = []
+    from_file = Benchmark.from_file.__func__
+
+    def spy(cls, uri, path):
+        reads.append(str(uri))
+        return from_file(cls, uri, path)
+
+    monkeypatch.setattr(Benchmark, "from_file", classmethod(spy))
+
+    def write(text):
+        path.write_text(text)
+        while fingerprint_of_file(path) is None:
+            time.sleep(0.01)
+
+    write("define void @f() { ret void }")
+    with LlvmEnv(benchmark=f"file://{path}") as env:
+        reads.clear()
+        counts = []
+        for text in ("define i32 @f(i32 %x) { %y = add i32 %x, 1 ret i32 %y }", ""):
+            for _ in range(3):
+                env.reset(benchmark=f"file://{path}")
+                counts.append(env.observation["IrInstructionCount"])
+            write(text)
+        assert counts == [1, 1, 1, 2, 2, 2]
+        assert len(reads) == 1  # The first was read for the environment.

@@ -16,6 +16,7 @@ NAMES = {
     "CBenchLegacyDataset": "benchmark://cBench-v0",
     "CBenchLegacyDataset2": "benchmark://cBench-v1",
     "CHStoneDataset": "benchmark://chstone-v0",
+    "CLgenDataset": "benchmark://clgen-v0",
     "GitHubDataset": "benchmark://github-v0",
     "JotaiBenchDataset": "benchmark://jotaibench-v0",
     "LinuxDataset": "benchmark://linux-v0",
@@ -25,10 +26,6 @@ NAMES = {
     "POJ104Dataset": "benchmark://poj104-v1",
     "POJ104LegacyDataset": "benchmark://poj104-v0",
     "TensorFlowDataset": "benchmark://tensorflow-v0",
-}
-
-NOT_THERE_YET = {
-    "CLgenDataset": "benchmark://clgen-v0",
 }
 
 
@@ -46,19 +43,6 @@ def test_class(class_name, name, tmp_path):
     assert dataset.site_data_path.is_relative_to(tmp_path)
     assert type(pickle.loads(pickle.dumps(dataset))) is type(dataset)
     assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("class_name, name", NOT_THERE_YET.items())
-def test_what_is_not_there_yet_says_so(class_name, name, tmp_path):
-    expected = f"{name} of CompilerGym 0.2.5 is not in this release yet: it needs"
-    with pytest.raises(NotImplementedError, match=expected):
-        getattr(module, class_name)(tmp_path, sort_order=0)
-    datasets = LlvmDatasets(get_llvm_datasets(tmp_path))
-    assert name not in datasets
-    with pytest.raises(LookupError, match=expected):
-        datasets.benchmark(f"{name}/1")
-    with pytest.raises(LookupError, match=expected):
-        datasets.dataset(name)
 
 
 def test_misspelt_names_are_still_told(tmp_path):

@@ -1,0 +1,83 @@
+"""Benchmarks that are kept in memory, so that their files are read once."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from threading import Lock
+
+from compiler_gym.datasets.benchmark import Benchmark
+
+_MAX_BYTES = 128 << 20
+# A file may change again without a sign of it until its clock has ticked.
+_CLOCK_TICK_NANOSECONDS = 50_000_000
+# Of a benchmark besides its program.
+_OVERHEAD_BYTES = 4096
+
+
+class KeptBenchmarks:
+    """The benchmarks that were used last. Threads may share it.
+
+    Args:
+        max_bytes: How much memory their programs may take.
+    """
+
+    def __init__(self, max_bytes: int):
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._benchmarks: OrderedDict[Hashable, Benchmark] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable | None, make: Callable[[], Benchmark]) -> Benchmark:
+        """Returns a benchmark that can be changed without changing what is kept.
+
+        Args:
+            key: What tells it from all others, and from itself before a change. None for those
+                that must be made each time.
+            make: Makes it, unless it is kept.
+
+        Raises:
+            Exception: As of ``make``.
+        """
+        if key is None:
+            return make()
+        with self._lock:
+            benchmark = self._benchmarks.get(key)
+            if benchmark is not None:
+                self._benchmarks.move_to_end(key)
+        if benchmark is None:
+            benchmark = make().copy()
+            self._keep(key, benchmark)
+        return benchmark.copy()
+
+    def _keep(self, key: Hashable, benchmark: Benchmark) -> None:
+        with self._lock:
+            if key in self._benchmarks:
+                return
+            self._benchmarks[key] = benchmark
+            self._bytes += _size(benchmark)
+            while self._bytes > self._max_bytes:
+                self._bytes -= _size(self._benchmarks.popitem(last=False)[1])
+
+
+KEPT = KeptBenchmarks(_MAX_BYTES)
+"""Those of this process."""
+
+
+def fingerprint_of_file(path: Path) -> tuple[Hashable, ...] | None:
+    """Returns what tells a file from all others, and from itself before it was changed.
+
+    None if nothing does so: there is no such file, or it has been changed just now.
+    """
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    if time.time_ns() - status.st_mtime_ns < _CLOCK_TICK_NANOSECONDS:
+        return None
+    times = (status.st_mtime_ns, status.st_ctime_ns)
+    return (str(path), status.st_dev, status.st_ino, status.st_size, *times)
+
+
+def _size(benchmark: Benchmark) -> int:
+    return benchmark.memory_bytes() + _OVERHEAD_BYTES

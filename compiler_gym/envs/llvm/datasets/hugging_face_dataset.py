@@ -1,0 +1,236 @@
+"""Datasets of Hugging Face that have bitcode in a column, such as ComPile."""
+
+from collections.abc import Hashable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
+from compiler_gym.errors import BenchmarkInitError, DatasetInitError
+
+# One for all datasets, as these can be pickled and a lock cannot.
+_LOADING = Lock()
+_MAX_DIGITS = 18
+
+
+class HuggingFaceDataset(Dataset):
+    """The rows of a dataset of Hugging Face, each of which has a program as bitcode or textual IR.
+
+    ``benchmark://compile-v0/7`` is row 7. It needs the library ``datasets``, which ``pip install
+    'compiler_gym[huggingface]'`` installs::
+
+        dataset = HuggingFaceDataset("benchmark://compile-v0", "llvm-ml/ComPile", streaming=True)
+        env.datasets.add(dataset)
+        for benchmark in dataset:
+            env.reset(benchmark=benchmark)
+
+    The dataset is loaded when it is first used: a local one, or one that can be downloaded as a
+    whole, so that rows can be had in any order. One that is too large for that is streamed, row
+    after row: its size is 0 for unknown, there are no random draws, and a row costs as much as all
+    rows between it and the last one that was used, or all before it if it comes earlier.
+
+    Args:
+        name: The name that it has here.
+        path: What ``datasets.load_dataset()`` takes: the name on the hub, a folder, or a format
+            such as ``"parquet"``, with ``options={"data_files": "programs.parquet"}``.
+        column: The column with the programs.
+        split: The part of the dataset: ``"train"``, ``"train[:1000]"``.
+        streaming: Whether to read it row after row, without a download of the whole.
+        options: Further arguments of ``load_dataset()`` by name.
+        description: What the programs are, in some words.
+        license: The licence of the programs. :meth:`facts` has that of each, if there is one.
+        site_data_base: The directory below which to keep what is downloaded, by default where the
+            library keeps it.
+        sort_order: Datasets are listed by this number.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        column: str = "content",
+        split: str = "train",
+        streaming: bool = False,
+        *,
+        options: Mapping[str, Any] | None = None,
+        description: str = "",
+        license: str = "unknown",
+        site_data_base: str | Path | None = None,
+        sort_order: int = 0,
+    ):
+        super().__init__(
+            name=name,
+            description=description or f"Programs of {path}",
+            license=license,
+            site_data_base=site_data_base,
+            sort_order=sort_order,
+            runnable="No",
+            source=f"Hugging Face: {path}",
+        )
+        self._arguments = {"path": path, "split": split, "streaming": streaming, **(options or {})}
+        self._column = column
+        self._streaming = streaming
+        self._loaded: Any = None
+        # Equals nothing but itself, and so tells what is loaded from all else.
+        self._load_key: object | None = None
+        # Of what is streamed: its rows, the number of the next one, and the last one with its own.
+        self._rows: Iterator[dict[str, Any]] = iter(())
+        self._next = 0
+        self._last: tuple[int, dict[str, Any]] | None = None
+
+    @property
+    def installed(self) -> bool:
+        """Whether it has been loaded."""
+        return self._loaded is not None
+
+    def install(self) -> None:
+        """Loads the dataset, which is downloaded if need be, unless it is streamed.
+
+        Raises:
+            DatasetInitError: The library is not installed, the dataset cannot be loaded, or it does
+                not have the column.
+        """
+        super().install()
+        with _LOADING:
+            if self._loaded is None:
+                self._loaded, self._load_key = self._load(), object()
+
+    def uninstall(self) -> None:
+        """Forgets the dataset, and deletes what has been downloaded to a directory of its own."""
+        with _LOADING:
+            self._loaded = self._load_key = None
+            self._rows, self._next, self._last = iter(()), 0, None
+        super().uninstall()
+
+    @property
+    def size(self) -> int:
+        """The number of rows; 0 if it is not known, because nothing is loaded or it is streamed."""
+        return 0 if self._streaming or self._loaded is None else len(self._loaded)
+
+    def benchmark_uris(self) -> Iterator[str]:
+        """Iterates over the URIs of all rows.
+
+        Raises:
+            DatasetInitError: As of :meth:`install`.
+        """
+        self.install()
+        if self._streaming:
+            yield from (f"{self.name}/{row}" for row, _ in enumerate(self._loaded))
+        else:
+            yield from (f"{self.name}/{row}" for row in range(self.size))
+
+    def benchmarks(self) -> Iterator[Benchmark]:
+        """Iterates over the programs of all rows, each of which is read once.
+
+        Raises:
+            Exception: As of :meth:`benchmark_from_parsed_uri`.
+        """
+        self.install()
+        for number, row in enumerate(self._loaded):
+            self._last = (number, row)
+            yield self._benchmark_of(BenchmarkUri.from_string(f"{self.name}/{number}"), row)
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the program of a row.
+
+        Raises:
+            LookupError: There is no such row.
+            DatasetInitError: As of :meth:`install`.
+            BenchmarkInitError: There is no program in the row.
+        """
+        return self._benchmark_of(uri, self._row_of(uri))
+
+    def facts(self, uri: str | Benchmark) -> dict[str, Any]:
+        """Returns the other columns of a row: of ComPile its language, licence and so on.
+
+        Raises:
+            LookupError: There is no such row.
+            DatasetInitError: As of :meth:`install`.
+        """
+        row = self._row_of(BenchmarkUri.from_string(str(uri)))
+        return {column: value for column, value in row.items() if column != self._column}
+
+    def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
+        """Returns whether it is known that there is a row. Loads nothing."""
+        number = _number_of(uri)
+        return number is not None and number < (self._next if self._streaming else self.size)
+
+    def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
+        """As of :class:`Dataset`: what is loaded does not change."""
+        return self._load_key
+
+    def _row_of(self, uri: BenchmarkUri) -> dict[str, Any]:
+        self._check_own(uri)
+        self.install()
+        number = _number_of(uri)
+        row = None
+        if number is not None:
+            if self._streaming:
+                row = self._streamed_row(number)
+            elif number < self.size:
+                row = self._loaded[number]
+        if row is None:
+            rows = f"its rows are 0 to {self.size - 1}" if self.size else "it has no such row"
+            raise LookupError(f"There is no benchmark {uri} of {self.source}: {rows}")
+        return row
+
+    def _streamed_row(self, number: int) -> dict[str, Any] | None:
+        """Returns a row of a stream; None after its end."""
+        last = self._last
+        if last is not None and last[0] == number:
+            return last[1]
+        with _LOADING:
+            if number < self._next or self._next == 0:
+                self._rows, self._next = iter(self._loaded), 0
+            row = next(islice(self._rows, number - self._next, None), None)
+            self._next = 0 if row is None else number + 1
+            self._last = None if row is None else (number, row)
+            return row
+
+    def _benchmark_of(self, uri: BenchmarkUri, row: Mapping[str, Any]) -> Benchmark:
+        program = row[self._column]
+        if not program or not isinstance(program, bytes | str):
+            raise BenchmarkInitError(f"There is no program in column '{self._column}' of {uri}")
+        contents = program if isinstance(program, bytes) else program.encode()
+        return self.benchmark_class.from_file_contents(uri, contents)
+
+    def _load(self) -> Any:
+        try:
+            from datasets import load_dataset
+        except ImportError as error:
+            raise DatasetInitError(
+                f"Dataset {self.name} needs the library 'datasets' of Hugging Face: "
+                "pip install 'compiler_gym[huggingface]'"
+            ) from error
+        arguments = dict(self._arguments)
+        if self.has_site_data:
+            arguments.setdefault("cache_dir", str(self.site_data_path))
+        try:
+            loaded = load_dataset(**arguments)
+            columns = loaded.column_names
+            # What is streamed may not know its columns before its first row.
+            columns = columns if columns is not None else [*next(iter(loaded), {})]
+        except Exception as error:  # The library says in many ways what went wrong.
+            raise DatasetInitError(
+                f"Cannot load dataset {self.name} from {arguments['path']!r}: "
+                f"{error or type(error).__name__}"
+            ) from error
+        if self._column not in columns:
+            raise DatasetInitError(
+                f"Dataset {self.name} has no column '{self._column}' with programs. Its columns "
+                f"are: {', '.join(columns)}"
+            )
+        return loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is loaded is loaded again where it is needed.
+        nothing = dict.fromkeys(("_loaded", "_load_key", "_last"))
+        return {**self.__dict__, **nothing, "_rows": iter(()), "_next": 0}
+
+
+def _number_of(uri: BenchmarkUri) -> int | None:
+    """Returns the number of the row that a URI names; None if it names none."""
+    text = uri.path.removeprefix("/")
+    is_number = text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS
+    return int(text) if is_number and not uri.params else None

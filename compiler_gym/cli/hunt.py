@@ -110,8 +110,8 @@ def hunt(
         known = Programs(*_programs(programs or [*_PROGRAMS], run))
         actions = _actions()
         all_passes = _passes_of(actions) if actions_only else list_passes(opt_path)
-        usable = all_passes if passes else usable_passes(all_passes, opt_path, jobs)
-    fixed = None if passes is None else parse_sequence(passes, all_passes)
+        fixed = None if passes is None else parse_sequence(passes, all_passes)
+        usable = all_passes if fixed else usable_passes(all_passes, opt_path, jobs)
     trials = 1 if fixed and trials is None else trials
     output_folder.mkdir(parents=True, exist_ok=True)
     findings = Findings(output_folder / "findings", frozenset(actions))

@@ -51,7 +51,7 @@ NOT_HUNTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Patterns of passes that no finding could come from, by the reason."""
 
 # As in the policy of the actions, which gives the reasons.
-_SPELLINGS = {"instcombine": "instcombine<no-verify-fixpoint>"}
+_NEEDED_PARAMETERS = {"instcombine": "no-verify-fixpoint"}
 _FAILING_PARAMETERS = ("verify-fixpoint",)
 _MEMORY_SSA_ADAPTORS = dict.fromkeys(("licm", "lnicm"), "function(loop-mssa({}))")
 
@@ -117,8 +117,8 @@ def why_not_hunted(name: str) -> str | None:
 def usable_passes(passes: Iterable[Pass], opt: Path, jobs: int) -> list[Pass]:
     """Returns the passes in the forms that ``opt`` can run.
 
-    A form that fails with a module without anything in it needs something that it is not given,
-    such as a parameter, or is not known.
+    A form with which opt refuses a function that does nothing needs something that it is not given,
+    such as a parameter, or is not known. One that crashes is worth hunting.
 
     Args:
         passes: The passes.
@@ -127,12 +127,13 @@ def usable_passes(passes: Iterable[Pass], opt: Path, jobs: int) -> list[Pass]:
     """
     target = _DEFAULT_TARGET.search(run_command([opt, "--version"], _CHECK_SECONDS).stdout)
     # Passes that prepare code generation ask which.
-    module = f'target triple = "{target.group(1)}"\n' if target else ""
+    triple = f'target triple = "{target.group(1)}"\n' if target else ""
+    module = f"{triple}define void @f() {{\n  ret void\n}}\n"
 
     def runs(text: str) -> bool:
         command = [opt, f"-passes=module({text})", "-disable-output", "-"]
         done = run_command(command, timeout=_CHECK_SECONDS, stdin=module, check=False)
-        return done.returncode == 0
+        return done.returncode == 0 or "Stack dump" in done.stderr
 
     passes = list(passes)
     texts = [text for each in passes for text in each.texts]
@@ -235,11 +236,13 @@ def _split(line: str) -> tuple[str, list[str]]:
 
 
 def _forms(name: str, parameters: list[str]) -> Iterator[str]:
-    yield _SPELLINGS.get(name, name)
+    needed = _NEEDED_PARAMETERS.get(name)
+    yield f"{name}<{needed}>" if needed else name
     for parameter in parameters:
-        if parameter in _FAILING_PARAMETERS:
+        if parameter in _FAILING_PARAMETERS or parameter == needed:
             continue
+        start = f"{name}<{needed};" if needed else f"{name}<"
         if _PARAMETER_WITH_NUMBER.fullmatch(parameter):
-            yield from (f"{name}<{parameter[:-1]}{number}>" for number in _NUMBERS)
+            yield from (f"{start}{parameter[:-1]}{number}>" for number in _NUMBERS)
         else:
-            yield f"{name}<{parameter}>"
+            yield f"{start}{parameter}>"

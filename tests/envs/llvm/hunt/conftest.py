@@ -23,6 +23,13 @@ for word; do
   if [ "$last" = -o ]; then output=$word; fi
   last=$word
 done
+if [ "$last" = - ]; then
+  # Whether passes can be run at all.
+  case $passes in
+    *refusing*) echo 'opt: this does not work' >&2; exit 1 ;;
+    *crashing*) echo 'Stack dump:' >&2; exit 139 ;;
+  esac
+fi
 has() { # PASS TEXT
   case $passes in *"($1)"*) grep -q -a "$2" "$input" ;; *) false ;; esac
 }

@@ -26,8 +26,9 @@ def test_passes_are_those_that_opt_lists(fake_opt):
     assert "domtree" not in passes and "view-callgraph" not in passes
 
 
-def test_what_opt_cannot_run_is_left_out(fake_opt):
+def test_what_opt_refuses_is_left_out(fake_opt):
     usable = {each.name: each.texts for each in usable_passes(list_passes(fake_opt), fake_opt, 2)}
+    assert "crashing" in usable and "refusing" not in usable
     assert "unrolling" not in usable
     assert usable["gvn"] == ("function(gvn)", "function(gvn<no-pre>)", "function(gvn<pre>)")
 
@@ -39,6 +40,9 @@ def test_passes_of_this_llvm_are_nested_as_they_must_be():
     assert texts["inline"] == "cgscc(inline)"
     assert texts["instcombine"] == "function(instcombine<no-verify-fixpoint>)"
     assert texts["globalopt"] == "globalopt"
+    (instcombine,) = (each for each in list_passes(tools.opt_path()) if each.name == "instcombine")
+    assert "function(instcombine<no-verify-fixpoint;max-iterations=1>)" in instcombine.texts
+    assert not any("<verify-fixpoint" in text for text in instcombine.texts)
     assert len(texts) > 150
     assert not {"print", "asan", "internalize", "default"} & texts.keys()
 

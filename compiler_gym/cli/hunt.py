@@ -74,7 +74,7 @@ def hunt(
         typer.Option(help="A command that runs the programs which are files, for their output."),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=1, help="Seconds for opt. Twice as long is a hang.")
+        float, typer.Option(min=1, help="Processor seconds for opt. Twice as many are a hang.")
     ] = Limits.seconds,
     memory: Annotated[int, typer.Option(min=512, help="Megabytes for opt.")] = Limits.memory_mb,
     repeats: Annotated[

@@ -1,6 +1,7 @@
 """Runs ``opt``, and tells what goes wrong with it."""
 
 import re
+import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,6 +69,7 @@ _NOT_THE_PLACE = re.compile(
 _VALUES = re.compile(r"[%@#!]\S+|0x[0-9a-f]+|'[^']*'|\"[^\"]*\"|\d+")
 _MAX_MESSAGES = 20_000
 _DIS_SECONDS = 60
+_OUT_OF_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)
 
 
 def pipeline_of(sequence: Sequence[str]) -> str:
@@ -102,7 +104,7 @@ def run_passes(
     """
     command = limits.apply(opt_command(opt, sequence, source, result))
     try:
-        done = run_command(command, timeout=limits.seconds, check=False)
+        done = run_command(command, timeout=limits.wall_seconds, check=False)
     except subprocess.TimeoutExpired:
         return Failure(Kind.HANG)
     return None if done.returncode == 0 else failure_of(done.returncode, done.stderr)
@@ -134,6 +136,8 @@ def failure_of(status: int, messages: str) -> Failure:
     cut = messages[:_MAX_MESSAGES]
     running = _RUNNING.findall(messages)
     guilty = name_of(running[-1]) if running else ""
+    if status in _OUT_OF_TIME:
+        return Failure(Kind.HANG, guilty, "", cut)
     if _OUT_OF_MEMORY.search(messages):
         return Failure(Kind.OUT_OF_MEMORY, guilty, "", cut)
     if _BROKEN.search(messages):

@@ -33,8 +33,8 @@ _EXPECTED = {
     Kind.WRONG_OUTPUT: "The program prints what it prints without these passes.",
 }
 _ACTUAL = {
-    Kind.HANG: "It takes more than {seconds:g} seconds, and does not end in {twice:g} either; "
-    "without passes it takes less than {quick:g}.",
+    Kind.HANG: "It takes more than {seconds:g} seconds of processor time, and {twice:g} were not "
+    "enough either; without passes it takes less than {quick:g}.",
     Kind.UNSTABLE: "Some of {runs} runs of the same command make other IR than the first. Which "
     "do may depend on where the system puts memory.",
     Kind.UNSTABLE_USES: "Some of {runs} runs of the same command make other bitcode than the "

@@ -19,7 +19,7 @@ from compiler_gym.util.sequence_reducer import reductions
 _SHARE_OF_PASSES = 0.4
 _TOOL_SECONDS = 60
 # A script runs opt and the program some times; a hanging one comes to more than one limit.
-_LIMITS_OF_SCRIPT = 10
+_LIMITS_OF_SCRIPT = 4
 
 _KEEPING = """\
 #!/bin/sh
@@ -94,7 +94,7 @@ class Minimiser:
     def _shows(self, reproducer: Reproducer, module: Path) -> bool:
         self._end_if_stopped()
         command: list[str | Path] = [self._write_script(reproducer), module]
-        seconds = reproducer.limits.seconds * _LIMITS_OF_SCRIPT
+        seconds = reproducer.limits.wall_seconds * _LIMITS_OF_SCRIPT
         try:
             done = run_command(
                 command, seconds, cwd=self._folder, env=self._environment(), check=False
@@ -169,7 +169,7 @@ class Minimiser:
         limits = reproducer.limits
         command = limits.apply(opt_command(reproducer.opt, sequence, module, result))
         try:
-            done = run_command(command, limits.seconds, env=self._environment(), check=False)
+            done = run_command(command, limits.wall_seconds, env=self._environment(), check=False)
         except subprocess.TimeoutExpired:
             return False
         return done.returncode == 0

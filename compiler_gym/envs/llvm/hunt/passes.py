@@ -131,7 +131,7 @@ def usable_passes(passes: Iterable[Pass], opt: Path, jobs: int) -> list[Pass]:
     module = f"{triple}define void @f() {{\n  ret void\n}}\n"
 
     def runs(text: str) -> bool:
-        command = [opt, f"-passes=module({text})", "-disable-output", "-"]
+        command: list[str | Path] = [opt, f"-passes=module({text})", "-disable-output", "-"]
         done = run_command(command, timeout=_CHECK_SECONDS, stdin=module, check=False)
         return done.returncode == 0 or "Stack dump" in done.stderr
 

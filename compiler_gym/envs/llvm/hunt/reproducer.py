@@ -33,13 +33,11 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 ulimit -c 0
-limited() { # SECONDS COMMAND...
-  seconds=$1
-  shift
-  (ulimit -v {memory_kb}; exec timeout --foreground "$seconds" "$@")
-}
 optimise() { # OUTPUT [OPTION]
-  limited {seconds} "$opt" {verifying} -passes="$passes" "$input" -o "$@"
+  (
+    {limits}
+    exec timeout --foreground {wall_seconds} "$opt" {verifying} -passes="$passes" "$input" -o "$@"
+  )
 }
 """
 
@@ -50,9 +48,11 @@ exit 0
 """
 
 _HANG = """
-limited {quick} "$opt" -passes=verify "$input" -o /dev/null 2>/dev/null || exit 1
+({quick}; exec "$opt" -passes=verify "$input" -o /dev/null) 2>/dev/null || exit 1
 optimise /dev/null 2>/dev/null
-[ $? -eq 124 ]
+status=$?
+# It has used up its processor time, or the time that there is altogether.
+[ $status -eq 152 ] || [ $status -eq 137 ] || [ $status -eq 124 ]
 """
 
 _UNSTABLE = """
@@ -170,8 +170,8 @@ class Reproducer:
             "clang": self.clang,
             "passes": shlex.quote(pipeline_of(self.sequence)),
             "input": input_name,
-            "memory_kb": self.limits.memory_mb * 1024,
-            "seconds": f"{self.limits.seconds:g}",
+            "limits": self.limits.as_shell(),
+            "wall_seconds": self.limits.wall_seconds,
             "verifying": VERIFYING,
         }
         return _filled(_INTRODUCTION, values) + self._check()
@@ -180,7 +180,7 @@ class Reproducer:
         kind = self.failure.kind
         if kind is Kind.HANG:
             # What takes the time must be the passes.
-            return _filled(_HANG, {"quick": f"{self.limits.seconds / 4:g}"})
+            return _filled(_HANG, {"quick": self.limits.shares(1 / 4).as_shell()})
         if kind in (Kind.UNSTABLE, Kind.UNSTABLE_USES):
             option = "-S" if kind is Kind.UNSTABLE else ""
             return _filled(_UNSTABLE, {"runs": UNSTABLE_RUNS, "option": option})

@@ -155,10 +155,10 @@ class Laboratory:
         if failure.kind is not Kind.HANG:
             return failure
         self._end_if_stopped()
-        quick = replace(self.limits, seconds=self.limits.seconds / 4)
+        quick = self.limits.shares(1 / 4)
         if run_passes(self.opt, ["verify"], module, output, quick) is not None:
             raise RefusedError("opt takes too long for this program without any pass")
-        longer = replace(self.limits, seconds=self.limits.seconds * 2)
+        longer = self.limits.shares(2)
         return run_passes(self.opt, trial.sequence, module, output, longer)
 
     def _outcome(

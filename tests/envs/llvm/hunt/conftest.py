@@ -59,7 +59,7 @@ if has guzzling victim; then
   exit 134
 fi
 if has hanging victim; then
-  exec sleep 1000
+  while :; do :; done
 fi
 if has refusing .; then
   echo 'opt: this does not work' >&2

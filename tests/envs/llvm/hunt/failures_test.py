@@ -66,6 +66,11 @@ def test_a_broken_module_is_known_by_what_is_wrong():
     assert failure.where == "PHI node operands are not the same type as the result!"
 
 
+def test_time_that_is_over():
+    failure = failure_of(-24, _STACK)
+    assert (failure.kind, failure.guilty) == (Kind.HANG, "unify-loop-exits")
+
+
 def test_memory_that_there_is_not():
     assert failure_of(134, "LLVM ERROR: out of memory\n").kind is Kind.OUT_OF_MEMORY
 

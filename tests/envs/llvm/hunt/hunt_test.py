@@ -142,7 +142,7 @@ def test_hang_is_found_with_twice_the_time(hunt, tmp_path):
     assert (finding.kind, finding.guilty) == ("hang", "hanging")
     assert finding.passes == ["function(hanging)"]
     assert (
-        "more than 1 seconds, and does not end in 2 either"
+        "more than 1 seconds of processor time, and 2 were not enough"
         in (tmp_path / "hunt" / "findings" / finding.name / "README.md").read_text()
     )
 

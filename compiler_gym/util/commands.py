@@ -67,7 +67,8 @@ def kill_running_commands() -> None:
     """Kills all programs that :func:`Popen` runs now in any thread, with all they have started.
 
     For the end of a program with threads: Ctrl-C reaches only the main thread. Each of the others
-    sees the end of what it waits for, and can go on to start something else.
+    sees the end of what it waits for, and may start something else, or be just about to: call this
+    until they have ended.
     """
     with _running_lock:
         for process in _running:

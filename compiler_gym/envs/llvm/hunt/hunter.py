@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,15 +90,16 @@ class Hunt:
             KeyboardInterrupt: After Ctrl-C.
             OSError: If the folder cannot be written, or a tool not be started.
         """
-        try:
-            with file_lock(self._folder / ".lock", wait=False):
-                self.progress = _read_progress(self._folder / _STATE, self.progress.seed)
-                self._sequences.kept = self.progress.kept
-                self._run(laboratory, jobs, trials, seconds, watch)
-        except BlockingIOError as error:
-            raise OSError(
-                f"Another hunt is using the folder {self._folder}: choose another by --output"
-            ) from error
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(file_lock(self._folder / ".lock", wait=False))
+            except BlockingIOError as error:
+                raise OSError(
+                    f"Another hunt is using the folder {self._folder}: choose another by --output"
+                ) from error
+            self.progress = _read_progress(self._folder / _STATE, self.progress.seed)
+            self._sequences.kept = self.progress.kept
+            self._run(laboratory, jobs, trials, seconds, watch)
 
     def _run(
         self,

@@ -17,6 +17,7 @@ from compiler_gym.envs.llvm.hunt.limits import Limits
 from compiler_gym.envs.llvm.hunt.passes import Sequences, list_passes, parse_sequence
 from compiler_gym.envs.llvm.hunt.programs import Programs
 from compiler_gym.envs.llvm.hunt.trial import Laboratory
+from compiler_gym.util.file_lock import file_lock
 
 AROUND = ("adce", "reassociate", "dse", "mem2reg")
 
@@ -151,6 +152,16 @@ def test_what_opt_refuses_is_no_finding(hunt):
     _, findings, (outcome,) = hunt("adce,refusing")
     assert findings == []
     assert (outcome.verdict, outcome.details) == ("refused", "opt: this does not work")
+
+
+def test_a_folder_is_for_one_hunt_at_a_time(hunt, tmp_path):
+    with (
+        file_lock(tmp_path / "hunt" / ".lock"),
+        pytest.raises(OSError, match=r"Another hunt is using the folder .*hunt: choose another"),
+    ):
+        hunt("adce")
+    _, _, (outcome,) = hunt("adce")
+    assert outcome.verdict == "fine"
 
 
 def test_the_same_again_is_counted(hunt, tmp_path):

@@ -9,6 +9,7 @@ import compiler_gym
 from compiler_gym.cli.console import run_program
 from compiler_gym.cli.datasets import datasets_app
 from compiler_gym.cli.describe import describe
+from compiler_gym.cli.hunt import hunt
 from compiler_gym.cli.measure_pass import measure
 from compiler_gym.cli.observe import observe
 from compiler_gym.cli.replay import replay
@@ -30,6 +31,7 @@ app = typer.Typer(
 for command in (search, shell, describe, observe, replay, validate):
     app.command()(command)
 app.command("measure-pass")(measure)
+app.command()(hunt)
 app.command()(service)
 app.add_typer(datasets_app)
 

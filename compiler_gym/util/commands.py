@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 from compiler_gym.util.shell_format import indent, join_cmd
 
 _MAX_ERROR_LINES = 25
+
+_running: set[subprocess.Popen[Any]] = set()
+_running_lock = threading.Lock()
 
 
 class CommandError(subprocess.CalledProcessError):
@@ -49,9 +53,25 @@ def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen
     """
     process = subprocess.Popen([str(word) for word in cmd], **{**kwargs, "start_new_session": True})
     with process:
+        with _running_lock:
+            _running.add(process)
         try:
             yield process
         finally:
+            with _running_lock:
+                _running.discard(process)
+            kill_process_group(process)
+
+
+def kill_running_commands() -> None:
+    """Kills all programs that :func:`Popen` runs now in any thread, with all they have started.
+
+    For the end of a program with threads: Ctrl-C reaches only the main thread. Each of the others
+    sees the end of what it waits for, and may start something else, or be just about to: call this
+    until they have ended.
+    """
+    with _running_lock:
+        for process in _running:
             kill_process_group(process)
 
 

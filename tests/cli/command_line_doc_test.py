@@ -35,7 +35,7 @@ def section(name):
 
 
 def test_all_commands_have_a_section_and_a_row():
-    assert len(PROGRAM.commands) == 9
+    assert len(PROGRAM.commands) == 10
     for name in PROGRAM.commands:
         assert f"\n| `{name}` | " in TEXT
         assert f"compiler-gym {name} " in section(name)
@@ -48,7 +48,7 @@ def test_flags_of_a_section_exist(name):
         known |= options_of(command)
     flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section(name)))
     assert flags <= known | {"--"}
-    if name in ("search", "replay", "validate", "measure-pass"):
+    if name in ("search", "replay", "validate", "measure-pass", "hunt"):
         unsaid = {"--json", "--env", "--service", "--inorder", "--no-inorder", "-p", "-o"}
         assert {each for each in known if each.startswith("--")} - flags <= unsaid
 

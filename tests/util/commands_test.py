@@ -5,10 +5,18 @@ import select
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
-from compiler_gym.util.commands import CommandError, Popen, communicate, run_command
+from compiler_gym.util.commands import (
+    CommandError,
+    Popen,
+    communicate,
+    kill_running_commands,
+    run_command,
+)
 
 # A shell that starts a child which holds the FIFO $0 open for ever. When nobody holds it open
 # any more, reading it ends.
@@ -35,6 +43,22 @@ def test_result():
     result = run_command(["sh", "-c", "echo out; echo err >&2"])
     assert (result.returncode, result.stdout, result.stderr) == (0, "out\n", "err\n")
     assert result.args == ["sh", "-c", "echo out; echo err >&2"]
+
+
+def test_commands_of_other_threads_are_killed(fifo):
+    path, file = fifo
+    results = []
+    command = ["sh", "-c", f"{HOLD_OPEN} wait", str(path)]
+    thread = threading.Thread(target=lambda: results.append(run_command(command, check=False)))
+    thread.start()
+    assert select.select([file], [], [], 10)[0] and file.read(6) == b"ready\n"
+    end = time.monotonic() + 10
+    while thread.is_alive() and time.monotonic() < end:
+        kill_running_commands()
+        thread.join(timeout=0.05)
+    assert results[0].returncode == -signal.SIGKILL
+    assert read_all(file) == b""
+    kill_running_commands()  # There are none.
 
 
 def test_options(tmp_path):

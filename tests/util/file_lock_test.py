@@ -36,6 +36,13 @@ def _acquired_in_thread(path, timeout):
     return acquired
 
 
+def test_need_not_wait(lock_path):
+    with file_lock(lock_path), pytest.raises(BlockingIOError), file_lock(lock_path, wait=False):
+        pass
+    with file_lock(lock_path, wait=False):
+        pass
+
+
 def test_excludes_threads(lock_path):
     with file_lock(lock_path):
         acquired = _acquired_in_thread(lock_path, timeout=0.1)

@@ -1,0 +1,233 @@
+"""``compiler-gym hunt``: looks for defects of LLVM's passes."""
+
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
+from compiler_gym.cli.interrupts import INTERRUPTED
+from compiler_gym.cli.options import JsonOption, complete_program, opened_env, program_uri
+from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.hunt.findings import Findings, as_row
+from compiler_gym.envs.llvm.hunt.hunter import Hunt
+from compiler_gym.envs.llvm.hunt.limits import Limits
+from compiler_gym.envs.llvm.hunt.passes import (
+    Pass,
+    Sequences,
+    list_passes,
+    name_of,
+    parse_sequence,
+    usable_passes,
+)
+from compiler_gym.envs.llvm.hunt.programs import Programs
+from compiler_gym.envs.llvm.hunt.trial import Laboratory, Outcome
+from compiler_gym.util.shell_format import plural
+
+_PROGRAMS = ("kernels-v0", "csmith-v0")
+_ACTION_SPACE = "PassesWithParameters"
+
+
+def hunt(
+    programs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Datasets, such as kernels-v0, and programs: URIs, or files. By default: "
+            f"{' '.join(_PROGRAMS)}.",
+            autocompletion=complete_program,
+            show_default=False,
+        ),
+    ] = None,
+    output_folder: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for findings. A hunt goes on there.")
+    ] = Path("hunt"),
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="How long to hunt; by default until Ctrl-C.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=0, help="How many trials to make.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Trials at a time.")] = 1,
+    length: Annotated[int, typer.Option(min=1, help="Passes in a trial.")] = 30,
+    guided: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of trials that begin as one that shrank or grew its program like none "
+            "before: a part of it or of two, and then random passes.",
+        ),
+    ] = 0.5,
+    actions_only: Annotated[
+        bool, typer.Option("--actions-only", help="Only passes that are actions of environments.")
+    ] = False,
+    passes: Annotated[
+        str | None,
+        typer.Option(help="Try these passes, in one trial unless --trials says otherwise."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(help="A command that runs the programs which are files, for their output."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Processor seconds for opt. Twice as many are a hang.")
+    ] = Limits.seconds,
+    memory: Annotated[int, typer.Option(min=512, help="Megabytes for opt.")] = Limits.memory_mb,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="How often to run opt, to see if it makes the same bitcode.")
+    ] = Limits.repeats,
+    reduce_seconds: Annotated[
+        float, typer.Option(min=1, help="How long to make a finding smaller.")
+    ] = Limits.reduce_seconds,
+    opt: Annotated[
+        Path | None, typer.Option(help="Another opt, e.g. one with assertions.", dir_okay=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of a new hunt.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Hunt for defects of LLVM: crashes, hangs, broken modules, wrong and unstable results.
+
+    A trial runs random passes of opt on a program: all passes that opt has, but for those that
+    only print or change programs by design. The program has to do what it did before. What is
+    found is made smaller, and is a folder then, for a bug report: run.sh shows it.
+
+    Ctrl-C ends the hunt; the same command goes on. Exit code 0, whether or not anything is found.
+
+    \b
+    Examples:
+      compiler-gym hunt --seconds 3600 --jobs 2
+      compiler-gym hunt csmith-v0 --actions-only
+      compiler-gym hunt sort.c --run "./a.out < in.txt"
+      compiler-gym hunt sha256 --passes sroa,newgvn,licm
+    """  # noqa: D301, the mark of a paragraph that is not filled.
+    limits = Limits(timeout, memory, repeats, reduce_seconds)
+    opt_path = tools.opt_path() if opt is None else _checked(opt)
+    with working_on("looking for programs and passes"):
+        known = Programs(*_programs(programs or [*_PROGRAMS], run))
+        actions = _actions()
+        all_passes = _passes_of(actions) if actions_only else list_passes(opt_path)
+        fixed = None if passes is None else parse_sequence(passes, all_passes)
+        usable = all_passes if fixed else usable_passes(all_passes, opt_path, jobs)
+    trials = 1 if fixed and trials is None else trials
+    output_folder.mkdir(parents=True, exist_ok=True)
+    findings = Findings(output_folder / "findings", frozenset(actions))
+    session = Hunt(output_folder, Sequences(usable, length, guided, fixed), seed)
+    interrupted = False
+    with _Reporter(session, findings) as reporter:
+        laboratory = Laboratory(
+            opt_path, tools.clang_path(), known, findings, limits, threading.Event(), reporter.note
+        )
+        try:
+            session.run(laboratory, jobs, trials, seconds, reporter.show)
+        except KeyboardInterrupt:
+            interrupted = True
+    _print_results(session, findings, as_json)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _programs(names: list[str], run: str | None) -> tuple[Datasets, list[str]]:
+    """Returns where programs are looked up, and the URIs of what is meant by names."""
+    datasets = LlvmDatasets(get_llvm_datasets())
+    uris = []
+    for name in names:
+        dataset = _dataset_uri(datasets, name)
+        uri = program_uri(name) if dataset is None else dataset
+        if run is not None and uri.startswith("file://"):
+            program = benchmark(Path(name), run=run)
+            datasets.remember(program)
+            uri = str(program.uri)
+        uris.append(uri)
+    return datasets, uris
+
+
+def _dataset_uri(datasets: Datasets, name: str) -> str | None:
+    """Returns the URI of the dataset that a name stands for; None if it is that of a program."""
+    try:
+        uri = BenchmarkUri.from_string(name)
+        return None if uri.path.strip("/") else datasets.dataset(name).name
+    except (LookupError, ValueError):
+        return None
+
+
+def _checked(opt: Path) -> Path:
+    path = opt.expanduser().absolute()
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {opt}, which is to be opt")
+    return path
+
+
+def _actions() -> list[str]:
+    """Returns what actions can be, as elements of ``module(...)``, of those that opt knows."""
+    with opened_env("llvm-v0", action_space=_ACTION_SPACE) as env:
+        return [item.flag for item in env.action_space.items if not item.option]
+
+
+def _passes_of(actions: list[str]) -> list[Pass]:
+    """Returns the passes that actions run, each with its forms."""
+    forms: dict[str, list[str]] = {}
+    for action in actions:
+        forms.setdefault(name_of(action), []).append(action)
+    return [Pass(name, tuple(each)) for name, each in forms.items()]
+
+
+class _Reporter:
+    """Tells how a hunt goes: on a terminal in one line, and in a line for each finding."""
+
+    def __init__(self, hunt: Hunt, findings: Findings):
+        self._hunt = hunt
+        self._findings = findings
+        self._status = messages().status("hunting")
+
+    def __enter__(self) -> "_Reporter":
+        if self._status.console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def note(self, text: str) -> None:
+        """Says what is being done in a trial that takes long."""
+        self._status.update(f"{self._summary()}; {text}")
+
+    def show(self, outcome: Outcome) -> None:
+        """Says what came of a trial."""
+        self._status.update(self._summary())
+        if outcome.verdict == "found" and outcome.finding is not None:
+            finding = outcome.finding
+            passes = ",".join(finding.passes)
+            self._status.console.print(
+                f"{finding.name}: {finding.kind} with {passes}, in {outcome.program}",
+                soft_wrap=True,
+            )
+
+    def _summary(self) -> str:
+        trials = plural(self._hunt.progress.trials, "trial")
+        return f"{trials}, {plural(len(self._findings.all()), 'finding')}"
+
+
+def _print_results(hunt: Hunt, findings: Findings, as_json: bool) -> None:
+    progress, found = hunt.progress, findings.all()
+    if as_json:
+        print_json(
+            {
+                "trials": progress.trials,
+                "seconds": progress.seconds,
+                "verdicts": progress.verdicts,
+                "findings": [asdict(finding) for finding in found],
+            }
+        )
+        return
+    if found:
+        print_table(map(as_row, found))
+        print_line()
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in progress.verdicts.items())
+    print_line(
+        f"{plural(progress.trials, 'trial')} in {progress.seconds:.0f} s"
+        + (f": {verdicts}" if verdicts else "")
+    )

@@ -1,0 +1,44 @@
+"""Whether the installed LLVM still has the defects that the policy of the actions knows of."""
+
+import re
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.hunt.failures import Kind, compare_results, run_passes
+from compiler_gym.envs.llvm.hunt.limits import Limits
+from compiler_gym.envs.llvm.hunt.reproducer import UNSTABLE_RUNS
+from compiler_gym.util.runfiles_path import runfiles_path
+
+DEFECTS = sorted(runfiles_path("llvm_service/actions/defects").glob("*.ll"))
+POLICY = runfiles_path("llvm_service/actions/policy.yaml")
+HEADING = re.compile(r"; ([a-z ]+): (\S+)\n; (\S.*)\n")
+
+
+def failure_of(path, passes, folder):
+    """What goes wrong in some runs of a command, if anything does."""
+    first, again = folder / "first.bc", folder / "again.bc"
+    failure = run_passes(tools.opt_path(), [passes], path, first, Limits())
+    for _ in range(UNSTABLE_RUNS):
+        failure = failure or run_passes(tools.opt_path(), [passes], path, again, Limits())
+        failure = failure or compare_results(first, again)
+    return failure
+
+
+@pytest.mark.parametrize("path", DEFECTS, ids=lambda path: path.stem)
+def test_defect_is_still_there(path, tmp_path):
+    kind, passes, _ = HEADING.match(path.read_text()).groups()
+    failure = failure_of(path, passes, tmp_path)
+    if failure is None:
+        version = tools.tool_version(tools.opt_path()).splitlines()[0]
+        pytest.skip(f"{version} does not have the defect of {path.name} any more: take it out")
+    assert failure.kind is Kind(kind)
+
+
+def test_all_defects_are_in_passes_that_are_no_actions():
+    text = POLICY.read_text()
+    excluded = text[text.index("\nexclude:") : text.index("\nspell:")]
+    assert len(DEFECTS) >= 3
+    for path in DEFECTS:
+        name = re.search(r"\(([\w-]+)\)", path.read_text())[1]
+        assert re.search(rf"[\[ ,]{name}[\],]", excluded), name

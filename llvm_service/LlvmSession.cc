@@ -164,9 +164,9 @@ Status LlvmSession::run(const Action& action, bool& changed) {
     return Status::OK;
   }
   const Status status = compilation_->verify();
-  return status.ok() ? status
-                     : Status(status.error_code(),
-                              "After " + action.name + ", " + status.error_message());
+  return status.ok()
+             ? status
+             : Status(status.error_code(), "After " + action.name + ", " + status.error_message());
 }
 
 bool LlvmSession::isVerified(const Action& action) const {

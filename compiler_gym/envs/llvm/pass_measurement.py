@@ -162,7 +162,8 @@ def _compare(
 ) -> Trial | Failure | None:
     """Makes one comparison; None if the compiler failed without the pass."""
     cost, timeout = [measurement.cost], measurement.timeout
-    env.reset(benchmark=benchmark)
+    program = env.datasets.benchmark(benchmark)
+    env.reset(benchmark=program)
     if env.multistep(prefix, timeout=timeout)[2]:
         return None
     with env.fork() as other:
@@ -180,11 +181,11 @@ def _compare(
         if failed:
             kind = _failure_kind(info)
             return Failure(benchmark, tuple(prefix), kind, info.get("error_details", ""))
-        is_run = runs and changed and env.benchmark.is_run_to_validate()
-        errors = env.benchmark.validate(env) if is_run else []
+        is_run = runs and changed and program.is_run_to_validate()
+        errors = program.validate(env) if is_run else []
         if errors:
             # LLVM's own passes may be to blame, those before or after.
-            if env.benchmark.validate(other):
+            if program.validate(other):
                 return None
             return Failure(benchmark, tuple(prefix), "wrong output", str(errors[0]))
     return Trial(benchmark, tuple(prefix), changed, float(without), float(with_pass), is_run)

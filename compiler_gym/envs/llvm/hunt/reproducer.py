@@ -79,7 +79,8 @@ build() { # MODULE PROGRAM OPTIONS... Without options the passes are those that 
 }
 run() { # PROGRAM: leaves what it prints in PROGRAM.out
   mkdir run && ln -s "$work/$1" run/a.out && cd run || exit 1
-  (ulimit -f 131072; exec timeout --foreground {run_seconds} /bin/sh -c {command}) \
+  # timeout ends the shell only; what else that has started ends when it has used up its time.
+  (ulimit -f 131072; ulimit -t {run_cpu_seconds}; exec timeout --foreground {run_seconds} /bin/sh -c {command}) \
     <{stdin} >"$work/$1.out" 2>/dev/null
   status=$?
   cd "$work" && rm -rf run
@@ -214,6 +215,7 @@ class Reproducer:
                 "link_options": shlex.quote(shlex.join(self.link_options)),
                 "build_seconds": _BUILD_SECONDS,
                 "run_seconds": f"{self.limits.seconds:g}",
+                "run_cpu_seconds": self.limits.cpu_seconds,
                 "guards": " ".join(self.guards),
                 "level": self.level,
                 "stdin": places.get(str(self.run.stdin), "/dev/null"),

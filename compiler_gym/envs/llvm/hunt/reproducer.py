@@ -80,8 +80,10 @@ build() { # MODULE PROGRAM OPTIONS... Without options the passes are those that 
 run() { # PROGRAM: leaves what it prints in PROGRAM.out
   mkdir run && ln -s "$work/$1" run/a.out && cd run || exit 1
   # timeout ends the shell only; what else that has started ends when it has used up its time.
-  (ulimit -f 131072; ulimit -t {run_cpu_seconds}; exec timeout --foreground {run_seconds} /bin/sh -c {command}) \
-    <{stdin} >"$work/$1.out" 2>/dev/null
+  (
+    ulimit -f 131072; ulimit -t {run_cpu_seconds}
+    exec timeout --foreground {run_seconds} /bin/sh -c {command}
+  ) <{stdin} >"$work/$1.out" 2>/dev/null
   status=$?
   cd "$work" && rm -rf run
   return $status

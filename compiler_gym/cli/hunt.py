@@ -28,6 +28,7 @@ from compiler_gym.envs.llvm.hunt.passes import (
 )
 from compiler_gym.envs.llvm.hunt.programs import Programs
 from compiler_gym.envs.llvm.hunt.trial import Laboratory, Outcome
+from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.shell_format import plural
 
 _PROGRAMS = ("kernels-v0", "csmith-v0")
@@ -110,8 +111,12 @@ def hunt(
         known = Programs(*_programs(programs or [*_PROGRAMS], run))
         actions = _actions()
         all_passes = _passes_of(actions) if actions_only else list_passes(opt_path)
-        fixed = None if passes is None else parse_sequence(passes, all_passes)
-        usable = all_passes if fixed else usable_passes(all_passes, opt_path, jobs)
+        if passes is None:
+            fixed = None
+            usable = usable_passes(all_passes, opt_path, jobs)
+        else:
+            fixed = parse_sequence(passes, all_passes)
+            usable = _checked_passes(fixed, all_passes, opt_path, jobs)
     trials = 1 if fixed and trials is None else trials
     output_folder.mkdir(parents=True, exist_ok=True)
     findings = Findings(output_folder / "findings", frozenset(actions))
@@ -167,6 +172,15 @@ def _actions() -> list[str]:
         return [item.flag for item in env.action_space.items if not item.option]
 
 
+def _checked_passes(sequence: list[str], known: list[Pass], opt: Path, jobs: int) -> list[Pass]:
+    """Returns the passes of a sequence; raises LookupError if opt does not take one of them."""
+    usable = usable_passes([Pass(name_of(text), (text,)) for text in sequence], opt, jobs)
+    for text in sequence:
+        if not any(text in each.texts for each in usable):
+            raise unknown_name("pass", text, [each.name for each in known])
+    return usable
+
+
 def _passes_of(actions: list[str]) -> list[Pass]:
     """Returns the passes that actions run, each with its forms."""
     forms: dict[str, list[str]] = {}
@@ -193,7 +207,10 @@ class _Reporter:
 
     def note(self, text: str) -> None:
         """Says what is being done in a trial that takes long."""
-        self._status.update(f"{self._summary()}; {text}")
+        if self._status.console.is_terminal:
+            self._status.update(f"{self._summary()}; {text}")
+        else:
+            self._status.console.print(text, soft_wrap=True)
 
     def show(self, outcome: Outcome) -> None:
         """Says what came of a trial."""
@@ -231,3 +248,8 @@ def _print_results(hunt: Hunt, findings: Findings, as_json: bool) -> None:
         f"{plural(progress.trials, 'trial')} in {progress.seconds:.0f} s"
         + (f": {verdicts}" if verdicts else "")
     )
+    if hunt.given_up:
+        print_line(
+            f"{plural(hunt.given_up, 'trial')} under way given up: to make a finding smaller "
+            "takes up to --reduce-seconds"
+        )

@@ -57,7 +57,8 @@ def test_ctrl_c_leaves_nothing_and_prints_what_there_is(interrupt, program_c, en
     stdout = interrupt(
         *("hunt", program_c.name, "--opt", endless_opt, "--jobs", "2"), after_seconds=4
     )
-    assert "trial" in stdout
+    assert "0 trials in 0 s" not in stdout
+    assert "2 trials under way given up" in stdout
     assert os.listdir(scratch) == []
 
 
@@ -66,4 +67,6 @@ def test_what_is_wrong_is_said(fails, program_c, environment):
     assert "Did you mean benchmark://kernels-v0" in fails("hunt", "benchmark://kernel-v0")
     assert "'--guided'" in fails("hunt", "--guided", "2", code=2)
     assert "no passes" in fails("hunt", program_c.name, "--passes", "")
+    misspelt = fails("hunt", program_c.name, "--passes", "sroa,gvnn")
+    assert "There is no pass 'gvnn'. Did you mean gvn" in misspelt
     assert not Path("hunt").exists()

@@ -58,11 +58,16 @@ class Hunt:
         folder: Where findings go, and how far the hunt came.
         sequences: What is tried.
         seed: The seed. One that has been begun goes on with its own.
+
+    Attributes:
+        progress: How far it came.
+        given_up: How many trials ran when it ended.
     """
 
     def __init__(self, folder: Path, sequences: Sequences, seed: int):
         self._folder = folder
         self.progress = Progress(seed)
+        self.given_up = 0
         self._sequences = sequences
         self._met: set[tuple[str, int]] = set()
 
@@ -128,6 +133,8 @@ class Hunt:
                         watch(future.result())
             finally:
                 laboratory.stop.set()
+                self.given_up = len(running)
+                self.progress.seconds = time.monotonic() - begin
                 _end(running)
 
     def _draw(self, laboratory: Laboratory) -> Trial:

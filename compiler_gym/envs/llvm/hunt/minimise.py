@@ -24,7 +24,7 @@ _LIMITS_OF_SCRIPT = 4
 _KEEPING = """\
 #!/bin/sh
 # Asks the script, and keeps the last module of which it says yes: the reducer can be stopped then.
-./{script} "$1" || exit 1
+/bin/sh {script} "$1" || exit 1
 cp "$1" kept.new && mv kept.new {kept}
 """
 
@@ -93,7 +93,9 @@ class Minimiser:
 
     def _shows(self, reproducer: Reproducer, module: Path) -> bool:
         self._end_if_stopped()
-        command: list[str | Path] = [self._write_script(reproducer), module]
+        # Another thread may be starting a process, which has the script open until it has begun:
+        # then it could be read, but not be executed.
+        command: list[str | Path] = ["/bin/sh", self._write_script(reproducer), module]
         seconds = reproducer.limits.wall_seconds * _LIMITS_OF_SCRIPT
         try:
             done = run_command(

@@ -1,6 +1,8 @@
 """``compiler-gym hunt``: looks for defects of LLVM's passes."""
 
+import math
 import threading
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -124,7 +126,14 @@ def hunt(
     interrupted = False
     with _Reporter(session, findings) as reporter:
         laboratory = Laboratory(
-            opt_path, tools.clang_path(), known, findings, limits, threading.Event(), reporter.note
+            opt=opt_path,
+            clang=tools.clang_path(),
+            programs=known,
+            findings=findings,
+            limits=limits,
+            stop=threading.Event(),
+            report=reporter.note,
+            end=math.inf if seconds is None else time.monotonic() + seconds,
         )
         try:
             session.run(laboratory, jobs, trials, seconds, reporter.show)

@@ -1,8 +1,10 @@
 """One trial: a program, a sequence of passes, and what comes of them."""
 
+import math
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +32,9 @@ from compiler_gym.envs.llvm.hunt.programs import (
 )
 from compiler_gym.envs.llvm.hunt.reproducer import Reproducer
 from compiler_gym.errors import BenchmarkInitError
+
+# Of the time until the end of the hunt. Writing a finding takes some, too.
+_SHARE_OF_THE_REST = 0.8
 
 
 class StoppedError(Exception):
@@ -84,6 +89,7 @@ class Laboratory:
         limits: What a run may take.
         stop: Set when the hunt ends.
         report: Told what is being done in long trials.
+        end: When the hunt is going to end, by the clock of :func:`time.monotonic`.
     """
 
     opt: Path
@@ -93,6 +99,7 @@ class Laboratory:
     limits: Limits
     stop: threading.Event
     report: Callable[[str], None]
+    end: float = math.inf
 
     def run(self, trial: Trial) -> Outcome:
         """Makes a trial.
@@ -171,13 +178,17 @@ class Laboratory:
         self.report(f"trial {trial.number}: {failure.kind.value}, being reduced")
         for number, reproducer in enumerate(self._reproducers(trial, benchmark, failure)):
             folder = module.parent / f"smaller-{number}"
-            minimiser = Minimiser(folder, self.limits.reduce_seconds, self._end_if_stopped)
+            minimiser = Minimiser(folder, self.reduce_seconds(), self._end_if_stopped)
             fewest = minimiser.with_fewest_passes(reproducer, module)
             self._end_if_stopped()
             if fewest is not None:
                 found = self._found(trial, uri, failure, minimiser, *fewest)
                 return Outcome(uri, "found" if found.seen == 1 else "known", found.kind, found)
         return Outcome(uri, "not seen again", failure.kind.value)
+
+    def reduce_seconds(self) -> float:
+        """Returns how long making a finding smaller may take, so that it is there at the end."""
+        return min(self.limits.reduce_seconds, _SHARE_OF_THE_REST * (self.end - time.monotonic()))
 
     def _found(
         self,

@@ -1,10 +1,12 @@
 """Hunts with an opt whose passes go wrong in known ways."""
 
 import json
+import math
 import os
 import subprocess
 import tempfile
 import threading
+import time
 
 import pytest
 
@@ -176,3 +178,18 @@ def test_the_same_again_is_counted(hunt, tmp_path):
     assert len(os.listdir(tmp_path / "hunt" / "findings")) == 1
     facts = tmp_path / "hunt" / "findings" / finding.name / "finding.json"
     assert json.loads(facts.read_text())["seen"] == 5
+
+
+def test_findings_are_made_smaller_in_time(tmp_path, fake_opt):
+    def reduce_seconds(end):
+        findings = Findings(tmp_path / "findings", frozenset())
+        programs = Programs(LlvmDatasets(), [])
+        laboratory = Laboratory(
+            *(fake_opt, tools.clang_path(), programs, findings, Limits(reduce_seconds=600)),
+            *(threading.Event(), print, end),
+        )
+        return laboratory.reduce_seconds()
+
+    assert reduce_seconds(math.inf) == 600
+    assert reduce_seconds(time.monotonic() + 10_000) == 600
+    assert 0 < reduce_seconds(time.monotonic() + 100) < 100

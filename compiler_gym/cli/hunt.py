@@ -115,14 +115,14 @@ def hunt(
         all_passes = _passes_of(actions) if actions_only else list_passes(opt_path)
         if passes is None:
             fixed = None
-            usable = usable_passes(all_passes, opt_path, jobs)
+            all_passes = usable_passes(all_passes, opt_path, jobs)
         else:
             fixed = parse_sequence(passes, all_passes)
-            usable = _checked_passes(fixed, all_passes, opt_path, jobs)
+            _check_passes(fixed, all_passes, opt_path, jobs)
     trials = 1 if fixed and trials is None else trials
     output_folder.mkdir(parents=True, exist_ok=True)
     findings = Findings(output_folder / "findings", frozenset(actions))
-    session = Hunt(output_folder, Sequences(usable, length, guided, fixed), seed)
+    session = Hunt(output_folder, Sequences(all_passes, length, guided, fixed), seed)
     interrupted = False
     with _Reporter(session, findings) as reporter:
         laboratory = Laboratory(
@@ -181,13 +181,13 @@ def _actions() -> list[str]:
         return [item.flag for item in env.action_space.items if not item.option]
 
 
-def _checked_passes(sequence: list[str], known: list[Pass], opt: Path, jobs: int) -> list[Pass]:
-    """Returns the passes of a sequence; raises LookupError if opt does not take one of them."""
-    usable = usable_passes([Pass(name_of(text), (text,)) for text in sequence], opt, jobs)
+def _check_passes(sequence: list[str], known: list[Pass], opt: Path, jobs: int) -> None:
+    """Raises LookupError if opt does not take one of the passes of a sequence."""
+    asked = [Pass(text, (text,)) for text in dict.fromkeys(sequence)]
+    usable = {each.name for each in usable_passes(asked, opt, jobs)}
     for text in sequence:
-        if not any(text in each.texts for each in usable):
+        if text not in usable:
             raise unknown_name("pass", text, [each.name for each in known])
-    return usable
 
 
 def _passes_of(actions: list[str]) -> list[Pass]:

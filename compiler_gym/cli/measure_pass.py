@@ -76,14 +76,14 @@ def _saving(trials: list[list[Trial]], seed: int) -> Estimate | None:
 def _row(name: str, outcomes: Sequence[Trial | Failure], saving: Estimate | None) -> dict[str, Any]:
     trials = _trials(outcomes)
     failures = Counter(each.kind for each in outcomes if isinstance(each, Failure))
-    is_bounded = saving is not None and math.isfinite(saving.low)
+    bounds = (saving.low, saving.high) if saving and math.isfinite(saving.low) else (None, None)
     return {
         "program": name,
         "prefixes": len(outcomes),
         "changed": sum(trial.changed for trial in trials) / len(trials) if trials else None,
         "saving": saving.mean if saving else None,
-        "low": saving.low if saving and is_bounded else None,
-        "high": saving.high if saving and is_bounded else None,
+        "low": bounds[0],
+        "high": bounds[1],
         "run": sum(trial.is_run for trial in trials),
         "failures": dict(failures),
         "verdict": _verdict(failures, saving, any(trial.is_run for trial in trials)),

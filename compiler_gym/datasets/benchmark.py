@@ -217,15 +217,19 @@ class Benchmark:
         return bool(self._validation_callbacks)
 
     def is_run_to_validate(self) -> bool:
-        """Returns whether a validation runs the program, rather than only looks at it.
-
-        That is what any callback is taken to do which :func:`looks_only` does not mark.
-        """
-        return any(getattr(callback, _RUNS, True) for callback in self._validation_callbacks)
+        """Returns whether a validation runs the program, rather than only looks at it."""
+        return bool(self.running_callbacks())
 
     def validation_callbacks(self) -> list[ValidationCallback]:
         """Returns the functions that validate what became of the program."""
         return list(self._validation_callbacks)
+
+    def running_callbacks(self) -> list[ValidationCallback]:
+        """Returns those of the validation callbacks that run the program.
+
+        That is what any is taken to do which :func:`looks_only` does not mark.
+        """
+        return [each for each in self._validation_callbacks if getattr(each, _RUNS, True)]
 
     def add_validation_callback(self, callback: ValidationCallback) -> None:
         """Adds a function that validates what became of the program.

@@ -5,9 +5,9 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,30 +95,11 @@ class Hunt:
             KeyboardInterrupt: After Ctrl-C.
             OSError: If the folder cannot be written, or a tool not be started.
         """
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(file_lock(self._folder / ".lock", wait=False))
-            except BlockingIOError as error:
-                raise OSError(
-                    f"Another hunt is using the folder {self._folder}: choose another by --output"
-                ) from error
-            self.progress = _read_progress(self._folder / _STATE, self.progress.seed)
-            self._sequences.kept = self.progress.kept
-            self._run(laboratory, jobs, trials, seconds, watch)
-
-    def _run(
-        self,
-        laboratory: Laboratory,
-        jobs: int,
-        trials: int | None,
-        seconds: float | None,
-        watch: Callable[[Outcome], None],
-    ) -> None:
-        begin = time.monotonic() - self.progress.seconds
-        end = math.inf if seconds is None else time.monotonic() + seconds
-        left = math.inf if trials is None else trials
-        running: dict[Future[Outcome], Trial] = {}
-        with ThreadPoolExecutor(jobs) as pool:
+        with self._resumed(), ThreadPoolExecutor(jobs) as pool:
+            begin = time.monotonic() - self.progress.seconds
+            end = math.inf if seconds is None else time.monotonic() + seconds
+            left = math.inf if trials is None else trials
+            running: dict[Future[Outcome], Trial] = {}
             try:
                 while time.monotonic() < end and (left > 0 or running):
                     while left > 0 and len(running) < jobs:
@@ -136,6 +117,20 @@ class Hunt:
                 self.given_up = len(running)
                 self.progress.seconds = time.monotonic() - begin
                 _end(running)
+
+    @contextmanager
+    def _resumed(self) -> Iterator[None]:
+        """Keeps other hunts out of the folder, and goes on from where it was left."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(file_lock(self._folder / ".lock", wait=False))
+            except BlockingIOError as error:
+                raise OSError(
+                    f"Another hunt is using the folder {self._folder}: choose another by --output"
+                ) from error
+            self.progress = _read_progress(self._folder / _STATE, self.progress.seed)
+            self._sequences.kept = self.progress.kept
+            yield
 
     def _draw(self, laboratory: Laboratory) -> Trial:
         seed, number = self.progress.seed, self.progress.next

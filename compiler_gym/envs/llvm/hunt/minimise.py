@@ -109,10 +109,9 @@ class Minimiser:
         # What a script leaves, if it is killed, goes with the folder.
         return {**os.environ, "TMPDIR": str(self._folder / "tmp")}
 
-    def _write_script(self, reproducer: Reproducer, name: str = "check.sh") -> Path:
-        path = self._folder / name
-        path.write_text(reproducer.script(name, "input.bc", "a check"))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    def _write_script(self, reproducer: Reproducer) -> Path:
+        path = self._folder / "check.sh"
+        path.write_text(reproducer.script(path.name, "input.bc", "a check"))
         return path
 
     def _guarded(self, reproducer: Reproducer, module: Path) -> Reproducer:

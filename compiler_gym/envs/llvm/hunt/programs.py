@@ -13,7 +13,6 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramRun,
     ProgramValidator,
     ReferenceValidator,
-    validate_against_opt,
 )
 from compiler_gym.errors import ValidationError
 
@@ -110,11 +109,9 @@ def wrong_output(
         unoptimised: Its bitcode before all passes.
         optimised: Its bitcode now.
     """
-    for callback in benchmark.validation_callbacks():
-        if callback is not validate_against_opt:
-            program = CompiledProgram(benchmark, unoptimised, optimised)
-            for error in callback(program) or ():
-                return error
+    for callback in benchmark.running_callbacks():
+        for error in callback(CompiledProgram(benchmark, unoptimised, optimised)) or ():
+            return error
     return None
 
 

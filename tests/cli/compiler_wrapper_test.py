@@ -1,6 +1,7 @@
 """``compiler-gym-cc`` in builds: what it makes, what it keeps, and what it leaves alone."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,10 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.object_file import read_object
+from compiler_gym.util.runfiles_path import runfiles_path
+from tests.processes import descendants, is_running, wait_until
+
+KERNEL = runfiles_path("compiler_gym/data/kernels-v0/json/program.c")
 
 _SOURCE = """
 #include "limit.h"
@@ -31,10 +36,15 @@ def fixture_folder(environment, monkeypatch):
     return environment
 
 
-def compile(*words, function="cc", check=True):
+def command(*words, function="cc"):
     script = f"from compiler_gym.cli.compiler_wrapper import {function}; {function}()"
-    command = [sys.executable, "-c", script, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=check, timeout=120)
+    return [sys.executable, "-c", script, *map(str, words)]
+
+
+def compile(*words, function="cc", check=True):
+    return subprocess.run(
+        command(*words, function=function), capture_output=True, text=True, check=check, timeout=120
+    )
 
 
 def clang(*words):
@@ -146,6 +156,21 @@ def test_what_goes_wrong_in_the_search_is_no_reason_to_fail(folder, monkeypatch)
     compile("-Oz", "-c", "unit.c", "-o", "unit.o")
     assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
     assert log()[0][0] == "error" and "'soon' is not a time" in log()[0][2]
+
+
+def test_ctrl_c_ends_it_and_leaves_nothing(folder, monkeypatch, tmp_path):
+    monkeypatch.setenv("COMPILER_GYM_BUDGET", "600s")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    words = command("-Oz", "-c", KERNEL, "-std=c11", "-w", "-o", "kernel.o")
+    process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
+    wait_until(lambda: list((tmp_path / "temporary").glob("*/unit.o")), seconds=60)
+    started = descendants(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130 and b"Traceback" not in stderr
+    wait_until(lambda: not any(map(is_running, started)), seconds=10)
+    assert not (folder / "kernel.o").exists() and os.listdir(tmp_path / "temporary") == []
 
 
 def test_programs_of_several_languages(folder, monkeypatch):

@@ -17,10 +17,11 @@ from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
 from compiler_gym.envs.llvm.size.plugin import find_plugin
 from compiler_gym.envs.llvm.size.portfolio import Portfolio
 from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
-from compiler_gym.envs.llvm.size.report import compare_functions
+from compiler_gym.envs.llvm.size.report import compare_functions, readable_names
 from compiler_gym.util.shell_format import join_cmd, plural
 
 _MAX_FUNCTIONS = 8
+_MAX_NAME = 56
 _SECONDS_BETWEEN_LINES = 5
 _GOALS = {Objective.TEXT: "bytes of code", Objective.ALL: "bytes"}
 
@@ -263,9 +264,16 @@ def _print_functions(result: Result) -> None:
     changes = compare_functions(before.functions, after.functions)
     if not changes:
         return
+    first = changes[:_MAX_FUNCTIONS]
+    names = readable_names([each.name for each in first])
     rows: list[dict[str, Any]] = [
-        {"function": each.name, "before": each.before, "after": each.after, "saved": each.saved}
-        for each in changes[:_MAX_FUNCTIONS]
+        {
+            "function": name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…",
+            "before": each.before,
+            "after": each.after,
+            "saved": each.saved,
+        }
+        for name, each in zip(names, first, strict=True)
     ]
     rest = changes[_MAX_FUNCTIONS:]
     if rest:

@@ -1,12 +1,18 @@
 """Where the bytes went: the functions of two object files compared."""
 
 import re
+import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util.commands import run_command
 
 _OUTLINED = re.compile(r"OUTLINED_FUNCTION_\w+")
 _ALL_OUTLINED = "OUTLINED_FUNCTION_…"
+_DEMANGLE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,17 @@ def compare_functions(before: Mapping[str, int], after: Mapping[str, int]) -> li
     changes = [FunctionChange(name, old[name], new[name]) for name in {**old, **new}]
     changed = [each for each in changes if each.saved]
     return sorted(changed, key=lambda each: (-abs(each.saved), each.name))
+
+
+def readable_names(symbols: Sequence[str]) -> list[str]:
+    """Returns the names of functions of C++ as their source has them, and others as they are."""
+    try:
+        command = [tools.tool_path("llvm-cxxfilt")]
+        done = run_command(command, _DEMANGLE_SECONDS, stdin="\n".join(symbols))
+    except (EnvironmentNotSupported, OSError, subprocess.SubprocessError):
+        return [*symbols]
+    names = done.stdout.splitlines()
+    return names if len(names) == len(symbols) else [*symbols]
 
 
 def _grouped(sizes: Mapping[str, int]) -> Counter[str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import compiler_gym
+from compiler_gym.cli.collect import collect
 from compiler_gym.cli.console import run_program
 from compiler_gym.cli.datasets import datasets_app
 from compiler_gym.cli.describe import describe
@@ -32,6 +33,7 @@ for command in (search, shell, describe, observe, replay, validate):
     app.command()(command)
 app.command("measure-pass")(measure)
 app.command()(hunt)
+app.command()(collect)
 app.command()(service)
 app.add_typer(datasets_app)
 

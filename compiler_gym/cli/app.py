@@ -18,6 +18,7 @@ from compiler_gym.cli.search import search
 from compiler_gym.cli.service import service
 from compiler_gym.cli.shell import shell
 from compiler_gym.cli.validate import validate
+from compiler_gym.util.debug_util import show_output
 
 NAME = "compiler-gym"
 
@@ -44,10 +45,21 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
+def _show_output(is_asked: bool) -> None:
+    if is_asked:
+        show_output()
+
+
 @app.callback()
 def program(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, help="Print the version.")
+    ] = False,
+    shows_output: Annotated[
+        bool,
+        typer.Option(
+            "--show-output", callback=_show_output, help="Show what passes print, after each step."
+        ),
     ] = False,
 ) -> None:
     """Compilation as a game: search, look, replay and measure with LLVM's passes.

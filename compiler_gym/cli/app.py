@@ -13,6 +13,7 @@ from compiler_gym.cli.describe import describe
 from compiler_gym.cli.hunt import hunt
 from compiler_gym.cli.measure_pass import measure
 from compiler_gym.cli.observe import observe
+from compiler_gym.cli.optimize import CommandWithClangOptions, optimize
 from compiler_gym.cli.replay import replay
 from compiler_gym.cli.search import search
 from compiler_gym.cli.service import service
@@ -33,6 +34,7 @@ app = typer.Typer(
 for command in (search, shell, describe, observe, replay, validate):
     app.command()(command)
 app.command("measure-pass")(measure)
+app.command(cls=CommandWithClangOptions)(optimize)
 app.command()(hunt)
 app.command()(collect)
 app.command()(service)
@@ -66,7 +68,8 @@ def program(
 
     \b
     Examples:
-      compiler-gym search program.c          smaller than with -Oz
+      compiler-gym optimize program.c        an object file smaller than that of clang -Oz
+      compiler-gym search program.c          passes, for fewer instructions than -Oz leaves
       compiler-gym shell program.c           pass by pass, by hand
       compiler-gym observe program.c Ir      what there is to see
     """  # noqa: D301

@@ -8,6 +8,8 @@ import sys
 
 from compiler_gym.cli.interrupts import end_on_interrupt
 
+_SCRIPTS = ("compiler-gym", "compiler-gym-cc", "compiler-gym-c++")
+
 
 def _is_program_of_ours() -> bool:
     words = sys.orig_argv
@@ -17,7 +19,7 @@ def _is_program_of_ours() -> bool:
         return module == "compiler_gym" or module.startswith("compiler_gym.bin.")
     # Processes that a program starts by multiprocessing have its arguments, but not as theirs.
     script = sys.argv[0] if sys.argv else ""
-    return os.path.basename(script) == "compiler-gym" and script in words
+    return os.path.basename(script) in _SCRIPTS and script in words
 
 
 if _is_program_of_ours():

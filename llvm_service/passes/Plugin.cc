@@ -1,12 +1,47 @@
-// The passes of this project as a plugin: `opt -load-pass-plugin=compiler_gym-llvm-passes.so`.
+// The passes of this project as a plugin: `opt -load-pass-plugin=compiler_gym-llvm-passes.so`, or
+// `clang -fpass-plugin=compiler_gym-llvm-passes.so`.
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
 #include "llvm_service/LlvmCompatibility.h"
+#include "llvm_service/passes/CompilerTools.h"
 #include "llvm_service/passes/OwnPass.h"
+
+namespace {
+
+using llvm::ModulePassManager;
+using llvm::PassBuilder;
+
+// clang knows it if it has loaded the plugin by `-Xclang -load -Xclang FILE`, too.
+llvm::cl::opt<std::string> firstPasses(
+    "first-passes", llvm::cl::desc("Passes to run before those of a level of optimisation"));
+
+void addFirstPasses(PassBuilder& passBuilder, ModulePassManager& manager) {
+  if (firstPasses.empty()) {
+    return;
+  }
+  if (llvm::Error error = passBuilder.parsePassPipeline(manager, firstPasses)) {
+    llvm::report_fatal_error("-first-passes: " + llvm::Twine(llvm::toString(std::move(error))),
+                             /*gen_crash_diag=*/false);
+  }
+}
+
+void registerAll(PassBuilder& passBuilder) {
+  compiler_gym::llvm_service::registerOwnPasses(passBuilder);
+  compiler_gym::llvm_service::registerCompilerTools(passBuilder);
+  passBuilder.registerPipelineStartEPCallback(
+      [&passBuilder](ModulePassManager& manager, llvm::OptimizationLevel /*level*/) {
+        addFirstPasses(passBuilder, manager);
+      });
+}
+
+}  // namespace
 
 extern "C" llvm::PassPluginLibraryInfo LLVM_ATTRIBUTE_WEAK llvmGetPassPluginInfo() {
   llvm::PassPluginLibraryInfo info = {};
   info.APIVersion = LLVM_PLUGIN_API_VERSION;
   info.PluginName = "compiler_gym-llvm-passes";
   info.PluginVersion = LLVM_VERSION_STRING;
-  info.RegisterPassBuilderCallbacks = compiler_gym::llvm_service::registerOwnPasses;
+  info.RegisterPassBuilderCallbacks = registerAll;
   return info;
 }

@@ -137,14 +137,18 @@ class ProgramValidator:
             ServiceError: If the program cannot be written.
         """
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-            folder = Path(name)
-            bitcode = env.write_bitcode(folder / "program.bc")
-            error = _build(bitcode, folder / "a.out", self.linker_options)
+            yield from self.errors_of(env.write_bitcode(Path(name) / "program.bc"))
+
+    def errors_of(self, program: Path) -> Iterator[ValidationError]:
+        """Validates a program that is a bitcode file or an object file; as for environments."""
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+            executable = Path(name) / "a.out"
+            error = _build(program, executable, self.linker_options)
             if error:
                 yield error
                 return
             for run in self.runs:
-                error = _check_run(folder / "a.out", run)
+                error = _check_run(executable, run)
                 if error:
                     yield error
 
@@ -197,10 +201,10 @@ class ReferenceValidator:
 
 
 def _build(
-    bitcode: Path, executable: Path, linker_options: Sequence[str]
+    program: Path, executable: Path, linker_options: Sequence[str]
 ) -> ValidationError | None:
     options = [*ClangInvocation.DEFAULT_COPT, *linker_options]
-    command: list[str | Path] = [tools.clang_path(), bitcode, "-o", executable, *options]
+    command: list[str | Path] = [tools.clang_path(), program, "-o", executable, *options]
     try:
         reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:

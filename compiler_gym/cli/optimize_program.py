@@ -1,0 +1,301 @@
+"""One program of ``compiler-gym optimize``: the search, what is written, and what is said."""
+
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.cli.console import messages, print_line, print_table
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.size.checks import Check
+from compiler_gym.envs.llvm.size.compilation import Compilation
+from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
+from compiler_gym.envs.llvm.size.inputs import Input
+from compiler_gym.envs.llvm.size.object_file import ObjectFile
+from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
+from compiler_gym.envs.llvm.size.plugin import find_plugin
+from compiler_gym.envs.llvm.size.portfolio import Portfolio
+from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
+from compiler_gym.envs.llvm.size.report import compare_functions
+from compiler_gym.util.shell_format import join_cmd, plural
+
+_MAX_FUNCTIONS = 8
+_SECONDS_BETWEEN_LINES = 5
+_GOALS = {Objective.TEXT: "bytes of code", Objective.ALL: "bytes"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked for, of all programs alike.
+
+    Attributes:
+        options: Options of clang.
+        objective: What is to be small.
+        seconds: The time for each program.
+        evaluations: How often to run clang with changes; None for any number.
+        jobs: How many compilers run at a time.
+        check: Whether an object file is right; None for the program's own check, if it has one.
+        script: Where a script goes that makes the object file again; None for nowhere.
+        is_quiet: Whether nothing is said while it runs, unless there is a terminal.
+    """
+
+    options: tuple[str, ...]
+    objective: Objective
+    seconds: float
+    evaluations: int | None
+    jobs: int
+    check: Check | None
+    script: Path | None
+    is_quiet: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a program.
+
+    Attributes:
+        source: What was compiled.
+        target: The object file.
+        search: The search, at its end.
+        is_finished: False if Ctrl-C ended it.
+        is_checked: Whether there was a check.
+        from_bitcode: Whether clang made the same code of the bitcode of the source.
+        command: What makes the object file of the source.
+        repeats: Whether that makes the same bytes.
+        script: The script that makes the object file; None if none was asked for.
+        script_repeats: Whether it makes the same bytes.
+    """
+
+    source: Path
+    target: Path
+    search: Optimizer
+    is_finished: bool
+    is_checked: bool
+    from_bitcode: bool
+    command: list[str]
+    repeats: bool
+    script: Path | None
+    script_repeats: bool
+
+    @property
+    def objects(self) -> tuple[ObjectFile, ObjectFile]:
+        """The object file of clang, and the one that was found."""
+        return self.search.baseline.object, self.search.best.object
+
+    @property
+    def saved(self) -> float:
+        """The share that is saved of what clang makes by itself."""
+        before = self.search.size(self.search.baseline)
+        return 1 - self.search.size(self.search.best) / before if before else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns all about it."""
+        before, after = self.objects
+        search = self.search
+        budget = search.evaluator.budget
+        return {
+            "source": str(self.source),
+            "object": str(self.target),
+            "objective": search.objective.value,
+            "finished": self.is_finished,
+            "level": search.evaluator.compilation.level,
+            "before": {"text": before.text, "all": before.all},
+            "after": {"text": after.text, "all": after.all},
+            "saved": self.saved,
+            "checked": self.is_checked,
+            "evaluations": budget.used,
+            "failed_evaluations": search.evaluator.failed,
+            "seconds": budget.passed,
+            "from_bitcode": self.from_bitcode,
+            "stages": [asdict(each) for each in search.stages],
+            "curve": search.curve,
+            "wrong": [{"size": each.size, "why": each.why} for each in search.wrong],
+            "functions": [
+                {"name": each.name, "before": each.before, "after": each.after}
+                for each in compare_functions(before.functions, after.functions)
+            ],
+            "command": self.command,
+            "command_repeats": self.repeats,
+            "script": self.script and str(self.script),
+            "script_repeats": self.script_repeats if self.script else None,
+        }
+
+
+def optimize_program(program: Input, target: Path, settings: Settings) -> Result:
+    """Searches for a smaller object file of a program, and writes it.
+
+    Raises:
+        BenchmarkInitError: If it does not compile.
+        Exception: As of :class:`Optimizer` and for files that cannot be written.
+    """
+    compilation = Compilation(tools.clang_path(), program.path, settings.options, find_plugin())
+    check = settings.check or program.check
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        budget = Budget(settings.seconds, settings.evaluations)
+        with (
+            Evaluator(compilation, Path(folder), budget, settings.jobs) as evaluator,
+            _Progress(target.name, settings.is_quiet) as progress,
+        ):
+            search = Optimizer(
+                evaluator,
+                settings.objective,
+                check,
+                Portfolio(),
+                is_unmarked=compilation.is_ir and not program.is_for_size,
+                watch=progress.show,
+            )
+            is_finished = _run(search)
+        write_object(search.best, target)
+        change = search.best.change
+        repeats = reproduces(compilation, search.best)
+        is_same = settings.script is not None and write_script(
+            settings.script, compilation, change, target, [_summary(search, target)]
+        )
+    return Result(
+        source=program.path,
+        target=target,
+        search=search,
+        is_finished=is_finished,
+        is_checked=check is not None,
+        from_bitcode=evaluator.unit is not None,
+        command=compilation.command(target, change),
+        repeats=repeats,
+        script=settings.script,
+        script_repeats=is_same,
+    )
+
+
+def _run(search: Optimizer) -> bool:
+    """Searches; returns False if Ctrl-C ended that, after there was a first result."""
+    search.start()
+    sys.stderr.write(search.evaluator.messages)  # Warnings of clang.
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+class _Progress:
+    """Says how a search goes: in a line of the terminal, or now and then in a new one."""
+
+    def __init__(self, name: str, is_quiet: bool):
+        self._name = name
+        self._is_quiet = is_quiet
+        self._last = 0.0
+        self._status = messages().status(f"{name}: compiling")
+
+    def __enter__(self) -> "_Progress":
+        if self._status.console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def show(self, search: Optimizer) -> None:
+        """Says what the smallest size is by now."""
+        budget = search.evaluator.budget
+        text = (
+            f"{_summary(search, Path(self._name))}; {search.stage}, "
+            f"{plural(budget.used, 'evaluation')}, {budget.passed:.0f} s"
+        )
+        if self._status.console.is_terminal:
+            self._status.update(f"{text}  {_curve(search)}  Ctrl-C ends the search.")
+        elif not self._is_quiet and budget.passed > self._last + _SECONDS_BETWEEN_LINES:
+            self._last = budget.passed
+            self._status.console.print(text, soft_wrap=True)
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+_MAX_BARS = 16
+
+
+def _curve(search: Optimizer) -> str:
+    """Returns how the smallest size went down, as a picture."""
+    sizes = [size for _, _, size in search.curve][-_MAX_BARS:]
+    low, high = min(sizes), max(sizes)
+    steps = len(_BARS) - 1
+    return "".join(_BARS[(size - low) * steps // max(1, high - low)] for size in sizes)
+
+
+def _summary(search: Optimizer, target: Path) -> str:
+    before, after = search.size(search.baseline), search.size(search.leading)
+    saved = f"{1 - after / before:.2%}" if before else "0 %"
+    level = search.evaluator.compilation.level
+    goal = _GOALS[search.objective]
+    return f"{target}: {after} {goal}, {saved} smaller than the {before} of clang {level}"
+
+
+def print_report(result: Result) -> None:
+    """Prints what came of a program."""
+    search = result.search
+    print_line(_summary(search, result.target))
+    if not result.is_finished:
+        print_line("Ctrl-C ended the search. This is the best that was found by then.")
+    before = search.size(search.baseline)
+    rows = [{"stage": "clang", "evaluations": 0, "seconds": "", "bytes": before, "saved": ""}]
+    rows += [
+        {
+            "stage": each.name,
+            "evaluations": each.evaluations,
+            "seconds": f"{each.seconds:.1f}",
+            "bytes": each.size,
+            "saved": f"{1 - each.size / before:.2%}" if before else "",
+        }
+        for each in search.stages
+    ]
+    print_line()
+    print_table(rows)
+    _print_functions(result)
+    _print_doubts(result)
+    print_line("\nMade by")
+    print_line(f"  {join_cmd(result.command)}")
+    if result.script is not None:
+        verdict = "identical" if result.script_repeats else "other bytes"
+        print_line(f"and by {result.script}: {verdict}")
+
+
+def _print_functions(result: Result) -> None:
+    """Prints where the bytes went."""
+    before, after = result.objects
+    changes = compare_functions(before.functions, after.functions)
+    if not changes:
+        return
+    rows: list[dict[str, Any]] = [
+        {"function": each.name, "before": each.before, "after": each.after, "saved": each.saved}
+        for each in changes[:_MAX_FUNCTIONS]
+    ]
+    rest = changes[_MAX_FUNCTIONS:]
+    if rest:
+        rows.append(
+            {
+                "function": plural(len(rest), "other"),
+                "before": sum(each.before for each in rest),
+                "after": sum(each.after for each in rest),
+                "saved": sum(each.saved for each in rest),
+            }
+        )
+    print_line()
+    print_table(rows)
+
+
+def _print_doubts(result: Result) -> None:
+    """Prints what one should know before one uses the object file."""
+    search = result.search
+    print_line()
+    if result.is_checked:
+        print_line("Checked: it passes the check.")
+    else:
+        print_line("Not checked: nothing was run. --check names a command that does.")
+    for each in search.wrong:
+        print_line(f"A result of {each.size} bytes failed the check: {each.why}")
+    if search.evaluator.failed:
+        print_line(f"clang failed in {plural(search.evaluator.failed, 'evaluation')}.")
+    if not result.from_bitcode:
+        print_line(
+            "clang makes other code of the source than of its bitcode: only options were tried."
+        )
+    if not result.repeats:
+        print_line("The command below makes other bytes of the source than of its bitcode.")

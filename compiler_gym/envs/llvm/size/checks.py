@@ -1,0 +1,49 @@
+"""Whether an object file does what it should."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
+from compiler_gym.util.commands import run_command
+
+Check = Callable[[Path], str]
+"""Takes the path of an object file. Returns what is wrong with it, nothing if it is right."""
+
+CHECK_SECONDS = 600
+_MAX_CHARACTERS = 500
+
+
+def command_check(command: str) -> Check:
+    """Returns a check by a command of a shell, which ends with exit code 0 if all is right.
+
+    Args:
+        command: The command. ``{}`` stands for the path of the object file, which is also the
+            value of the environment variable ``OBJECT``. It runs in the current folder, one at a
+            time, and has 10 minutes.
+    """
+
+    def check(path: Path) -> str:
+        text = command.replace("{}", shlex.quote(str(path)))
+        environment = {**os.environ, "OBJECT": str(path)}
+        try:
+            done = run_command(["/bin/sh", "-c", text], CHECK_SECONDS, env=environment, check=False)
+        except subprocess.TimeoutExpired:
+            return f"it takes more than {CHECK_SECONDS} s"
+        if done.returncode == 0:
+            return ""
+        said = (done.stderr or done.stdout).strip()[-_MAX_CHARACTERS:]
+        return f"exit code {done.returncode}" + (f": {said}" if said else "")
+
+    return check
+
+
+def program_check(validator: ProgramValidator) -> Check:
+    """Returns a check that links a program, runs it, and compares what it prints."""
+
+    def check(path: Path) -> str:
+        return "; ".join(str(error) for error in validator.errors_of(path))
+
+    return check

@@ -1,0 +1,140 @@
+"""The commands of clang that compile one source, as its user wants it and with changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+IR_SUFFIXES = (".bc", ".ll")
+"""File names of LLVM's intermediate representation."""
+
+_LEVELS = ("-O", "-O0", "-O1", "-O2", "-O3", "-O4", "-Ofast", "-Og", "-Os", "-Oz")
+DEFAULT_LEVEL = "-Oz"
+
+# What says what to write, and where: that is not for the user to say.
+_OUTPUTS = ("-E", "-S", "-fsyntax-only", "-emit-llvm", "-o", "-###")
+_OUTPUT_PREFIXES = ("-M", "-Wp,-M", "-save-temps")
+
+# What is about the source alone, and would be misunderstood with bitcode in its place. Each has a
+# value, in the next word.
+_SOURCE_ONLY = ("-x", "-include", "-imacros", "-include-pch")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is changed of a compilation.
+
+    Attributes:
+        options: Options of LLVM.
+        passes: Passes of the plugin, which run before all others.
+        calls: Which calls, by their number, are to be inlined (True), and which not (False). About
+            others LLVM decides.
+    """
+
+    options: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
+    calls: tuple[tuple[int, bool], ...] = ()
+
+    def arguments(self, plugin: Path | None) -> list[str]:
+        """Returns the arguments of clang that make the change.
+
+        Args:
+            plugin: The plugin that has the passes.
+        """
+        words = [word for option in self.options for word in ("-mllvm", option)]
+        passes = [*self.passes]
+        if self.calls:
+            calls = (f"{index}={'' if inline else 'no'}inline" for index, inline in self.calls)
+            passes.append(f"set-call-sites<{';'.join(calls)}>")
+        if not passes:
+            return words
+        # Loaded before options are understood, as it has one of its own, and then as a plugin.
+        load = ["-Xclang", "-load", "-Xclang", str(plugin), f"-fpass-plugin={plugin}"]
+        return [*words, *load, "-mllvm", f"-first-passes={','.join(passes)}"]
+
+    def plus(self, *passes: str) -> "Change":
+        """Returns the change with further passes."""
+        return replace(self, passes=(*self.passes, *passes))
+
+    def decide(self, calls: Mapping[int, bool]) -> "Change":
+        """Returns the change with other decisions about some calls."""
+        return replace(self, calls=tuple(sorted({**dict(self.calls), **calls}.items())))
+
+
+NO_CHANGE = Change()
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """How one source is compiled to an object file.
+
+    Attributes:
+        clang: The compiler.
+        source: A C or C++ source, textual IR or bitcode.
+        options: The user's options.
+        plugin: The plugin that has the passes of changes; None if there is none.
+    """
+
+    clang: Path
+    source: Path
+    options: tuple[str, ...] = ()
+    plugin: Path | None = None
+
+    @property
+    def is_ir(self) -> bool:
+        """Whether the source is LLVM's intermediate representation."""
+        return self.source.suffix in IR_SUFFIXES
+
+    @cached_property
+    def level(self) -> str:
+        """The level of optimisation: the last among the options, by default -Oz."""
+        return next((each for each in reversed(self.options) if each in _LEVELS), DEFAULT_LEVEL)
+
+    def command(self, output: Path, change: Change = NO_CHANGE) -> list[str]:
+        """Returns the command that makes an object file of the source."""
+        return self._command(self.source, self.options, output, change)
+
+    def unit_command(self, unit: Path) -> list[str]:
+        """Returns the command that makes bitcode of the source, on which no pass has run."""
+        stop = ["-Xclang", "-disable-llvm-passes", "-emit-llvm"]
+        return [*self._command(self.source, self.options, unit, NO_CHANGE), *stop]
+
+    def command_of_unit(self, unit: Path, output: Path, change: Change = NO_CHANGE) -> list[str]:
+        """Returns the command that makes the object file of bitcode that was made before."""
+        return self._command(unit, _without_source(self.options), output, change)
+
+    def _command(
+        self, source: Path, options: Sequence[str], output: Path, change: Change
+    ) -> list[str]:
+        level = [] if any(each in _LEVELS for each in options) else [DEFAULT_LEVEL]
+        # Options for the preprocessor have no meaning for bitcode. It is no use to say so.
+        quiet = ["-Wno-unused-command-line-argument"] if source.suffix in IR_SUFFIXES else []
+        changed = change.arguments(self.plugin)
+        words = [str(self.clang), *level, *options, *quiet, *changed]
+        return [*words, "-c", str(source), "-o", str(output)]
+
+
+def check_options(options: Sequence[str]) -> None:
+    """Checks the options that a user has given for a compilation to an object file.
+
+    Raises:
+        ValueError: If one is about something else.
+    """
+    for option in options:
+        if option in _OUTPUTS or option.startswith(_OUTPUT_PREFIXES):
+            raise ValueError(f"The option {option} of clang has no place here: leave it out")
+        if option.startswith("-flto"):
+            raise ValueError(
+                f"With {option} clang makes no machine code before all is linked: leave it out"
+            )
+
+
+def _without_source(options: Sequence[str]) -> list[str]:
+    words = iter(options)
+    kept = []
+    for word in words:
+        if word in _SOURCE_ONLY:
+            next(words, None)
+        elif not word.startswith("-x"):
+            kept.append(word)
+    return kept

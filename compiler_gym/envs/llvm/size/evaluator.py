@@ -1,0 +1,219 @@
+"""Runs clang with changes, several at a time, and reads how large the object files are."""
+
+import itertools
+import math
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.util.commands import CommandError, kill_running_commands, run_command
+
+# A change may make clang slow; one that makes it this much slower is not worth having.
+_SLOWER, _SHORTEST_LIMIT_SECONDS = 10, 5
+_FIRST_LIMIT_SECONDS = 3600
+_KILL_SECONDS = 0.02
+
+
+class Budget:
+    """What a search may use.
+
+    Args:
+        seconds: Its time, from now on.
+        evaluations: How often clang may be run with changes; None for any number.
+    """
+
+    def __init__(self, seconds: float = math.inf, evaluations: int | None = None):
+        self._start = time.monotonic()
+        self._seconds = seconds
+        self._evaluations = evaluations
+        self.used = 0
+
+    @property
+    def passed(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._start
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds that are left; not positive if none are."""
+        return self._seconds - self.passed
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+        return self.seconds_left <= 0 or self.evaluations_left(1) == 0
+
+    def evaluations_left(self, wanted: int) -> int:
+        """Returns how many of the evaluations that are wanted may be made."""
+        return wanted if self._evaluations is None else min(wanted, self._evaluations - self.used)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What clang has made with a change.
+
+    Attributes:
+        change: The change.
+        object: What is in the object file.
+        path: The object file.
+    """
+
+    change: Change
+    object: ObjectFile
+    path: Path
+
+
+class Evaluator:
+    """Evaluates changes of one compilation; to be used in a ``with`` block, which ends all it runs.
+
+    Args:
+        compilation: How the source is compiled.
+        folder: Where object files go.
+        budget: What may be used.
+        jobs: How many compilers run at a time. What comes of them does not depend on it.
+
+    Attributes:
+        unit: The bitcode of the source; None if clang makes other code of that than of the source.
+        messages: What clang said about the source.
+        failed: How many evaluations came to nothing.
+        watch: Called with each evaluation; None if it came to nothing.
+    """
+
+    def __init__(
+        self,
+        compilation: Compilation,
+        folder: Path,
+        budget: Budget,
+        jobs: int = 1,
+    ):
+        self.compilation = compilation
+        self.budget = budget
+        self.failed = 0
+        self.unit: Path | None = None
+        self.messages = ""
+        self.watch: Callable[[Evaluation | None], None] = lambda _: None
+        self._folder = folder
+        self._pool = ThreadPoolExecutor(jobs)
+        self._stop = threading.Event()
+        self._numbers = itertools.count()
+        self._known: dict[Change, Evaluation | None] = {}
+        self._limit = _FIRST_LIMIT_SECONDS
+
+    def __enter__(self) -> "Evaluator":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._pool.shutdown()
+
+    def evaluate_source(self) -> Evaluation:
+        """Compiles the source without a change, and to bitcode, on which changes are tried then.
+
+        Raises:
+            BenchmarkInitError: If the source does not compile. The text says why.
+            ValueError: If the object file is not ELF.
+        """
+        begin = time.monotonic()
+        path = self._folder / "source.o"
+        try:
+            done = run_command(self.compilation.command(path), timeout=_FIRST_LIMIT_SECONDS)
+        except CommandError as error:
+            raise BenchmarkInitError(str(error)) from error
+        self.messages = done.stderr
+        evaluation = Evaluation(NO_CHANGE, read_object(path), path)
+        seconds = time.monotonic() - begin
+        self._limit = round(max(_SHORTEST_LIMIT_SECONDS, _SLOWER * seconds))
+        self.unit = self._make_unit(evaluation.object)
+        self._known[NO_CHANGE] = evaluation
+        return evaluation
+
+    def _make_unit(self, expected: ObjectFile) -> Path | None:
+        """Returns the bitcode of the source; None if clang makes other code of that."""
+        unit, result = self._folder / "unit.bc", self._folder / "unit.o"
+        try:
+            run_command(self.compilation.unit_command(unit), timeout=self._limit)
+            run_command(self.compilation.command_of_unit(unit, result), timeout=self._limit)
+        except subprocess.SubprocessError:
+            return None
+        made = read_object(result)
+        return unit if (made.code, made.all) == (expected.code, expected.all) else None
+
+    def command(self, change: Change, output: Path) -> list[str]:
+        """Returns the command that is run for a change."""
+        if self.unit is None:
+            return self.compilation.command(output, change)
+        return self.compilation.command_of_unit(self.unit, output, change)
+
+    def remarks(self, change: Change) -> str:
+        """Returns what LLVM says about inlining with a change that has been evaluated."""
+        command = self.command(change, self._folder / "remarks.o")
+        remarks = ["-Rpass=inline", "-Rpass-missed=inline"]
+        limit = min(self._limit, self.budget.seconds_left)
+        try:
+            return run_command([*command, *remarks], timeout=max(0, limit)).stderr
+        except subprocess.SubprocessError:
+            return ""
+
+    def evaluate(self, changes: Sequence[Change]) -> list[Evaluation]:
+        """Evaluates changes, as far as the budget goes.
+
+        Returns:
+            Those that worked, in order. clang refuses some, crashes with others, or takes too long.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C; nothing runs any more then.
+        """
+        new = [each for each in dict.fromkeys(changes) if each not in self._known]
+        new = new[: self.budget.evaluations_left(len(new))]
+        futures = [self._pool.submit(self._evaluate, each, self._next_path()) for each in new]
+        try:
+            for change, future in zip(new, futures, strict=True):
+                evaluation, is_made = future.result()
+                if is_made:
+                    self._known[change] = evaluation
+                    self.budget.used += 1
+                    self.failed += evaluation is None
+                    self.watch(evaluation)
+        except BaseException:
+            self._stop.set()
+            _end(futures)
+            raise
+        found = (self._known.get(each) for each in changes)
+        return [each for each in found if each is not None]
+
+    def _next_path(self) -> Path:
+        return self._folder / f"{next(self._numbers)}.o"
+
+    def _evaluate(self, change: Change, path: Path) -> tuple[Evaluation | None, bool]:
+        """Evaluates a change; and says whether there was time for that."""
+        left = self.budget.seconds_left
+        if left <= 0 or self._stop.is_set():
+            return None, False
+        try:
+            run_command(self.command(change, path), timeout=min(self._limit, left))
+            return Evaluation(change, read_object(path), path), True
+        except subprocess.TimeoutExpired:
+            return None, left >= self._limit
+        except (CommandError, ValueError):
+            return None, True
+
+
+def _end(futures: Sequence[Future[tuple[Evaluation | None, bool]]]) -> None:
+    """Kills what runs until all threads have noticed that they are to end."""
+    for future in futures:
+        future.cancel()
+    while any(not future.done() for future in futures):
+        kill_running_commands()
+        time.sleep(_KILL_SECONDS)

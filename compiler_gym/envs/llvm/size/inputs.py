@@ -1,0 +1,59 @@
+"""What there is to compile: files, and programs that are known by name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler_gym.datasets import Benchmark, Datasets
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
+from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
+from compiler_gym.envs.llvm.size.checks import Check, program_check
+
+_MARK_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source to compile.
+
+    Attributes:
+        name: What it is called, without the suffix.
+        path: A C or C++ source, textual IR or bitcode.
+        check: Whether an object file of it is right; None if nobody knows.
+        is_for_size: Whether its functions are marked to be made small. Those of C and C++ will be.
+    """
+
+    name: str
+    path: Path
+    check: Check | None = None
+    is_for_size: bool = False
+
+
+def known_program(datasets: Datasets, uri: str, folder: Path) -> Input:
+    """Returns a program of a dataset, whose bitcode is written to a folder.
+
+    The bitcode is ``NAME.input.bc``. Its functions are marked as those that clang compiles for
+    size, so that clang makes of it what it makes of the source.
+
+    Raises:
+        Exception: As of :meth:`Datasets.benchmark`.
+        BenchmarkInitError: If ``opt`` cannot mark the functions.
+        OSError: If the file cannot be written.
+    """
+    benchmark = datasets.benchmark(uri)
+    name = _name(benchmark)
+    path = folder / f"{name}.input.bc"
+    marks = [f"-force-attribute={name}" for name in ("optsize", "minsize")]
+    command: list[str | Path] = [tools.opt_path(), "-passes=forceattrs", *marks, "-", "-o", path]
+    run_tool(command, _MARK_SECONDS, benchmark.proto.program.contents)
+    return Input(name, path, _check_of(benchmark.validation_callbacks()), is_for_size=True)
+
+
+def _name(benchmark: Benchmark) -> str:
+    return benchmark.uri.path.strip("/").replace("/", "-") or benchmark.uri.dataset
+
+
+def _check_of(callbacks: Sequence[object]) -> Check | None:
+    validators = [each for each in callbacks if isinstance(each, ProgramValidator)]
+    return program_check(validators[0]) if validators else None

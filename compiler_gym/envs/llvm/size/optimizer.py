@@ -1,0 +1,223 @@
+"""The search for the smallest object file that clang makes of a source."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from compiler_gym.envs.llvm.size.checks import Check
+from compiler_gym.envs.llvm.size.climb import Move, climb
+from compiler_gym.envs.llvm.size.compilation import Change
+from compiler_gym.envs.llvm.size.evaluator import Evaluation, Evaluator
+from compiler_gym.envs.llvm.size.inlining import Inlining, list_call_sites
+from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, toggles
+
+# What clang does with functions that are to be small: of bitcode they need not be marked.
+_MARKS = ("set-attribute<optsize>", "set-attribute<minsize>")
+
+# If so many different results are wrong, those that have more in common with them are not tried.
+_MAX_WRONG = 8
+
+
+class Objective(str, Enum):
+    """What is to be small: code, or all that is loaded."""
+
+    TEXT = "text"
+    ALL = "all"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a search.
+
+    Attributes:
+        name: What it is called.
+        evaluations: How many there were at its end.
+        seconds: How much time had passed at its end.
+        size: The size at its end, checked if there is a check.
+    """
+
+    name: str
+    evaluations: int
+    seconds: float
+    size: int
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A result that a check did not pass."""
+
+    change: Change
+    size: int
+    why: str
+
+
+class Optimizer:
+    """Searches for changes of a compilation that make the object file smaller.
+
+    Args:
+        evaluator: Runs clang, with a budget.
+        objective: What is to be small.
+        check: Whether a result is right; None to believe the compiler.
+        portfolio: What is tried first.
+        is_unmarked: Whether the functions of the source are not marked to be made small.
+        watch: Called when there is something new to say.
+
+    Attributes:
+        baseline: What clang makes without a change.
+        best: The smallest result so far that passes the check. It is never larger than the former.
+        leading: The smallest result so far, checked or not.
+        stages: What came of each part of the search.
+        wrong: What did not pass the check.
+        curve: After which evaluation and how many seconds there was which smallest size.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        objective: Objective = Objective.TEXT,
+        check: Check | None = None,
+        portfolio: Portfolio | None = None,
+        is_unmarked: bool = False,
+        watch: Callable[["Optimizer"], None] = lambda _: None,
+    ):
+        self.evaluator = evaluator
+        self.objective = objective
+        self.baseline: Evaluation
+        self.best: Evaluation
+        self.leading: Evaluation
+        self.stage = "clang"
+        self.stages: list[Stage] = []
+        self.wrong: list[Wrong] = []
+        self.curve: list[tuple[int, float, int]] = []
+        self._check = check
+        self._portfolio = Portfolio() if portfolio is None else portfolio
+        self._is_unmarked = is_unmarked
+        self._watch = watch
+        self._seen: list[Evaluation] = []
+        self._verdicts: dict[str, str] = {}
+        evaluator.watch = self._take
+
+    def size(self, evaluation: Evaluation) -> int:
+        """Returns what is to be small."""
+        return self._cost(evaluation)[0]
+
+    def _cost(self, evaluation: Evaluation) -> tuple[int, int]:
+        text, everything = evaluation.object.text, evaluation.object.all
+        return (text, everything) if self.objective is Objective.TEXT else (everything, text)
+
+    def start(self) -> None:
+        """Compiles the source without a change.
+
+        Raises:
+            BenchmarkInitError: If the source does not compile.
+            ValueError: If the object file is not ELF, or does not pass the check.
+        """
+        self.baseline = self.best = self.leading = self.evaluator.evaluate_source()
+        self._note()
+        self._watch(self)
+        why = self._why_wrong(self.best)
+        if why:
+            raise ValueError(f"What clang makes without any change fails the check, too: {why}")
+
+    def run(self) -> None:
+        """Searches until the budget is used up, or nothing is left to try.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C. What is best by then has been checked.
+        """
+        self._run("marks", self._mark)
+        self._run("portfolio", self._try_portfolio)
+        inlining = self._inlining()
+        while True:
+            before = self.best
+            self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
+            self._run("options", lambda: self._climb(toggles(self._has_passes)))
+            self._run("calls", lambda: self._climb(inlining.moves_of_calls(self.best.change)))
+            if self.best is before or self.evaluator.budget.is_over:
+                break
+
+    def _run(self, stage: str, search: Callable[[], None]) -> None:
+        """Runs a part of the search if there is time, and ends with a result that is right."""
+        if self.evaluator.budget.is_over:
+            return
+        self.stage = stage
+        used = self.evaluator.budget.used
+        try:
+            search()
+        finally:
+            self._settle()
+            if self.evaluator.budget.used > used:
+                self._end_stage()
+
+    def _end_stage(self) -> None:
+        budget = self.evaluator.budget
+        size = self.size(self.best)
+        self.stages.append(Stage(self.stage, budget.used, budget.passed, size))
+
+    def _take(self, evaluation: Evaluation | None) -> None:
+        """Remembers what came of a change."""
+        if evaluation is not None:
+            self._seen.append(evaluation)
+            if self._cost(evaluation) < self._cost(self.leading):
+                self.leading = evaluation
+                self._note()
+        self._watch(self)
+
+    def _note(self) -> None:
+        budget = self.evaluator.budget
+        self.curve.append((budget.used, budget.passed, self.size(self.leading)))
+
+    def _mark(self) -> None:
+        """Bitcode may have been made for speed."""
+        if self._is_unmarked and self._has_passes:
+            self.evaluator.evaluate([Change(passes=_MARKS)])
+
+    def _try_portfolio(self) -> None:
+        base = self.best
+        names = {each.change.plus(*base.change.passes): each.name for each in self._changes()}
+        found = self.evaluator.evaluate([*names])
+        before = self.size(base) or 1
+        self._portfolio.learn({names[each.change]: 1 - self.size(each) / before for each in found})
+
+    def _changes(self) -> list[Known]:
+        known = self._portfolio.changes()
+        return [each for each in known if self._has_passes or not each.change.passes]
+
+    @property
+    def _has_passes(self) -> bool:
+        return self.evaluator.compilation.plugin is not None
+
+    def _inlining(self) -> Inlining:
+        sites = []
+        if self._has_passes and self.evaluator.unit is not None:
+            sites = list_call_sites(self.evaluator)
+        return Inlining(self.evaluator, sites)
+
+    def _climb(self, moves: Sequence[Move]) -> None:
+        climb(self.leading, moves, self.evaluator.evaluate, self._cost)
+
+    def _settle(self) -> None:
+        """Makes the smallest result that is right the best."""
+        better = [each for each in self._seen if self._cost(each) < self._cost(self.best)]
+        wrong = 0
+        for each in sorted(better, key=self._cost):
+            known = each.object.digest in self._verdicts
+            why = self._why_wrong(each)
+            if not why:
+                self.best = each
+                break
+            if not known:
+                self.wrong.append(Wrong(each.change, self.size(each), why))
+                wrong += 1
+            if wrong == _MAX_WRONG:
+                break
+        self._seen.clear()
+        self.leading = self.best
+
+    def _why_wrong(self, evaluation: Evaluation) -> str:
+        if self._check is None:
+            return ""
+        digest = evaluation.object.digest
+        if digest not in self._verdicts:
+            self._verdicts[digest] = self._check(evaluation.path)
+        return self._verdicts[digest]

@@ -1,0 +1,115 @@
+"""The changes that are tried first, in the order of what they have been good for."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.envs.llvm.size.climb import Move
+from compiler_gym.envs.llvm.size.compilation import Change
+from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.runfiles_path import cache_path
+
+_SHIPPED = Path(__file__).parent / "portfolio.json"
+_LEARNED = "size-portfolio.json"
+
+# What was measured before counts as much as these many programs of the user.
+_SHIPPED_WEIGHT = 28
+
+
+@dataclass(frozen=True)
+class Known:
+    """A change that is known to be good for programs.
+
+    Attributes:
+        name: What it is called.
+        change: The change.
+        gain: How much smaller it made programs on average: 0.05 is 5 %.
+    """
+
+    name: str
+    change: Change
+    gain: float
+
+
+@cache
+def shipped_portfolio() -> tuple[Known, ...]:
+    """Returns the changes that come with the package, the best first."""
+    return tuple(Known(each["name"], _change(each), each["gain"]) for each in _shipped()["changes"])
+
+
+def toggles(with_passes: bool) -> list[Move]:
+    """Returns moves that each add something to a change, or take it away.
+
+    Args:
+        with_passes: Whether there are passes.
+    """
+    parts = map(_change, _shipped()["parts"])
+    return [partial(_toggled, part) for part in parts if with_passes or not part.passes]
+
+
+def _toggled(part: Change, change: Change) -> Change:
+    """Returns a change without a part, or with it if not all of it is there."""
+    has_all = {*part.options} <= {*change.options} and {*part.passes} <= {*change.passes}
+    # What sets the same option to another value is replaced.
+    names = {option.partition("=")[0] for option in part.options}
+    options = [each for each in change.options if each.partition("=")[0] not in names]
+    passes = [each for each in change.passes if each not in part.passes]
+    added = Change() if has_all else part
+    return replace(change, options=(*options, *added.options), passes=(*passes, *added.passes))
+
+
+def _change(facts: Mapping[str, Any]) -> Change:
+    return Change(tuple(facts.get("options", ())), tuple(facts.get("passes", ())))
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    return json.loads(_SHIPPED.read_text(encoding="utf-8"))
+
+
+class Portfolio:
+    """The changes, in an order that is learned from what they did to programs before.
+
+    Args:
+        path: The file that keeps what was learned; by default one in the cache folder.
+    """
+
+    def __init__(self, path: Path | None = None):
+        self._path = cache_path(_LEARNED) if path is None else path
+
+    def changes(self) -> list[Known]:
+        """Returns the changes, the most promising first."""
+        learned = self._read()
+        return sorted(shipped_portfolio(), key=lambda each: -_expected(each, learned))
+
+    def learn(self, gains: Mapping[str, float]) -> None:
+        """Keeps what changes did to one more program. Nothing is kept where that cannot be.
+
+        Args:
+            gains: By the name of each change how much smaller the program became.
+        """
+        learned = self._read()
+        for name, gain in gains.items():
+            count, total = learned.get(name, (0, 0.0))
+            learned[name] = (count + 1, total + gain)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_file_write(self._path, fileobj=True, mode="w") as file:
+                json.dump(learned, file)
+        except OSError:
+            pass  # The next search begins with what is known now.
+
+    def _read(self) -> dict[str, tuple[int, float]]:
+        try:
+            learned = json.loads(self._path.read_text(encoding="utf-8"))
+            return {str(k): (int(count), float(total)) for k, (count, total) in learned.items()}
+        except (OSError, ValueError, AttributeError, TypeError):
+            return {}
+
+
+def _expected(known: Known, learned: Mapping[str, tuple[int, float]]) -> float:
+    count, total = learned.get(known.name, (0, 0.0))
+    return (known.gain * _SHIPPED_WEIGHT + total) / (_SHIPPED_WEIGHT + count)

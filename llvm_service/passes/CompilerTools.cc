@@ -1,0 +1,179 @@
+#include "llvm_service/passes/CompilerTools.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SCCIterator.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/CallGraph.h"
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm_service/passes/OwnPass.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using llvm::Attribute;
+using llvm::CallBase;
+using llvm::Function;
+using llvm::Module;
+using llvm::ModuleAnalysisManager;
+using llvm::ModulePassManager;
+using llvm::PreservedAnalyses;
+using llvm::StringRef;
+
+// The calls, by name, of functions that the module defines. Their numbers are their places here,
+// so what is listed depends on nothing but the program.
+llvm::SmallVector<CallBase*> callSites(Module& module) {
+  llvm::SmallVector<CallBase*> calls;
+  for (Function& function : module) {
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+      auto* call = llvm::dyn_cast<CallBase>(&instruction);
+      const Function* callee = call != nullptr ? call->getCalledFunction() : nullptr;
+      if (callee != nullptr && !callee->isDeclaration()) {
+        calls.push_back(call);
+      }
+    }
+  }
+  return calls;
+}
+
+// The functions that call themselves, directly or through others.
+llvm::DenseSet<const Function*> recursive(Module& module) {
+  llvm::DenseSet<const Function*> functions;
+  llvm::CallGraph graph(module);
+  for (auto group = llvm::scc_begin(&graph); !group.isAtEnd(); ++group) {
+    if (group.hasCycle()) {
+      for (const llvm::CallGraphNode* node : *group) {
+        functions.insert(node->getFunction());
+      }
+    }
+  }
+  return functions;
+}
+
+bool isDecided(const CallBase& call) {
+  return call.hasFnAttr(Attribute::NoInline) || call.hasFnAttr(Attribute::AlwaysInline);
+}
+
+bool canBeInlined(Function& caller, Function& callee, llvm::FunctionAnalysisManager& analyses) {
+  return !callee.isInterposable() && !callee.isPresplitCoroutine() &&
+         !caller.hasFnAttribute(Attribute::OptimizeNone) &&
+         !callee.hasFnAttribute(Attribute::OptimizeNone) &&
+         llvm::AttributeFuncs::areInlineCompatible(caller, callee) &&
+         analyses.getResult<llvm::TargetIRAnalysis>(callee).areInlineCompatible(&caller, &callee) &&
+         llvm::isInlineViable(callee).isSuccess();
+}
+
+llvm::json::Object describe(size_t index, const CallBase& call) {
+  const Function& callee = *call.getCalledFunction();
+  return llvm::json::Object{{"index", static_cast<int64_t>(index)},
+                            {"caller", llvm::json::fixUTF8(call.getFunction()->getName())},
+                            {"callee", llvm::json::fixUTF8(callee.getName())},
+                            {"local", callee.hasLocalLinkage()},
+                            {"size", static_cast<int64_t>(callee.getInstructionCount())}};
+}
+
+struct ListCallSites : llvm::PassInfoMixin<ListCallSites> {
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
+    auto& ofFunctions =
+        analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
+    const auto endless = recursive(module);
+    for (auto [index, call] : llvm::enumerate(callSites(module))) {
+      Function& caller = *call->getFunction();
+      Function& callee = *call->getCalledFunction();
+      if (!isDecided(*call) && !endless.contains(&callee) &&
+          canBeInlined(caller, callee, ofFunctions)) {
+        llvm::outs() << llvm::json::Value(describe(index, *call)) << "\n";
+      }
+    }
+    return PreservedAnalyses::all();
+  }
+};
+
+struct SetCallSites : llvm::PassInfoMixin<SetCallSites> {
+  // Whether to inline, by the number of a call.
+  std::vector<std::pair<size_t, bool>> decisions;
+
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    const auto calls = callSites(module);
+    for (const auto& [index, inlined] : decisions) {
+      if (index >= calls.size()) {
+        module.getContext().emitError("There is no call " + llvm::Twine(index) + " in " +
+                                      module.getName());
+        continue;
+      }
+      calls[index]->removeFnAttr(inlined ? Attribute::NoInline : Attribute::AlwaysInline);
+      calls[index]->addFnAttr(inlined ? Attribute::AlwaysInline : Attribute::NoInline);
+    }
+    return PreservedAnalyses::none();
+  }
+};
+
+bool addSetCallSites(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
+                     ModulePassManager& manager) {
+  SetCallSites pass;
+  for (StringRef decision : llvm::split(parameter, ';')) {
+    const auto [number, what] = decision.split('=');
+    size_t index = 0;
+    if (number.getAsInteger(10, index) || (what != "inline" && what != "noinline")) {
+      return false;
+    }
+    pass.decisions.emplace_back(index, what == "inline");
+  }
+  manager.addPass(std::move(pass));
+  return true;
+}
+
+struct SetAttribute : llvm::PassInfoMixin<SetAttribute> {
+  std::string attribute;
+  std::string value;
+
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    const Attribute::AttrKind kind = Attribute::getAttrKindFromName(attribute);
+    for (Function& function : module) {
+      if (function.isDeclaration() || function.hasFnAttribute(Attribute::OptimizeNone)) {
+        continue;
+      }
+      if (kind == Attribute::None) {
+        function.addFnAttr(attribute, value);
+      } else {
+        function.addFnAttr(kind);
+      }
+    }
+    return PreservedAnalyses::none();
+  }
+};
+
+// Attributes that LLVM has a number for are names alone here; targets have others, with values.
+bool addSetAttribute(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
+                     ModulePassManager& manager) {
+  const auto [name, value] = parameter.split('=');
+  const Attribute::AttrKind kind = Attribute::getAttrKindFromName(name);
+  const bool isPlain = kind != Attribute::None && Attribute::isEnumAttrKind(kind) &&
+                       Attribute::canUseAsFnAttr(kind) && !parameter.contains('=');
+  const bool isText = kind == Attribute::None && parameter.contains('=') && !name.empty();
+  if (isPlain || isText) {
+    SetAttribute pass;
+    pass.attribute = name.str();
+    pass.value = value.str();
+    manager.addPass(std::move(pass));
+  }
+  return isPlain || isText;
+}
+
+}  // namespace
+
+void registerCompilerTools(llvm::PassBuilder& passBuilder) {
+  byName<ModulePassManager>("list-call-sites",
+                            addTo<ListCallSites, ModulePassManager>)(passBuilder);
+  byParameter("set-call-sites", addSetCallSites)(passBuilder);
+  byParameter("set-attribute", addSetAttribute)(passBuilder);
+}
+
+}  // namespace compiler_gym::llvm_service

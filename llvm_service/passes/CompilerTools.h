@@ -1,0 +1,21 @@
+#pragma once
+
+namespace llvm {
+class PassBuilder;
+}  // namespace llvm
+
+namespace compiler_gym::llvm_service {
+
+/// Makes the passes known with which `compiler-gym optimize` looks into clang and directs it. They
+/// are part of the plugin only, and no actions: what they do is for other passes to heed.
+///
+/// - `list-call-sites` prints the calls about whose inlining can be decided, a line of JSON for
+///   each: its number (`index`), `caller`, `callee`, whether the callee is `local`, and the
+///   callee's number of instructions (`size`).
+/// - `set-call-sites<3=inline;5=noinline>` decides about calls by their numbers. LLVM's inliners
+///   heed that wherever a call is copied to.
+/// - `set-attribute<minsize>`, `set-attribute<tune-cpu=nocona>` gives an attribute to all functions
+///   but those that are not to be optimised.
+void registerCompilerTools(llvm::PassBuilder& passBuilder);
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,166 @@
+"""``compiler-gym-cc`` in builds: what it makes, what it keeps, and what it leaves alone."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.size.object_file import read_object
+
+_SOURCE = """
+#include "limit.h"
+static int work(int x) {
+  int sum = 0;
+  for (int i = 0; i < LIMIT; i++) sum += (x ^ i) * 31 + (sum >> 3);
+  return sum;
+}
+int first(int x) { return work(x) + work(x + 1) * work(x * 5); }
+int second(int x) { return work(work(x)) - first(x); }
+"""
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(environment, monkeypatch):
+    (environment / "unit.c").write_text(_SOURCE)
+    (environment / "limit.h").write_text("#define LIMIT 100\n")
+    monkeypatch.setenv("COMPILER_GYM_BUDGET", "3s")
+    monkeypatch.setenv("COMPILER_GYM_LOG", str(environment / "log"))
+    return environment
+
+
+def compile(*words, function="cc", check=True):
+    script = f"from compiler_gym.cli.compiler_wrapper import {function}; {function}()"
+    command = [sys.executable, "-c", script, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=check, timeout=120)
+
+
+def clang(*words):
+    subprocess.run([tools.clang_path(), *words], check=True)
+
+
+def log():
+    return [line.split("\t") for line in open("log")] if os.path.exists("log") else []
+
+
+def test_units_become_smaller_once(folder):
+    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
+    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    before, after = (read_object(folder / name).text for name in ("clang.o", "unit.o"))
+    assert after < before
+    ((said_before, said_after, _, _, output),) = log()
+    assert [int(said_before), int(said_after), output.strip()] == [before, after, "unit.o"]
+    # The second time, what was found is taken.
+    contents = (folder / "unit.o").read_bytes()
+    (folder / "unit.o").unlink()
+    begin = time.monotonic()
+    compile("-c", "unit.c", "-Oz")  # Without its name, as clang calls it.
+    assert time.monotonic() - begin < 2
+    assert (folder / "unit.o").read_bytes() == contents and len(log()) == 1
+    # A header is part of what is compiled; the name of the output is not.
+    (folder / "limit.h").write_text("#define LIMIT 99\n")
+    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    assert len(log()) == 2 and (folder / "unit.o").read_bytes() != contents
+
+
+def test_dependencies_are_those_of_clang(folder):
+    for words in (
+        ["-MD", "-o", "out.o"],
+        ["-MMD", "-MP"],
+        ["-MD", "-MF", "x.d", "-MT", "target"],
+        ["-Wp,-MMD,x.d"],
+    ):
+        written = []
+        for run in (lambda *each: clang(*each), compile):
+            run("-Os", *words, "-c", "unit.c")
+            written.append({path.name: path.read_text() for path in folder.glob("*.d")})
+            for path in folder.glob("*.d"):
+                path.unlink()
+        assert written[0] == written[1] != {}, words
+    assert len(log()) == 1
+
+
+def test_other_commands_are_those_of_clang(folder):
+    for words in (
+        ["-O2", "-c", "unit.c", "-o", "unit.o"],
+        ["-c", "unit.c"],
+        ["-Oz", "-O2", "-c", "unit.c"],
+        ["-Oz", "-E", "unit.c"],
+        ["-Oz", "-S", "unit.c"],
+        ["-Oz", "-flto", "-c", "unit.c"],
+        ["-Oz", "-c", "unit.c", "-o", "/dev/null"],
+        ["-Oz", "-shared", "-fPIC", "unit.c", "-o", "library.so"],
+        ["-Oz", "-c", "-x", "c", "-"],
+        ["--version"],
+    ):
+        compile(*words)
+        assert log() == [], words
+    clang("-O2", "-c", "unit.c", "-o", "clang.o")
+    compile("-O2", "-c", "unit.c", "-o", "unit.o")
+    assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
+
+
+def test_another_level_and_objective_for_all(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_LEVEL", "-Oz")
+    monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", "all")
+    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
+    compile("-O2", "-g", "-c", "unit.c", "-o", "unit.o")
+    ((before, after, *_),) = log()
+    assert int(before) == read_object(folder / "clang.o").all > int(after)
+    assert read_object(folder / "unit.o").all == int(after)
+
+
+def test_errors_and_warnings_are_those_of_clang(folder):
+    (folder / "wrong.c").write_text("int f(void) { return g; }\n")
+    done = compile("-Oz", "-c", "wrong.c", check=False)
+    assert done.returncode == 1 and done.stderr.count("use of undeclared identifier 'g'") == 1
+    (folder / "warns.c").write_text("int f(int x) { if (x = 1) return 2; return 3; }\n")
+    for _ in range(2):
+        done = compile("-Oz", "-c", "warns.c")
+        assert done.stderr.count("using the result of an assignment") == 1
+    assert compile("-Oz", "-Werror", "-c", "warns.c", check=False).returncode == 1
+    assert compile("-Oz", "-c", "none.c", check=False).returncode == 1
+    assert compile("-Oz", "-c", "unit.c", "-o", "none/unit.o", check=False).returncode == 1
+
+
+def test_what_goes_wrong_in_the_search_is_no_reason_to_fail(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_BUDGET", "soon")
+    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
+    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
+    assert log()[0][0] == "error" and "'soon' is not a time" in log()[0][2]
+
+
+def test_programs_of_several_languages(folder, monkeypatch):
+    (folder / "thrower.cc").write_text(
+        "#include <stdexcept>\n#include <string>\n"
+        "static std::string text(int x) { return std::to_string(x * 3); }\n"
+        "int thrower(int x) {\n"
+        "  if (x > 3) throw std::runtime_error(text(x) + text(x + 1));\n"
+        "  return x + (int)text(x).size();\n"
+        "}\n"
+    )
+    (folder / "main.cc").write_text(
+        '#include <cstdio>\n#include <exception>\nextern "C" int first(int);\nint thrower(int);\n'
+        "int main() {\n"
+        '  try { std::printf("%d %d ", first(3), thrower(1)); thrower(5); }\n'
+        "  catch (const std::exception& error) { std::puts(error.what()); }\n"
+        "}\n"
+    )
+    outputs = []
+    for compiler in ("plain", "smaller"):
+        if compiler == "plain":
+            monkeypatch.setenv("COMPILER_GYM_BUDGET", "0s")
+        else:
+            monkeypatch.setenv("COMPILER_GYM_BUDGET", "3s")
+        for name in ("unit.c", "thrower.cc", "main.cc"):
+            compile("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
+        compile("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")
+        outputs.append(subprocess.run([folder / compiler], capture_output=True, text=True).stdout)
+    assert outputs[0] == outputs[1]
+    assert outputs[0].endswith("1518\n")
+    sizes = [[int(size) for size in line[:2]] for line in log()]
+    assert all(after <= before for before, after in sizes)
+    assert sum(after for _, after in sizes[3:]) < sum(before for before, _ in sizes[3:])

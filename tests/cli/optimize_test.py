@@ -1,0 +1,134 @@
+"""``compiler-gym optimize``: short searches through the program that people run."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from compiler_gym.cli.durations import parse_duration
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.size.object_file import read_object
+from compiler_gym.util.runfiles_path import runfiles_path
+
+KERNEL = runfiles_path("compiler_gym/data/kernels-v0/json")
+
+
+def test_a_program_becomes_smaller_and_still_works(run, environment):
+    check = f"clang-22 {{}} -o p && ./p < {KERNEL}/input-0.txt | cmp - {KERNEL}/expected-0.txt"
+    done = run(
+        *("optimize", KERNEL / "program.c", "-o", "json.o", "--evaluations", "12", "--script", "r"),
+        *("--check", check, "--", "-std=c11", "-w"),
+    )
+    before, after = map(
+        int,
+        re.search(
+            r"json\.o: (\d+) bytes of code.* than the (\d+) of clang -Oz", done.stdout
+        ).groups()[::-1],
+    )
+    assert after < 0.97 * before
+    assert read_object(environment / "json.o").text == after
+    assert "Checked: it passes the check." in done.stdout
+    assert re.search(r"^parse_value +\d+ +\d+ +\d+$", done.stdout, re.M)
+    assert "and by r: identical" in done.stdout
+    subprocess.run([environment / "r", environment / "again.o"], check=True, cwd="/")
+    assert (environment / "again.o").read_bytes() == (environment / "json.o").read_bytes()
+    command = done.stdout.partition("Made by\n")[2].splitlines()[0]
+    (environment / "json.o").rename("first.o")
+    subprocess.run(command, shell=True, check=True)
+    assert (environment / "json.o").read_bytes() == (environment / "first.o").read_bytes()
+
+
+def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
+    done = run("optimize", "sorting", "--evaluations", "3", "--json", "--objective", "all")
+    (result,) = json.loads(done.stdout)
+    assert result["checked"] and result["command_repeats"] and result["finished"]
+    assert result["after"]["all"] < result["before"]["all"]
+    assert result["saved"] == pytest.approx(1 - result["after"]["all"] / result["before"]["all"])
+    assert result["evaluations"] == 3 and result["curve"][0][0] == 0
+    assert sorted(os.listdir()) == ["sorting.input.bc", "sorting.o"]
+    # The measure is what clang makes of the source.
+    source = runfiles_path("compiler_gym/data/kernels-v0/sorting/program.c")
+    options = ["-Oz", "-std=c11", "-w"]
+    subprocess.run([tools.clang_path(), *options, "-c", source, "-o", "clang.o"], check=True)
+    assert read_object(environment / "clang.o").text == result["before"]["text"]
+
+
+def test_several_programs(run, environment, program_c):
+    (environment / "other.cc").write_text(
+        "template <class T> T f(T x) { return x * 3; }\nint g() { return f(2); }\n"
+    )
+    done = run(
+        "optimize", "program.c", "other.cc", "-o", "made/here", "--evaluations", "2", "--", "-g"
+    )
+    assert done.stdout.count("Not checked") == 2
+    assert sorted(os.listdir("made/here")) == ["other.o", "program.o"]
+
+
+def test_textual_ir(run, environment):
+    (environment / "f.ll").write_text(
+        "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n"
+    )
+    done = run("optimize", "f.ll", "--evaluations", "3")
+    assert "bytes of code" in done.stdout and read_object(environment / "f.o").functions.keys() == {
+        "f"
+    }
+
+
+def test_warnings_are_shown_once(run, environment):
+    (environment / "w.c").write_text("int f(int x) { if (x = 1) return 2; return 3; }\n")
+    done = run("optimize", "w.c", "--evaluations", "3")
+    assert done.stderr.count("warning: using the result of an assignment") == 1
+
+
+def test_ctrl_c_writes_the_best_and_leaves_nothing(interrupt, environment, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    source = str(KERNEL / "program.c")
+    stdout = interrupt("optimize", source, "-o", "j.o", after_seconds=6)
+    assert "Ctrl-C ended the search" in stdout
+    assert os.listdir() == ["j.o"]
+    assert f"j.o: {read_object(environment / 'j.o').text} bytes of code" in stdout
+    assert os.listdir(temporary) == []
+
+
+def test_terminal_shows_how_it_goes(terminal, environment):
+    screen = terminal("optimize", str(KERNEL / "program.c"), "-o", "j.o", "--", "-std=c11")
+    screen.wait_for("smaller than the")
+    screen.type("\x03")
+    screen.wait_for("Ctrl-C ended the search")
+    assert screen.end() == 130
+
+
+def test_what_is_wrong_is_said(fails, run, environment, program_c):
+    assert "There is no file none.c" in fails("optimize", "none.c")
+    assert "There is no folder none" in fails("optimize", "program.c", "-o", "none/x.o")
+    assert "There is no folder none" in fails("optimize", "program.c", "--script", "none/x")
+    os.mkdir("folder")
+    assert "folder is a folder: name the object file" in fails(
+        "optimize", "program.c", "-o", "folder"
+    )
+    assert "Did you mean benchmark://kernels-v0/sha256?" in fails("optimize", "sha257")
+    assert "'1 day' is not a time" in fails("optimize", "program.c", "--budget", "1 day", code=2)
+    assert "'text', 'all'" in fails("optimize", "program.c", "--objective", "speed", code=2)
+    assert "The option -S of clang" in fails("optimize", "program.c", "--", "-S")
+    assert "--script is for one program" in fails("optimize", "a.c", "b.c", "--script", "s", code=2)
+    twice = fails("optimize", "program.c", "./program.c", code=2)
+    assert "several programs called program" in twice
+    assert "fails the check, too: exit code 1" in fails("optimize", "program.c", "--check", "false")
+    (environment / "wrong.c").write_text("int f(void) { return g; }\n")
+    assert "use of undeclared identifier 'g'" in run("optimize", "wrong.c", code=1).stderr
+    assert sorted(os.listdir()) == ["folder", "program.c", "wrong.c"]
+
+
+def test_durations():
+    assert [*map(parse_duration, ("60s", "2m", "500ms", "1.5", "1h", ".5 s"))] == [
+        60,
+        120,
+        0.5,
+        1.5,
+        3600,
+        0.5,
+    ]

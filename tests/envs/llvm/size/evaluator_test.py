@@ -1,0 +1,124 @@
+"""Runs of clang with changes."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.size.compilation import Change, Compilation
+from compiler_gym.errors import BenchmarkInitError
+
+_LICM = Change(("-disable-machine-licm",))
+_LSR = Change(("-disable-lsr",))
+_BAD = Change(("-there-is-no-such-option",))
+
+
+def test_bitcode_takes_the_place_of_the_source(compilation, start):
+    evaluator = start(replace(compilation, options=("-g", "-DX=1", "-std=c11")))
+    evaluation = evaluator.evaluate_source()
+    assert evaluator.unit is not None and evaluator.messages == ""
+    (changed,) = evaluator.evaluate([_LICM])
+    assert str(evaluator.unit) in evaluator.command(_LICM, Path("x.o"))
+    assert changed.object.code != evaluation.object.code and changed.object.text > 0
+    assert evaluator.budget.used == 1
+
+
+def test_the_source_where_bitcode_makes_other_code(compilation, start, tmp_path):
+    other = script(tmp_path, '*"-c "*unit.bc*) set -- "$@" -O1')
+    evaluator = start(replace(compilation, clang=other))
+    evaluator.evaluate_source()
+    assert evaluator.unit is None
+    assert len(evaluator.evaluate([_LICM])) == 1
+    assert str(compilation.source) in evaluator.command(_LICM, Path("x.o"))
+
+
+def script(folder, case):
+    """A clang that does something else in a case."""
+    path = folder / "clang"
+    path.write_text(f'#!/bin/sh\ncase "$*" in {case};; esac\nexec {tools.clang_path()} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def test_order_is_that_of_the_changes_and_nothing_is_done_twice(compilation, start):
+    results = []
+    for jobs in (1, 3):
+        evaluator = start(compilation, jobs=jobs)
+        met = []
+        evaluator.watch = met.append
+        evaluator.evaluate_source()
+        found = evaluator.evaluate([_LSR, _BAD, _LICM, _LSR, Change()])
+        assert [each.change for each in found] == [_LSR, _LICM, _LSR, Change()]
+        assert evaluator.evaluate([_LICM]) == [found[1]]
+        assert (evaluator.budget.used, evaluator.failed) == (3, 1)
+        assert met == [found[0], None, found[1]]
+        results.append([each.object for each in found])
+    assert results[0] == results[1]
+
+
+def test_budgets_hold(compilation, start):
+    evaluator = start(compilation, evaluations=1)
+    evaluator.evaluate_source()
+    assert [each.change for each in evaluator.evaluate([_LSR, _LICM])] == [_LSR]
+    assert evaluator.budget.is_over
+    evaluator = start(compilation, seconds=0.0)
+    evaluator.evaluate_source()
+    assert evaluator.budget.is_over
+    assert evaluator.evaluate([_LSR]) == []
+    assert evaluator.budget.used == evaluator.failed == 0
+
+
+@pytest.fixture(name="slow")
+def fixture_slow(tmp_path):
+    """A clang that takes a minute if it is given an option."""
+    return script(tmp_path, "*disable-lsr*) sleep 60")
+
+
+def test_hangs_end_with_the_budget_or_the_limit(compilation, start, slow):
+    evaluator = start(replace(compilation, clang=slow), seconds=2.0)
+    evaluator.evaluate_source()
+    begin = time.monotonic()
+    assert [each.change for each in evaluator.evaluate([_LICM, _LSR])] == [_LICM]
+    assert evaluator.budget.is_over and time.monotonic() - begin < 4
+    # It was not the change's fault.
+    assert (evaluator.budget.used, evaluator.failed) == (1, 0)
+    evaluator = start(replace(compilation, clang=slow))
+    evaluator.evaluate_source()
+    assert evaluator.evaluate([_LSR]) == []
+    assert evaluator.failed == 1 and not evaluator.budget.is_over
+
+
+def test_ctrl_c_ends_what_runs(compilation, start, slow):
+    evaluator = start(replace(compilation, clang=slow), jobs=2)
+    evaluator.evaluate_source()
+
+    def press(_):
+        raise KeyboardInterrupt
+
+    evaluator.watch = press
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        evaluator.evaluate([_LICM, _LSR, _LSR.plus("x")])
+    assert time.monotonic() - begin < 10
+    assert evaluator.evaluate([_BAD]) == []
+
+
+def test_what_clang_says_of_a_source(compilation, start):
+    compilation.source.write_text("int f(void) { return g(); }\n")
+    with pytest.raises(BenchmarkInitError, match="undeclared function 'g'"):
+        start(compilation).evaluate_source()
+    compilation.source.write_text("int f(int x) { if (x = 1) return 2; return 3; }\n")
+    evaluator = start(compilation)
+    evaluator.evaluate_source()
+    assert "using the result of an assignment as a condition" in evaluator.messages
+
+
+def test_other_formats_are_refused(tmp_path, source, start):
+    options = ("--target=x86_64-apple-macos", "-nostdinc", "-Dprintf(...)=0")
+    source.write_text("int f(void) { return 1; }\n")
+    with pytest.raises(ValueError, match="ELF"):
+        start(Compilation(tools.clang_path(), source, options)).evaluate_source()
+    assert os.listdir(tmp_path / "evaluator-0") == ["source.o"]

@@ -1,0 +1,107 @@
+"""The search as a whole."""
+
+from dataclasses import replace
+
+import pytest
+
+from compiler_gym.envs.llvm.size.checks import command_check
+from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
+from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
+
+_RUN = 'p=$(mktemp) && clang-22 {} -o "$p" && "$p" | cmp - out'
+
+
+def searched(evaluator, *arguments, **options):
+    search = Optimizer(evaluator, *arguments, **options)
+    search.start()
+    search.run()
+    return search
+
+
+def facts(search):
+    return (
+        search.best.change,
+        search.best.object,
+        [(stage.name, stage.evaluations, stage.size) for stage in search.stages],
+    )
+
+
+def test_smaller_and_the_same_with_any_number_of_jobs(compilation, start):
+    one, other = (searched(start(compilation, 600, 40, jobs=jobs)) for jobs in (1, 3))
+    assert facts(one) == facts(other)
+    assert one.size(one.best) < 0.95 * one.size(one.baseline)
+    assert [stage.name for stage in one.stages][:3] == ["portfolio", "callees", "options"]
+    sizes = [stage.size for stage in one.stages]
+    assert sizes == sorted(sizes, reverse=True) and sizes[-1] == one.size(one.best)
+    assert one.curve[0] == (0, one.curve[0][1], one.size(one.baseline))
+    assert one.curve[-1][2] == one.size(one.best)
+
+
+def test_objective(compilation, start):
+    search = searched(start(compilation, evaluations=12), Objective.ALL)
+    assert search.size(search.best) == search.best.object.all < search.baseline.object.all
+
+
+def test_nothing_to_gain_is_no_loss(compilation, start):
+    compilation.source.write_text("int x;\n")
+    search = searched(start(compilation, evaluations=5))
+    assert search.best is search.baseline and search.size(search.best) == 0
+
+
+def test_results_that_fail_the_check_are_left(compilation, start, tmp_path):
+    evaluator = start(compilation, evaluations=15)
+    sizes = []
+
+    def check(path):
+        sizes.append(path.stat().st_size)
+        return "" if len(sizes) in (1, 4) else "wrong"
+
+    search = searched(evaluator, check=check)
+    assert search.best is not search.baseline
+    assert [each.why for each in search.wrong][:2] == ["wrong", "wrong"]
+    # The smallest was asked about first.
+    assert search.wrong[0].size <= search.wrong[1].size <= search.size(search.best)
+
+
+def test_a_check_that_always_fails_is_said_at_once(compilation, start):
+    evaluator = start(compilation)
+    with pytest.raises(ValueError, match="without any change fails the check, too: exit code 1"):
+        searched(evaluator, check=command_check("false"))
+    assert evaluator.budget.used == 0
+
+
+def test_a_check_that_nothing_else_passes(compilation, start):
+    asked = []
+    search = searched(
+        start(compilation, evaluations=12), check=lambda path: "wrong" if asked else asked.append(1)
+    )
+    assert search.best is search.baseline
+    assert 0 < len(search.wrong) <= 16
+
+
+def test_the_command_and_the_script_make_it_again(compilation, start, tmp_path):
+    search = searched(start(compilation, evaluations=30))
+    target, script = tmp_path / "result.o", tmp_path / "run.sh"
+    write_object(search.best, target)
+    assert target.read_bytes() == search.best.path.read_bytes()
+    assert reproduces(compilation, search.best)
+    assert write_script(script, compilation, search.best.change, target, ["what it is"])
+    assert "# what it is\n" in script.read_text()
+    # It says so where it does not.
+    other = replace(compilation, options=("-DPROGRAM", "-O1"))
+    assert not reproduces(other, search.best)
+    assert not write_script(script, other, search.best.change, target, [])
+
+
+def test_bitcode_that_was_made_for_speed(compilation, start, tmp_path):
+    evaluator = start(replace(compilation, options=("-O2",)))
+    evaluator.evaluate_source()
+    bitcode = tmp_path / "speed.bc"
+    bitcode.write_bytes(evaluator.unit.read_bytes())
+    of_bitcode = replace(compilation, source=bitcode)
+    search = searched(start(of_bitcode, evaluations=1), is_unmarked=True)
+    assert [stage.name for stage in search.stages] == ["marks"]
+    # Once its functions are marked, clang makes of it what it makes of the source.
+    of_source = start(compilation).evaluate_source()
+    assert search.best.object.code == of_source.object.code
+    assert search.size(search.baseline) > search.size(search.best)

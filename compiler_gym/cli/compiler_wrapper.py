@@ -36,6 +36,9 @@ _MAX_KEPT_BYTES = 1 << 30
 _FOR_SIZE = ("-Os", "-Oz")
 _INTERRUPTED = 130
 
+# Smaller sources are mostly there to find out what the compiler can do, and there are many.
+_WORTH_BYTES = 100
+
 # Commands with these write something besides the object file and what it depends on, need another
 # compiler than clang's own, or are about what would not be the same.
 _STRAIGHT = (
@@ -200,6 +203,8 @@ def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
     with Evaluator(compilation, folder, budget) as evaluator:
         search = Optimizer(evaluator, objective, is_unmarked=compilation.is_ir)
         search.start()
+        if search.size(search.baseline) < _WORTH_BYTES:
+            return search.baseline.path
         search.run()
     before, after = search.size(search.baseline), search.size(search.best)
     _log(f"{before}\t{after}\t{budget.used}\t{budget.passed:.1f}\t{command.output}")

@@ -4,11 +4,17 @@
 #include "llvm/ADT/SCCIterator.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/CallGraph.h"
 #include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -167,12 +173,131 @@ bool addSetAttribute(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
   return isPlain || isText;
 }
 
+// Which passes are left out of which functions: of LLVM's optional ones, all of which ask.
+class SkippedPasses : public llvm::OptPassGate {
+ public:
+  bool isEnabled() const override { return true; }
+
+  // LLVM calls functions "function (name)" here.
+  bool shouldRunPass(StringRef pass, StringRef description)
+#if LLVM_VERSION_MAJOR >= 22
+      const
+#endif
+      override {
+    return !description.consume_front("function (") || !description.consume_back(")") ||
+           !isSkipped(pass, description);
+  }
+
+  bool isSkipped(StringRef pass, StringRef function) const {
+    const auto found = passes_.find(function);
+    return found != passes_.end() && found->second.contains(pass);
+  }
+
+  void skip(StringRef pass, StringRef function) { passes_[function].insert(pass); }
+
+ private:
+  llvm::StringMap<llvm::StringSet<>> passes_;
+};
+
+// There is one for the process, which clang runs for one module: the code generator asks it long
+// after the pass that fills it.
+SkippedPasses& skippedPasses() {
+  static SkippedPasses passes;
+  return passes;
+}
+
+llvm::SmallVector<Function*> definedFunctions(Module& module) {
+  llvm::SmallVector<Function*> functions;
+  for (Function& function : module) {
+    if (!function.isDeclaration()) {
+      functions.push_back(&function);
+    }
+  }
+  return functions;
+}
+
+struct ListFunctions : llvm::PassInfoMixin<ListFunctions> {
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    for (auto [index, function] : llvm::enumerate(definedFunctions(module))) {
+      llvm::outs() << llvm::json::Value(
+                          llvm::json::Object{{"index", static_cast<int64_t>(index)},
+                                             {"name", llvm::json::fixUTF8(function->getName())}})
+                   << "\n";
+    }
+    return PreservedAnalyses::all();
+  }
+};
+
+struct SkipPasses : llvm::PassInfoMixin<SkipPasses> {
+  // Names of passes, by the number of a function.
+  std::vector<std::pair<size_t, std::string>> skipped;
+
+  PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
+    const auto functions = definedFunctions(module);
+    for (const auto& [index, pass] : skipped) {
+      if (index >= functions.size()) {
+        module.getContext().emitError("There is no function " + llvm::Twine(index) + " in " +
+                                      module.getName());
+        continue;
+      }
+      skippedPasses().skip(pass, functions[index]->getName());
+    }
+    module.getContext().setOptPassGate(skippedPasses());
+    return PreservedAnalyses::all();
+  }
+};
+
+bool addSkipPasses(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
+                   ModulePassManager& manager) {
+  SkipPasses pass;
+  for (StringRef function : llvm::split(parameter, ';')) {
+    const auto [number, names] = function.split('=');
+    size_t index = 0;
+    if (number.getAsInteger(10, index) || names.empty()) {
+      return false;
+    }
+    for (StringRef name : llvm::split(names, '+')) {
+      pass.skipped.emplace_back(index, name.str());
+    }
+  }
+  manager.addPass(std::move(pass));
+  return true;
+}
+
+const Function* functionOf(const llvm::Any& unit) {
+  if (const auto* function = llvm::any_cast<const Function*>(&unit)) {
+    return *function;
+  }
+  if (const auto* loop = llvm::any_cast<const llvm::Loop*>(&unit)) {
+    return (*loop)->getHeader()->getParent();
+  }
+  return nullptr;
+}
+
+// The passes on IR ask another way than those of the code generator.
+void askBeforePasses(llvm::PassBuilder& passBuilder) {
+  llvm::PassInstrumentationCallbacks* callbacks = passBuilder.getPassInstrumentationCallbacks();
+  if (callbacks == nullptr) {
+    return;
+  }
+  callbacks->registerShouldRunOptionalPassCallback(
+      [callbacks](StringRef className, const llvm::Any& unit) {
+        const Function* function = functionOf(unit);
+        return function == nullptr ||
+               !skippedPasses().isSkipped(callbacks->getPassNameForClassName(className),
+                                          function->getName());
+      });
+}
+
 }  // namespace
 
 void registerCompilerTools(llvm::PassBuilder& passBuilder) {
   byName<ModulePassManager>("list-call-sites",
                             addTo<ListCallSites, ModulePassManager>)(passBuilder);
   byParameter("set-call-sites", addSetCallSites)(passBuilder);
+  byName<ModulePassManager>("list-functions", addTo<ListFunctions, ModulePassManager>)(passBuilder);
+  byParameter("skip-passes", addSkipPasses)(passBuilder);
+  askBeforePasses(passBuilder);
   byParameter("set-attribute", addSetAttribute)(passBuilder);
 }
 

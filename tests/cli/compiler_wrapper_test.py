@@ -63,6 +63,21 @@ def test_units_become_smaller_once(folder):
     assert len(log()) == 2 and (folder / "unit.o").read_bytes() != contents
 
 
+def test_probes_cost_no_time(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_BUDGET", "60s")
+    (folder / "probe123.c").write_text(
+        "int f(int x) { return x * 3; }\nint main() { return f(2); }\n"
+    )
+    os.rename("unit.c", "conftest.c")
+    begin = time.monotonic()
+    compile("-Oz", "-c", "probe123.c")
+    compile("-Oz", "-c", "conftest.c")
+    assert time.monotonic() - begin < 10 and log() == []
+    for name in ("probe123", "conftest"):
+        clang("-Oz", "-c", f"{name}.c", "-o", "clang.o")
+        assert (folder / f"{name}.o").read_bytes() == (folder / "clang.o").read_bytes()
+
+
 def test_dependencies_are_those_of_clang(folder):
     for words in (
         ["-MD", "-o", "out.o"],

@@ -29,11 +29,13 @@ class Change:
         passes: Passes of the plugin, which run before all others.
         calls: Which calls, by their number, are to be inlined (True), and which not (False). About
             others LLVM decides.
+        skipped: Passes of LLVM that are left out of functions, by the number of the function.
     """
 
     options: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
     calls: tuple[tuple[int, bool], ...] = ()
+    skipped: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
     def arguments(self, plugin: Path | None) -> list[str]:
         """Returns the arguments of clang that make the change.
@@ -46,6 +48,9 @@ class Change:
         if self.calls:
             calls = (f"{index}={'' if inline else 'no'}inline" for index, inline in self.calls)
             passes.append(f"set-call-sites<{';'.join(calls)}>")
+        if self.skipped:
+            functions = (f"{index}={'+'.join(names)}" for index, names in self.skipped)
+            passes.append(f"skip-passes<{';'.join(functions)}>")
         if not passes:
             return words
         # Loaded before options are understood, as it has one of its own, and then as a plugin.
@@ -59,6 +64,13 @@ class Change:
     def decide(self, calls: Mapping[int, bool]) -> "Change":
         """Returns the change with other decisions about some calls."""
         return replace(self, calls=tuple(sorted({**dict(self.calls), **calls}.items())))
+
+    def skip(self, passes: Mapping[int, str]) -> "Change":
+        """Returns the change with a further pass left out of some functions."""
+        skipped = dict(self.skipped)
+        for index, name in passes.items():
+            skipped[index] = tuple(sorted({*skipped.get(index, ()), name}))
+        return replace(self, skipped=tuple(sorted(skipped.items())))
 
 
 NO_CHANGE = Change()

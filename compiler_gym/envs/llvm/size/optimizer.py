@@ -8,8 +8,9 @@ from compiler_gym.envs.llvm.size.checks import Check
 from compiler_gym.envs.llvm.size.climb import Move, climb
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.evaluator import Evaluation, Evaluator
+from compiler_gym.envs.llvm.size.functions import list_functions, skip_passes
 from compiler_gym.envs.llvm.size.inlining import Inlining, list_call_sites
-from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, toggles
+from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, skippable_passes, toggles
 
 # What clang does with functions that are to be small: of bitcode they need not be marked.
 _MARKS = ("mark-for-size<Oz>",)
@@ -131,6 +132,7 @@ class Optimizer:
         while True:
             before = self.best
             self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
+            self._run("functions", self._skip_passes)
             self._run("options", lambda: self._climb(toggles(self._has_passes)))
             self._run("calls", lambda: self._climb(inlining.moves_of_calls(self.best.change)))
             if self.best is before or self.evaluator.budget.is_over:
@@ -187,11 +189,22 @@ class Optimizer:
     def _has_passes(self) -> bool:
         return self.evaluator.compilation.plugin is not None
 
+    @property
+    def _directs_clang(self) -> bool:
+        """Whether calls and functions have numbers, which are those of the bitcode."""
+        return self._has_passes and self.evaluator.unit is not None
+
     def _inlining(self) -> Inlining:
         sites = []
-        if self._has_passes and self.evaluator.unit is not None:
+        if self._directs_clang:
             sites = list_call_sites(self.evaluator)
         return Inlining(self.evaluator, sites)
+
+    def _skip_passes(self) -> None:
+        if self._directs_clang:
+            functions = list_functions(self.evaluator)
+            names = skippable_passes()
+            skip_passes(self.leading, functions, names, self.evaluator.evaluate, self._cost)
 
     def _climb(self, moves: Sequence[Move]) -> None:
         climb(self.leading, moves, self.evaluator.evaluate, self._cost)

@@ -50,6 +50,11 @@ def toggles(with_passes: bool) -> list[Move]:
     return [partial(_toggled, part) for part in parts if with_passes or not part.passes]
 
 
+def skippable_passes() -> list[str]:
+    """Returns passes of LLVM that some functions are better without, the most promising first."""
+    return _shipped()["skipped"]
+
+
 def _toggled(part: Change, change: Change) -> Change:
     """Returns a change without a part, or with it if not all of it is there."""
     has_all = {*part.options} <= {*change.options} and {*part.passes} <= {*change.passes}

@@ -44,6 +44,14 @@ def test_arguments_of_changes():
     ]
 
 
+def test_skipped_passes():
+    change = Change().skip({2: "gvn", 0: "licm"}).skip({2: "dse"})
+    assert change.skipped == ((0, ("licm",)), (2, ("dse", "gvn")))
+    assert change.skip({2: "gvn"}) == change
+    words = change.decide({1: True}).arguments(Path("/p.so"))
+    assert words[-1] == "-first-passes=set-call-sites<1=inline>,skip-passes<0=licm;2=dse+gvn>"
+
+
 @pytest.mark.parametrize("option", ["-S", "-E", "-o", "-emit-llvm", "-flto", "-flto=thin", "-MD"])
 def test_options_that_have_no_place(option):
     with pytest.raises(ValueError, match=f"{option} "):

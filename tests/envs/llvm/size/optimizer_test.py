@@ -30,7 +30,7 @@ def test_smaller_and_the_same_with_any_number_of_jobs(compilation, start):
     one, other = (searched(start(compilation, 600, 40, jobs=jobs)) for jobs in (1, 3))
     assert facts(one) == facts(other)
     assert one.size(one.best) < 0.95 * one.size(one.baseline)
-    assert [stage.name for stage in one.stages][:3] == ["portfolio", "callees", "options"]
+    assert [stage.name for stage in one.stages][:3] == ["portfolio", "callees", "functions"]
     sizes = [stage.size for stage in one.stages]
     assert sizes == sorted(sizes, reverse=True) and sizes[-1] == one.size(one.best)
     assert one.curve[0] == (0, one.curve[0][1], one.size(one.baseline))

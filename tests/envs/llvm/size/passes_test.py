@@ -7,6 +7,8 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.size.compilation import Change
+from compiler_gym.envs.llvm.size.functions import list_functions
 from compiler_gym.envs.llvm.size.plugin import find_plugin
 
 _MODULE = """
@@ -97,9 +99,71 @@ def test_attributes():
     assert "declare i32 @other(i32)\n" in text
 
 
+def test_functions_have_numbers():
+    lines = opt("list-functions").stdout.partition("; ModuleID")[0].splitlines()
+    names = ["small", "odr", "weak", "never", "even", "odd", "unoptimised", "main"]
+    assert [*map(json.loads, lines)] == [
+        {"index": index, "name": name} for index, name in enumerate(names)
+    ]
+
+
+_TWICE = """
+define i32 @f(i32 %x) {
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+define i32 @g(i32 %x) {
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("skipped", "left"),
+    [
+        ("0=instcombine+gvn", "f"),
+        ("1=gvn+instcombine;0=gvn", "g"),
+        ("0=gvn", ""),
+        ("0=dse", ""),
+    ],
+)
+def test_passes_are_left_out_of_functions(skipped, left):
+    text = opt(f"skip-passes<{skipped}>,function(instcombine,gvn)", _TWICE).stdout
+    functions = re.findall(r"define i32 @(\w)\(.*?\n}\n", text, re.S)
+    bodies = re.findall(r"define i32 @\w\(.*?\n}\n", text, re.S)
+    kept = [name for name, body in zip(functions, bodies, strict=True) if "add i32" in body]
+    assert kept == [*left]
+
+
+def test_the_code_generator_leaves_passes_out_too(compilation, start):
+    evaluator = start(compilation)
+    evaluator.evaluate_source()
+    numbers = list_functions(evaluator)
+    skip = Change().skip({numbers["fold"]: "codegenprepare"}).skip({numbers["fold"]: "machine-cse"})
+    none = Change().skip({numbers["fold"]: "there-is-no-such-pass"})
+    every = Change()
+    for name in _OF_THE_CODE_GENERATOR:
+        every = every.skip(dict.fromkeys(numbers.values(), name))
+    plain, skipped, same, worse = evaluator.evaluate([Change(), skip, none, every])
+    assert plain.object.code == same.object.code != worse.object.code
+    others = {"mix", "main"}
+    assert {name: skipped.object.functions[name] for name in others} == {
+        name: plain.object.functions[name] for name in others
+    }
+
+
+_OF_THE_CODE_GENERATOR = ("codegenprepare", "machine-cse", "peephole-opt", "branch-folder")
+
+
 @pytest.mark.parametrize(
     "passes",
     [
+        "skip-passes",
+        "skip-passes<>",
+        "skip-passes<0>",
+        "skip-passes<0=>",
+        "skip-passes<x=gvn>",
         "set-call-sites",
         "set-call-sites<>",
         "set-call-sites<3>",
@@ -124,6 +188,8 @@ def test_what_makes_no_sense_is_refused(passes):
 def test_calls_that_are_not_there():
     done = opt("set-call-sites<99=inline>", check=False)
     assert done.returncode != 0 and "There is no call 99" in done.stderr
+    done = opt("skip-passes<99=gvn>", check=False)
+    assert done.returncode != 0 and "There is no function 99" in done.stderr
 
 
 def test_clang_runs_them_first(source, tmp_path):

@@ -1,0 +1,68 @@
+"""Leaves passes out of single functions: each evaluation tries one in every function at once.
+
+After inlining, what LLVM does to a function has next to nothing to do with others, so that each
+keeps what was best for it.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.size.compilation import Change
+from compiler_gym.envs.llvm.size.evaluator import Evaluation, Evaluator
+from compiler_gym.util.commands import CommandError, run_command
+
+_LIST_SECONDS = 600
+
+
+def list_functions(evaluator: Evaluator) -> dict[str, int]:
+    """Returns the numbers of the functions of a compilation, by name.
+
+    Empty if ``opt`` is not able to say so.
+    """
+    plugin = evaluator.compilation.plugin
+    options = [f"-load-pass-plugin={plugin}", "-passes=list-functions", "-disable-output"]
+    try:
+        done = run_command([tools.opt_path(), *options, str(evaluator.unit)], _LIST_SECONDS)
+    except CommandError:
+        return {}
+    facts = map(json.loads, done.stdout.splitlines())
+    return {each["name"]: each["index"] for each in facts}
+
+
+def skip_passes(
+    start: Evaluation,
+    functions: Mapping[str, int],
+    passes: Sequence[str],
+    evaluate: Callable[[Sequence[Change]], list[Evaluation]],
+    cost: Callable[[Evaluation], tuple[int, int]],
+) -> Evaluation:
+    """Leaves out of each function the pass without which it is smallest, if it is smaller then.
+
+    Args:
+        start: Where to begin.
+        functions: The numbers of the functions by name.
+        passes: What can be left out.
+        evaluate: Evaluates changes, as far as the budget goes.
+        cost: What is to be small.
+
+    Returns:
+        The smallest result.
+    """
+    present = {name: functions[name] for name in start.object.functions if name in functions}
+    changes = {
+        start.change.skip(dict.fromkeys(present.values(), name)): name for name in passes if present
+    }
+    found = evaluate([*changes])
+    best: dict[int, str] = {}
+    for function, index in present.items():
+        sizes = {changes[each.change]: each.object.functions.get(function) for each in found}
+        smaller = {
+            name: size
+            for name, size in sizes.items()
+            if size is not None and size < start.object.functions[function]
+        }
+        if smaller:
+            best[index] = min(smaller, key=lambda name: smaller[name])
+    together = evaluate([start.change.skip(best)]) if best else []
+    return min([start, *found, *together], key=cost)

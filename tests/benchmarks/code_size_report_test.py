@@ -1,0 +1,41 @@
+"""The report about code size, of a short search."""
+
+import re
+
+import pytest
+
+from benchmarks import code_size_report
+from benchmarks.code_size_report import Row, geomean_saved, main, report
+
+
+def test_saved():
+    assert geomean_saved([(100, 90), (1000, 900)]) == pytest.approx(0.1)
+    rows = [
+        Row("one", 100, {1: 90, 10: 80}, {"portfolio": 80}, 1.0, 0, 10),
+        Row("two", 200, {1: 200, 10: 160}, {"portfolio": 170, "calls": 160}, 1.0, 1, 9),
+    ]
+    text = report(rows)
+    assert "| one | 100 | 90 (10.0%) | 80 (20.0%) | 1 | 0 |" in text
+    assert "| geometric mean | 5.13% | 20.00% |" in text
+    assert "| least | 0.00% | 20.00% |" in text and "| most | 10.00% | 20.00% |" in text
+    assert "| programs smaller | 1 of 2 | 2 of 2 |" in text
+    assert text.endswith("portfolio 17.54% (2 programs), calls 20.00% (1 programs)")
+
+
+def test_short_search(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["report", "sorting", "--evaluations", "3", "--jobs", "1"])
+    main()
+    printed = capsys.readouterr().out
+    before, after = map(int, re.findall(r"^\| sorting \| (\d+) \| (\d+) ", printed, re.M)[0])
+    assert after < before
+    assert "| programs smaller | 1 of 1 |" in printed
+
+
+def test_gains_of_the_portfolio(monkeypatch, capsys):
+    first = code_size_report.shipped_portfolio()[:2]
+    monkeypatch.setattr(code_size_report, "shipped_portfolio", lambda: first)
+    monkeypatch.setattr("sys.argv", ["report", "sorting", "--portfolio", "--jobs", "1"])
+    main()
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split(" ", 1)[1] for line in lines} == {each.name for each in first}
+    assert all(0 < float(line.split()[0]) < 0.2 for line in lines)

@@ -1,0 +1,54 @@
+"""Each function without the pass that it is better without."""
+
+from pathlib import Path
+
+from compiler_gym.envs.llvm.size.compilation import Change
+from compiler_gym.envs.llvm.size.evaluator import Evaluation
+from compiler_gym.envs.llvm.size.functions import list_functions, skip_passes
+from compiler_gym.envs.llvm.size.object_file import ObjectFile
+
+_NUMBERS = {"one": 0, "two": 3, "gone": 5}
+_SAVED = {(0, "a"): 5, (0, "b"): 7, (3, "a"): 4, (3, "b"): -20, (3, "c"): 3}
+
+
+def evaluation(change):
+    sizes = {"one": 100, "two": 200}
+    for index, names in change.skipped:
+        for name in names:
+            function = {0: "one", 3: "two"}[index]
+            sizes[function] -= _SAVED.get((index, name), 0)
+    size = sum(sizes.values())
+    return Evaluation(change, ObjectFile(size, size, sizes, "", ""), Path())
+
+
+def skipped(budget):
+    asked = []
+
+    def evaluate(changes):
+        new = [*changes][: budget - len(asked)]
+        asked.extend(new)
+        return [*map(evaluation, new)]
+
+    start = evaluation(Change())
+    best = skip_passes(start, _NUMBERS, "abcd", evaluate, lambda each: (each.object.text, 0))
+    return best, asked
+
+
+def test_each_function_keeps_its_best():
+    best, asked = skipped(100)
+    assert best.change.skipped == ((0, ("b",)), (3, ("a",)))
+    assert best.object.text == 300 - 7 - 4 and len(asked) == 5
+
+
+def test_the_best_of_what_was_tried_if_that_was_all():
+    best, asked = skipped(1)
+    assert best.change.skipped == ((0, ("a",)), (3, ("a",))) and len(asked) == 1
+    assert skipped(0)[0].change == Change()
+
+
+def test_numbers_of_functions(compilation, start):
+    evaluator = start(compilation)
+    evaluator.evaluate_source()
+    assert {*list_functions(evaluator)} == {"mix", "twice", "fold", "main"}
+    evaluator.unit.write_bytes(b"no bitcode")
+    assert list_functions(evaluator) == {}

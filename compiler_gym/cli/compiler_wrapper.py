@@ -194,10 +194,9 @@ def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
     from compiler_gym.envs.llvm.size.compilation import Compilation
     from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
     from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
-    from compiler_gym.envs.llvm.size.plugin import find_plugin
 
     source = Path(command.sources[0].path)
-    compilation = Compilation(clang, source, (*_options(command), "-w"), find_plugin())
+    compilation = Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
     budget = Budget(parse_duration(os.environ.get(BUDGET) or _DEFAULT_BUDGET))
     objective = Objective(os.environ.get(OBJECTIVE) or Objective.TEXT.value)
     with Evaluator(compilation, folder, budget) as evaluator:

@@ -10,11 +10,8 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import BUILD_COMMAND
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 from compiler_gym.service.proto import BenchmarkDynamicConfig
-from compiler_gym.util.service_binary import find_service_file
 
 _TIMEOUT_SECONDS = 300
-
-_OWN_PASSES = "compiler_gym-llvm-passes.so"
 
 
 def build_object(bitcode: Path, output: Path, for_size: bool = True) -> None:
@@ -39,9 +36,11 @@ def build_object(bitcode: Path, output: Path, for_size: bool = True) -> None:
 
 
 def _marked_for_size(bitcode: Path, folder: Path) -> Path:
-    plugin = find_service_file(_OWN_PASSES)
+    plugin = tools.own_passes_path()
     if plugin is None:
-        raise EnvironmentNotSupported(f"{_OWN_PASSES}, which is built with the service, is missing")
+        raise EnvironmentNotSupported(
+            "The plugin with the project's own passes, which is built with the service, is missing"
+        )
     # All levels of clang do what that of -O0 does.
     passes = "-passes=module(default<O0>,mark-for-size<Oz>)"
     output = folder / "marked.bc"

@@ -21,7 +21,6 @@ from compiler_gym.envs.llvm.size.checks import program_check
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
-from compiler_gym.envs.llvm.size.plugin import find_plugin
 from compiler_gym.envs.llvm.size.portfolio import Portfolio, shipped_portfolio
 
 MILESTONES = (1, 10, 60, 120)
@@ -47,7 +46,9 @@ def measure(name: str, evaluations: int, jobs: int, objective: Objective) -> Row
         ProgramRun(folder / f"input-{number}.txt", folder / f"expected-{number}.txt")
         for number in range(INPUT_SETS)
     ]
-    compilation = Compilation(tools.clang_path(), folder / "program.c", _OPTIONS, find_plugin())
+    compilation = Compilation(
+        tools.clang_path(), folder / "program.c", _OPTIONS, tools.own_passes_path()
+    )
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as work:
         budget = Budget(evaluations=evaluations)
@@ -75,7 +76,7 @@ def portfolio_gains(names: list[str], jobs: int) -> dict[str, float]:
     gains: dict[str, list[float]] = {each.name: [] for each in known}
     for name in names:
         compilation = Compilation(
-            tools.clang_path(), KERNELS_PATH / name / "program.c", _OPTIONS, find_plugin()
+            tools.clang_path(), KERNELS_PATH / name / "program.c", _OPTIONS, tools.own_passes_path()
         )
         with (
             tempfile.TemporaryDirectory() as work,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         CompilerEnvStateWriter,
     )
     from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.envs.llvm.benchmarks.project_build import collect_bitcode
     from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
     from compiler_gym.errors import ValidationError
     from compiler_gym.util.debug_util import get_debug_level, get_logging_level, set_debug_level
@@ -60,6 +61,7 @@ __all__ = [
     "ValidationResult",
     "benchmark",
     "cache_path",
+    "collect_bitcode",
     "download",
     "get_debug_level",
     "get_logging_level",
@@ -81,6 +83,7 @@ _MODULES = {
     "ValidationResult": "validation_result",
     "benchmark": "envs.llvm.benchmarks.runnable",
     "cache_path": "util.runfiles_path",
+    "collect_bitcode": "envs.llvm.benchmarks.project_build",
     "download": "util.download",
     "get_debug_level": "util.debug_util",
     "get_logging_level": "util.debug_util",

@@ -12,7 +12,7 @@
 #include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm_service/Target.h"
+#include "llvm_service/TargetMachine.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/passes/OwnPass.h"
 

@@ -13,8 +13,9 @@
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Optimizer.h"
 #include "llvm_service/Target.h"
+#include "llvm_service/TargetMachine.h"
 #include "llvm_service/benchmark/Files.h"
-#include "llvm_service/costs/ClangPipeline.h"
+#include "llvm_service/passes/ClangPipeline.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -77,17 +78,17 @@ std::string contentKey(const Benchmark& benchmark, const std::string& contents) 
   return hash(contents) + " " + hash(util::canonicalBytes(benchmark.dynamic_config()));
 }
 
-// The pipelines as `opt` names them; none for -O0, as nothing is run.
-const char* pipelineOf(Baseline baseline) {
+// None for -O0, as nothing is run.
+std::optional<llvm::OptimizationLevel> levelOf(Baseline baseline) {
   switch (baseline) {
     case Baseline::kO0:
-      return nullptr;
+      return std::nullopt;
     case Baseline::kO3:
-      return "default<O3>";
+      return llvm::OptimizationLevel::O3;
     case Baseline::kOz:
-      return "default<Oz>";
+      return llvm::OptimizationLevel::Oz;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 // Hand-written IR may leave out the target, without which some passes fail.
@@ -160,12 +161,12 @@ Status Program::forTarget(const std::string& triple,
 
 Status Program::optimised(Baseline baseline, bool ofMachineCode,
                           const std::string** bitcode) const {
-  const char* pipeline = pipelineOf(baseline);
-  if (pipeline == nullptr) {
+  const std::optional<llvm::OptimizationLevel> level = levelOf(baseline);
+  if (!level) {
     *bitcode = &bitcode_;
     return Status::OK;
   }
-  const std::pair key(baseline, ofMachineCode && baseline == Baseline::kOz);
+  const std::pair key(baseline, ofMachineCode);
   const auto found = optimised_.find(key);
   if (found != optimised_.end()) {
     *bitcode = &found->second;
@@ -173,9 +174,10 @@ Status Program::optimised(Baseline baseline, bool ofMachineCode,
   }
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(bitcode_, owned));
-  if (key.second) {
-    optimizeAsClangForSize(*owned.module);
+  if (ofMachineCode) {
+    optimizeAsClang(*owned.module, *level);
   } else {
+    const std::string pipeline = std::string("default<") + nameOf(baseline) + ">";
     RETURN_IF_ERROR(Optimizer(*owned.module).run(pipeline));
   }
   *bitcode = &optimised_.emplace(key, writeBitcode(*owned.module)).first->second;

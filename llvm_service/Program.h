@@ -24,9 +24,9 @@ const char* nameOf(Baseline baseline);
 
 /// What the costs of baselines depend on.
 struct CostTraits {
-  /// Whether it is the cost of what a user of clang gets. At -Oz clang tells every pass to prefer
-  /// small code, by attributes of functions, which the same passes without clang are not told; the
-  /// machine code is larger then by some ten percent.
+  /// Whether it is the cost of what a user of clang gets: its baselines are clang's own pipelines
+  /// (see ClangPipeline.h), those of other costs what `opt` does. At -Oz clang tells every pass to
+  /// prefer small code, without which the machine code is larger by some ten percent.
   bool ofMachineCode = false;
   /// Whether it follows from the bitcode alone, so that it can be kept from run to run. What a
   /// program's commands build depends on other files of the machine.

@@ -5,6 +5,7 @@
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm_service/benchmark/Files.h"
 
 namespace compiler_gym::llvm_service {
@@ -36,9 +37,20 @@ std::string passesOf(llvm::ArrayRef<Action> actions) {
 }
 
 std::string optCommand(llvm::ArrayRef<Action> actions, const std::string& file) {
-  return "opt -discard-value-names" + optionsOf(actions) + passesOf(actions) + " " + file +
+  return "\"$opt\" -discard-value-names" + optionsOf(actions) + passesOf(actions) + " " + file +
          " -o /dev/null\n";
 }
+
+// The `opt` that a shell finds is often that of another LLVM, with other passes.
+constexpr char kBeginning[] =
+    "#!/bin/sh\n"
+    "# To try another LLVM than that of the service: OPT=/path/to/opt sh run.sh\n"
+    "llvm=" LLVM_VERSION_STRING
+    "\n"
+    "opt=${OPT:-" COMPILER_GYM_LLVM_PREFIX
+    "/bin/opt}\n"
+    "command -v \"$opt\" > /dev/null || opt=opt-${llvm%%.*}\n"
+    "cd \"$(dirname \"$0\")\"\n";
 
 }  // namespace
 
@@ -46,8 +58,8 @@ grpc::Status writeReproducer(Compilation& compilation, const Action& action,
                              const boost::filesystem::path& directory) {
   std::vector<Action> all = compilation.history();
   all.push_back(action);
-  const std::string script = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\n" +
-                             optCommand(action, "before.bc") + optCommand(all, "start.bc");
+  const std::string script =
+      kBeginning + optCommand(action, "before.bc") + optCommand(all, "start.bc");
   RETURN_IF_ERROR(writeFile(directory / "before.bc", compilation.bitcode()));
   RETURN_IF_ERROR(writeFile(directory / "start.bc", compilation.program().bitcode()));
   return writeFile(directory / "run.sh", script);

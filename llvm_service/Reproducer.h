@@ -12,8 +12,9 @@ namespace compiler_gym::llvm_service {
 /// Saves what the authors of LLVM need to see what an action does to a program:
 ///   before.bc  the program just before the action
 ///   start.bc   the program before all actions
-///   run.sh     `opt` with the action on before.bc, and with all actions on start.bc; the second is
-///              for an action whose effect depends on analyses that earlier ones have left
+///   run.sh     the `opt` of this LLVM with the action on before.bc, and with all actions on
+///              start.bc; the second is for an action whose effect depends on analyses that earlier
+///              ones have left
 ///
 /// @return INTERNAL if a file cannot be written.
 [[nodiscard]] grpc::Status writeReproducer(Compilation& compilation, const Action& action,

@@ -22,6 +22,7 @@ NAMES = [
     "__version__",
     "benchmark",
     "cache_path",
+    "collect_bitcode",
     "download",
     "get_debug_level",
     "get_logging_level",

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import compiler_gym
+from compiler_gym.cli.collect import collect
 from compiler_gym.cli.console import run_program
 from compiler_gym.cli.datasets import datasets_app
 from compiler_gym.cli.describe import describe
@@ -18,6 +19,7 @@ from compiler_gym.cli.search import search
 from compiler_gym.cli.service import service
 from compiler_gym.cli.shell import shell
 from compiler_gym.cli.validate import validate
+from compiler_gym.util.debug_util import show_output
 
 NAME = "compiler-gym"
 
@@ -34,6 +36,7 @@ for command in (search, shell, describe, observe, replay, validate):
 app.command("measure-pass")(measure)
 app.command(cls=CommandWithClangOptions)(optimize)
 app.command()(hunt)
+app.command()(collect)
 app.command()(service)
 app.add_typer(datasets_app)
 
@@ -44,10 +47,21 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
+def _show_output(is_asked: bool) -> None:
+    if is_asked:
+        show_output()
+
+
 @app.callback()
 def program(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, help="Print the version.")
+    ] = False,
+    shows_output: Annotated[
+        bool,
+        typer.Option(
+            "--show-output", callback=_show_output, help="Show what passes print, after each step."
+        ),
     ] = False,
 ) -> None:
     """Compilation as a game: search, look, replay and measure with LLVM's passes.

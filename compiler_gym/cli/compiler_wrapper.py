@@ -32,6 +32,7 @@ BUDGET, OBJECTIVE, LEVEL, LOG = (
 
 _DEFAULT_BUDGET = "10s"
 _KEPT = "size-objects"
+_MAX_KEPT_BYTES = 1 << 30
 _FOR_SIZE = ("-Os", "-Oz")
 _INTERRUPTED = 130
 
@@ -130,9 +131,22 @@ def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> boo
             kept.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file_write(kept) as path:
                 shutil.copyfile(made, path)
+            _forget_oldest(kept.parent)
         shutil.copyfile(kept, command.output)
+        os.utime(kept)
     sys.stderr.buffer.write(done.stderr)
     return True
+
+
+def _forget_oldest(folder: Path) -> None:
+    """Removes the object files that were wanted longest ago, if all together are too large."""
+    facts = [(path.stat(), path) for path in folder.glob("*.o")]
+    size = sum(status.st_size for status, _ in facts)
+    for status, path in sorted(facts, key=lambda each: each[0].st_mtime):
+        if size <= _MAX_KEPT_BYTES:
+            break
+        path.unlink(missing_ok=True)
+        size -= status.st_size
 
 
 def _bitcode_command(
@@ -180,10 +194,9 @@ def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
     from compiler_gym.envs.llvm.size.compilation import Compilation
     from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
     from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
-    from compiler_gym.envs.llvm.size.plugin import find_plugin
 
     source = Path(command.sources[0].path)
-    compilation = Compilation(clang, source, (*_options(command), "-w"), find_plugin())
+    compilation = Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
     budget = Budget(parse_duration(os.environ.get(BUDGET) or _DEFAULT_BUDGET))
     objective = Objective(os.environ.get(OBJECTIVE) or Objective.TEXT.value)
     with Evaluator(compilation, folder, budget) as evaluator:

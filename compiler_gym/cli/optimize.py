@@ -11,6 +11,7 @@ from compiler_gym.cli.console import print_json
 from compiler_gym.cli.durations import parse_duration
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.optimize_program import Settings, optimize_program, print_report
+from compiler_gym.cli.optimize_summary import print_summary
 from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
@@ -112,12 +113,14 @@ def optimize(
     results = []
     for program, target in _inputs(programs, output, script):
         results.append(optimize_program(program, target, settings))
-        if not as_json:
-            print_report(results[-1])
         if not results[-1].is_finished:
             break
     if as_json:
         print_json([each.as_json() for each in results])
+    elif len(programs) == 1:
+        print_report(results[0])
+    else:
+        print_summary(results)
     if not results[-1].is_finished:
         raise typer.Exit(INTERRUPTED)
 

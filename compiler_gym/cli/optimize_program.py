@@ -14,7 +14,6 @@ from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.object_file import ObjectFile
 from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
-from compiler_gym.envs.llvm.size.plugin import find_plugin
 from compiler_gym.envs.llvm.size.portfolio import Portfolio
 from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
 from compiler_gym.envs.llvm.size.report import compare_functions, readable_names
@@ -130,7 +129,9 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
         BenchmarkInitError: If it does not compile.
         Exception: As of :class:`Optimizer` and for files that cannot be written.
     """
-    compilation = Compilation(tools.clang_path(), program.path, settings.options, find_plugin())
+    compilation = Compilation(
+        tools.clang_path(), program.path, settings.options, tools.own_passes_path()
+    )
     check = settings.check or program.check
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         budget = Budget(settings.seconds, settings.evaluations)

@@ -435,7 +435,10 @@ class CompilerGymServiceConnection:
         return self._users > 1
 
     def loglines(self) -> Iterator[str]:
-        """Yields the lines of a managed service's logs; nothing for an unmanaged one."""
+        """Yields the lines of a managed service's logs; nothing for an unmanaged one.
+
+        What passes print is among them: up to 64 KiB of a request, and 64 MiB altogether.
+        """
         return self.service.loglines() if self.service else iter(())
 
     def __enter__(self) -> "CompilerGymServiceConnection":

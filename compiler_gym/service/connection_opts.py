@@ -4,6 +4,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from compiler_gym.util.debug_util import is_output_shown
+
 
 class ConnectionOpts(BaseModel):
     """Options of a :class:`CompilerGymServiceConnection`. All times are in seconds.
@@ -66,6 +68,11 @@ class ConnectionOpts(BaseModel):
 
     tls_key_file: Path | None = None
     """The key of ``tls_certificate_file``, in PEM format."""
+
+    show_output: bool = Field(default_factory=is_output_shown)
+    """Let a service that is started write to this process's standard output and error: what its
+    compiler prints, after each step, and its own log. By default they go to a file, see
+    :meth:`CompilerGymServiceConnection.loglines`, unless ``COMPILER_GYM_SHOW_OUTPUT=1``."""
 
     script_args: list[str] = Field(default_factory=list)
     """Further command line arguments of a service that is started."""

@@ -4,6 +4,7 @@ import logging
 import os
 
 _VARIABLE = "COMPILER_GYM_DEBUG"
+_OUTPUT_VARIABLE = "COMPILER_GYM_SHOW_OUTPUT"
 _LOGGING_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 
 
@@ -35,3 +36,16 @@ def set_debug_level(level: int) -> None:
     """Sets the debug level of this process, and of services started from now on."""
     os.environ[_VARIABLE] = str(max(0, int(level)))
     logging.getLogger("compiler_gym").setLevel(get_logging_level())
+
+
+def is_output_shown() -> bool:
+    """Returns whether services write what their compilers print to this process's error output.
+
+    They do if the environment variable ``COMPILER_GYM_SHOW_OUTPUT`` is neither empty nor 0.
+    """
+    return os.environ.get(_OUTPUT_VARIABLE, "") not in ("", "0")
+
+
+def show_output() -> None:
+    """From now on, services are started such that :func:`is_output_shown`."""
+    os.environ[_OUTPUT_VARIABLE] = "1"

@@ -143,14 +143,19 @@ class Discovery {
 
   void addOwnPasses() {
     for (const OwnPass& pass : listOwnPasses()) {
-      std::vector<Action>& list = pass.isStage              ? pipelines_
-                                  : pass.parameters.empty() ? all_
-                                                            : variants_;
+      std::vector<Action>& list = pass.parameters.empty() ? all_ : variants_;
       const std::vector<std::string> pipelines = pass.pipelines();
       for (size_t i = 0; i < pipelines.size(); ++i) {
         const std::string parameter =
             pass.parameters.empty() ? "" : ". Here: " + pass.parameters[i];
-        add(list, {pipelines[i], pipelines[i], pass.description + parameter, {ownPassesOption()}});
+        const Action action = {
+            pipelines[i], pipelines[i], pass.description + parameter, {ownPassesOption()}};
+        if (pass.spaces != OwnPass::Spaces::kPipelines) {
+          add(list, action);
+        }
+        if (pass.spaces != OwnPass::Spaces::kPasses) {
+          pipelines_.push_back(action);
+        }
       }
     }
   }

@@ -5,7 +5,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm_service/LlvmCompatibility.h"
-#include "llvm_service/Target.h"
+#include "llvm_service/TargetMachine.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {

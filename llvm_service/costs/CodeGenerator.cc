@@ -5,7 +5,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm_service/LlvmCompatibility.h"
-#include "llvm_service/Target.h"
+#include "llvm_service/TargetMachine.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -22,8 +22,9 @@ CodeGenerator::CodeGenerator(std::unique_ptr<llvm::TargetMachine> machine)
       llvm::TargetLibraryInfoImpl(machine_->getTargetTriple())));
 }
 
-Status CodeGenerator::make(const llvm::Module& module, std::unique_ptr<CodeGenerator>& generator) {
-  auto machine = createTargetMachine(module, llvm::CodeGenOptLevel::Default, llvm::Reloc::PIC_);
+Status CodeGenerator::make(const llvm::Module& module, std::unique_ptr<CodeGenerator>& generator,
+                           llvm::CodeGenOptLevel level) {
+  auto machine = createTargetMachine(module, level, llvm::Reloc::PIC_);
   if (!machine) {
     return {StatusCode::INVALID_ARGUMENT,
             "This LLVM cannot generate code for the target \"" + targetName(module) + "\""};

@@ -7,6 +7,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace llvm {
@@ -25,9 +26,11 @@ class CodeGenerator {
  public:
   /// One for the target of a module.
   ///
+  /// @param level that of clang -O2, -Os and -Oz unless told otherwise.
   /// @return INVALID_ARGUMENT if it is unknown or has no object files.
-  [[nodiscard]] static grpc::Status make(const llvm::Module& module,
-                                         std::unique_ptr<CodeGenerator>& generator);
+  [[nodiscard]] static grpc::Status make(
+      const llvm::Module& module, std::unique_ptr<CodeGenerator>& generator,
+      llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
 
   ~CodeGenerator();
 

@@ -7,8 +7,9 @@
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm_service/Ir.h"
-#include "llvm_service/costs/ClangPipeline.h"
 #include "llvm_service/costs/CodeGenerator.h"
+#include "llvm_service/passes/ClangPipeline.h"
+#include "llvm_service/passes/SizeMarks.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -21,6 +22,15 @@ using grpc::StatusCode;
 std::unique_ptr<CodeGenerator>& keptGenerator() {
   thread_local std::unique_ptr<CodeGenerator> generator;
   return generator;
+}
+
+// Leaves the module in any state.
+Status sizeOfCode(CodeGenerator& generator, OwnedModule& owned, int64_t& bytes) {
+  const llvm::StringRef object = generator.run(*owned.module);
+  if (const std::string errors = owned.context->takeErrors(); !errors.empty()) {
+    return {StatusCode::INVALID_ARGUMENT, "Code generation failed: " + errors};
+  }
+  return textSize(object, bytes);
 }
 
 }  // namespace
@@ -40,32 +50,27 @@ Status textSize(llvm::StringRef object, int64_t& bytes) {
   return Status::OK;
 }
 
-void optimizeForSize(llvm::Module& module) {
-  for (llvm::Function& function : module) {
-    if (!function.isDeclaration() && !function.hasOptNone()) {
-      function.addFnAttr(llvm::Attribute::OptimizeForSize);
-      function.addFnAttr(llvm::Attribute::MinSize);
-    }
-  }
-}
-
 Status objectTextSize(llvm::StringRef bitcode, int64_t& bytes) {
   // Code generation changes the module and its context, so it gets copies of both.
   OwnedModule copy;
   RETURN_IF_ERROR(parseIr(bitcode, copy));
   optimizeAsClangAtO0(*copy.module);
-  optimizeForSize(*copy.module);
+  markForSize(*copy.module);
   std::unique_ptr<CodeGenerator> generator = std::move(keptGenerator());
   if (!generator || !generator->isReusableFor(*copy.module)) {
     RETURN_IF_ERROR(CodeGenerator::make(*copy.module, generator));
   }
-  const llvm::StringRef object = generator->run(*copy.module);
-  if (const std::string errors = copy.context->takeErrors(); !errors.empty()) {
-    return {StatusCode::INVALID_ARGUMENT, "Code generation failed: " + errors};
-  }
-  RETURN_IF_ERROR(textSize(object, bytes));
+  RETURN_IF_ERROR(sizeOfCode(*generator, copy, bytes));
   keptGenerator() = std::move(generator);
   return Status::OK;
+}
+
+Status objectTextSizeForSpeed(llvm::StringRef bitcode, int64_t& bytes) {
+  OwnedModule copy;
+  RETURN_IF_ERROR(parseIr(bitcode, copy));
+  std::unique_ptr<CodeGenerator> generator;
+  RETURN_IF_ERROR(CodeGenerator::make(*copy.module, generator, llvm::CodeGenOptLevel::Aggressive));
+  return sizeOfCode(*generator, copy, bytes);
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -15,7 +15,7 @@
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm_service/Target.h"
+#include "llvm_service/TargetMachine.h"
 
 namespace compiler_gym::llvm_service {
 

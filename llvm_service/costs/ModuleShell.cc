@@ -6,8 +6,8 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/TargetParser/Triple.h"
-#include "llvm_service/costs/ClangPipeline.h"
-#include "llvm_service/costs/CodeSize.h"
+#include "llvm_service/passes/ClangPipeline.h"
+#include "llvm_service/passes/SizeMarks.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -125,7 +125,7 @@ bool ModuleShell::with(const std::vector<std::string>& functions,
       return false;
     }
   }
-  optimizeForSize(*module_);
+  markForSize(*module_);
   generate(*module_);
   for (const std::string& name : functions) {
     removeBody(name, originals_.lookup(name));

@@ -31,13 +31,15 @@ Observation currentCost(const Cost& cost) {
 
 Observation baselineCost(const Cost& cost, Baseline baseline) {
   const Properties properties{/*deterministic=*/true, cost.platformDependent};
-  const auto compute = [cost, baseline](const ObservationInput& input, Event& event) {
+  const bool isOtherCost = baseline == Baseline::kO3 && cost.ofO3;
+  const std::string name = isOtherCost ? cost.baselineName + "O3" : cost.name;
+  const auto compute = [=](const ObservationInput& input, Event& event) {
     const Compilation& compilation = input.compilation;
     const auto measure = [&](const std::string& bitcode, int64_t& value) {
-      return cost.ofBitcode(compilation, bitcode, value);
+      return isOtherCost ? cost.ofO3(bitcode, value) : cost.ofBitcode(compilation, bitcode, value);
     };
     int64_t value = 0;
-    RETURN_IF_ERROR(compilation.program().baselineCost(baseline, cost.name, measure, value,
+    RETURN_IF_ERROR(compilation.program().baselineCost(baseline, name, measure, value,
                                                        {cost.exports, cost.ofContentAlone}));
     event.set_int64_value(value);
     return grpc::Status::OK;

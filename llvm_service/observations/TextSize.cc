@@ -1,6 +1,7 @@
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm_service/costs/CodeSize.h"
 #include "llvm_service/observations/Cost.h"
+#include "llvm_service/passes/SizeMarks.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -12,7 +13,7 @@ grpc::Status builtTextSize(const Compilation& compilation, const std::string& bi
                            int64_t& value) {
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(bitcode, owned));
-  optimizeForSize(*owned.module);
+  markForSize(*owned.module);
   Executable executable(compilation.program().dynamicConfig(), compilation.workingDirectory());
   double seconds = 0;
   RETURN_IF_ERROR(executable.build(writeBitcode(*owned.module), seconds));

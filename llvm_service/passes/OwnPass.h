@@ -34,8 +34,9 @@ struct OwnPass {
   Register registerWith;
   /// The parameters worth an action each, e.g. {"25", "100"}; none if the pass has no parameter.
   std::vector<std::string> parameters = {};
-  /// A whole part of LLVM's pipelines, which is an action of the space Pipelines only.
-  bool isStage = false;
+  /// Whole parts of pipelines are actions of the space Pipelines only.
+  enum class Spaces { kPasses, kPipelines, kBoth };
+  Spaces spaces = Spaces::kPasses;
 
   /// The texts of its actions, with adaptors: "function(x)", or "x<25>", "x<100>".
   std::vector<std::string> pipelines() const;

@@ -1,7 +1,5 @@
-#include <optional>
-
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm_service/passes/Levels.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -13,16 +11,6 @@ using llvm::OptimizationLevel;
 using llvm::PassBuilder;
 
 constexpr auto kPhase = llvm::ThinOrFullLTOPhase::None;
-
-std::optional<OptimizationLevel> levelOf(llvm::StringRef name) {
-  return llvm::StringSwitch<std::optional<OptimizationLevel>>(name)
-      .Case("O1", OptimizationLevel::O1)
-      .Case("O2", OptimizationLevel::O2)
-      .Case("O3", OptimizationLevel::O3)
-      .Case("Os", OptimizationLevel::Os)
-      .Case("Oz", OptimizationLevel::Oz)
-      .Default(std::nullopt);
-}
 
 using AddStage = std::function<void(PassBuilder&, OptimizationLevel, ModulePassManager&)>;
 
@@ -48,7 +36,7 @@ OwnPass makeStage(const std::string& name, std::string description, AddStage add
           PassLevel::kModule,
           byParameter(name, add),
           {"O1", "O2", "O3", "Os", "Oz"},
-          /*isStage=*/true};
+          OwnPass::Spaces::kPipelines};
 }
 
 }  // namespace

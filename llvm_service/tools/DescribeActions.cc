@@ -69,7 +69,8 @@ An action is one pass of LLVM, or a part of a pipeline. There are four action sp
 - `PassesAll`, the default: each pass of LLVM that is good for a player, and the project's own;
 - `PassesWithParameters`: the same, then variants of passes with parameters;
 - `Legacy124`: the 124 actions of CompilerGym 0.2.5, in their order;
-- `Pipelines`: LLVM's default pipelines, so that a baseline is an action, and their parts.
+- `Pipelines`: LLVM's default pipelines and clang's, so that a baseline is an action, and their
+  parts.
 
 When the service starts it asks LLVM for the passes that work on IR, and takes out those that its
 policy excludes by name and for a reason. So a new version of LLVM brings its new passes along. The
@@ -147,7 +148,12 @@ void printPage(llvm::raw_ostream& out) {
   printActions(variants.drop_front(llvmVariants.size()), all.size() + llvmVariants.size(), out);
   out << "\n## Pipelines\n\nThe action space `Pipelines`. Each `module-simplification-stage`, "
          "followed by the\n`module-optimization-stage` of the same level, does what `default` of "
-         "that level does.\n";
+         "that level does. `clang` is what clang\ndoes at a level to what it has read: it marks "
+         "functions for size at `-Os` and `-Oz`, generates code that is\nposition independent, "
+         "makes vectors of straight code at `-Oz` too, and does not unroll loops at `-O1`. "
+         "Passes of\nplugins are no part of it. `clang<Oz>` and `clang<O3>` leave what the "
+         "baselines of object sizes are made of,\n`default<Oz>` and `default<O3>` what those of "
+         "IR instructions are.\n";
   printActions(spaces.find("Pipelines")->actions, 0, out);
   out << "\n## Legacy actions\n\nThe action space `Legacy124`. An action that does nothing keeps "
          "its number, for the sake of programs\nthat were trained with it; "

@@ -35,7 +35,7 @@ def section(name):
 
 
 def test_all_commands_have_a_section_and_a_row():
-    assert len(PROGRAM.commands) == 11
+    assert len(PROGRAM.commands) == 12
     for name in PROGRAM.commands:
         assert f"\n| `{name}` | " in TEXT
         assert f"compiler-gym {name} " in section(name)
@@ -57,7 +57,7 @@ def test_command_lines_are_understood():
     lines = re.findall(r"(?:\$ |\| |`)compiler-gym ([^`\n]*)", TEXT)
     assert len(lines) > 12
     for line in lines:
-        words = re.split(r"\s+(?:>|\|)\s", line)[0].split()
+        words = re.split(r"\s+(?:>|\||--)\s", line)[0].split()
         if words[0].startswith("--"):
             continue
         command = command_of(words)

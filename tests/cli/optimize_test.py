@@ -62,7 +62,9 @@ def test_several_programs(run, environment, program_c):
     done = run(
         "optimize", "program.c", "other.cc", "-o", "made/here", "--evaluations", "2", "--", "-g"
     )
-    assert done.stdout.count("Not checked") == 2
+    assert re.search(r"^other\.o +\d+ +\d+ +[\d.]+% +2 +\d+ +not checked$", done.stdout, re.M)
+    assert re.search(r"^\d of 2 are smaller than those of clang -Oz, by \d", done.stdout, re.M)
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert sorted(os.listdir("made/here")) == ["other.o", "program.o"]
 
 

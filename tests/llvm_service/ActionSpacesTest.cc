@@ -13,7 +13,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/LlvmCompatibility.h"
-#include "llvm_service/Target.h"
+#include "llvm_service/TargetMachine.h"
 #include "llvm_service/actions/ActionSpaces.h"
 #include "llvm_service/actions/Descriptions.h"
 #include "llvm_service/actions/LegacyActions.h"
@@ -256,13 +256,28 @@ TEST(LegacyActionsTest, PassesThatThisLlvmDoesNotHaveDoNothing) {
 
 TEST(PipelinesTest, HasThePipelinesAndTheirStagesAtEachLevel) {
   const std::set<std::string> actions = pipelines(*builtinSpaces().find("Pipelines"));
-  EXPECT_EQ(actions.size(), 25U);
+  EXPECT_EQ(actions.size(), 32U);
   for (const char* level : {"O1", "O2", "O3", "Os", "Oz"}) {
-    for (const char* stage : {"default", "module-simplification-stage", "inliner-stage",
-                              "function-simplification-stage", "module-optimization-stage"}) {
+    for (const char* stage :
+         {"default", "module-simplification-stage", "inliner-stage",
+          "function-simplification-stage", "module-optimization-stage", "clang"}) {
       EXPECT_THAT(actions, Contains(std::string(stage) + "<" + level + ">"));
     }
   }
+  EXPECT_THAT(actions, Contains("mark-for-size<Oz>"));
+  EXPECT_THAT(actions, Contains("mark-for-size<Os>"));
+}
+
+// Numbers that programs may have been trained with, or have kept.
+TEST(PipelinesTest, KeepTheirNumbers) {
+  const std::vector<Action>& pipelines = builtinSpaces().find("Pipelines")->actions;
+  EXPECT_EQ(pipelines[4].pipeline, "default<Oz>");
+  EXPECT_EQ(pipelines[24].pipeline, "module-optimization-stage<Oz>");
+  EXPECT_EQ(pipelines[25].pipeline, "clang<O1>");
+  EXPECT_EQ(pipelines.back().pipeline, "mark-for-size<Os>");
+  const std::vector<Action>& passes = builtinSpaces().find("PassesWithParameters")->actions;
+  EXPECT_EQ(passes[passes.size() - 3].pipeline, "inline-threshold<1000>");
+  EXPECT_EQ(passes[passes.size() - 2].pipeline, "mark-for-size<Oz>");
 }
 
 TEST(ActionSpacesTest, LlvmParsesEveryAction) {

@@ -59,12 +59,20 @@ bool add(StringRef wanted, StringRef name, FunctionPassManager& manager) {
   return true;
 }
 
+struct Chat : PassInfoMixin<Chat> {
+  PreservedAnalyses run(Function& function, FunctionAnalysisManager&) {
+    errs() << "looked at " << function.getName() << '\n';
+    return PreservedAnalyses::all();
+  }
+};
+
 void registerPasses(PassBuilder& passBuilder) {
   passBuilder.registerPipelineParsingCallback(
       [](StringRef name, FunctionPassManager& manager, ArrayRef<PassBuilder::PipelineElement>) {
         return add<EraseTerminators>("erase-terminators", name, manager) ||
                add<MultiplyByThree>("multiply-by-three", name, manager) ||
-               add<Abort>("abort", name, manager) || add<NeverEnd>("never-end", name, manager);
+               add<Abort>("abort", name, manager) || add<NeverEnd>("never-end", name, manager) ||
+               add<Chat>("chat", name, manager);
       });
 }
 
@@ -78,5 +86,6 @@ extern "C" const char* compilerGymPasses() {
   return "erase-terminators: Leaves blocks without an end\n"
          "multiply-by-three: Whatever the factor was\n"
          "abort: Ends the process\n"
-         "never-end: Never ends\n";
+         "never-end: Never ends\n"
+         "chat: Prints, and breaks nothing\n";
 }

@@ -9,6 +9,7 @@
 #include "llvm_service/Target.h"
 #include "llvm_service/costs/CodeGenerator.h"
 #include "llvm_service/costs/CodeSize.h"
+#include "llvm_service/passes/SizeMarks.h"
 #include "tests/llvm_service/RandomWalk.h"
 #include "tests/llvm_service/Statuses.h"
 
@@ -19,7 +20,7 @@ namespace {
 int64_t sizeFromScratch(const llvm::Module& module) {
   OwnedModule copy;
   EXPECT_THAT(parseIr(writeBitcode(module), copy), IsOk());
-  optimizeForSize(*copy.module);
+  markForSize(*copy.module);
   std::unique_ptr<CodeGenerator> generator;
   EXPECT_THAT(CodeGenerator::make(*copy.module, generator), IsOk());
   int64_t bytes = 0;

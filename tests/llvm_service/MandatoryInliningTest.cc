@@ -4,8 +4,8 @@
 #include <string>
 
 #include "llvm_service/Ir.h"
-#include "llvm_service/costs/ClangPipeline.h"
-#include "llvm_service/costs/CodeSize.h"
+#include "llvm_service/passes/ClangPipeline.h"
+#include "llvm_service/passes/SizeMarks.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -55,7 +55,7 @@ int64_t sizeFromClang(const std::string& bitcode) {
   runLlvmTool({"clang", "-O0", "-c", "-w", "-emit-llvm", input, "-o", lowered});
   OwnedModule owned;
   EXPECT_THAT(parseIr(readFile(lowered), owned), IsOk());
-  optimizeForSize(*owned.module);
+  markForSize(*owned.module);
   std::ofstream(input, std::ios::binary | std::ios::trunc) << writeBitcode(*owned.module);
   runLlvmTool({"clang", "-Oz", "-Xclang", "-disable-llvm-passes", "-c", "-w", input, "-o", object});
   return berkeleyTextSize(object);

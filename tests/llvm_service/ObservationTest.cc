@@ -13,6 +13,7 @@
 #include "llvm_service/costs/CodeSize.h"
 #include "llvm_service/observations/Observation.h"
 #include "llvm_service/observations/Spaces.h"
+#include "llvm_service/passes/SizeMarks.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -294,7 +295,7 @@ TEST(ObjectTextSizeObservationTest, EqualsThatOfClang) {
     // Clang gives functions these attributes when it compiles them from source.
     OwnedModule owned;
     ASSERT_THAT(parseIr(compilation->bitcode(), owned), IsOk());
-    optimizeForSize(*owned.module);
+    markForSize(*owned.module);
     std::ofstream(input, std::ios::binary) << writeBitcode(*owned.module);
     runLlvmTool(
         {"clang", "-Oz", "-Xclang", "-disable-llvm-passes", "-c", "-w", input, "-o", object});

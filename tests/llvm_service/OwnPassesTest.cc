@@ -169,7 +169,8 @@ TEST(OwnPassTest, TextsThatMakeNoSenseAreErrors) {
   const auto compilation = startCompilation(makeBenchmark(kernel("sha256")));
   for (const char* pipeline :
        {"inline-threshold", "inline-threshold<>", "inline-threshold<-1>", "inline-threshold<x>",
-        "module-simplification-stage<O4>", "function(merge-identical-blocks(sroa))"}) {
+        "module-simplification-stage<O4>", "clang<O0>", "mark-for-size<O2>",
+        "function(merge-identical-blocks(sroa))"}) {
     bool changed = false;
     EXPECT_THAT(compilation->apply(actionOf(pipeline), changed),
                 IsError(grpc::StatusCode::INVALID_ARGUMENT, "cannot parse"))

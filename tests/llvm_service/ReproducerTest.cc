@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "llvm/Config/llvm-config.h"
 #include "llvm_service/Reproducer.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
@@ -9,7 +10,15 @@
 namespace compiler_gym::llvm_service {
 namespace {
 
-constexpr char kBeginning[] = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\n";
+constexpr char kBeginning[] =
+    "#!/bin/sh\n"
+    "# To try another LLVM than that of the service: OPT=/path/to/opt sh run.sh\n"
+    "llvm=" LLVM_VERSION_STRING
+    "\n"
+    "opt=${OPT:-" COMPILER_GYM_LLVM_PREFIX
+    "/bin/opt}\n"
+    "command -v \"$opt\" > /dev/null || opt=opt-${llvm%%.*}\n"
+    "cd \"$(dirname \"$0\")\"\n";
 
 class ReproducerTest : public ::testing::Test {
  protected:
@@ -41,8 +50,8 @@ TEST_F(ReproducerTest, CommandsHaveTheOptionsOnceAndNothingOfActionsThatDoNothin
   save("globaldce");
   EXPECT_EQ(file("run.sh"),
             std::string(kBeginning) +
-                "opt -discard-value-names -passes='module(globaldce)' before.bc -o /dev/null\n"
-                "opt -discard-value-names '-load-pass-plugin=/x.so' "
+                "\"$opt\" -discard-value-names -passes='module(globaldce)' before.bc -o /dev/null\n"
+                "\"$opt\" -discard-value-names '-load-pass-plugin=/x.so' "
                 "-passes='module(function(sroa),function(sroa),globaldce)' start.bc "
                 "-o /dev/null\n");
 }
@@ -50,8 +59,8 @@ TEST_F(ReproducerTest, CommandsHaveTheOptionsOnceAndNothingOfActionsThatDoNothin
 TEST_F(ReproducerTest, OfAnActionThatDoesNothing) {
   save("");
   EXPECT_EQ(file("run.sh"), std::string(kBeginning) +
-                                "opt -discard-value-names before.bc -o /dev/null\n"
-                                "opt -discard-value-names start.bc -o /dev/null\n");
+                                "\"$opt\" -discard-value-names before.bc -o /dev/null\n"
+                                "\"$opt\" -discard-value-names start.bc -o /dev/null\n");
 }
 
 }  // namespace

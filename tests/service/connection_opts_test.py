@@ -24,6 +24,7 @@ def test_defaults():
         "tls_ca_file": None,
         "tls_certificate_file": None,
         "tls_key_file": None,
+        "show_output": False,
         "script_args": [],
         "script_env": {},
     }

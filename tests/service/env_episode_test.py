@@ -1,5 +1,7 @@
 """Episodes of environments with a service: reset, steps, observations, rewards, errors."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -413,6 +415,22 @@ class TestErrors:
         assert (reward, done, info["error_type"]) == (-1, True, "ServiceError")
         env.reward_space = "length"
         del env.reward.spaces["broken"]
+
+    def test_what_a_reward_asks_for_has_the_time_of_the_step(self, env):
+        class Slow(Reward):
+            def update(self, actions, observations, observation_view):
+                time.sleep(0.6)
+                return observation_view["length"]
+
+        env.reward_space = Slow("slow", default_value=-1)
+        assert env.step(NO_OP)[1:3] == (5, False)
+        _, reward, done, info = env.step(NO_OP, timeout=0.5)
+        assert (reward, done, info["error_type"]) == (-1, True, "TimeoutError")
+        assert "env.observation['length'] after a reset has 300 s" in info["error_details"]
+        env.reward_space = "length"
+        del env.reward.spaces["slow"]
+        env.reset()
+        assert env.observation["length"] == 5
 
     def test_reward_of_an_unknown_observation(self, env):
         with pytest.raises(LookupError, match="no-such-observation"):

@@ -5,7 +5,13 @@ import os
 
 import pytest
 
-from compiler_gym.util.debug_util import get_debug_level, get_logging_level, set_debug_level
+from compiler_gym.util.debug_util import (
+    get_debug_level,
+    get_logging_level,
+    is_output_shown,
+    set_debug_level,
+    show_output,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +56,11 @@ def test_malformed(monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_DEBUG", "verbose")
     with pytest.raises(ValueError, match=r"COMPILER_GYM_DEBUG is to be a number .* is 'verbose'"):
         get_debug_level()
+
+
+@pytest.mark.parametrize(("text", "is_shown"), [("", False), ("0", False), ("1", True)])
+def test_whether_output_is_shown(monkeypatch, text, is_shown):
+    monkeypatch.setenv("COMPILER_GYM_SHOW_OUTPUT", text)
+    assert is_output_shown() == is_shown
+    show_output()
+    assert is_output_shown()

@@ -1,6 +1,7 @@
 """The LLVM environment."""
 
 import shutil
+import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from compiler_gym.envs.llvm.actions.legacy_command_line import LegacyCommandline
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
 from compiler_gym.envs.llvm.actions.pipeline import FORGET_ANALYSES
+from compiler_gym.envs.llvm.benchmarks.build import build_executable, build_object
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
     make_benchmark_from_command_line,
@@ -212,6 +214,50 @@ class LlvmEnv(ClientServiceCompilerEnv):
             path.write_bytes(self.observation["Bitcode"].tobytes())
         return path
 
+    def write_object(self, path: str | Path, for_size: bool = True) -> Path:
+        """Writes the object file that LLVM makes of the program as it is.
+
+        Args:
+            path: The file.
+            for_size: Whether all functions are compiled for size, as ``ObjectTextSizeBytes`` is
+                measured: it is the text size of this file. Otherwise each is compiled as its
+                attributes say, at the level of ``-O2``.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            BenchmarkInitError: If LLVM cannot compile it. The text says why.
+            EnvironmentNotSupported: If the LLVM tools are not installed on this machine.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            build_object(self.write_bitcode(Path(folder, "program.bc")), path, for_size)
+        return path
+
+    def write_executable(self, path: str | Path) -> Path:
+        """Writes the executable that the benchmark's build command makes of the program as it is.
+
+        A benchmark without one is linked with the libraries of C and C++. Functions are compiled as
+        their attributes say.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            BenchmarkInitError: If it cannot be built, e.g. because it has no ``main``.
+            EnvironmentNotSupported: If clang is not installed on this machine.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            bitcode = self.write_bitcode(Path(folder, "program.bc"))
+            build_executable(bitcode, path, self._require_episode().benchmark.proto.dynamic_config)
+        return path
+
     def render(self, mode: str = "human") -> str | None:
         """Shows the program.
 
@@ -246,7 +292,8 @@ class LlvmEnv(ClientServiceCompilerEnv):
         """Returns the command line of ``opt`` that does what the actions since the reset do.
 
         It turns ``input.bc``, the unoptimised program, into ``output.bc``, the program as it is,
-        byte for byte.
+        byte for byte, if ``opt`` is that of :func:`tools.opt_path`: that of the service's LLVM,
+        which need not be the one that a shell finds.
 
         Args:
             textformat: Whether to use textual IR instead: ``input.ll`` and ``output.ll``.

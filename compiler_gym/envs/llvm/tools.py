@@ -26,6 +26,8 @@ from compiler_gym.util.service_binary import find_service_file
 # Written by the build beside the service: a line with the LLVM's folder, one with its version.
 _PREFIX_FILE = "llvm_prefix.txt"
 
+_OWN_PASSES_FILE = "compiler_gym-llvm-passes.so"
+
 # As in third_party/system.bzl; for a source tree in which the service has not been built.
 _DEFAULT_VERSION = 22
 
@@ -99,6 +101,14 @@ def llc_path() -> Path:
 def lli_path() -> Path:
     """Returns the path of ``lli``, which executes bitcode."""
     return tool_path("lli")
+
+
+def own_passes_path() -> Path | None:
+    """Returns the plugin with the project's own passes, for ``opt`` and clang of the same LLVM.
+
+    None in a source tree in which it has not been built.
+    """
+    return find_service_file(_OWN_PASSES_FILE)
 
 
 def tool_path(name: str) -> Path:

@@ -54,6 +54,7 @@ class ServiceStep(RunningStep):
         self._actions = actions
         self._events = events
         self._timeout = timeout
+        self._rewards_deadline = Deadline(timeout)
         self._reply = reply = session.begin_step(events, plan.indices, timeout)
         self.deadline = reply.deadline
         self.fd = reply.fd
@@ -65,7 +66,9 @@ class ServiceStep(RunningStep):
             reply = self._session.finish_step(self._reply, self._timeout)
         except Exception as error:
             return runner._default_result(runner._after_error(plan, events, error))
-        return runner._default_result(runner._after_reply(plan, self._actions, events, reply))
+        return runner._default_result(
+            runner._after_reply(plan, self._actions, events, reply, self._rewards_deadline)
+        )
 
     def cancel(self) -> None:
         """Gives up the step, and with it the session."""
@@ -149,24 +152,33 @@ class EpisodeRunner:
         session = self.sessions.require_session()
         actions, events = self.action_spaces.encoder.encode(actions)
         self.episode.record(actions, events)
+        deadline = Deadline(timeout)
         try:
             reply = session.step(events, plan.indices, timeout)
         except Exception as error:
             return self._after_error(plan, events, error)
-        return self._after_reply(plan, actions, events, reply)
+        return self._after_reply(plan, actions, events, reply, deadline)
 
     def _after_reply(
-        self, plan: StepPlan, actions: list[Any], events: list[Event], reply: StepReply
+        self,
+        plan: StepPlan,
+        actions: list[Any],
+        events: list[Event],
+        reply: StepReply,
+        deadline: Deadline,
     ) -> RunResult:
         # Before rewards make requests of their own.
         session = self.sessions.session
         was_known = isinstance(session, CachedSession) and session.last_was_known
+        self.sessions.step_deadline = deadline
         try:
             observations, rewards = plan.evaluate(
                 reply.observation, actions, self.choices.observations
             )
         except Exception as error:
             return self._after_error(plan, events, error)
+        finally:
+            self.sessions.step_deadline = None
         has_new_action_space = reply.HasField("new_action_space")
         if has_new_action_space:
             self.action_spaces.replace(reply.new_action_space)

@@ -88,7 +88,7 @@ class ManagedService:
         env = _environment(level) | opts.script_env
         logger.debug("Starting %s", " ".join(command))
         cwd = str(self._binary.parent)
-        if level > 0:
+        if level > 0 or opts.show_output:
             return ChildProcess(command, cwd, env, output=None)
         with open(self._cache.logs / _OUTPUT_FILE, "wb") as output:
             return ChildProcess(command, cwd, env, output=output.fileno())
@@ -166,8 +166,9 @@ class ManagedService:
     def loglines(self) -> Iterator[str]:
         """Yields the lines of the service's log files, without line ends, file by file.
 
-        There are none after :meth:`close`, and none of its standard output and error when the
-        debug level is above 0, because they go to those of this process.
+        What its compiler prints is among them. There are none after :meth:`close`, and none of its
+        standard output and error when the debug level is above 0, or ``show_output`` is set,
+        because they go to those of this process.
         """
         for path in sorted(self._cache.logs.glob("*"), key=_modification_time):
             # The log library makes a link to each file, and repeats warnings and errors in files

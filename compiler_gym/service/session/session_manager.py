@@ -62,6 +62,7 @@ class SessionManager:
         session: The session, or None.
         params: Session parameters to be sent to each new session.
         transition_bytes: As above.
+        step_deadline: That of the step whose rewards are being computed, or None.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class SessionManager:
         self.opts = opts
         self.session: Session | CachedSession | None = None
         self.transition_bytes = transition_bytes
+        self.step_deadline: Deadline | None = None
         self._identity: int | None = None
         self.params: dict[str, str] = {}
         self._endpoint = endpoint

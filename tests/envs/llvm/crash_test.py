@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.tools import tool_path
+from compiler_gym.envs.llvm.tools import LLVM_VERSION, tool_path
 from compiler_gym.service import ConnectionOpts
 
 BEFORE = ["function(mem2reg)", "function(dce)"]
@@ -59,23 +59,40 @@ def test_the_reproducer_crashes_opt(env, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["before.bc", "run.sh", "start.bc"]
     assert (folder / "before.bc").read_bytes() == program
 
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "opt").symlink_to(tool_path("opt"))
-    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    commands = [
-        line for line in (folder / "run.sh").read_text().splitlines() if line.startswith("opt")
-    ]
+    script = folder / "run.sh"
+    lines = script.read_text().splitlines()
+    commands = [line for line in lines if line.startswith('"$opt"')]
     assert len(commands) == 2
+    environment = {**os.environ, "opt": str(tool_path("opt"))}
     for command in commands:
         result = subprocess.run(
-            command, shell=True, cwd=folder, capture_output=True, env={"PATH": path}
+            command, shell=True, cwd=folder, capture_output=True, env=environment
         )
         assert result.returncode != 0
         assert b"PLEASE submit a bug report" in result.stderr
     # Without the last pass it does not.
     harmless = commands[1].replace(f",{FATAL}", "")
     assert harmless != commands[1]
-    subprocess.run(harmless, shell=True, cwd=folder, check=True, env={"PATH": path})
+    subprocess.run(harmless, shell=True, cwd=folder, check=True, env=environment)
+
+
+def test_the_reproducer_names_the_opt_of_the_service(env, tmp_path):
+    """What a shell finds first is often another."""
+    for name in ("opt", f"opt-{LLVM_VERSION}"):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho this is {name}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    script = reproducer_of(crash(env)[1]["error_details"]) / "run.sh"
+
+    def output(**variables: str) -> str:
+        environment = {**os.environ, "PATH": path, **variables}
+        reply = subprocess.run(["sh", script], capture_output=True, text=True, env=environment)
+        return reply.stdout + reply.stderr
+
+    assert output().count("PLEASE submit a bug report") == 2
+    assert output(OPT=str(tmp_path / "opt")) == "this is opt\n" * 2
+    # On a machine that has it elsewhere.
+    assert output(OPT="/nowhere/opt") == f"this is opt-{LLVM_VERSION}\n" * 2
 
 
 def test_the_next_episode_needs_no_new_service(env):

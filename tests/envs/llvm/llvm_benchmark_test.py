@@ -29,13 +29,20 @@ def ir_of(benchmark):
 
 def test_c_file(main_c):
     benchmark = make_benchmark(main_c)
-    assert re.fullmatch(r"benchmark://user-v0/\d{8}T\d{6}-[0-9a-f]{8}", str(benchmark.uri))
+    assert re.fullmatch("benchmark://user-v0/main-[0-9a-f]{16}", str(benchmark.uri))
     assert "define dso_local i32 @main" in ir_of(benchmark)
     assert benchmark.sources == [("main.c", MAIN.encode())]
 
 
-def test_uris_differ(main_c):
-    assert make_benchmark(main_c) != make_benchmark(main_c)
+def test_the_same_program_has_the_same_uri_elsewhere(main_c, tmp_path):
+    elsewhere = tmp_path / "elsewhere" / "main.c"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text(MAIN)
+    assert make_benchmark(main_c).uri == make_benchmark(elsewhere).uri
+    assert make_benchmark(main_c).uri != make_benchmark(main_c, copt=["-g"]).uri
+    elsewhere.write_text(MAIN.replace("f", "g"))
+    assert make_benchmark(main_c).uri != make_benchmark(elsewhere).uri
+    assert make_benchmark_from_source(MAIN, lang="c").uri.path.startswith("/source-")
 
 
 @pytest.mark.parametrize("suffix", [".cc", ".cpp", ".cxx"])

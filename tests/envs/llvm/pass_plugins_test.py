@@ -6,6 +6,7 @@ import compiler_gym
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
 from compiler_gym.errors import ServiceInitError
+from compiler_gym.service import ConnectionOpts
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
 
@@ -86,3 +87,17 @@ def test_a_pass_that_leaves_invalid_ir_is_told_at_once():
             "After function(erase-terminators), LLVM's verifier rejects the module"
             in (info["error_details"])
         )
+
+
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_what_a_pass_prints_is_in_the_log_or_shown(is_shown, capfd):
+    broken = runfiles_path("tests/llvm_service/BrokenPasses.so")
+    settings = ConnectionOpts(show_output=is_shown)
+    with LlvmEnv(pass_plugins=[broken], connection_settings=settings) as env:
+        for _ in range(2):
+            env.reset(benchmark=kernel_uri("huffman"))
+            env.step(env.action_space["chat"])
+            env.step(env.action_space["mem2reg"])
+        log = "\n".join(env.service.loglines())
+    said = log, capfd.readouterr().err
+    assert [text.count("looked at main") for text in said] == [0 if is_shown else 2, 2 * is_shown]

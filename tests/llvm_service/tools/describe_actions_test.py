@@ -88,7 +88,7 @@ def test_actions_are_numbered(page):
     numbers = [row[0] for heading in headings for row in rows(page, heading)]
     assert numbers == [str(number) for number in range(len(numbers))]
     assert [row[0] for row in rows(page, "Legacy actions")] == list(map(str, range(124)))
-    assert len(rows(page, "Pipelines")) == 25
+    assert len(rows(page, "Pipelines")) == 32
 
 
 def test_levels_of_actions(page):

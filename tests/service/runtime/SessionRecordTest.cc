@@ -30,6 +30,12 @@ Event action(int64_t number) {
   return event;
 }
 
+std::string contents(const FileDescriptor& file) {
+  std::string text(static_cast<size_t>(lseek(file.get(), 0, SEEK_END)), '\0');
+  EXPECT_EQ(pread(file.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  return text;
+}
+
 class SessionRecordTest : public ::testing::Test {
  protected:
   SessionRecordTest() {
@@ -112,7 +118,7 @@ TEST_F(SessionRecordTest, LastLinesOfTheOutput) {
 TEST_F(SessionRecordTest, OutputIsBounded) {
   writeAndDie([](SessionRecord& record) {
     for (int i = 0; i < 100'000; ++i) {
-      record.rewindOutput();
+      record.handOutputOn(-1);
       std::cerr << "line " << i << '\n';
     }
     std::cerr << "the last" << std::endl;
@@ -128,6 +134,34 @@ TEST_F(SessionRecordTest, MoreOutputInOneRequestThanThereIsRoomFor) {
   });
   EXPECT_NE(record_->outputTail(), "");
   EXPECT_EQ(record_->subject(), "gvn");
+}
+
+TEST_F(SessionRecordTest, OutputIsHandedOnOnce) {
+  const FileDescriptor log(memfd_create("log", MFD_CLOEXEC));
+  writeAndDie([&log](SessionRecord& record) {
+    record.handOutputOn(log.get());
+    std::cerr << "of one" << std::endl;
+    printf("request\n");
+    record.handOutputOn(log.get());
+    record.handOutputOn(log.get());
+    std::cerr << "of another" << std::endl;
+    record.handOutputOn(log.get());
+    std::cerr << "of the last" << std::endl;
+  });
+  EXPECT_EQ(contents(log), "of one\nrequest\nof another\n");
+  EXPECT_EQ(record_->outputTail(), "\n  of the last");
+}
+
+TEST_F(SessionRecordTest, NothingIsAddedToALogThatIsFull) {
+  const FileDescriptor log(memfd_create("log", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(log.get(), SessionRecord::kMaxLogBytes + 1), 0);
+  ASSERT_EQ(lseek(log.get(), 0, SEEK_END), SessionRecord::kMaxLogBytes + 1);
+  writeAndDie([&log](SessionRecord& record) {
+    std::cerr << "too much" << std::endl;
+    record.handOutputOn(log.get());
+  });
+  EXPECT_EQ(lseek(log.get(), 0, SEEK_END), SessionRecord::kMaxLogBytes + 1);
+  EXPECT_EQ(record_->outputTail(), "");
 }
 
 TEST_F(SessionRecordTest, History) {

@@ -21,6 +21,7 @@ def run_tool(
     timeout: float,
     stdin: bytes | None = None,
     cwd: Path | None = None,
+    env: dict[str, str] | None = None,
 ) -> bytes:
     """Runs a compiler or another LLVM tool.
 
@@ -29,6 +30,7 @@ def run_tool(
         timeout: Seconds after which the tool and its children are killed.
         stdin: What the tool reads.
         cwd: The folder that relative names refer to.
+        env: Its environment variables, by default those of this process.
 
     Returns:
         What the tool wrote to its standard output.
@@ -39,7 +41,9 @@ def run_tool(
         OSError: If the tool cannot be started.
     """
     try:
-        return run_command(command, timeout=timeout, stdin=stdin, cwd=cwd, text=False).stdout
+        return run_command(
+            command, timeout=timeout, stdin=stdin, cwd=cwd, env=env, text=False
+        ).stdout
     except CommandError as error:
         raise BenchmarkInitError(str(error)) from error
 

@@ -1,15 +1,17 @@
 """Makes benchmarks of the user's own programs."""
 
+import hashlib
 import tempfile
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
-from uuid import uuid4
 
 from compiler_gym.datasets import Benchmark, BenchmarkSource
+from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES, make_bitcode, run_tool
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+
+_NAMES_OF_MODULE = (b"; ModuleID", b"source_filename")
 
 BenchmarkInput = str | Path | ClangInvocation
 
@@ -34,7 +36,8 @@ def make_benchmark(
 
     Returns:
         A benchmark ``benchmark://file-v0/path`` of a single bitcode file, else
-        ``benchmark://user-v0/time-number``. It holds the program and does not need the files again.
+        ``benchmark://user-v0/name-number``, see :func:`user_benchmark_uri`. It holds the program
+        and does not need the files again.
         Its ``sources`` are the C and C++ files.
 
     Raises:
@@ -60,7 +63,7 @@ def make_benchmark(
     ]
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         program = make_bitcode(compilations, Path(folder), timeout).read_bytes()
-    benchmark = Benchmark.from_file_contents(user_benchmark_uri(), program)
+    benchmark = Benchmark.from_file_contents(user_benchmark_uri(stem_of(items), program), program)
     for path in paths:
         if isinstance(path, Path) and path.suffix in SOURCE_SUFFIXES:
             benchmark.add_source(BenchmarkSource(filename=path.name, contents=path.read_bytes()))
@@ -84,7 +87,8 @@ def make_benchmark_from_source(
         timeout: Seconds that the compilation may take.
 
     Returns:
-        A benchmark ``benchmark://user-v0/time-number`` whose source is the text.
+        A benchmark ``benchmark://user-v0/source-number``, see :func:`user_benchmark_uri`, whose
+        source is the text.
 
     Raises:
         BenchmarkInitError: If the program does not compile. The text says why.
@@ -95,7 +99,7 @@ def make_benchmark_from_source(
     args = [*ClangInvocation.DEFAULT_COPT, *(copt or ()), "-x", lang, "-"]
     invocation = ClangInvocation(args, system_includes=system_includes, timeout=timeout)
     program = run_tool(invocation.command(Path("-")), timeout=timeout, stdin=contents)
-    benchmark = Benchmark.from_file_contents(user_benchmark_uri(), program)
+    benchmark = Benchmark.from_file_contents(user_benchmark_uri("source", program), program)
     suffix = {"c": ".c", "ir": ".ll"}.get(lang, ".cc")
     benchmark.add_source(BenchmarkSource(filename=f"source{suffix}", contents=contents))
     return benchmark
@@ -106,9 +110,31 @@ def file_benchmark_uri(path: Path) -> str:
     return f"benchmark://file-v0{quote(str(path.absolute()))}"
 
 
-def user_benchmark_uri() -> str:
-    """Returns a new URI for a benchmark that is made of the user's input."""
-    return f"benchmark://user-v0/{datetime.now():%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
+def user_benchmark_uri(name: str, program: bytes, *others: bytes) -> str:
+    """Returns the URI of a benchmark that is made of the user's input.
+
+    It is that of the program: who makes the same program of the same source elsewhere, in another
+    folder or on another machine, gets the same, so that saved states find it there.
+
+    Args:
+        name: What it begins with.
+        program: Bitcode, or textual IR.
+        others: What else makes a difference.
+    """
+    # The names of the module are those of files, and no part of the program.
+    ir = run_tool([tools.llvm_dis_path(), "-", "-o", "-"], timeout=600, stdin=program)
+    key = hashlib.sha256()
+    for line in ir.splitlines():
+        if not line.startswith(_NAMES_OF_MODULE):
+            key.update(line + b"\n")
+    for other in others:
+        key.update(b"\0" + other)
+    return f"benchmark://user-v0/{quote(name)}-{key.hexdigest()[:16]}"
+
+
+def stem_of(inputs: Iterable[object]) -> str:
+    """Returns a name for what is made of inputs: that of the first file, without its suffix."""
+    return next((Path(item).stem for item in inputs if isinstance(item, str | Path)), "program")
 
 
 def _checked_path(item: object) -> Path:

@@ -1,6 +1,5 @@
 """Makes a benchmark of a program of one's own that can be run, and whose results can be checked."""
 
-import hashlib
 import re
 import shlex
 import tempfile
@@ -10,7 +9,12 @@ from pathlib import Path
 from compiler_gym.datasets import Benchmark, BenchmarkWithSource
 from compiler_gym.envs.llvm.benchmarks.bitcode import inline_mandatory
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
-from compiler_gym.envs.llvm.benchmarks.own_programs import BenchmarkInput, make_benchmark
+from compiler_gym.envs.llvm.benchmarks.own_programs import (
+    BenchmarkInput,
+    make_benchmark,
+    stem_of,
+    user_benchmark_uri,
+)
 from compiler_gym.envs.llvm.benchmarks.validation import (
     LIBRARIES,
     ProgramRun,
@@ -74,9 +78,8 @@ def benchmark(
     files = _commands_for_files(run)
     command = " && ".join([*files, run])
     options = (*LIBRARIES, *link)
-    key = hashlib.sha256(b"\0".join([contents, command.encode()]))
-    key.update(b"" if expected is None else b"\0" + expected.read_bytes())
-    stem = next((Path(item).stem for item in inputs if isinstance(item, str | Path)), "program")
+    expectation = [] if expected is None else [expected.read_bytes()]
+    uri = user_benchmark_uri(stem_of(inputs), contents, command.encode(), *expectation)
     check = (
         ReferenceValidator(options, timeout, command)
         if expected is None
@@ -84,7 +87,7 @@ def benchmark(
     )
     return BenchmarkWithSource(
         BenchmarkProto(
-            uri=f"benchmark://user-v0/{stem}-{key.hexdigest()[:16]}",
+            uri=uri,
             program=File(contents=contents),
             dynamic_config=make_program_config(run, link, files, round(timeout)),
         ),

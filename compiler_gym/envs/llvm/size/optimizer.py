@@ -13,7 +13,7 @@ from compiler_gym.envs.llvm.size.inlining import Inlining, list_call_sites
 from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, skippable_passes, toggles
 
 # What clang does with functions that are to be small: of bitcode they need not be marked.
-_MARKS = ("set-attribute<optsize>", "set-attribute<minsize>")
+_MARKS = ("mark-for-size<Oz>",)
 
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8

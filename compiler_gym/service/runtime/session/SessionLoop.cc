@@ -1,5 +1,6 @@
 #include "compiler_gym/service/runtime/session/SessionLoop.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -56,6 +57,7 @@ SessionLoop::SessionLoop(const ServiceDescription& description,
     : limits_(limits),
       forkServerPid_(forkServerPid),
       notices_(notices),
+      log_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)),
       record_(std::move(record)),
       session_(std::make_unique<Session>(std::move(session), description, record_.get())),
       control_(std::move(control)),
@@ -125,13 +127,13 @@ void SessionLoop::serve(Channel& channel, Frame& frame) {
   const bool isClient = &channel == &direct_;
   if (!isClient && frame.method() == Method::kFork) return fork(frame);
 
-  record_->rewindOutput();
   watchdog_.arm(frame.timeout == kNoTime ? std::chrono::microseconds(limits_.requestTimeout)
                                          : frame.timeout);
   std::string reply;
   const Status status = util::callWithoutExceptions(
       "the session process", [&] { return dispatch(frame, isClient, &reply); });
   watchdog_.disarm();
+  record_->handOutputOn(log_.get());
   record_->setForkable(isForkable());
 
   const Deadline deadline = Clock::now() + kReplyTimeout;

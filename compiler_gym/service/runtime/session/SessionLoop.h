@@ -20,6 +20,7 @@ class SessionLoop {
  public:
   // `description` must live as long as this object, `forkServerPid` is the parent of this process.
   // It is told of the first command that this process runs by a datagram of the pid to `notices`.
+  // What the compiler prints goes to the standard error of now, after each request.
   SessionLoop(const ServiceDescription& description, std::unique_ptr<CompilationSession> session,
               const Limits& limits, util::FileDescriptor control,
               std::unique_ptr<SessionRecord> record, int forkServerPid, int notices);
@@ -49,6 +50,8 @@ class SessionLoop {
   const Limits limits_;
   const int forkServerPid_;
   const int notices_;
+  // Where the service's own output goes.
+  const util::FileDescriptor log_;
   bool hasToldOfCommands_ = false;
   std::unique_ptr<SessionRecord> record_;
   std::unique_ptr<Session> session_;

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <system_error>
@@ -173,13 +175,24 @@ void SessionRecord::setEndReason(EndReason reason, uint64_t limit) {
   page_->endReason = reason;
 }
 
-void SessionRecord::rewindOutput() const {
-  if (lseek(STDERR_FILENO, 0, SEEK_CUR) > static_cast<off_t>(kOutputBegin + kOutputBytes / 2)) {
-    lseek(STDERR_FILENO, kOutputBegin, SEEK_SET);
-    // Streams that ran out of room would print nothing any more.
-    std::cout.clear();
-    std::cerr.clear();
+void SessionRecord::handOutputOn(int file) const {
+  std::fflush(stdout);
+  const off_t end = lseek(STDERR_FILENO, 0, SEEK_CUR);
+  if (end <= static_cast<off_t>(kOutputBegin)) return;
+  const std::string text = readOutput(kOutputBegin, end);
+  struct stat status;
+  const bool isFull =
+      fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > kMaxLogBytes;
+  size_t written = 0;
+  while (!isFull && written < text.size()) {
+    const ssize_t count = write(file, text.data() + written, text.size() - written);
+    if (count < 0 && errno != EINTR) break;  // E.g. nobody reads it any more.
+    written += static_cast<size_t>(std::max<ssize_t>(count, 0));
   }
+  lseek(STDERR_FILENO, kOutputBegin, SEEK_SET);
+  // Streams that ran out of room would print nothing any more.
+  std::cout.clear();
+  std::cerr.clear();
 }
 
 bool SessionRecord::isCopyOrdered() const { return page_->copiesOrdered != page_->copiesMade; }
@@ -226,10 +239,14 @@ std::string SessionRecord::describeActivity() const {
 std::string SessionRecord::outputTail() const {
   const off_t end = std::clamp<off_t>(lseek(memory_.get(), 0, SEEK_CUR), kOutputBegin, kTotalBytes);
   const off_t begin = std::max<off_t>(end - static_cast<off_t>(kMaxTailBytes), kOutputBegin);
+  return indented(readOutput(begin, end));
+}
+
+std::string SessionRecord::readOutput(off_t begin, off_t end) const {
   std::string text(static_cast<size_t>(end - begin), '\0');
   const ssize_t count = pread(memory_.get(), text.data(), text.size(), begin);
   text.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
-  return indented(text);
+  return text;
 }
 
 bool SessionRecord::history(std::vector<HistoryEntry>* entries) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <grpcpp/support/status.h>
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,8 @@ struct HistoryEntry {
 // The reading methods trust nothing that is in the memory.
 class SessionRecord {
  public:
+  static constexpr off_t kMaxLogBytes = off_t{64} << 20;
+
   // Makes a new, empty one. RESOURCE_EXHAUSTED if there is no memory, or too many open files.
   static grpc::Status create(std::unique_ptr<SessionRecord>* record);
   // One that another process has made.
@@ -82,8 +85,10 @@ class SessionRecord {
   void dropFromHistory();
   // For the handler of a signal. `limit` is what was exceeded, or the error number of the fork.
   void setEndReason(EndReason reason, uint64_t limit);
-  // Gives the output of the next request room.
-  void rewindOutput() const;
+  // Appends what this process has printed since the last call to a file, e.g. the service's log,
+  // and gives what it prints next room. Nothing is written to a regular file of over
+  // `kMaxLogBytes`.
+  void handOutputOn(int file) const;
   // Whether the service has promised copies of the session that noteCopy() does not know of yet.
   bool isCopyOrdered() const;
   // Says whether the session can be copied by copying the process.
@@ -109,13 +114,15 @@ class SessionRecord {
   std::string describeActivity() const;
   // The name of the action or observation.
   std::string subject() const;
-  // The last lines that were printed, each indented by two blanks.
+  // The last lines that were printed and not handed on, each indented by two blanks.
   std::string outputTail() const;
   // False if there were too many actions to remember all.
   bool history(std::vector<HistoryEntry>* entries) const;
 
  private:
   struct Page;
+
+  std::string readOutput(off_t begin, off_t end) const;
 
   explicit SessionRecord(util::FileDescriptor memory, void* mapping);
 

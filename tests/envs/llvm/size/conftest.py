@@ -5,7 +5,6 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
-from compiler_gym.envs.llvm.size.plugin import find_plugin
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -53,7 +52,7 @@ def fixture_source(tmp_path):
 
 @pytest.fixture(name="compilation")
 def fixture_compilation(source):
-    return Compilation(tools.clang_path(), source, plugin=find_plugin())
+    return Compilation(tools.clang_path(), source, plugin=tools.own_passes_path())
 
 
 @pytest.fixture(name="start")

@@ -9,7 +9,6 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.functions import list_functions
-from compiler_gym.envs.llvm.size.plugin import find_plugin
 
 _MODULE = """
 define internal i32 @small(i32 %x) {
@@ -54,7 +53,12 @@ define i32 @main(i32 %x, ptr %f) {
 
 
 def opt(passes, text=_MODULE, check=True):
-    command = [tools.opt_path(), f"-load-pass-plugin={find_plugin()}", f"-passes={passes}", "-S"]
+    command = [
+        tools.opt_path(),
+        f"-load-pass-plugin={tools.own_passes_path()}",
+        f"-passes={passes}",
+        "-S",
+    ]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=check)
 
 
@@ -193,7 +197,7 @@ def test_calls_that_are_not_there():
 
 
 def test_clang_runs_them_first(source, tmp_path):
-    plugin = find_plugin()
+    plugin = tools.own_passes_path()
 
     def assembly(passes):
         load = ["-Xclang", "-load", "-Xclang", plugin, f"-fpass-plugin={plugin}"]

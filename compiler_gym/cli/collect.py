@@ -1,0 +1,43 @@
+"""``compiler-gym collect``: the bitcode of a program that has a build of its own."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compiler_gym.cli.console import print_line, working_on
+from compiler_gym.envs.llvm.benchmarks.project_build import collect_bitcode
+
+
+def collect(
+    program: Annotated[
+        Path, typer.Argument(help="What the build makes, relative to --folder.", show_default=False)
+    ],
+    command: Annotated[list[str], typer.Argument(help="The build, after --.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The bitcode file; by default PROGRAM.bc, here."),
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where to build.")] = Path(),
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that it may take.")] = 3600,
+) -> None:
+    """Build a program with Make, CMake or anything else, and collect its bitcode.
+
+    The build must use the compilers that the environment variables CC and CXX name, and compile
+    anew. What it makes is one module of all that is linked into the program, unoptimised. Needs
+    wllvm: pip install 'compiler_gym[build]'.
+
+    \b
+    Examples:
+      compiler-gym collect src/lua --folder lua-5.4 -- make linux
+      compiler-gym collect prog -- 'make clean; make CC="$CC"'
+      compiler-gym collect build/app -- 'cmake -B build && cmake --build build'
+    """  # noqa: D301
+    text = command[0] if len(command) == 1 else shlex.join(command)
+    bitcode = output or Path(f"{program.name}.bc")
+    with working_on(f"building {program}: {text}"):
+        collect_bitcode(text, program, bitcode, folder, timeout)
+    print_line(
+        f"{bitcode} is {program}, unoptimised: compiler-gym search {shlex.quote(str(bitcode))}"
+    )

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "llvm/Passes/OptimizationLevel.h"
+
+namespace llvm {
+class Module;
+}
+
+namespace compiler_gym::llvm_service {
+
+/// Optimises a module as clang does when it compiles the source at a level, -O1 and higher. That of
+/// -Os and -Oz includes the attributes that tell every pass to prefer small code.
+///
+/// The text `default<Oz>` of `opt` differs from it: without these attributes, without vectors of
+/// straight code, which clang makes at -Oz too, and for code that is not position independent; and
+/// `default<O1>` unrolls loops.
+void optimizeAsClang(llvm::Module& module, llvm::OptimizationLevel level);
+
+/// Whether clang has something to do to a module at every level, -O0 included: functions that must
+/// be inlined, or coroutines to be split.
+bool hasMandatoryWork(const llvm::Module& module);
+
+/// Does that. Modules without either are left as they are.
+void optimizeAsClangAtO0(llvm::Module& module);
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "llvm/Passes/OptimizationLevel.h"
+
+namespace llvm {
+class Module;
+}
+
+namespace compiler_gym::llvm_service {
+
+/// Gives every function definition the attributes with which clang compiles it at a level for size,
+/// so that passes and code generation prefer small code: optsize at -Os, minsize as well at -Oz.
+/// None at other levels, and none to functions that are not to be optimised.
+///
+/// @return whether any function had to be given one.
+bool markForSize(llvm::Module& module, llvm::OptimizationLevel level = llvm::OptimizationLevel::Oz);
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,30 @@
+"""``compiler-gym collect``."""
+
+import pytest
+
+
+@pytest.fixture(name="project")
+def fixture_project(environment):
+    folder = environment / "project"
+    folder.mkdir()
+    (folder / "main.c").write_text("int main(void) { return 0; }\n")
+    (folder / "Makefile").write_text("main: main.o\n\t$(CC) -o $@ $^\n")
+    return folder
+
+
+def test_collect(run, project, environment):
+    text = run("collect", "main", "--folder", project, "--", "make", "-s").stdout
+    assert text == "main.bc is main, unoptimised: compiler-gym search main.bc\n"
+    run("collect", "main", "-o", "other.bc", "--folder", project, "--", "make clean; make")
+    counted = run("observe", "other.bc", "IrInstructionCount").stdout
+    assert counted == run("observe", "main.bc", "IrInstructionCount").stdout
+
+
+def test_what_is_wrong_is_said(run, fails, project):
+    assert "There is no folder" in fails("collect", "main", "--folder", "projct", "--", "make")
+    done = run("collect", "mian", "--folder", project, "--", "make", code=1)
+    assert "'make' made no file" in done.stderr
+    done = run("collect", "main", "--folder", project, "--", "make", "nothing", code=1)
+    assert "No rule to make target" in done.stderr
+    done = run("collect", "main", code=2)
+    assert "Missing argument 'command'" in done.stderr

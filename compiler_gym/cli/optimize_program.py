@@ -58,6 +58,7 @@ class Result:
         source: What was compiled.
         target: The object file.
         search: The search, at its end.
+        seconds: How long it took.
         is_finished: False if Ctrl-C ended it.
         is_checked: Whether there was a check.
         from_bitcode: Whether clang made the same code of the bitcode of the source.
@@ -70,6 +71,7 @@ class Result:
     source: Path
     target: Path
     search: Optimizer
+    seconds: float
     is_finished: bool
     is_checked: bool
     from_bitcode: bool
@@ -106,7 +108,7 @@ class Result:
             "checked": self.is_checked,
             "evaluations": budget.used,
             "failed_evaluations": search.evaluator.failed,
-            "seconds": budget.passed,
+            "seconds": self.seconds,
             "from_bitcode": self.from_bitcode,
             "stages": [asdict(each) for each in search.stages],
             "curve": search.curve,
@@ -148,6 +150,7 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
                 watch=progress.show,
             )
             is_finished = _run(search)
+            seconds = budget.passed
         write_object(search.best, target)
         change = search.best.change
         repeats = reproduces(compilation, search.best)
@@ -158,6 +161,7 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
         source=program.path,
         target=target,
         search=search,
+        seconds=seconds,
         is_finished=is_finished,
         is_checked=check is not None,
         from_bitcode=evaluator.unit is not None,

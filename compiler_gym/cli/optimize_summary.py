@@ -18,7 +18,7 @@ def print_summary(results: Sequence[Result]) -> None:
             "best": search.size(search.best),
             "saved": f"{each.saved:.2%}",
             "tries": search.evaluator.budget.used,
-            "seconds": f"{search.evaluator.budget.passed:.0f}",
+            "seconds": f"{each.seconds:.0f}",
             "output": "right" if each.is_checked else "not checked",
         }
         for each, search in zip(results, searches, strict=True)

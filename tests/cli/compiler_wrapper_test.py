@@ -203,10 +203,10 @@ def test_programs_of_several_languages(folder, monkeypatch):
     assert sum(after for _, after in sizes[3:]) < sum(before for before, _ in sizes[3:])
 
 
-def test_what_was_wanted_longest_ago_is_forgotten(tmp_path, monkeypatch):
+def test_what_was_wanted_longest_ago_is_forgotten(environment, monkeypatch):
     monkeypatch.setattr(compiler_wrapper, "_MAX_KEPT_BYTES", 250)
     for age, name in enumerate(("new.o", "old.o", "older.o", "oldest.o")):
-        (tmp_path / name).write_bytes(b"x" * 100)
-        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
-    compiler_wrapper._forget_oldest(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == ["new.o", "old.o"]
+        (environment / name).write_bytes(b"x" * 100)
+        os.utime(environment / name, (1e9 - age, 1e9 - age))
+    compiler_wrapper._forget_oldest(environment)
+    assert sorted(os.listdir(environment)) == ["new.o", "old.o"]

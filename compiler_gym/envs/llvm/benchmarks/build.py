@@ -31,8 +31,9 @@ def build_object(bitcode: Path, output: Path, for_size: bool = True) -> None:
         if for_size:
             bitcode = _marked_for_size(bitcode, Path(folder))
         level = "-Oz" if for_size else "-O2"
-        command = [tools.clang_path(), level, "-Xclang", "-disable-llvm-passes", "-w", "-c"]
-        run_tool([*command, bitcode, "-o", output.absolute()], timeout=_TIMEOUT_SECONDS)
+        options = [level, "-Xclang", "-disable-llvm-passes", "-w", "-c"]
+        command: list[str | Path] = [tools.clang_path(), *options, bitcode]
+        run_tool([*command, "-o", output.absolute()], timeout=_TIMEOUT_SECONDS)
 
 
 def _marked_for_size(bitcode: Path, folder: Path) -> Path:
@@ -44,8 +45,9 @@ def _marked_for_size(bitcode: Path, folder: Path) -> Path:
     # All levels of clang do what that of -O0 does.
     passes = "-passes=module(default<O0>,mark-for-size<Oz>)"
     output = folder / "marked.bc"
-    command = [tools.opt_path(), f"-load-pass-plugin={plugin}", passes, bitcode, "-o", output]
-    run_tool(command, timeout=_TIMEOUT_SECONDS)
+    options = [f"-load-pass-plugin={plugin}", passes]
+    command: list[str | Path] = [tools.opt_path(), *options, bitcode]
+    run_tool([*command, "-o", output], timeout=_TIMEOUT_SECONDS)
     return output
 
 

@@ -1,5 +1,6 @@
 """``compiler-gym optimize``: object files that are smaller than those of ``clang -Oz``."""
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from compiler_gym.cli.console import print_json
+from compiler_gym.cli.console import print_json, working_on
 from compiler_gym.cli.durations import parse_duration
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.optimize_program import Settings, optimize_program, print_report
@@ -16,9 +17,11 @@ from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program,
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.size.checks import command_check
-from compiler_gym.envs.llvm.size.compilation import check_options
+from compiler_gym.envs.llvm.size.compilation import check_options, options_of_bitcode
 from compiler_gym.envs.llvm.size.inputs import Input, known_program
 from compiler_gym.envs.llvm.size.optimizer import Objective
+from compiler_gym.envs.llvm.size.whole_program import merge_program
+from compiler_gym.util.shell_format import plural
 
 _CLANG_OPTIONS = "compiler_gym.clang_options"
 
@@ -76,6 +79,21 @@ def optimize(
         str | None,
         typer.Option(help="A command that ends with exit code 0 if the object file {} is right."),
     ] = None,
+    whole_program: Annotated[
+        bool,
+        typer.Option(
+            "--whole-program",
+            help="All programs are parts of one, which is compiled in one go to one object file.",
+        ),
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --whole-program: what is called from outside. By default main. May be "
+            "repeated.",
+            show_default=False,
+        ),
+    ] = None,
     script: Annotated[
         Path | None, typer.Option(help="Write a script here that makes the object file again.")
     ] = None,
@@ -95,10 +113,13 @@ def optimize(
       compiler-gym optimize program.c -o program.o
       compiler-gym optimize program.c --check "clang {} -o p && ./p < in | cmp - out"
       compiler-gym optimize src/*.c -o objects --budget 10s -- -Iinclude -DNDEBUG
+      compiler-gym optimize src/*.c -o all.o --whole-program -- -Iinclude
     """  # noqa: D301, the mark of a paragraph that is not filled.
     options = context.meta[_CLANG_OPTIONS]
     check_options(options)
-    if script is not None and len(programs) > 1:
+    if keep and not whole_program:
+        raise typer.BadParameter("--keep is for --whole-program.")
+    if script is not None and len(programs) > 1 and not whole_program:
         raise typer.BadParameter("--script is for one program.")
     settings = Settings(
         options=tuple(options),
@@ -111,13 +132,18 @@ def optimize(
         is_quiet=as_json,
     )
     results = []
-    for program, target in _inputs(programs, output, script):
+    if whole_program:
+        settings = replace(settings, options=tuple(options_of_bitcode(options)))
+        inputs = [_merged(programs, output, options, keep or ["main"], script)]
+    else:
+        inputs = _inputs(programs, output, script)
+    for program, target in inputs:
         results.append(optimize_program(program, target, settings))
         if not results[-1].is_finished:
             break
     if as_json:
         print_json([each.as_json() for each in results])
-    elif len(programs) == 1:
+    elif len(inputs) == 1:
         print_report(results[0])
     else:
         print_summary(results)
@@ -142,6 +168,22 @@ def _inputs(names: list[str], output: Path | None, script: Path | None) -> list[
     if len(names) == 1 and output is not None:
         return [(inputs[0], output)]
     return [(each, folder / f"{each.name}.o") for each in inputs]
+
+
+def _merged(
+    names: list[str],
+    output: Path | None,
+    options: list[str],
+    keep: list[str],
+    script: Path | None,
+) -> tuple[Input, Path]:
+    """Returns the whole program of a command line, and its object file."""
+    (first, target), *_ = _inputs(names[:1], output, script)
+    folder = target.parent
+    inputs = [first, *(_input(name, folder) for name in names[1:])]
+    with working_on(f"compiling {plural(len(inputs), 'part')}"):
+        merged = merge_program(inputs, target.with_suffix(".whole.bc"), options, keep)
+    return merged, target
 
 
 def _input(name: str, folder: Path) -> Input:

@@ -55,7 +55,7 @@ class Result:
     """What came of a program.
 
     Attributes:
-        source: What was compiled.
+        program: What was compiled.
         target: The object file.
         search: The search, at its end.
         seconds: How long it took.
@@ -68,7 +68,7 @@ class Result:
         script_repeats: Whether it makes the same bytes.
     """
 
-    source: Path
+    program: Input
     target: Path
     search: Optimizer
     seconds: float
@@ -91,18 +91,25 @@ class Result:
         before = self.search.size(self.search.baseline)
         return 1 - self.search.size(self.search.best) / before if before else 0.0
 
+    def _apart(self) -> dict[str, int] | None:
+        apart = self.program.apart
+        if not apart:
+            return None
+        return {"text": sum(each.text for each in apart), "all": sum(each.all for each in apart)}
+
     def as_json(self) -> dict[str, Any]:
         """Returns all about it."""
         before, after = self.objects
         search = self.search
         budget = search.evaluator.budget
         return {
-            "source": str(self.source),
+            "source": str(self.program.path),
             "object": str(self.target),
             "objective": search.objective.value,
             "finished": self.is_finished,
             "level": search.evaluator.compilation.level,
             "before": {"text": before.text, "all": before.all},
+            "apart": self._apart(),
             "after": {"text": after.text, "all": after.all},
             "saved": self.saved,
             "checked": self.is_checked,
@@ -158,7 +165,7 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
             settings.script, compilation, change, target, [_summary(search, target)]
         )
     return Result(
-        source=program.path,
+        program=program,
         target=target,
         search=search,
         seconds=seconds,
@@ -238,6 +245,8 @@ def print_report(result: Result) -> None:
     """Prints what came of a program."""
     search = result.search
     print_line(_summary(search, result.target))
+    if result.program.apart:
+        print_line(_comparison(result))
     if not result.is_finished:
         print_line("Ctrl-C ended the search. This is the best that was found by then.")
     before = search.size(search.baseline)
@@ -261,6 +270,18 @@ def print_report(result: Result) -> None:
     if result.script is not None:
         verdict = "identical" if result.script_repeats else "other bytes"
         print_line(f"and by {result.script}: {verdict}")
+
+
+def _comparison(result: Result) -> str:
+    """Says what a whole program is smaller than: the sum of its parts."""
+    search, parts = result.search, result.program.apart
+    before = sum(each.text if search.objective is Objective.TEXT else each.all for each in parts)
+    saved = 1 - search.size(search.best) / before if before else 0.0
+    level = search.evaluator.compilation.level
+    return (
+        f"Of its {plural(len(parts), 'part')}, one by one, clang {level} makes {before}: it is "
+        f"{saved:.2%} smaller than that."
+    )
 
 
 def _print_functions(result: Result) -> None:

@@ -68,6 +68,25 @@ def test_several_programs(run, environment, program_c):
     assert sorted(os.listdir("made/here")) == ["other.o", "program.o"]
 
 
+def test_a_whole_program(run, fails, environment):
+    (environment / "main.c").write_text(
+        '#include <stdio.h>\nint twice(int);\nint main(void) { printf("%d\\n", twice(4)); }\n'
+    )
+    (environment / "twice.c").write_text(
+        "int twice(int x) { return x + x; }\nint thrice(int x) { return twice(x) + x; }\n"
+    )
+    program = ("optimize", "main.c", "twice.c", "--whole-program", "--evaluations", "3")
+    done = run(*program, "-o", "p.o", "--check", "clang-22 {} -o p && test $(./p) = 8")
+    assert "Of its 2 parts, one by one, clang -Oz makes " in done.stdout
+    assert "Checked: it passes the check." in done.stdout
+    assert read_object(environment / "p.o").functions.keys() == {"main"}
+    (result,) = json.loads(run(*program, "--keep", "main", "--keep", "thrice", "--json").stdout)
+    assert result["apart"]["text"] > 0 and result["source"] == "main.whole.bc"
+    assert {"main", "thrice"} <= read_object(environment / "main.o").functions.keys()
+    assert "does not define mian. Name with --keep" in fails(*program, "--keep", "mian")
+    assert "--keep is for --whole-program" in fails("optimize", "main.c", "--keep", "f", code=2)
+
+
 def test_textual_ir(run, environment):
     (environment / "f.ll").write_text(
         "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n"

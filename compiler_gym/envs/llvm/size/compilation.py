@@ -113,7 +113,7 @@ class Compilation:
 
     def command_of_unit(self, unit: Path, output: Path, change: Change = NO_CHANGE) -> list[str]:
         """Returns the command that makes the object file of bitcode that was made before."""
-        return self._command(unit, _without_source(self.options), output, change)
+        return self._command(unit, options_of_bitcode(self.options), output, change)
 
     def _command(
         self, source: Path, options: Sequence[str], output: Path, change: Change
@@ -141,7 +141,8 @@ def check_options(options: Sequence[str]) -> None:
             )
 
 
-def _without_source(options: Sequence[str]) -> list[str]:
+def options_of_bitcode(options: Sequence[str]) -> list[str]:
+    """Returns options without those that are about the source, for its bitcode."""
     words = iter(options)
     kept = []
     for word in words:

@@ -9,6 +9,7 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.envs.llvm.size.checks import Check, program_check
+from compiler_gym.envs.llvm.size.object_file import ObjectFile
 
 _MARK_SECONDS = 300
 
@@ -22,12 +23,14 @@ class Input:
         path: A C or C++ source, textual IR or bitcode.
         check: Whether an object file of it is right; None if nobody knows.
         is_for_size: Whether its functions are marked to be made small. Those of C and C++ will be.
+        apart: Of a whole program, what clang makes of its parts one by one.
     """
 
     name: str
     path: Path
     check: Check | None = None
     is_for_size: bool = False
+    apart: tuple[ObjectFile, ...] = ()
 
 
 def known_program(datasets: Datasets, uri: str, folder: Path) -> Input:

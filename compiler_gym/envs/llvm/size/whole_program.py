@@ -11,6 +11,7 @@ from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.object_file import read_object
 
 _SECONDS = 600
+_PUBLIC_NAMES = ("--defined-only", "--extern-only", "--just-symbol-name")
 
 
 def merge_program(
@@ -55,8 +56,8 @@ def merge_program(
 
 
 def _check_defined(module: Path, keep: Sequence[str]) -> None:
-    command = [tools.tool_path("llvm-nm"), "--defined-only", "--extern-only", "-j", module]
-    defined = set(run_tool(command, _SECONDS).decode(errors="replace").split())
+    names = run_tool([tools.tool_path("llvm-nm"), *_PUBLIC_NAMES, module], _SECONDS)
+    defined = set(names.decode(errors="replace").split())
     if missing := [name for name in keep if name not in defined]:
         raise ValueError(
             f"The program does not define {' and '.join(missing)}. Name with --keep what is called "

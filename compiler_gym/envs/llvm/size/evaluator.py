@@ -1,6 +1,7 @@
 """Runs clang with changes, several at a time, and reads how large the object files are."""
 
 import itertools
+import json
 import math
 import subprocess
 import threading
@@ -10,7 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
+from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
 from compiler_gym.errors import BenchmarkInitError
@@ -20,6 +23,7 @@ from compiler_gym.util.commands import CommandError, kill_running_commands, run_
 _SLOWER, _SHORTEST_LIMIT_SECONDS = 10, 5
 _FIRST_LIMIT_SECONDS = 3600
 _KILL_SECONDS = 0.02
+_LIST_SECONDS = 600
 
 
 class Budget:
@@ -155,6 +159,19 @@ class Evaluator:
         if self.unit is None:
             return self.compilation.command(output, change)
         return self.compilation.command_of_unit(self.unit, output, change)
+
+    def facts(self, name: str) -> list[dict[str, Any]]:
+        """Returns what a pass of the plugin prints of the bitcode; nothing if ``opt`` fails.
+
+        Args:
+            name: The pass, which prints lines of JSON.
+        """
+        load = f"-load-pass-plugin={self.compilation.plugin}"
+        command = [tools.opt_path(), load, f"-passes={name}", "-disable-output", str(self.unit)]
+        try:
+            return [*map(json.loads, run_command(command, _LIST_SECONDS).stdout.splitlines())]
+        except CommandError:
+            return []
 
     def remarks(self, change: Change) -> str:
         """Returns what LLVM says about inlining with a change that has been evaluated."""

@@ -4,30 +4,15 @@ After inlining, what LLVM does to a function has next to nothing to do with othe
 keeps what was best for it.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.evaluator import Evaluation, Evaluator
-from compiler_gym.util.commands import CommandError, run_command
-
-_LIST_SECONDS = 600
 
 
 def list_functions(evaluator: Evaluator) -> dict[str, int]:
-    """Returns the numbers of the functions of a compilation, by name.
-
-    Empty if ``opt`` is not able to say so.
-    """
-    plugin = evaluator.compilation.plugin
-    options = [f"-load-pass-plugin={plugin}", "-passes=list-functions", "-disable-output"]
-    try:
-        done = run_command([tools.opt_path(), *options, str(evaluator.unit)], _LIST_SECONDS)
-    except CommandError:
-        return {}
-    facts = map(json.loads, done.stdout.splitlines())
-    return {each["name"]: each["index"] for each in facts}
+    """Returns the numbers of the functions of a compilation, by name."""
+    return {each["name"]: each["index"] for each in evaluator.facts("list-functions")}
 
 
 def skip_passes(

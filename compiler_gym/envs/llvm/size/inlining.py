@@ -1,19 +1,14 @@
 """Which calls to inline: what LLVM decides by itself, and what can be decided otherwise."""
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.climb import Move
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.evaluator import Evaluator
-from compiler_gym.util.commands import CommandError, run_command
-
-_LIST_SECONDS = 600
 
 # As clang prints a decision; the cost is a number, "always" or "never".
 _REMARK = re.compile(r"'([^']+)' (not )?inlined into '([^']+)'.*?cost=(-?\w+)")
@@ -121,14 +116,5 @@ def _decide(sites: list[int], inline: bool, change: Change) -> Change:
 
 
 def list_call_sites(evaluator: Evaluator) -> list[CallSite]:
-    """Returns the calls of a compilation about which can be decided.
-
-    Empty if ``opt`` is not able to say so.
-    """
-    plugin = evaluator.compilation.plugin
-    options = [f"-load-pass-plugin={plugin}", "-passes=list-call-sites", "-disable-output"]
-    try:
-        done = run_command([tools.opt_path(), *options, str(evaluator.unit)], _LIST_SECONDS)
-    except CommandError:
-        return []
-    return [CallSite(**json.loads(line)) for line in done.stdout.splitlines()]
+    """Returns the calls of a compilation about which can be decided."""
+    return [CallSite(**each) for each in evaluator.facts("list-call-sites")]

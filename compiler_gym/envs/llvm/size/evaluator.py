@@ -167,11 +167,12 @@ class Evaluator:
             name: The pass, which prints lines of JSON.
         """
         load = f"-load-pass-plugin={self.compilation.plugin}"
-        command = [tools.opt_path(), load, f"-passes={name}", "-disable-output", str(self.unit)]
+        command = [str(tools.opt_path()), load, f"-passes={name}", "-disable-output"]
         try:
-            return [*map(json.loads, run_command(command, _LIST_SECONDS).stdout.splitlines())]
+            lines = run_command([*command, str(self.unit)], _LIST_SECONDS).stdout.splitlines()
         except CommandError:
             return []
+        return [*map(json.loads, lines)]
 
     def remarks(self, change: Change) -> str:
         """Returns what LLVM says about inlining with a change that has been evaluated."""

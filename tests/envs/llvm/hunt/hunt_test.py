@@ -121,6 +121,18 @@ def test_wrong_output_is_found_and_made_smaller(hunt, tmp_path, program_c):
     assert run_script(folder, right) == 1
 
 
+def test_sanitizers_see_what_they_are_for(hunt, program_c):
+    use = """char* p = malloc(16);
+      if (p[3] == 77) puts("without a value");
+      p[17] = 1;  /* Beyond its end. */
+      printf("""
+    text = program_c.read_text().replace("printf(", use, 1)
+    program_c.write_text(f"#include <stdlib.h>\n{text}")
+    _, (finding,), _ = hunt(around("miscompiling"), program=program_c, reduce_seconds=8)
+    assert finding.guards[:2] == ["O0", "O1"]
+    assert not {"address", "memory"} & {*finding.guards}
+
+
 def test_programs_that_are_wrong_themselves_are_no_findings(hunt, tmp_path):
     wrong = tmp_path / "wrong.c"
     wrong.write_text(

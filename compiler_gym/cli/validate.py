@@ -8,7 +8,12 @@ import typer
 from compiler_gym.cli.console import print_json, print_line, progress_bar
 from compiler_gym.cli.options import EnvOption, JsonOption, RewardOption, opened_env
 from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateReader
+from compiler_gym.datasets import Benchmark
+from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.llvm.benchmarks.sanitizers import SANITIZERS, with_sanitizers
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.util.registration import make
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean, stdev
 from compiler_gym.validate import validate_states
@@ -21,6 +26,14 @@ def validate(
     env: EnvOption = "llvm-ic-v0",
     nproc: Annotated[
         int | None, typer.Option(min=1, help="States at a time; by default one a processor.")
+    ] = None,
+    sanitizer: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run the programs with this sanitizer of clang, too: address, memory or thread. "
+            "May be repeated.",
+            show_default=False,
+        ),
     ] = None,
     inorder: Annotated[bool, typer.Option(help="Print in the order of the files.")] = True,
     as_json: JsonOption = False,
@@ -35,13 +48,21 @@ def validate(
     Examples:
       compiler-gym validate results.csv
       compiler-gym validate results.csv --reward ObjectTextSizeOz --json
+      compiler-gym validate results.csv --sanitizer address --sanitizer memory
     """  # noqa: D301
     states = list(CompilerEnvStateReader.read_paths(files))
     if not states:
         raise ValueError(f"There are no states in {', '.join(files)}")
 
+    for name in sanitizer or ():
+        if name not in SANITIZERS:
+            raise typer.BadParameter(f"There is no sanitizer {name!r}: {', '.join(SANITIZERS)}.")
+
     def make_env() -> CompilerEnv:
-        return make(env, **({} if reward is None else {"reward_space": reward}))
+        made = make(env, **({} if reward is None else {"reward_space": reward}))
+        if sanitizer:
+            made.datasets = _SanitizedDatasets(sanitizer)
+        return made
 
     with opened_env(env, reward_space=reward) as opened:  # A wrong name is told about once.
         reward_name = opened.reward_space.name if opened.reward_space else None
@@ -58,6 +79,17 @@ def validate(
             print_line(line)
     if not all(result.okay() for result in results):
         raise typer.Exit(1)
+
+
+class _SanitizedDatasets(LlvmDatasets):
+    """The programs of the LLVM environments, which sanitizers look at when they are validated."""
+
+    def __init__(self, sanitizers: list[str]):
+        super().__init__(get_llvm_datasets())
+        self._sanitizers = sanitizers
+
+    def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
+        return with_sanitizers(super().benchmark(uri), self._sanitizers)
 
 
 def validated(

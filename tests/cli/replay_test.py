@@ -66,7 +66,16 @@ def test_validate_what_search_and_replay_agree_on(run, environment):
     assert "Number of validated results: 1 of 1" in run("validate", "-", stdin=csv).stdout
 
 
+def test_validate_with_sanitizers(run, environment):
+    csv = f"{HEADER}kernels-v0/sha256,,1.5,{SROA}\n"
+    arguments = ("validate", "-", "--sanitizer", "address", "--sanitizer", "memory")
+    assert "Number of validated results: 1 of 1" in run(*arguments, stdin=csv).stdout
+
+
 def test_what_is_wrong_with_validate_is_said(fails, states):
+    assert "There is no sanitizer 'adress': address, memory, thread" in fails(
+        "validate", states, "--sanitizer", "adress", code=2
+    )
     assert "There are no states in -" in fails("validate", "-", stdin=HEADER)
     assert "none.csv: No such file" in fails("validate", "none.csv")
     assert "'--nproc'" in fails("validate", states, "--nproc", "0", code=2)

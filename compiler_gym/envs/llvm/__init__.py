@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         merge_benchmarks,
         split_benchmark_by_function,
     )
+    from compiler_gym.envs.llvm.benchmarks.sanitizers import with_sanitizers
     from compiler_gym.envs.llvm.benchmarks.system_libraries import get_system_library_flags
     from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
@@ -42,6 +43,7 @@ __all__ = [
     "split_benchmark_by_function",
     "validate_against_opt",
     "with_dynamic_config",
+    "with_sanitizers",
 ]
 
 # Loaded when first used: registering the environments imports this package.
@@ -59,6 +61,7 @@ _MODULES = {
     "split_benchmark_by_function": "benchmarks.parts",
     "validate_against_opt": "benchmarks.validation",
     "with_dynamic_config": "benchmarks.dynamic_config",
+    "with_sanitizers": "benchmarks.sanitizers",
 }
 
 

@@ -188,7 +188,7 @@ class ReferenceValidator:
             unoptimised = env.write_bitcode(folder / "reference.bc")
             run = ProgramRun(expected_stdout=folder / "expected", command=self.command)
             reference = folder / "reference"
-            error = _build(unoptimised, reference, self.linker_options) or _run(
+            error = _build(unoptimised, reference, self.linker_options) or run_program(
                 reference, run, run.expected_stdout, self.reference_seconds
             )
             if error:
@@ -203,7 +203,13 @@ class ReferenceValidator:
 def _build(
     program: Path, executable: Path, linker_options: Sequence[str]
 ) -> ValidationError | None:
-    options = [*ClangInvocation.DEFAULT_COPT, *linker_options]
+    return build_program(program, executable, [*ClangInvocation.DEFAULT_COPT, *linker_options])
+
+
+def build_program(
+    program: Path, executable: Path, options: Sequence[str]
+) -> ValidationError | None:
+    """Builds a program of bitcode or an object file. Returns what goes wrong, if anything does."""
     command: list[str | Path] = [tools.clang_path(), program, "-o", executable, *options]
     try:
         reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
@@ -217,7 +223,7 @@ def _build(
 def _check_run(executable: Path, run: ProgramRun) -> ValidationError | None:
     """Returns what is wrong with a run of the program, if anything is."""
     stdout = executable.with_name("stdout")
-    error = _run(executable, run, stdout, RUN_TIMEOUT_SECONDS)
+    error = run_program(executable, run, stdout, RUN_TIMEOUT_SECONDS)
     if error:
         return error
     expected, actual = run.expected_stdout.read_bytes(), stdout.read_bytes()
@@ -227,7 +233,9 @@ def _check_run(executable: Path, run: ProgramRun) -> ValidationError | None:
     return None
 
 
-def _run(executable: Path, run: ProgramRun, stdout: Path, seconds: float) -> ValidationError | None:
+def run_program(
+    executable: Path, run: ProgramRun, stdout: Path, seconds: float
+) -> ValidationError | None:
     """Runs a program in a folder of its own. Returns what goes wrong, if anything does."""
     details: dict[str, Any] = {"input": run.name}
     command = ["/bin/sh", "-c", f"ulimit -f {_OUTPUT_LIMIT_BLOCKS}; {run.command}"]

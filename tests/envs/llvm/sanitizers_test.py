@@ -1,0 +1,88 @@
+"""Validation by sanitizers."""
+
+from pathlib import Path
+
+import pytest
+
+import compiler_gym
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm import with_sanitizers
+from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark_from_source
+from compiler_gym.envs.llvm.benchmarks.sanitizers import SANITIZERS, SanitizerValidator
+from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
+from tests.envs.llvm.kernel_programs import kernel_uri
+
+RIGHT = "int main(void) { return 0; }"
+WRONG = {
+    "address": (
+        "#include <stdlib.h>\nint main(void) { char* p = malloc(16); p[17] = 1; return 0; }",
+        "Memory error",
+    ),
+    "memory": (
+        "#include <stdlib.h>\n#include <stdio.h>\n"
+        'int main(void) { int* p = malloc(16); if (*p == 77) puts("77"); return 0; }',
+        "Memory error",
+    ),
+    "thread": (
+        "#include <pthread.h>\nint shared;\n"
+        "void* work(void* p) { for (int i = 0; i < 10000; i++) shared++; return p; }\n"
+        "int main(void) { pthread_t a, b; pthread_create(&a, 0, work, 0);\n"
+        "  pthread_create(&b, 0, work, 0); pthread_join(a, 0); pthread_join(b, 0); return 0; }",
+        "Data race",
+    ),
+}
+
+
+class TwoPrograms:
+    """What validation needs of an environment: a program, and what it was before."""
+
+    benchmark = "benchmark://user-v0/x"
+
+    def __init__(self, before, after):
+        self._programs = [
+            make_benchmark_from_source(source, lang="c").proto.program.contents
+            for source in (after, before)
+        ]
+
+    def reset(self, benchmark):
+        assert benchmark == self.benchmark
+        del self._programs[0]
+
+    def write_bitcode(self, path):
+        Path(path).write_bytes(self._programs[0])
+        return Path(path)
+
+
+def errors_of(sanitizer, before, after):
+    validator = SanitizerValidator([ProgramRun()], ["-lm"], sanitizer)
+    return list(validator(TwoPrograms(before, after)))
+
+
+@pytest.mark.parametrize("sanitizer", SANITIZERS)
+def test_what_a_sanitizer_sees(sanitizer):
+    wrong, kind = WRONG[sanitizer]
+    (error,) = errors_of(sanitizer, RIGHT, wrong)
+    assert (error.type, error.data["sanitizer"]) == (kind, sanitizer)
+    assert errors_of(sanitizer, RIGHT, RIGHT) == []
+    (error,) = errors_of(sanitizer, wrong, RIGHT)
+    assert error.type == f"{kind} of the unoptimised program"
+
+
+def test_a_program_that_passes_have_changed():
+    with compiler_gym.make("llvm-v0") as env:
+        program = env.datasets.benchmark(kernel_uri("sha256"))
+        sanitized = with_sanitizers(program, ["address", "memory"])
+        assert len(sanitized.validation_callbacks()) == len(program.validation_callbacks()) + 2
+        assert sanitized.uri == program.uri
+        env.reset(benchmark=sanitized)
+        env.multistep(["sroa", "inline", "gvn", "loop-unroll"])
+        result = env.validate()
+        assert result.okay() and result.benchmark_semantics_validated
+
+
+def test_what_makes_no_sense():
+    program = Benchmark.from_file_contents("benchmark://user-v0/x", b"")
+    with pytest.raises(ValueError, match="Nobody knows how to run benchmark://user-v0/x"):
+        with_sanitizers(program)
+    with pytest.raises(ValueError, match="no sanitizer 'undefined' for bitcode: there are address"):
+        with_sanitizers(program, ["undefined"])

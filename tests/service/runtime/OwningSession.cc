@@ -52,6 +52,7 @@ void OwningSession::Speaker::run() {
 }
 
 OwningSession::~OwningSession() {
+  if (program_ == "lingering") std::this_thread::sleep_for(std::chrono::milliseconds(500));
   boost::system::error_code ignored;
   if (!directory_.empty()) fs::remove_all(directory_, ignored);
   // The child ends when nobody can write to it any more.

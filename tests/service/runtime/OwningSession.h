@@ -20,7 +20,8 @@ namespace compiler_gym::toy {
 //   threaded    its thread stays, but it does not say that its process cannot be copied;
 //   unforkable  its thread stays, and it says so;
 //   failing     as forkable, but its copies cannot be set up;
-//   slow        as forkable, but it takes a while to set them up.
+//   slow        as forkable, but it takes a while to set them up;
+//   lingering   as forkable, but it takes a while to end.
 //
 // The only action is to add. Observations:
 //   0  number     string: what the file in the directory, the thread, and the child behind the

@@ -7,6 +7,7 @@
 #include <boost/filesystem.hpp>
 #include <chrono>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <set>
 #include <string>
@@ -176,6 +177,15 @@ TEST_F(OwningSessionTest, CopyThatIsNotWantedAnyMoreLeavesNothing) {
   EXPECT_TRUE(client_.end(session).ok());
 }
 
+// Its client is gone by then, which ends a session that is at work.
+TEST_F(OwningSessionTest, HasTimeToGiveBackWhatItOwns) {
+  const int64_t session = start("lingering");
+  EXPECT_EQ(add(session, 1), "1 1 1");
+  const fs::path owned = directoryOf(session);
+  ASSERT_TRUE(client_.end(session).ok());
+  EXPECT_TRUE(eventuallyGone(owned));
+}
+
 TEST_F(OwningSessionTest, CopyThatCannotBeSetUpSaysWhy) {
   const int64_t session = start("failing");
   for (int i = 0; i < 2; ++i) {
@@ -198,6 +208,9 @@ int main(int argc, char** argv) {
   // Sessions that were started to copy them have ended, too, and none has left anything.
   const bool isEmpty = compiler_gym::runtime::eventually(
       [] { return boost::filesystem::is_empty(compiler_gym::runtime::directory()); });
+  for (const auto& left : compiler_gym::runtime::entriesOf(compiler_gym::runtime::directory())) {
+    std::cerr << "A session has left " << left << std::endl;
+  }
   compiler_gym::runtime::forkServer().stop();
   boost::filesystem::remove_all(compiler_gym::runtime::directory());
   return isEmpty ? result : 1;

@@ -221,6 +221,8 @@ void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record
 
 void SessionLoop::end() {
   // The session may have files to remove. Nothing else of this process needs an orderly end.
+  // That the client is gone is why it ends.
+  watchdog_.watch(record_.get(), -1, -1);
   watchdog_.arm(std::chrono::seconds(1));
   if (!session_->holdsOnlyMemory()) session_.reset();
   std::_Exit(EXIT_SUCCESS);

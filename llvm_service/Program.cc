@@ -16,6 +16,7 @@
 #include "llvm_service/TargetMachine.h"
 #include "llvm_service/benchmark/Files.h"
 #include "llvm_service/passes/ClangPipeline.h"
+#include "llvm_service/passes/Levels.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -76,19 +77,6 @@ std::string contentKey(const Benchmark& benchmark, const std::string& contents) 
            std::to_string(text.size());
   };
   return hash(contents) + " " + hash(util::canonicalBytes(benchmark.dynamic_config()));
-}
-
-// None for -O0, as nothing is run.
-std::optional<llvm::OptimizationLevel> levelOf(Baseline baseline) {
-  switch (baseline) {
-    case Baseline::kO0:
-      return std::nullopt;
-    case Baseline::kO3:
-      return llvm::OptimizationLevel::O3;
-    case Baseline::kOz:
-      return llvm::OptimizationLevel::Oz;
-  }
-  return std::nullopt;
 }
 
 // Hand-written IR may leave out the target, without which some passes fail.
@@ -161,7 +149,7 @@ Status Program::forTarget(const std::string& triple,
 
 Status Program::optimised(Baseline baseline, bool ofMachineCode,
                           const std::string** bitcode) const {
-  const std::optional<llvm::OptimizationLevel> level = levelOf(baseline);
+  const std::optional<llvm::OptimizationLevel> level = levelOf(nameOf(baseline));
   if (!level) {
     *bitcode = &bitcode_;
     return Status::OK;

@@ -91,7 +91,9 @@ class Result:
         before = self.search.size(self.search.baseline)
         return 1 - self.search.size(self.search.best) / before if before else 0.0
 
-    def _apart(self) -> dict[str, int] | None:
+    @property
+    def apart(self) -> dict[str, int] | None:
+        """What clang makes of the parts of a whole program, by objective."""
         apart = self.program.apart
         if not apart:
             return None
@@ -109,7 +111,7 @@ class Result:
             "finished": self.is_finished,
             "level": search.evaluator.compilation.level,
             "before": {"text": before.text, "all": before.all},
-            "apart": self._apart(),
+            "apart": self.apart,
             "after": {"text": after.text, "all": after.all},
             "saved": self.saved,
             "checked": self.is_checked,
@@ -245,8 +247,8 @@ def print_report(result: Result) -> None:
     """Prints what came of a program."""
     search = result.search
     print_line(_summary(search, result.target))
-    if result.program.apart:
-        print_line(_comparison(result))
+    if result.apart is not None:
+        print_line(_comparison(result, result.apart))
     if not result.is_finished:
         print_line("Ctrl-C ended the search. This is the best that was found by then.")
     before = search.size(search.baseline)
@@ -272,15 +274,16 @@ def print_report(result: Result) -> None:
         print_line(f"and by {result.script}: {verdict}")
 
 
-def _comparison(result: Result) -> str:
+def _comparison(result: Result, apart: dict[str, int]) -> str:
     """Says what a whole program is smaller than: the sum of its parts."""
-    search, parts = result.search, result.program.apart
-    before = sum(each.text if search.objective is Objective.TEXT else each.all for each in parts)
+    search = result.search
+    before = apart[search.objective.value]
     saved = 1 - search.size(search.best) / before if before else 0.0
     level = search.evaluator.compilation.level
+    parts = plural(len(result.program.apart), "part")
     return (
-        f"Of its {plural(len(parts), 'part')}, one by one, clang {level} makes {before}: it is "
-        f"{saved:.2%} smaller than that."
+        f"Of its {parts}, one by one, clang {level} makes {before}: it is {saved:.2%} smaller than "
+        "that."
     )
 
 

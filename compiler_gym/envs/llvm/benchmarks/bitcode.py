@@ -75,6 +75,22 @@ def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
     run_tool([tools.opt_path(), "-passes=always-inline", path, "-o", outpath], timeout=timeout)
 
 
+def add_attributes(program: bytes, outpath: Path, names: Sequence[str]) -> None:
+    """Writes bitcode whose functions all have further attributes, as clang's front end gives them.
+
+    Args:
+        program: The bitcode before.
+        outpath: The file to be written.
+        names: The attributes as textual IR has them, e.g. ``"minsize"``.
+
+    Raises:
+        Exception: As of :func:`run_tool`.
+    """
+    attributes = [f"-force-attribute={name}" for name in names]
+    command: list[str | Path] = [tools.opt_path(), "-passes=forceattrs", *attributes]
+    run_tool([*command, "-", "-o", outpath], timeout=300, stdin=program)
+
+
 def key_of_bitcode(*parts: str | bytes) -> str:
     """Returns a name for what the installed clang makes: 32 hexadecimal digits.
 

@@ -48,13 +48,36 @@ def make_benchmark(
         EnvironmentNotSupported: If an LLVM tool is not installed.
         subprocess.TimeoutExpired: If a tool takes too long.
     """
+    items = checked_inputs(inputs)
+    if len(items) == 1 and isinstance(items[0], Path) and items[0].suffix == ".bc":
+        return Benchmark.from_file(file_benchmark_uri(items[0]), items[0])
+    program, sources = compile_inputs(items, copt, system_includes, timeout)
+    benchmark = Benchmark.from_file_contents(user_benchmark_uri(stem_of(items), program), program)
+    for source in sources:
+        benchmark.add_source(source)
+    return benchmark
+
+
+def checked_inputs(
+    inputs: BenchmarkInput | Iterable[BenchmarkInput],
+) -> list[Path | ClangInvocation]:
+    """Returns the files and compilations of a program. Raises as :func:`make_benchmark`."""
     items = [inputs] if isinstance(inputs, BenchmarkInput) else list(inputs)
     if not items:
         raise ValueError("No inputs: name at least one source or bitcode file")
-    paths = [item if isinstance(item, ClangInvocation) else _checked_path(item) for item in items]
-    if len(paths) == 1 and isinstance(paths[0], Path) and paths[0].suffix == ".bc":
-        return Benchmark.from_file(file_benchmark_uri(paths[0]), paths[0])
+    return [item if isinstance(item, ClangInvocation) else _checked_path(item) for item in items]
 
+
+def compile_inputs(
+    paths: Sequence[Path | ClangInvocation],
+    copt: Sequence[str] | None = None,
+    system_includes: bool = True,
+    timeout: float = 600,
+) -> tuple[bytes, list[BenchmarkSource]]:
+    """Returns the bitcode of :func:`checked_inputs`, and the C and C++ files among them.
+
+    Args and errors as of :func:`make_benchmark`.
+    """
     compilations = [
         ClangInvocation.from_c_file(path, copt, system_includes, timeout)
         if isinstance(path, Path) and path.suffix in SOURCE_SUFFIXES
@@ -63,11 +86,11 @@ def make_benchmark(
     ]
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         program = make_bitcode(compilations, Path(folder), timeout).read_bytes()
-    benchmark = Benchmark.from_file_contents(user_benchmark_uri(stem_of(items), program), program)
-    for path in paths:
-        if isinstance(path, Path) and path.suffix in SOURCE_SUFFIXES:
-            benchmark.add_source(BenchmarkSource(filename=path.name, contents=path.read_bytes()))
-    return benchmark
+    return program, [
+        BenchmarkSource(filename=path.name, contents=path.read_bytes())
+        for path in paths
+        if isinstance(path, Path) and path.suffix in SOURCE_SUFFIXES
+    ]
 
 
 def make_benchmark_from_source(

@@ -11,7 +11,8 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import inline_mandatory
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
 from compiler_gym.envs.llvm.benchmarks.own_programs import (
     BenchmarkInput,
-    make_benchmark,
+    checked_inputs,
+    compile_inputs,
     stem_of,
     user_benchmark_uri,
 )
@@ -69,12 +70,12 @@ def benchmark(
     """
     if not run.strip():
         raise ValueError("The command to run is blank. By default it is './a.out'")
-    inputs = [sources] if isinstance(sources, BenchmarkInput) else list(sources)
-    program = make_benchmark(inputs, copt)
+    inputs = checked_inputs(sources)
+    program, files_of_source = compile_inputs(inputs, copt)
     expected = None if expect is None else Path(expect).expanduser().absolute()
     if expected is not None and not expected.is_file():
         raise FileNotFoundError(f"There is no file '{expect}' with what is expected")
-    contents = _prepared(program.proto.program.contents)
+    contents = _prepared(program)
     files = _commands_for_files(run)
     command = " && ".join([*files, run])
     options = (*LIBRARIES, *link)
@@ -92,7 +93,7 @@ def benchmark(
             dynamic_config=make_program_config(run, link, files, round(timeout)),
         ),
         validation_callbacks=[validate_against_opt, check],
-        sources=program.sources,
+        sources=files_of_source,
     )
 
 

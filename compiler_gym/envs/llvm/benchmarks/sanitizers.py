@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
+from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.envs.llvm.benchmarks.program_env import ProgramEnv
 from compiler_gym.envs.llvm.benchmarks.validation import (
     RUN_TIMEOUT_SECONDS,
     ProgramRun,
     ProgramValidator,
     ReferenceValidator,
+    before_and_after,
     build_program,
     run_program,
 )
@@ -27,7 +27,6 @@ _FOUND = {"address": "Memory error", "memory": "Memory error", "thread": "Data r
 _NAMES = {name: f"{name.capitalize()}Sanitizer" for name in SANITIZERS}
 # A sanitizer makes programs several times as slow.
 _SLOWER = 5
-_OPT_SECONDS = 300
 
 
 def with_sanitizers(benchmark: Benchmark, sanitizers: Sequence[str] = SANITIZERS) -> Benchmark:
@@ -99,10 +98,7 @@ class SanitizerValidator:
             ServiceError: If the program cannot be written.
         """
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-            folder = Path(name)
-            bitcode = env.write_bitcode(folder / "program.bc")
-            env.reset(benchmark=env.benchmark)
-            unoptimised = env.write_bitcode(folder / "reference.bc")
+            unoptimised, bitcode = before_and_after(env, Path(name))
             for error in self._errors_of(unoptimised):
                 yield ValidationError(f"{error.type} of the unoptimised program", error.data)
                 return
@@ -110,9 +106,7 @@ class SanitizerValidator:
 
     def _errors_of(self, program: Path) -> Iterator[ValidationError]:
         marked, executable = program.with_suffix(".marked.bc"), program.with_suffix("")
-        # The attribute that clang's front end gives to all functions.
-        mark = ["-passes=forceattrs", f"-force-attribute=sanitize_{self.sanitizer}"]
-        run_tool([tools.opt_path(), *mark, program, "-o", marked], _OPT_SECONDS)
+        add_attributes(program.read_bytes(), marked, [f"sanitize_{self.sanitizer}"])
         options = ["-O0", "-w", f"-fsanitize={self.sanitizer}", *self.linker_options]
         error = build_program(marked, executable, options)
         if error:

@@ -183,9 +183,7 @@ class ReferenceValidator:
         """
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
             folder = Path(name)
-            bitcode = env.write_bitcode(folder / "program.bc")
-            env.reset(benchmark=env.benchmark)
-            unoptimised = env.write_bitcode(folder / "reference.bc")
+            unoptimised, bitcode = before_and_after(env, folder)
             run = ProgramRun(expected_stdout=folder / "expected", command=self.command)
             reference = folder / "reference"
             error = _build(unoptimised, reference, self.linker_options) or run_program(
@@ -198,6 +196,17 @@ class ReferenceValidator:
             error = _build(bitcode, executable, self.linker_options) or _check_run(executable, run)
             if error:
                 yield error
+
+
+def before_and_after(env: ProgramEnv, folder: Path) -> tuple[Path, Path]:
+    """Writes the program of an environment, which is reset: as it was without passes, and as it is.
+
+    Raises:
+        ServiceError: If the program cannot be written.
+    """
+    optimised = env.write_bitcode(folder / "program.bc")
+    env.reset(benchmark=env.benchmark)
+    return env.write_bitcode(folder / "reference.bc"), optimised
 
 
 def _build(

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark, Datasets
-from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
+from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.envs.llvm.size.checks import Check, program_check
 from compiler_gym.envs.llvm.size.object_file import ObjectFile
-
-_MARK_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -47,9 +44,7 @@ def known_program(datasets: Datasets, uri: str, folder: Path) -> Input:
     benchmark = datasets.benchmark(uri)
     name = _name(benchmark)
     path = folder / f"{name}.input.bc"
-    marks = [f"-force-attribute={name}" for name in ("optsize", "minsize")]
-    command: list[str | Path] = [tools.opt_path(), "-passes=forceattrs", *marks, "-", "-o", path]
-    run_tool(command, _MARK_SECONDS, benchmark.proto.program.contents)
+    add_attributes(benchmark.proto.program.contents, path, ["optsize", "minsize"])
     return Input(name, path, _check_of(benchmark.validation_callbacks()), is_for_size=True)
 
 

@@ -124,7 +124,7 @@ def test_patience(make_env, tmp_path):
     with random_search(make, tmp_path, total_runtime=1, patience=3, nproc=1) as env:
         best = env.actions
     assert episodes
-    assert min(map(len, episodes)) == 3
+    assert min(map(len, episodes)) >= 3
     assert max(map(len, episodes)) <= 3 * (len(best) + 1)
 
 

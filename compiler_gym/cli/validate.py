@@ -30,7 +30,8 @@ def validate(
     sanitizer: Annotated[
         list[str] | None,
         typer.Option(
-            help="Run the programs with this sanitizer of clang, too: address, memory or thread. "
+            help="Run the programs with this sanitizer of clang, too: address, memory, thread or "
+            "undefined. "
             "May be repeated.",
             show_default=False,
         ),

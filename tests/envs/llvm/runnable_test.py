@@ -52,6 +52,36 @@ def test_without_expectation_it_is_compared_with_the_unoptimised_program(env, fo
     assert error.type == "Runtime error (3) of the unoptimised program"
 
 
+WRITE = "./a.out < inputs/in.txt > sorted.txt; echo done"
+
+
+def test_files_that_it_writes_are_checked(env, folder):
+    (folder / "says.txt").write_text("done\n")
+    env.reset(
+        benchmark=compiler_gym.benchmark(
+            "sort.cc", WRITE, expect="says.txt", files={"sorted.txt": "out.txt"}
+        )
+    )
+    assert env.validate().okay()
+    (folder / "out.txt").write_text("c\nb\na\n")
+    (error,) = env.validate().errors
+    assert (error.type, error.data["file"]) == ("Wrong output (file)", "sorted.txt")
+
+
+def test_files_are_compared_with_those_of_the_unoptimised_program(env, folder):
+    env.reset(benchmark=compiler_gym.benchmark("sort.cc", WRITE, files=["sorted.txt"]))
+    env.multistep(["sroa", "inline"])
+    assert env.validate().okay()
+    # Something else each time.
+    command = f"{WRITE}; mktemp -u > random.txt"
+    env.reset(benchmark=compiler_gym.benchmark("sort.cc", command, files=["random.txt"]))
+    assert [error.type for error in env.validate().errors] == ["Wrong output (file)"]
+    env.reset(benchmark=compiler_gym.benchmark("sort.cc", WRITE, files=["other.txt"]))
+    (error,) = env.validate().errors
+    assert error.type == "Output not generated of the unoptimised program"
+    assert error.data["file"] == "other.txt"
+
+
 def test_uri_says_what_is_in_it(folder):
     def uri(**kwargs):
         return str(compiler_gym.benchmark(["sort.cc"], **kwargs).uri)
@@ -63,6 +93,24 @@ def test_uri_says_what_is_in_it(folder):
     uris = {uri(**kwargs) for kwargs in [*variants, {"expect": "expected"}]}
     # The macro changes nothing of the program.
     assert len(uris) == len(variants)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"files": {"sorted.txt": "out.txt"}}, ValueError, "by expect, too"),
+        ({"files": ["sorted.txt"], "expect": "out.txt"}, ValueError, "what must be in the files"),
+        ({"files": "sorted.txt"}, TypeError, "list of names"),
+        (
+            {"files": {"sorted.txt": "ou.txt"}, "expect": "out.txt"},
+            FileNotFoundError,
+            "no file 'ou.txt'",
+        ),
+    ],
+)
+def test_files_that_cannot_be_expected(folder, arguments, error, message):
+    with pytest.raises(error, match=message):
+        compiler_gym.benchmark("sort.cc", **arguments)
 
 
 @pytest.mark.parametrize(

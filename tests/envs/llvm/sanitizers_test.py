@@ -30,6 +30,10 @@ WRONG = {
         "  pthread_create(&b, 0, work, 0); pthread_join(a, 0); pthread_join(b, 0); return 0; }",
         "Data race",
     ),
+    "undefined": (
+        "int table[4];\nint main(int count, char** words) { return table[count + 3]; }",
+        "Memory error",
+    ),
 }
 
 
@@ -39,17 +43,17 @@ class TwoPrograms:
     benchmark = "benchmark://user-v0/x"
 
     def __init__(self, before, after):
-        self._programs = [
+        self._before, self._after = (
             make_benchmark_from_source(source, lang="c").proto.program.contents
-            for source in (after, before)
-        ]
+            for source in (before, after)
+        )
 
-    def reset(self, benchmark):
-        assert benchmark == self.benchmark
-        del self._programs[0]
+    def write_input(self, path):
+        Path(path).write_bytes(self._before)
+        return Path(path)
 
     def write_bitcode(self, path):
-        Path(path).write_bytes(self._programs[0])
+        Path(path).write_bytes(self._after)
         return Path(path)
 
 
@@ -71,8 +75,8 @@ def test_what_a_sanitizer_sees(sanitizer):
 def test_a_program_that_passes_have_changed():
     with compiler_gym.make("llvm-v0") as env:
         program = env.datasets.benchmark(kernel_uri("sha256"))
-        sanitized = with_sanitizers(program, ["address", "memory"])
-        assert len(sanitized.validation_callbacks()) == len(program.validation_callbacks()) + 2
+        sanitized = with_sanitizers(program, ["address", "memory", "undefined"])
+        assert len(sanitized.validation_callbacks()) == len(program.validation_callbacks()) + 3
         assert sanitized.uri == program.uri
         env.reset(benchmark=sanitized)
         env.multistep(["sroa", "inline", "gvn", "loop-unroll"])
@@ -84,5 +88,5 @@ def test_what_makes_no_sense():
     program = Benchmark.from_file_contents("benchmark://user-v0/x", b"")
     with pytest.raises(ValueError, match="Nobody knows how to run benchmark://user-v0/x"):
         with_sanitizers(program)
-    with pytest.raises(ValueError, match="no sanitizer 'undefined' for bitcode: there are address"):
-        with_sanitizers(program, ["undefined"])
+    with pytest.raises(ValueError, match="no sanitizer 'leak' for bitcode: there are address"):
+        with_sanitizers(program, ["leak"])

@@ -39,9 +39,9 @@ class OptEnv:
 
     benchmark = "benchmark://user-v0/x"
 
-    def reset(self, benchmark):
-        assert benchmark == self.benchmark
-        self._current = self._pristine
+    def write_input(self, path):
+        Path(path).write_bytes(self._pristine.read_bytes())
+        return Path(path)
 
     def write_bitcode(self, path):
         Path(path).write_bytes(self._current.read_bytes())
@@ -117,7 +117,18 @@ def test_wrong_programs(tmp_path, monkeypatch, body, error):
 def test_details_of_wrong_output(tmp_path):
     validator = ProgramValidator([make_run(tmp_path, expected="right\n")])
     (error,) = validator(OptEnv(tmp_path))
-    assert error.data == {"input": "input-0.txt", "expected": "right", "actual": ""}
+    expected = {"input": "input-0.txt", "expected": "right", "actual": "", "runs": 5}
+    assert error.data == expected
+
+
+@pytest.mark.parametrize(("failures", "verdict"), [(1, "(flaky)"), (4, "(flaky)"), (5, "")])
+def test_what_fails_now_and_then_is_told_from_what_fails_each_time(tmp_path, failures, verdict):
+    # A run leaves a mark, and fails as long as there are too few.
+    marks = tmp_path / "marks"
+    command = f'echo x >> {marks}; [ "$(wc -l < {marks})" -gt {failures} ]'
+    (error,) = ProgramValidator([ProgramRun(command=command)])(OptEnv(tmp_path))
+    assert error.type == f"Runtime error (1) {verdict}".strip()
+    assert error.data["runs"] == len(marks.read_text().splitlines()) == min(failures + 1, 5)
 
 
 def test_each_run_is_reported(tmp_path):

@@ -91,6 +91,15 @@ def add_attributes(program: bytes, outpath: Path, names: Sequence[str]) -> None:
     run_tool([*command, "-", "-o", outpath], timeout=300, stdin=program)
 
 
+def check_bounds(path: Path, outpath: Path) -> None:
+    """Lets a program end with a message where it leaves an object whose size is known.
+
+    It has to be linked with ``-fsanitize=undefined``. Raises as :func:`run_tool` does.
+    """
+    passes = "-passes=function(bounds-checking<rt-abort>)"
+    run_tool([tools.opt_path(), passes, path, "-o", outpath], timeout=300)
+
+
 def key_of_bitcode(*parts: str | bytes) -> str:
     """Returns a name for what the installed clang makes: 32 hexadecimal digits.
 

@@ -1,7 +1,7 @@
 """What benchmarks need of an environment."""
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from compiler_gym.datasets import Benchmark
 
@@ -13,8 +13,8 @@ class ProgramEnv(Protocol):
     def benchmark(self) -> Benchmark | None:
         """The benchmark of the episode."""
 
-    def reset(self, benchmark: Benchmark | None = None) -> Any:
-        """Starts an episode on a benchmark."""
+    def write_input(self, path: Path) -> Path:
+        """Writes the program that ``commandline()`` starts from to a file, and returns its path."""
 
     def commandline(self) -> str:
         """Returns the command line of ``opt`` that does what the actions of the episode do."""

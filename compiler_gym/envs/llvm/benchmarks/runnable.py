@@ -3,7 +3,7 @@
 import re
 import shlex
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark, BenchmarkWithSource
@@ -37,6 +37,7 @@ def benchmark(
     copt: Sequence[str] = (),
     link: Sequence[str] = (),
     timeout: float = 60,
+    files: Iterable[str] | Mapping[str, str | Path] = (),
 ) -> Benchmark:
     """Makes a benchmark of a program of one's own that can be run, and checked by what it prints.
 
@@ -59,13 +60,17 @@ def benchmark(
             linked anyway.
         timeout: Seconds that building and running may take each for ``Runtime``, and that the
             program that is not optimised may run. Validation has limits of its own otherwise.
+        files: The names of files that the command writes and that are to be checked, too. With
+            ``expect``, each with the file that holds what must be in it:
+            ``{"photo.png": "expected.png"}``.
 
     Returns:
         A benchmark whose URI says what is in it: ``benchmark://user-v0/sort-1f0c6e1a5ff07b6e``.
 
     Raises:
         FileNotFoundError: If a source, or the file that is expected, does not exist.
-        ValueError: If the command is blank or the timeout not positive.
+        ValueError: If the command is blank or the timeout not positive, or it is expected what is
+            printed but not what is in the files, or the other way round.
         Exception: As of :func:`make_benchmark`.
     """
     if not run.strip():
@@ -75,26 +80,55 @@ def benchmark(
     expected = None if expect is None else Path(expect).expanduser().absolute()
     if expected is not None and not expected.is_file():
         raise FileNotFoundError(f"There is no file '{expect}' with what is expected")
+    files = files if isinstance(files, Mapping | str) else list(files)
+    expected_files = _expected_files(files, expected)
     contents = _prepared(program)
-    files = _commands_for_files(run)
-    command = " && ".join([*files, run])
+    links = _commands_for_files(run)
+    command = " && ".join([*links, run])
     options = (*LIBRARIES, *link)
     expectation = [] if expected is None else [expected.read_bytes()]
+    for name in files:
+        expectation.append(name.encode())
+    for _, path in expected_files:
+        expectation.append(path.read_bytes())
     uri = user_benchmark_uri(stem_of(inputs), contents, command.encode(), *expectation)
-    check = (
-        ReferenceValidator(options, timeout, command)
-        if expected is None
-        else ProgramValidator([ProgramRun(expected_stdout=expected, command=command)], options)
-    )
+    check: ReferenceValidator | ProgramValidator
+    if expected is None:
+        check = ReferenceValidator(options, timeout, command, tuple(files))
+    else:
+        wanted = ProgramRun(
+            expected_stdout=expected, command=command, expected_files=expected_files
+        )
+        check = ProgramValidator([wanted], options)
     return BenchmarkWithSource(
         BenchmarkProto(
             uri=uri,
             program=File(contents=contents),
-            dynamic_config=make_program_config(run, link, files, round(timeout)),
+            dynamic_config=make_program_config(run, link, links, round(timeout)),
         ),
         validation_callbacks=[validate_against_opt, check],
         sources=files_of_source,
     )
+
+
+def _expected_files(
+    files: Iterable[str] | Mapping[str, str | Path], expected: Path | None
+) -> list[tuple[str, Path]]:
+    """Returns the files that a command writes, with what must be in them if that is known."""
+    if isinstance(files, str):
+        raise TypeError(f"files is a list of names, or a dictionary, not {files!r}")
+    is_known = isinstance(files, Mapping)
+    if is_known and expected is None:
+        raise ValueError("Say by expect, too, what the command must print")
+    if not is_known and expected is not None and list(files):
+        raise ValueError("Say what must be in the files: files={'written': 'expected'}")
+    if not isinstance(files, Mapping):
+        return []
+    paths = {name: Path(path).expanduser().absolute() for name, path in files.items()}
+    for name, path in paths.items():
+        if not path.is_file():
+            raise FileNotFoundError(f"There is no file '{files[name]}' with what is expected")
+    return list(paths.items())
 
 
 def _prepared(contents: bytes) -> bytes:

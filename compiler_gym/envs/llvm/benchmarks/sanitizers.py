@@ -3,10 +3,11 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
+from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes, check_bounds
 from compiler_gym.envs.llvm.benchmarks.program_env import ProgramEnv
 from compiler_gym.envs.llvm.benchmarks.validation import (
     RUN_TIMEOUT_SECONDS,
@@ -16,15 +17,26 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     before_and_after,
     build_program,
     run_program,
+    settled,
 )
 from compiler_gym.errors import ValidationError
 
-SANITIZERS = ("address", "memory", "thread")
-"""Those that work on a program in LLVM's IR. What the one of undefined behaviour looks at is added
-by clang's front end, and not to be had of bitcode."""
+SANITIZERS = ("address", "memory", "thread", "undefined")
+"""Those that work on a program in LLVM's IR. Of undefined behaviour that is accesses beyond the end
+of an object whose size is known: what else there is, clang's front end would have to look for."""
 
-_FOUND = {"address": "Memory error", "memory": "Memory error", "thread": "Data race"}
-_NAMES = {name: f"{name.capitalize()}Sanitizer" for name in SANITIZERS}
+_FOUND = {
+    "address": "Memory error",
+    "memory": "Memory error",
+    "thread": "Data race",
+    "undefined": "Memory error",
+}
+_NAMES = {
+    "address": "AddressSanitizer",
+    "memory": "MemorySanitizer",
+    "thread": "ThreadSanitizer",
+    "undefined": "UndefinedBehaviorSanitizer",
+}
 # A sanitizer makes programs several times as slow.
 _SLOWER = 5
 
@@ -73,7 +85,7 @@ def _run_of(validator: ReferenceValidator) -> ProgramRun:
 class SanitizerValidator:
     """A validation callback that builds the program with a sanitizer, and runs it.
 
-    The program is instrumented as it is, without further passes. What it prints is not compared.
+    The program is instrumented as it is, without further passes. What it makes is not compared.
 
     Attributes:
         runs: The runs to make.
@@ -106,7 +118,10 @@ class SanitizerValidator:
 
     def _errors_of(self, program: Path) -> Iterator[ValidationError]:
         marked, executable = program.with_suffix(".marked.bc"), program.with_suffix("")
-        add_attributes(program.read_bytes(), marked, [f"sanitize_{self.sanitizer}"])
+        if self.sanitizer == "undefined":
+            check_bounds(program, marked)
+        else:
+            add_attributes(program.read_bytes(), marked, [f"sanitize_{self.sanitizer}"])
         options = ["-O0", "-w", f"-fsanitize={self.sanitizer}", *self.linker_options]
         error = build_program(marked, executable, options)
         if error:
@@ -116,9 +131,14 @@ class SanitizerValidator:
         for run in self.runs:
             # Memory that is not given back is no sign of a compiler's mistake.
             command = f"ASAN_OPTIONS=detect_leaks=0; export ASAN_OPTIONS; {run.command}"
-            error = run_program(
-                executable, replace(run, command=command), stdout, _SLOWER * RUN_TIMEOUT_SECONDS
+            check = partial(
+                run_program,
+                executable,
+                replace(run, command=command),
+                stdout,
+                _SLOWER * RUN_TIMEOUT_SECONDS,
             )
+            error = settled(check)
             if error:
                 yield self._classified(error)
 

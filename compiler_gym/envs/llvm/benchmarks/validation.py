@@ -1,12 +1,14 @@
 """Checks of a compiled program: that it computes the right thing, and is what ``opt`` makes."""
 
+import filecmp
 import hashlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,10 @@ RUN_TIMEOUT_SECONDS = 60
 
 LIBRARIES = ("-lm", "-lstdc++")
 """Options of the linker for programs in C and C++."""
+
+_TRIES = 5
+# Of what takes as long as it may.
+_TRIES_IN_VAIN = 2
 
 # A miscompiled program may print for ever. In units of 512 bytes, as POSIX counts them.
 _OUTPUT_LIMIT_BLOCKS = 64 * 2048
@@ -50,8 +56,7 @@ def validate_against_opt(env: ProgramEnv) -> Iterator[ValidationError]:
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
         folder = Path(name)
         expected = env.write_bitcode(folder / "environment.bc").read_bytes()
-        env.reset(benchmark=env.benchmark)
-        env.write_bitcode(folder / "input.bc")
+        env.write_input(folder / "input.bc")
         try:
             reply = run_opt(commandline, folder, check=False)
         except subprocess.TimeoutExpired:
@@ -100,11 +105,14 @@ class ProgramRun:
         expected_stdout: The file that holds what must be printed, byte for byte.
         command: What runs in a shell, in a folder that has the program as ``a.out`` and nothing
             else. By default the program without arguments.
+        expected_files: The files that it writes there, by name, each with the file that holds what
+            must be in it.
     """
 
     stdin: Path = Path(os.devnull)
     expected_stdout: Path = Path(os.devnull)
     command: str = "exec ./a.out"
+    expected_files: Sequence[tuple[str, Path]] = ()
 
     @property
     def name(self) -> str:
@@ -130,7 +138,8 @@ class ProgramValidator:
         Yields:
             ``Compilation failed``, ``Compilation timeout``, and for each run at most one of
             ``Execution timeout``, ``Segmentation fault``, ``Illegal Instruction``,
-            ``Runtime error (status)``, ``Wrong output``.
+            ``Runtime error (status)``, ``Output not generated``, ``Wrong output``,
+            ``Wrong output (file)``; see :func:`settled` for those that do not come each time.
 
         Raises:
             EnvironmentNotSupported: If clang is not installed.
@@ -155,20 +164,22 @@ class ProgramValidator:
 
 @dataclass(frozen=True)
 class ReferenceValidator:
-    """A validation callback for programs of which nobody knows what they must print.
+    """A validation callback for programs of which nobody knows what they must do.
 
-    What the program prints is compared with what it prints without optimisations, which must be
-    the same each time. It gets no input.
+    What the program prints, and the files that it writes, are compared with those of the program
+    without optimisations, which must be the same each time. It gets no input.
 
     Attributes:
         linker_options: Options for the linker.
         reference_seconds: How long the unoptimised program may run.
         command: As of :class:`ProgramRun`.
+        files: The names of the files that it writes.
     """
 
     linker_options: Sequence[str] = ("-lm",)
     reference_seconds: float = 10
     command: str = ProgramRun.command
+    files: Sequence[str] = ()
 
     def __call__(self, env: ProgramEnv) -> Iterator[ValidationError]:
         """Validates the program of an environment, which is reset.
@@ -184,10 +195,20 @@ class ReferenceValidator:
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
             folder = Path(name)
             unoptimised, bitcode = before_and_after(env, folder)
-            run = ProgramRun(expected_stdout=folder / "expected", command=self.command)
+            run = ProgramRun(
+                expected_stdout=folder / "expected",
+                command=self.command,
+                expected_files=[
+                    (name, folder / f"expected-{number}") for number, name in enumerate(self.files)
+                ],
+            )
             reference = folder / "reference"
             error = _build(unoptimised, reference, self.linker_options) or run_program(
-                reference, run, run.expected_stdout, self.reference_seconds
+                reference,
+                run,
+                run.expected_stdout,
+                self.reference_seconds,
+                [path for _, path in run.expected_files],
             )
             if error:
                 yield ValidationError(f"{error.type} of the unoptimised program", error.data)
@@ -205,8 +226,7 @@ def before_and_after(env: ProgramEnv, folder: Path) -> tuple[Path, Path]:
         ServiceError: If the program cannot be written.
     """
     optimised = env.write_bitcode(folder / "program.bc")
-    env.reset(benchmark=env.benchmark)
-    return env.write_bitcode(folder / "reference.bc"), optimised
+    return env.write_input(folder / "reference.bc"), optimised
 
 
 def _build(
@@ -229,28 +249,70 @@ def build_program(
     return None
 
 
+def settled(check: Callable[[], ValidationError | None]) -> ValidationError | None:
+    """Runs a check, and if it fails, again, to tell failures from those of now and then.
+
+    Args:
+        check: Runs the program once.
+
+    Returns:
+        None if it does not fail. If it fails five times (two if it runs into a time limit), what
+        was wrong the first time. If it succeeds before that, the same with ``(flaky)`` added to the
+        type: the program depends on something that it should not, or the machine has failed it.
+        ``"runs"`` of the data is how many runs there were.
+    """
+    error = check()
+    if error is None:
+        return None
+    tries = _TRIES_IN_VAIN if error.type == "Execution timeout" else _TRIES
+    for runs in range(2, tries + 1):
+        if check() is None:
+            return ValidationError(f"{error.type} (flaky)", {**error.data, "runs": runs})
+    return ValidationError(error.type, {**error.data, "runs": tries})
+
+
 def _check_run(executable: Path, run: ProgramRun) -> ValidationError | None:
-    """Returns what is wrong with a run of the program, if anything is."""
+    """Returns what is wrong with runs of the program, if anything is."""
+    return settled(lambda: _check_one_run(executable, run))
+
+
+def _check_one_run(executable: Path, run: ProgramRun) -> ValidationError | None:
     stdout = executable.with_name("stdout")
-    error = run_program(executable, run, stdout, RUN_TIMEOUT_SECONDS)
+    written = [executable.with_name(f"file-{number}") for number in range(len(run.expected_files))]
+    error = run_program(executable, run, stdout, RUN_TIMEOUT_SECONDS, written)
     if error:
         return error
     expected, actual = run.expected_stdout.read_bytes(), stdout.read_bytes()
     if actual != expected:
         details = {"input": run.name, "expected": _quote(expected), "actual": _quote(actual)}
         return ValidationError("Wrong output", details)
+    for (name, right), path in zip(run.expected_files, written, strict=True):
+        if not filecmp.cmp(right, path, shallow=False):
+            return ValidationError("Wrong output (file)", {"input": run.name, "file": name})
     return None
 
 
 def run_program(
-    executable: Path, run: ProgramRun, stdout: Path, seconds: float
+    executable: Path,
+    run: ProgramRun,
+    stdout: Path,
+    seconds: float,
+    written: Sequence[Path] | None = None,
 ) -> ValidationError | None:
-    """Runs a program in a folder of its own. Returns what goes wrong, if anything does."""
+    """Runs a program in a folder of its own. Returns what goes wrong, if anything does.
+
+    Args:
+        executable: The program.
+        run: What to run. What must come of it is not looked at.
+        stdout: The file for what the program prints.
+        seconds: How long it may take.
+        written: Where to move the files that the run must write. None if they are not wanted.
+    """
     details: dict[str, Any] = {"input": run.name}
     command = ["/bin/sh", "-c", f"ulimit -f {_OUTPUT_LIMIT_BLOCKS}; {run.command}"]
-    try:
-        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-            Path(folder, "a.out").symlink_to(executable)
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        Path(folder, "a.out").symlink_to(executable)
+        try:
             with (
                 run.stdin.open("rb") as source,
                 stdout.open("wb") as sink,
@@ -259,11 +321,16 @@ def run_program(
                 ) as process,
             ):
                 _, errors = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return ValidationError("Execution timeout", {**details, "seconds": seconds})
-    if process.returncode:
-        details["stderr"] = _quote(errors)
-        return ValidationError(_status_error_type(process.returncode), details)
+        except subprocess.TimeoutExpired:
+            return ValidationError("Execution timeout", {**details, "seconds": seconds})
+        if process.returncode:
+            details["stderr"] = _quote(errors)
+            return ValidationError(_status_error_type(process.returncode), details)
+        for (name, _), path in zip(run.expected_files, written or (), strict=False):
+            source_path = Path(folder, name)
+            if not source_path.is_file():
+                return ValidationError("Output not generated", {**details, "file": name})
+            shutil.copyfile(source_path, path)
     return None
 
 

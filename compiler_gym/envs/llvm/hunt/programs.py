@@ -34,10 +34,10 @@ class CompiledProgram:
         self.path = path
         self._unoptimised = unoptimised
 
-    def reset(self, benchmark: Benchmark | None = None) -> None:
-        """Goes back to the unoptimised program."""
-        del benchmark  # There is but one.
-        self.path = self._unoptimised
+    def write_input(self, path: Path) -> Path:
+        """Writes the unoptimised program to a file, and returns its path."""
+        shutil.copyfile(self._unoptimised, path)
+        return path
 
     def commandline(self) -> str:
         """There is none: opt has been run already, and is not what is validated here."""

@@ -18,7 +18,7 @@ _PARENTS = 6
 _BATCH = 16
 _EPOCHS = 4
 _CLIP = 0.2
-_RATE = 1.0
+_RATE = 3.0
 _EXPLORATION = 0.03
 
 
@@ -67,7 +67,7 @@ def policy_gradient(
 ) -> Trace:
     """Proximal policy optimisation (arXiv:1707.06347) of a linear policy of time and Autophase.
 
-    With a share of uniform exploration, and the mean of the returns as the baseline.
+    With a share of uniform exploration, and the mean return after as many steps as the baseline.
     """
     count = env.action_space.n
     weights = np.zeros((steps + 56, count))
@@ -99,13 +99,14 @@ def _odds(weights: np.ndarray, features: np.ndarray) -> np.ndarray:
 
 
 def _improved(weights: np.ndarray, batch: list[Any]) -> np.ndarray:
-    steps = [
-        (features, action, odds, sum(reward for *_, reward in episode[i:]))
-        for episode in batch
-        for i, (features, action, odds, _) in enumerate(episode)
+    returns = [np.cumsum([reward for *_, reward in episode[::-1]])[::-1] for episode in batch]
+    means = [
+        np.mean([each[i] for each in returns if i < len(each)])
+        for i in range(max(map(len, returns)))
     ]
-    returns = np.array([step[-1] for step in steps])
-    advantages = (returns - returns.mean()) / (returns.std() + 1e-8)
+    advantages = np.concatenate([each - means[: len(each)] for each in returns])
+    advantages /= advantages.std() + 1e-8
+    steps = [step for episode in batch for step in episode]
     for _ in range(_EPOCHS):
         gradient = np.zeros_like(weights)
         for (features, action, former, _), advantage in zip(steps, advantages, strict=True):
@@ -121,7 +122,7 @@ def _improved(weights: np.ndarray, batch: list[Any]) -> np.ndarray:
 
 
 LEARNERS: dict[str, Learner] = {
-    "uniform random": uniform,
-    "genetic search": genetic,
-    "policy gradient": policy_gradient,
+    "random": uniform,
+    "genetic": genetic,
+    "policy": policy_gradient,
 }

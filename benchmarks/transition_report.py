@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,12 +30,15 @@ def learn(
         begin = time.perf_counter()
         rewards = list(learner(env, *size, np.random.default_rng(seed)))
         seconds = time.perf_counter() - begin
-        return rewards, seconds, env.transitions.stats if env.transitions else None
+        return rewards, seconds, replace(env.transitions.stats) if env.transitions else None
 
 
 def main(
     size: Annotated[
         list[int] | None, typer.Option(help="About how many IR instructions. May be repeated.")
+    ] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(help=f"Of {', '.join(LEARNERS)}. May be repeated.")
     ] = None,
     episodes: Annotated[int, typer.Option(help="Of each learner.")] = 2000,
     steps: Annotated[int, typer.Option(help="Of each episode.")] = 20,
@@ -42,6 +46,8 @@ def main(
 ) -> None:
     """Measure steps per second with and without a cache of transitions, and compare the results."""
     check_sizes(size or ())
+    if unknown := set(learner or ()) - set(LEARNERS):
+        raise typer.BadParameter(f"No learner {unknown.pop()!r}: there are {', '.join(LEARNERS)}")
     console, progress = Console(), Console(stderr=True)
     console.print(describe_machine(), highlight=False)
     console.print(f"load average {load_average():.2f}")
@@ -61,13 +67,19 @@ def main(
         for each in size or [200, 2_000]:
             path = PROGRAMS[each].make(Path(folder))
             benchmark = Benchmark.from_file(f"benchmark://user-v0/{each}", path)
-            for name, learner in LEARNERS.items():
+            for name in learner or LEARNERS:
                 for analyses in "kept", "fresh":
                     arguments = {"benchmark": benchmark, "analyses": analyses}
                     with progress.status(f"{name} on {each:,} instructions, analyses {analyses}"):
-                        plain, without, _ = learn(learner, (episodes, steps), seed, **arguments)
+                        plain, without, _ = learn(
+                            LEARNERS[name], (episodes, steps), seed, **arguments
+                        )
                         cached, seconds, stats = learn(
-                            learner, (episodes, steps), seed, transition_cache=True, **arguments
+                            LEARNERS[name],
+                            (episodes, steps),
+                            seed,
+                            transition_cache=True,
+                            **arguments,
                         )
                     table.add_row(
                         f"{each:,}",

@@ -47,8 +47,8 @@ class ClientServiceCompilerEnv(CompilerEnv):
     """An environment whose compiler runs in a service.
 
     Args:
-        service: The path of a service executable to start, or the address ``"host:port"`` of a
-            running service.
+        service: The path of a service to start, an executable or a ``.py`` file, or the address
+            ``"host:port"`` of a running service.
         rewards: The rewards to choose from. By default the change of each observation that has a
             numeric default value.
         datasets: The datasets to choose benchmarks from.

@@ -12,9 +12,9 @@ def test_results_are_compared(monkeypatch):
     app.command()(transition_report.main)
     result = CliRunner().invoke(app, ["--size", "200", "--episodes", "10", "--steps", "3"])
     assert result.exit_code == 0, result.output
-    for learner in "uniform random", "genetic search", "policy gradient":
+    for learner in "random", "genetic", "policy":
         for analyses in "kept", "fresh":
-            row = rf"│ 200 +│ {learner} +│ {analyses} +│ .*%.*│ equal +│"
+            row = rf"│ 200 +│ {learner} +│ {analyses} +│ .*% +│ [1-9][0-9,]* +│ \d+ +│ equal +│"
             assert len(re.findall(row, result.output)) == 1
     assert "DIFFERENT" not in result.output
 
@@ -25,3 +25,11 @@ def test_other_sizes_are_refused():
     result = CliRunner().invoke(app, ["--size", "7"])
     assert result.exit_code == 2
     assert "There is no program of size 7" in result.output
+
+
+def test_other_learners_are_refused():
+    app = Typer()
+    app.command()(transition_report.main)
+    result = CliRunner().invoke(app, ["--learner", "genius"])
+    assert result.exit_code == 2
+    assert "No learner 'genius': there are random, genetic, policy" in result.output

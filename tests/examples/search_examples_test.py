@@ -38,6 +38,21 @@ def test_search(name):
     assert len(lines) > 2
 
 
+def test_local_search_of_inlining():
+    """Decisions other than LLVM's make the code smaller than -Oz does, and opt is told which."""
+    *tries, last = run("inline_search", "--budget", "4").splitlines()
+    assert len(tries) == 4
+    share = re.fullmatch(r"([\d.]+)% smaller than -Oz: opt .*inline-decisions<.*", last)
+    assert float(share[1]) > 0
+
+
+def test_learning_to_inline():
+    (line,) = run("inline_learner", "--rounds", "1", "--programs", "1").splitlines()
+    shown = re.fullmatch(r"1 rounds, (\d+) samples: (-?[\d.]+)% smaller than -Oz", line)
+    assert int(shown[1]) > 5
+    assert -50 < float(shown[2]) < 50
+
+
 @pytest.mark.parametrize("name", ["genetic_search", "nevergrad_search", "optuna_search"])
 def test_repeatable(name):
     assert run(name, *ARGUMENTS[name]) == run(name, *ARGUMENTS[name])

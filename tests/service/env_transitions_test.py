@@ -203,6 +203,17 @@ def test_what_takes_long_is_copied_rather_than_repeated(env):
     assert open_sessions(env.service) < before
 
 
+def test_what_is_kept_ends_with_the_connection(caplog):
+    env = make_toy_env(benchmark=HELLO, observation_space="text", transition_cache=True)
+    for actions in [APPEND_A], [REVERSE], [ROTATE]:
+        walk(env, [SLEEP, *actions])
+    stats = env.transitions.stats
+    assert stats.snapshots
+    env.close()
+    assert stats.snapshots == 0
+    assert not caplog.records
+
+
 def test_what_it_takes_is_bounded(plain):
     with make_toy_env(benchmark=HELLO, observation_space="text", transition_cache=100_000) as env:
         largest = 0

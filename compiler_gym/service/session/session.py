@@ -153,7 +153,11 @@ class Session:
             return
         self._connection(stub.EndSession, request, timeout=timeout, max_retries=0)
 
-    def abandon(self) -> None:
-        """Ends the session without waiting, whatever becomes of that."""
+    def abandon(self, waits: bool = False) -> None:
+        """Ends the session, whatever becomes of that.
+
+        Args:
+            waits: As of :meth:`end`.
+        """
         with suppress(ServiceError, OSError):
-            self.end(END_SECONDS, waits=False)
+            self.end(END_SECONDS, waits)

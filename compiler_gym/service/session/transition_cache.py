@@ -262,18 +262,18 @@ class TransitionCache:
         """Notes how long it took to copy a session."""
         self.fork_seconds += (seconds - self.fork_seconds) / _AVERAGED
 
-    def _drop_snapshot(self, state: State) -> None:
+    def _drop_snapshot(self, state: State, waits: bool = False) -> None:
         session, state.snapshot = state.snapshot, None
         if session is not None:
             del self._snapshots[id(state)]
             self.stats.snapshots -= 1
-            session.abandon()
+            session.abandon(waits)
 
     def close(self) -> None:
         """Forgets everything, and ends the sessions that were kept."""
         with self._lock:
             for state in list(self._snapshots.values()):
-                self._drop_snapshot(state)
+                self._drop_snapshot(state, waits=True)
             self._roots.clear()
             self._identified.clear()
             self.stats.states = self.stats.size = 0

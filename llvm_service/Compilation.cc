@@ -24,9 +24,16 @@ Status Compilation::start(std::shared_ptr<const Program> program,
                           llvm::ArrayRef<LoadedPlugin> plugins) {
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(program->bitcode(), owned));
-  compilation.reset(
-      new Compilation(std::move(program), std::move(owned), workingDirectory, plugins));
+  compilation = startOn(std::move(program), std::move(owned), workingDirectory, plugins);
   return Status::OK;
+}
+
+std::unique_ptr<Compilation> Compilation::startOn(std::shared_ptr<const Program> program,
+                                                  OwnedModule owned,
+                                                  const boost::filesystem::path& workingDirectory,
+                                                  llvm::ArrayRef<LoadedPlugin> plugins) {
+  return std::unique_ptr<Compilation>(
+      new Compilation(std::move(program), std::move(owned), workingDirectory, plugins));
 }
 
 Status Compilation::apply(const Action& action, bool& changed) {

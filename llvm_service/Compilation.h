@@ -39,6 +39,13 @@ class Compilation {
                                           std::unique_ptr<Compilation>& compilation,
                                           llvm::ArrayRef<LoadedPlugin> plugins = {});
 
+  /// Starts on what others have made of the program's module, which does not count as a change.
+  ///
+  /// @param owned what parseIr() made of the program's bitcode, and passes of that.
+  [[nodiscard]] static std::unique_ptr<Compilation> startOn(
+      std::shared_ptr<const Program> program, OwnedModule owned,
+      const boost::filesystem::path& workingDirectory, llvm::ArrayRef<LoadedPlugin> plugins = {});
+
   /// Runs one action.
   ///
   /// @param changed whether the module's bitcode is different now, whatever the pass claims.

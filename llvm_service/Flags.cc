@@ -5,10 +5,10 @@
 #include <iostream>
 
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm_service/SessionSettings.h"
 #include "llvm_service/Target.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/actions/Policy.h"
+#include "llvm_service/costs/LoadedCode.h"
 
 namespace {
 
@@ -20,6 +20,10 @@ std::string defaultBaselineCache() {
 }
 
 }  // namespace
+
+DEFINE_string(game, "passes",
+              "What the actions of sessions are: 'passes', one after the other, or the decisions "
+              "of the inliner of clang -Oz, 'inlining'.");
 
 DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in bytes.");
 
@@ -59,6 +63,11 @@ bool reportIfInvalid(const char* flag, const std::string& problem) {
   return problem.empty();
 }
 
+bool validateGame(const char* flag, const std::string& text) {
+  const bool known = text == "passes" || text == "inlining";
+  return reportIfInvalid(flag, known ? "" : "expected passes or inlining, not '" + text + "'");
+}
+
 bool validatePolicy(const char* flag, const std::string& path) {
   auto policy = compiler_gym::llvm_service::loadPolicy(path);
   return reportIfInvalid(flag, policy ? "" : llvm::toString(policy.takeError()));
@@ -96,9 +105,29 @@ bool validateBaselineCache(const char* flag, const std::string& path) {
 
 }  // namespace
 
+DEFINE_validator(game, &validateGame);
 DEFINE_validator(baseline_cache, &validateBaselineCache);
 DEFINE_validator(ir2vec_vocabulary, &validateVocabulary);
 DEFINE_validator(target_triple, &validateTargetTriple);
 DEFINE_validator(action_policy, &validatePolicy);
 DEFINE_validator(load_pass_plugin, &validatePlugins);
 DEFINE_validator(verify, &validateVerification);
+
+namespace compiler_gym::llvm_service {
+
+SessionSettings settingsOfFlags() {
+  SessionSettings settings;
+  settings.verification = parseVerification(FLAGS_verify).value();
+  if (!FLAGS_ir2vec_vocabulary.empty()) {
+    // The flag has been validated; a file that has gone since leaves sessions without.
+    static_cast<void>(settings.setIr2vecVocabulary(FLAGS_ir2vec_vocabulary));
+  }
+  return settings;
+}
+
+std::shared_ptr<const BaselineFile> openBaselineFile() {
+  if (FLAGS_baseline_cache.empty()) return nullptr;
+  return std::make_shared<BaselineFile>(FLAGS_baseline_cache, identityOfLoadedCode());
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -2,6 +2,12 @@
 
 #include <gflags/gflags.h>
 
+#include <memory>
+
+#include "llvm_service/SessionSettings.h"
+#include "llvm_service/costs/BaselineFile.h"
+
+DECLARE_string(game);
 DECLARE_uint64(max_program_bytes);
 DECLARE_string(action_policy);
 DECLARE_string(load_pass_plugin);
@@ -9,3 +15,13 @@ DECLARE_string(verify);
 DECLARE_string(ir2vec_vocabulary);
 DECLARE_string(target_triple);
 DECLARE_string(baseline_cache);
+
+namespace compiler_gym::llvm_service {
+
+/// What sessions begin with.
+SessionSettings settingsOfFlags();
+
+/// Where costs are kept from run to run; null if they are not.
+std::shared_ptr<const BaselineFile> openBaselineFile();
+
+}  // namespace compiler_gym::llvm_service

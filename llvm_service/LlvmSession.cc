@@ -3,12 +3,10 @@
 #include <unordered_map>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "llvm/Config/llvm-config.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm_service/Flags.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Reproducer.h"
-#include "llvm_service/costs/LoadedCode.h"
+#include "llvm_service/Target.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -17,11 +15,6 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-std::shared_ptr<const BaselineFile> openBaselineFile() {
-  if (FLAGS_baseline_cache.empty()) return nullptr;
-  return std::make_shared<BaselineFile>(FLAGS_baseline_cache, identityOfLoadedCode());
-}
-
 /// What all sessions of a process share. Immutable but for the cache, which locks itself.
 struct Shared {
   std::vector<LoadedPlugin> plugins;
@@ -29,20 +22,18 @@ struct Shared {
   Observations observations;
   std::unordered_map<std::string, size_t> observationIndices;
   ProgramCache programs;
-  std::shared_ptr<const Ir2vecVocabulary> ir2vecVocabulary;
+  // That sessions begin with.
+  SessionSettings settings;
 
   Shared()
       : plugins(llvm::cantFail(loadPlugins(FLAGS_load_pass_plugin))),
         actionSpaces(
             ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)), plugins)),
         observations(listObservations()),
-        programs(openBaselineFile()) {
+        programs(openBaselineFile()),
+        settings(settingsOfFlags()) {
     for (size_t i = 0; i < observations.size(); ++i) {
       observationIndices.emplace(observations[i].space.name(), i);
-    }
-    if (!FLAGS_ir2vec_vocabulary.empty()) {
-      // The flag has been validated; a file that has gone since leaves sessions without.
-      static_cast<void>(Ir2vecVocabulary::load(FLAGS_ir2vec_vocabulary, ir2vecVocabulary));
     }
   }
 };
@@ -81,15 +72,11 @@ Action forgetAfter(Action action) {
 
 LlvmSession::LlvmSession(const boost::filesystem::path& workingDirectory)
     : CompilationSession(workingDirectory), observed_(shared().observations.size()) {
-  settings_.verification = parseVerification(FLAGS_verify).value();
-  settings_.ir2vecVocabulary = shared().ir2vecVocabulary;
-  settings_.ir2vecVocabularyPath = FLAGS_ir2vec_vocabulary;
+  settings_ = shared().settings;
   targetTriple_ = FLAGS_target_triple;
 }
 
-std::string LlvmSession::getCompilerVersion() const {
-  return std::string(LLVM_VERSION_STRING) + " " + llvm::sys::getDefaultTargetTriple();
-}
+std::string LlvmSession::getCompilerVersion() const { return versionOfLlvm(); }
 
 std::vector<ActionSpace> LlvmSession::getActionSpaces() const {
   std::vector<ActionSpace> spaces;

@@ -1,8 +1,10 @@
 #include "llvm_service/Target.h"
 
+#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/TargetMachine.h"
 
@@ -27,6 +29,10 @@ std::string namesOfTargets() {
 }
 
 }  // namespace
+
+std::string versionOfLlvm() {
+  return std::string(LLVM_VERSION_STRING) + " " + llvm::sys::getDefaultTargetTriple();
+}
 
 grpc::Status checkTargetTriple(const std::string& triple) {
   const llvm::Target* target = lookUpTarget(llvm::Triple(triple));

@@ -10,6 +10,9 @@ class Module;
 
 namespace compiler_gym::llvm_service {
 
+/// The version of LLVM and its default target, e.g. "22.1.8 x86_64-pc-linux-gnu".
+std::string versionOfLlvm();
+
 /// @return INVALID_ARGUMENT, with the targets that there are, if this LLVM cannot make object files
 ///     for the target.
 [[nodiscard]] grpc::Status checkTargetTriple(const std::string& triple);

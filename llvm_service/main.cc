@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <string>
 #include <system_error>
@@ -15,7 +16,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm_service/Flags.h"
 #include "llvm_service/LlvmSession.h"
+#include "llvm_service/inlining/InlineSession.h"
 
 namespace {
 
@@ -73,6 +76,16 @@ bool becomeSharedProgram(const std::vector<char*>& arguments) {
   return false;
 }
 
+using compiler_gym::CompilationSession;
+
+/// A session of the game that the flag chooses.
+std::unique_ptr<CompilationSession> makeSession(const boost::filesystem::path& workingDirectory) {
+  using compiler_gym::llvm_service::InlineSession;
+  using compiler_gym::llvm_service::LlvmSession;
+  if (FLAGS_game == "inlining") return std::make_unique<InlineSession>(workingDirectory);
+  return std::make_unique<LlvmSession>(workingDirectory);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,8 +95,7 @@ int main(int argc, char** argv) {
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   if (mayLoadPlugins(arguments) && !becomeSharedProgram(pointers)) return EXIT_FAILURE;
-  return compiler_gym::runtime::createAndRunCompilerGymService<
-      compiler_gym::llvm_service::LlvmSession>(
+  return compiler_gym::runtime::createAndRunCompilerGymService(
       static_cast<int>(arguments.size()), pointers.data(),
-      "Compiles programs with LLVM, one pass at a time, for CompilerGym clients.");
+      "Compiles programs with LLVM, one decision at a time, for CompilerGym clients.", makeSession);
 }

@@ -1,36 +1,7 @@
 """The rule for passes of one's own."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
-
-_OPTIONS = ["//command_line_option:copt", "//command_line_option:linkopt"]
-
-def _without_sanitizers_impl(settings, _attributes):
-    return {
-        option: [value for value in settings[option] if not value.startswith("-fsanitize=")]
-        for option in _OPTIONS
-    }
-
-# A program like `opt`, which is built without, could not load what is built with a sanitizer.
-_without_sanitizers = transition(
-    implementation = _without_sanitizers_impl,
-    inputs = _OPTIONS,
-    outputs = _OPTIONS,
-)
-
-def _plugin_impl(context):
-    plugin = context.actions.declare_file(context.attr.name)
-    context.actions.symlink(output = plugin, target_file = context.files.library[0])
-    return [DefaultInfo(files = depset([plugin]), runfiles = context.runfiles([plugin]))]
-
-_plugin = rule(
-    implementation = _plugin_impl,
-    attrs = {
-        "library": attr.label(mandatory = True, cfg = _without_sanitizers),
-        "_allowlist_function_transition": attr.label(
-            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
-        ),
-    },
-)
+load("//tools:unsanitized.bzl", "unsanitized")
 
 def llvm_pass_plugin(name, srcs, deps = [], copts = [], testonly = None, visibility = None, **kwargs):
     """A plugin NAME.so with passes, for the LLVM that the service is built with.
@@ -58,7 +29,7 @@ def llvm_pass_plugin(name, srcs, deps = [], copts = [], testonly = None, visibil
         visibility = ["//visibility:private"],
         **kwargs
     )
-    _plugin(
+    unsanitized(
         name = name + ".so",
         library = name + "-library.so",
         testonly = testonly,

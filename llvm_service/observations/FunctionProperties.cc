@@ -1,3 +1,6 @@
+#include "llvm_service/observations/FunctionProperties.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/FunctionPropertiesAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Config/llvm-config.h"
@@ -88,7 +91,7 @@ void enableDetails() {
   static_cast<void>(enabled);
 }
 
-Info propertiesOf(const llvm::Function& function) {
+Info infoOf(const llvm::Function& function) {
   // LLVM's constructor takes functions that may be changed, and does not change them. Analyses of
   // the session are not used: passes may do more when one happens to be there.
   const llvm::DominatorTree tree(const_cast<llvm::Function&>(function));
@@ -101,9 +104,8 @@ Info propertiesOf(const llvm::Function& function) {
 }
 
 grpc::Status computeFunctionProperties(const ObservationInput& input, Event& event) {
-  enableDetails();
   std::vector<std::string> names;
-  std::vector<Info> functions;
+  std::vector<std::vector<int64_t>> functions;
   for (const llvm::Function& function : input.compilation.module()) {
     if (!function.isDeclaration()) {
       names.push_back(function.getName().str());
@@ -112,9 +114,9 @@ grpc::Status computeFunctionProperties(const ObservationInput& input, Event& eve
   }
   addTexts(event, kFunctionColumn, names);
   std::vector<int64_t> column(functions.size());
-  for (const Property& property : kProperties) {
+  for (auto [place, property] : llvm::enumerate(kProperties)) {
     for (size_t i = 0; i < functions.size(); ++i) {
-      column[i] = functions[i].*property.value;
+      column[i] = functions[i][place];
     }
     addIntegers(event, property.name, column);
   }
@@ -123,6 +125,20 @@ grpc::Status computeFunctionProperties(const ObservationInput& input, Event& eve
 
 }  // namespace
 
+std::vector<std::string> namesOfProperties() {
+  std::vector<std::string> names;
+  for (const Property& property : kProperties) names.push_back(property.name);
+  return names;
+}
+
+std::vector<int64_t> propertiesOf(const llvm::Function& function) {
+  enableDetails();
+  const Info info = infoOf(function);
+  std::vector<int64_t> values;
+  for (const Property& property : kProperties) values.push_back(info.*property.value);
+  return values;
+}
+
 /// FunctionProperties: what LLVM's FunctionPropertiesAnalysis counts, its detailed properties
 /// included, as a dictionary of columns with one element for each function that has a body, in the
 /// order of the module: "Function", the name, and an integer column for each property, e.g.
@@ -130,8 +146,8 @@ grpc::Status computeFunctionProperties(const ObservationInput& input, Event& eve
 /// mean; older versions of LLVM have fewer.
 Observations functionProperties() {
   std::vector<std::pair<std::string, Column>> columns = {{kFunctionColumn, Column::kTexts}};
-  for (const Property& property : kProperties) {
-    columns.emplace_back(property.name, Column::kIntegers);
+  for (const std::string& name : namesOfProperties()) {
+    columns.emplace_back(name, Column::kIntegers);
   }
   return {{tableSpace("FunctionProperties", columns), computeFunctionProperties}};
 }

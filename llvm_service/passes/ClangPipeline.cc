@@ -49,7 +49,7 @@ llvm::CodeGenOptLevel codeLevelOf(OptimizationLevel level) {
 
 // What clang sets up to run a pipeline.
 struct Managers {
-  Managers(llvm::Module& module, OptimizationLevel level)
+  Managers(llvm::Module& module, OptimizationLevel level, const PreparePipeline& prepare = nullptr)
       // Position independent as clang's code is: tables of addresses become smaller ones of
       // offsets.
       : machine(createTargetMachine(module, codeLevelOf(level), llvm::Reloc::PIC_)),
@@ -58,8 +58,9 @@ struct Managers {
         builder(machine.get(), tuningOf(level), std::nullopt, &callbacks) {
     // It is they that keep passes away from functions that are not to be optimised.
     instrumentations.registerCallbacks(callbacks, &moduleAnalyses);
-    // The first registration of an analysis wins: this one has to precede the general ones.
+    // The first registration of an analysis wins: these have to precede the general ones.
     functionAnalyses.registerPass([this] { return llvm::TargetLibraryAnalysis(libraryInfo); });
+    if (prepare) prepare(builder, moduleAnalyses);
     builder.registerModuleAnalyses(moduleAnalyses);
     builder.registerCGSCCAnalyses(cgsccAnalyses);
     builder.registerFunctionAnalyses(functionAnalyses);
@@ -117,9 +118,10 @@ bool hasMandatoryWork(const llvm::Module& module) {
                       [](const llvm::Function& function) { return hasMandatoryWork(function); });
 }
 
-void optimizeAsClang(llvm::Module& module, OptimizationLevel level) {
+void optimizeAsClang(llvm::Module& module, OptimizationLevel level,
+                     const PreparePipeline& prepare) {
   markForSize(module, level);
-  Managers managers(module, level);
+  Managers managers(module, level, prepare);
   managers.builder.buildPerModuleDefaultPipeline(level).run(module, managers.moduleAnalyses);
 }
 

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <functional>
+
+#include "llvm/IR/PassManager.h"
 #include "llvm/Passes/OptimizationLevel.h"
 
 namespace llvm {
 class Module;
-}
+class PassBuilder;
+}  // namespace llvm
 
 namespace compiler_gym::llvm_service {
 
@@ -14,7 +18,12 @@ namespace compiler_gym::llvm_service {
 /// The text `default<Oz>` of `opt` differs from it: without these attributes, without vectors of
 /// straight code, which clang makes at -Oz too, and for code that is not position independent; and
 /// `default<O1>` unrolls loops.
-void optimizeAsClang(llvm::Module& module, llvm::OptimizationLevel level);
+///
+/// @param prepare is called before analyses are registered and the pipeline is built, to add to
+///     them, unless it is empty.
+using PreparePipeline = std::function<void(llvm::PassBuilder&, llvm::ModuleAnalysisManager&)>;
+void optimizeAsClang(llvm::Module& module, llvm::OptimizationLevel level,
+                     const PreparePipeline& prepare = nullptr);
 
 /// Whether clang has something to do to a module at every level, -O0 included: functions that must
 /// be inlined, or coroutines to be split.

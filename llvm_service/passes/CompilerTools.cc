@@ -1,16 +1,11 @@
 #include "llvm_service/passes/CompilerTools.h"
 
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SCCIterator.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Analysis/CallGraph.h"
-#include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
@@ -18,6 +13,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm_service/passes/CallSites.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -33,49 +29,6 @@ using llvm::ModulePassManager;
 using llvm::PreservedAnalyses;
 using llvm::StringRef;
 
-// The calls, by name, of functions that the module defines. Their numbers are their places here,
-// so what is listed depends on nothing but the program.
-llvm::SmallVector<CallBase*> callSites(Module& module) {
-  llvm::SmallVector<CallBase*> calls;
-  for (Function& function : module) {
-    for (llvm::Instruction& instruction : llvm::instructions(function)) {
-      auto* call = llvm::dyn_cast<CallBase>(&instruction);
-      const Function* callee = call != nullptr ? call->getCalledFunction() : nullptr;
-      if (callee != nullptr && !callee->isDeclaration()) {
-        calls.push_back(call);
-      }
-    }
-  }
-  return calls;
-}
-
-// The functions that call themselves, directly or through others.
-llvm::DenseSet<const Function*> recursive(Module& module) {
-  llvm::DenseSet<const Function*> functions;
-  llvm::CallGraph graph(module);
-  for (auto group = llvm::scc_begin(&graph); !group.isAtEnd(); ++group) {
-    if (group.hasCycle()) {
-      for (const llvm::CallGraphNode* node : *group) {
-        functions.insert(node->getFunction());
-      }
-    }
-  }
-  return functions;
-}
-
-bool isDecided(const CallBase& call) {
-  return call.hasFnAttr(Attribute::NoInline) || call.hasFnAttr(Attribute::AlwaysInline);
-}
-
-bool canBeInlined(Function& caller, Function& callee, llvm::FunctionAnalysisManager& analyses) {
-  return !callee.isInterposable() && !callee.isPresplitCoroutine() &&
-         !caller.hasFnAttribute(Attribute::OptimizeNone) &&
-         !callee.hasFnAttribute(Attribute::OptimizeNone) &&
-         llvm::AttributeFuncs::areInlineCompatible(caller, callee) &&
-         analyses.getResult<llvm::TargetIRAnalysis>(callee).areInlineCompatible(&caller, &callee) &&
-         llvm::isInlineViable(callee).isSuccess();
-}
-
 llvm::json::Object describe(size_t index, const CallBase& call) {
   const Function& callee = *call.getCalledFunction();
   return llvm::json::Object{{"index", static_cast<int64_t>(index)},
@@ -89,14 +42,12 @@ struct ListCallSites : llvm::PassInfoMixin<ListCallSites> {
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
     auto& ofFunctions =
         analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
-    const auto endless = recursive(module);
-    for (auto [index, call] : llvm::enumerate(callSites(module))) {
-      Function& caller = *call->getFunction();
-      Function& callee = *call->getCalledFunction();
-      if (!isDecided(*call) && !endless.contains(&callee) &&
-          canBeInlined(caller, callee, ofFunctions)) {
-        llvm::outs() << llvm::json::Value(describe(index, *call)) << "\n";
-      }
+    const auto targetOf = [&](Function& function) -> const llvm::TargetTransformInfo& {
+      return ofFunctions.getResult<llvm::TargetIRAnalysis>(function);
+    };
+    const auto calls = callSites(module);
+    for (const size_t index : openCallSites(module, targetOf)) {
+      llvm::outs() << llvm::json::Value(describe(index, *calls[index])) << "\n";
     }
     return PreservedAnalyses::all();
   }

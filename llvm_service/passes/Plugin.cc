@@ -5,6 +5,7 @@
 #include "llvm/Support/Error.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/passes/CompilerTools.h"
+#include "llvm_service/passes/InlineDecisions.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace {
@@ -29,6 +30,7 @@ void addFirstPasses(PassBuilder& passBuilder, ModulePassManager& manager) {
 void registerAll(PassBuilder& passBuilder) {
   compiler_gym::llvm_service::registerOwnPasses(passBuilder);
   compiler_gym::llvm_service::registerCompilerTools(passBuilder);
+  compiler_gym::llvm_service::registerInlineDecisions(passBuilder);
   passBuilder.registerPipelineStartEPCallback(
       [&passBuilder](ModulePassManager& manager, llvm::OptimizationLevel /*level*/) {
         addFirstPasses(passBuilder, manager);

@@ -96,6 +96,11 @@ class LlvmEnv(ClientServiceCompilerEnv):
         ValueError: If plugins are given for a service that runs already.
     """
 
+    service_options: ClassVar[tuple[str, ...]] = ()
+    """What a service of the environment's own is started with, besides what the arguments say."""
+
+    action_space_class: ClassVar[type[LlvmCommandline]] = LlvmCommandline
+
     def __init__(
         self,
         service: str | Path | None = None,
@@ -118,6 +123,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         options = plugin_options(pass_plugins)
         if options:
             _require_own_service(service, kwargs.get("service_connection"))
+        options += self.service_options
         if is_own and ir2vec_vocabulary is None:
             options += ir2vec_options()
         if options:
@@ -137,7 +143,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
             rewards=make_llvm_rewards() if rewards is None else rewards,
             derived_observation_spaces=derived_observation_spaces(),
             service_message_converters=ServiceMessageConverters(
-                action_space_converter=_make_action_space
+                action_space_converter=self._make_action_space
             ),
             **kwargs,
         )
@@ -152,6 +158,14 @@ class LlvmEnv(ClientServiceCompilerEnv):
         else:
             options = self.service.opts.script_args
             self._declare_ir2vec(vocabulary_of_options(options))
+
+    @classmethod
+    def _make_action_space(cls, proto: ActionSpace) -> LlvmCommandline:
+        space: Any = py_converters.space_from_proto(proto.space, proto.name)
+        items = zip(space.names, space.flags, space.descriptions, space.options, strict=True)
+        is_legacy = space.name == _LEGACY_SPACE
+        space_class = LegacyCommandline if is_legacy else cls.action_space_class
+        return space_class([CommandlineFlag(*item) for item in items], name=space.name)
 
     metadata: ClassVar[dict[str, Any]] = {
         "render.modes": [*RENDER_MODES],
@@ -213,6 +227,20 @@ class LlvmEnv(ClientServiceCompilerEnv):
         else:  # A service on another machine.
             path.write_bytes(self.observation["Bitcode"].tobytes())
         return path
+
+    def write_input(self, path: str | Path) -> Path:
+        """Writes the unoptimised program, from which :meth:`commandline` starts, as bitcode.
+
+        Begins another episode on it.
+
+        Returns:
+            The path.
+
+        Raises:
+            Exception: As of :meth:`reset` and :meth:`write_bitcode`.
+        """
+        self.reset(benchmark=self.benchmark)
+        return self.write_bitcode(path)
 
     def write_object(self, path: str | Path, for_size: bool = True) -> Path:
         """Writes the object file that LLVM makes of the program as it is.
@@ -458,10 +486,3 @@ def _as_llvm_datasets(datasets: Datasets | Iterable[Dataset]) -> LlvmDatasets:
     if isinstance(datasets, Datasets):
         datasets = datasets.datasets(with_deprecated=True)
     return LlvmDatasets(datasets)
-
-
-def _make_action_space(proto: ActionSpace) -> LlvmCommandline:
-    space: Any = py_converters.space_from_proto(proto.space, proto.name)
-    items = zip(space.names, space.flags, space.descriptions, space.options, strict=True)
-    space_class = LegacyCommandline if space.name == _LEGACY_SPACE else LlvmCommandline
-    return space_class([CommandlineFlag(*item) for item in items], name=space.name)

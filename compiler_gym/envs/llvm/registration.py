@@ -19,14 +19,19 @@ _ENVIRONMENTS: dict[str, dict[str, str]] = {
     "llvm-ir-ic-v0": {"observation_space": "Ir", "reward_space": "IrInstructionCountOz"},
     "llvm-ir-codesize-v0": {"observation_space": "Ir", "reward_space": "ObjectTextSizeOz"},
 }
-
+_INLINE_SPACES = {"observation_space": "InlineFeatures", "reward_space": "ObjectTextSizeNorm"}
 
 # What those observe and are rewarded for behind gymnasium that do not say so themselves.
 _FOR_LEARNERS = {"observation_space": "Autophase", "reward_space": "IrInstructionCountOz"}
 
 
 def register_environments() -> None:
-    """Registers the seven LLVM environments."""
+    """Registers the seven environments of passes, and that of inlining."""
     for id, kwargs in _ENVIRONMENTS.items():
         missing = {name: space for name, space in _FOR_LEARNERS.items() if name not in kwargs}
         register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs, gymnasium_kwargs=missing)
+    register(
+        id="llvm-inline-v0",
+        entry_point="compiler_gym.envs.llvm.inlining.inline_env:InlineEnv",
+        kwargs=_INLINE_SPACES,
+    )

@@ -11,6 +11,7 @@ EPISODES = {
     "llvm-autophase-codesize-v0": ("Autophase", "ObjectTextSizeOz"),
     "llvm-ir-ic-v0": ("Ir", "IrInstructionCountOz"),
     "llvm-ir-codesize-v0": ("Ir", "ObjectTextSizeOz"),
+    "llvm-inline-v0": ("InlineFeatures", "ObjectTextSizeNorm"),
 }
 
 

@@ -1,0 +1,123 @@
+"""The environment whose actions are decisions of LLVM's inliner."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import StepResult
+from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
+from compiler_gym.envs.llvm.inlining.inline_commandline import InlineCommandline
+from compiler_gym.envs.llvm.inlining.inline_rewards import make_inline_rewards
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.running_step import ConvertedStep, RunningStep
+from compiler_gym.service.environment.episode import Episode
+from compiler_gym.service.proto import ActionSpace
+from compiler_gym.spaces import Reward
+
+_ACTION_SPACES = ("InlinerOrder", "AnyOrder")
+
+
+class InlineEnv(LlvmEnv):
+    """A program is compiled by ``clang -Oz``, and the actions decide what its inliner does.
+
+    There are two action spaces:
+
+    - ``InlinerOrder``, the default: the inliner asks about one call after the other, and the
+      actions ``keep``, ``inline`` and ``default`` are the answers. The episode ends with the last
+      question. ``InlineQuestion`` and ``InlineFeatures`` tell what is asked.
+    - ``AnyOrder``: an action decides about one call, e.g. ``site-3-inline``, or about all calls of
+      a function, ``callee-2-keep``, and may be taken back by ``site-3-default``. ``InlineSites``
+      and ``InlineSiteFeatures`` tell what there is. The episode has no end.
+
+    The program is at any time what comes out with the decisions so far, and LLVM's own for all
+    other calls: an episode begins with the program of ``clang -Oz``, byte for byte.
+    ``docs/inlining.md`` has more.
+
+    Args:
+        *args: As of :class:`LlvmEnv`; there are neither plugins of passes nor fresh analyses.
+        **kwargs: Likewise. The default rewards are those of :func:`make_inline_rewards`.
+
+    Raises:
+        ValueError: If a running service is given that plays another game.
+        Exception: As of :class:`LlvmEnv`.
+    """
+
+    service_options: ClassVar[tuple[str, ...]] = ("--game=inlining",)
+    action_space_class = InlineCommandline
+
+    def __init__(self, *args: Any, rewards: Iterable[Reward] | None = None, **kwargs: Any):
+        rewards = make_inline_rewards() if rewards is None else rewards
+        self._mask: tuple[Episode, np.ndarray] | None = None
+        super().__init__(*args, rewards=rewards, **kwargs)
+
+    @override
+    @classmethod
+    def _make_action_space(cls, proto: ActionSpace) -> LlvmCommandline:
+        if proto.name not in _ACTION_SPACES:
+            raise ValueError(
+                "The service plays another game. Start it with the option "
+                + " ".join(cls.service_options)
+            )
+        return super()._make_action_space(proto)
+
+    def action_masks(self) -> np.ndarray:
+        """Returns, as bool[n], which of the n actions are about something that the program has.
+
+        The others have no effect. It stays the same during an episode, and is
+        ``info["action_mask"]`` of each step, too.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+        """
+        episode = self._require_episode()
+        if self._mask is None or self._mask[0] is not episode:
+            self._mask = (episode, self._compute_mask())
+        return self._mask[1].copy()
+
+    def _compute_mask(self) -> np.ndarray:
+        names = self.action_space.names
+        mask = np.ones(len(names), dtype=bool)
+        if self.action_space.name == "AnyOrder":
+            sites = self.observation["InlineSites"]
+            is_open = np.asarray(sites["open"], dtype=bool)
+            callees = np.asarray(sites["callee_number"])[is_open]
+            known = {f"site-{site}" for site in np.flatnonzero(is_open)}
+            known |= {f"callee-{callee}" for callee in callees}
+            mask[:] = [name.rpartition("-")[0] in known for name in names]
+        return mask
+
+    @override
+    def write_input(self, path: str | Path) -> Path:
+        """Writes the program before any pass, from which :meth:`commandline` starts, as bitcode.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        path.write_bytes(self.observation["BitcodeInput"].tobytes())
+        return path
+
+    @override
+    def step(self, *args: Any, **kwargs: Any) -> StepResult:
+        return self._with_mask(super().step(*args, **kwargs))
+
+    @override
+    def multistep(self, *args: Any, **kwargs: Any) -> StepResult:
+        return self._with_mask(super().multistep(*args, **kwargs))
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return ConvertedStep(super().begin_multistep(actions, timeout), self._with_mask)
+
+    def _with_mask(self, result: StepResult) -> StepResult:
+        observation, reward, done, info = result
+        if "error_type" not in info:
+            info["action_mask"] = self.action_masks()
+        return observation, reward, done, info

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "llvm_service/actions/ActionSpaces.h"
+#include "llvm_service/passes/InlineDecisions.h"
+
+namespace compiler_gym::llvm_service {
+
+/// The decisions that are the actions of a game, by their numbers.
+struct InlineActions {
+  /// See getActionSpaces() of InlineSession.
+  std::string name;
+  /// Whether they answer the inliner's questions, in its order.
+  bool isInOrder;
+  std::vector<InlineDecision> decisions;
+
+  /// The space as the service declares it: the text of a decision is the name of its action.
+  ActionSpace toProto() const;
+};
+
+/// InlinerOrder: keep, inline, default, as an answer to the question that the inliner asks next.
+/// AnyOrder: the same three for each of kInlineSites calls, then for each of kInlineCallees
+/// functions that are called. What a program does not have is decided about without an effect.
+const std::vector<InlineActions>& listInlineActions();
+
+constexpr size_t kInlineSites = 768;
+constexpr size_t kInlineCallees = 256;
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,77 @@
+#include "llvm_service/passes/CallSites.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SCCIterator.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/CallGraph.h"
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using llvm::Attribute;
+using llvm::CallBase;
+using llvm::Function;
+using llvm::Module;
+
+// The functions that call themselves, directly or through others.
+llvm::DenseSet<const Function*> recursive(Module& module) {
+  llvm::DenseSet<const Function*> functions;
+  llvm::CallGraph graph(module);
+  for (auto group = llvm::scc_begin(&graph); !group.isAtEnd(); ++group) {
+    if (group.hasCycle()) {
+      for (const llvm::CallGraphNode* node : *group) {
+        functions.insert(node->getFunction());
+      }
+    }
+  }
+  return functions;
+}
+
+bool isDecided(const CallBase& call) {
+  return call.hasFnAttr(Attribute::NoInline) || call.hasFnAttr(Attribute::AlwaysInline);
+}
+
+bool canBeInlined(Function& caller, Function& callee, TargetInfo targetOf) {
+  return !callee.isInterposable() && !callee.isPresplitCoroutine() &&
+         !caller.hasFnAttribute(Attribute::OptimizeNone) &&
+         !callee.hasFnAttribute(Attribute::OptimizeNone) &&
+         llvm::AttributeFuncs::areInlineCompatible(caller, callee) &&
+         targetOf(callee).areInlineCompatible(&caller, &callee) &&
+         llvm::isInlineViable(callee).isSuccess();
+}
+
+}  // namespace
+
+llvm::SmallVector<CallBase*> callSites(Module& module) {
+  llvm::SmallVector<CallBase*> calls;
+  for (Function& function : module) {
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+      auto* call = llvm::dyn_cast<CallBase>(&instruction);
+      const Function* callee = call != nullptr ? call->getCalledFunction() : nullptr;
+      if (callee != nullptr && !callee->isDeclaration()) {
+        calls.push_back(call);
+      }
+    }
+  }
+  return calls;
+}
+
+std::vector<size_t> openCallSites(Module& module, TargetInfo targetOf) {
+  std::vector<size_t> numbers;
+  const auto endless = recursive(module);
+  for (auto [number, call] : llvm::enumerate(callSites(module))) {
+    Function& callee = *call->getCalledFunction();
+    if (!isDecided(*call) && !endless.contains(&callee) &&
+        canBeInlined(*call->getFunction(), callee, targetOf)) {
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+}  // namespace compiler_gym::llvm_service

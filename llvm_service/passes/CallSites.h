@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace llvm {
+class CallBase;
+class Function;
+class Module;
+class TargetTransformInfo;
+}  // namespace llvm
+
+namespace compiler_gym::llvm_service {
+
+/// The calls, by name, of functions that the module defines. Their numbers are their places here,
+/// so what is listed depends on nothing but the program.
+llvm::SmallVector<llvm::CallBase*> callSites(llvm::Module& module);
+
+/// What knows about the target of a function.
+using TargetInfo = llvm::function_ref<const llvm::TargetTransformInfo&(llvm::Function&)>;
+
+/// The numbers of the calls about whose inlining can be decided: their callees do not call
+/// themselves, directly or through others, and neither the program nor the target forbids or
+/// demands it.
+std::vector<size_t> openCallSites(llvm::Module& module, TargetInfo targetOf);
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,244 @@
+"""The environment llvm-inline-v0."""
+
+import pickle
+import shlex
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import compiler_gym
+from compiler_gym import CompilerEnvState
+from compiler_gym.envs.llvm import make_benchmark
+from compiler_gym.envs.llvm.benchmarks.validation import run_opt
+
+ID = "llvm-inline-v0"
+LZSS = "benchmark://kernels-v0/lzss"
+
+
+@pytest.fixture(scope="module")
+def shared_env():
+    with compiler_gym.make(ID, benchmark=LZSS) as env:
+        yield env
+
+
+@pytest.fixture(params=["InlinerOrder", "AnyOrder"])
+def env(request, shared_env):
+    with shared_env.sibling() as env:
+        env.action_space = request.param
+        yield env
+
+
+@pytest.fixture
+def in_order(shared_env):
+    with shared_env.sibling() as env:
+        yield env
+
+
+@pytest.fixture
+def any_order(shared_env):
+    with shared_env.sibling() as env:
+        env.action_space = "AnyOrder"
+        yield env
+
+
+def play(env, seed, count=6):
+    """Takes random steps of those that have an effect."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        action = rng.choice(np.flatnonzero(env.action_masks()))
+        if env.step(int(action))[2]:
+            return
+
+
+def test_begins_with_clang_oz(env):
+    env.reset()
+    assert env.observation["ObjectTextSizeBytes"] == env.observation["ObjectTextSizeOz"]
+    assert env.observation["IrInstructionCount"] == env.observation["IrInstructionCountDefault"]
+    with compiler_gym.make("llvm-v0", benchmark=LZSS, action_space="Pipelines") as passes:
+        passes.reset()
+        passes.step(passes.action_space["clang<Oz>"])
+        assert env.observation["Bitcode"].tobytes() == passes.observation["Bitcode"].tobytes()
+
+
+def test_answers_in_llvms_order(in_order):
+    names = list(in_order.reset(observation_space="InlineFeatures") * 0)
+    assert len(in_order.observation["InlineFeatureNames"]["name"]) == len(names)
+    done, asked = False, []
+    while not done:
+        question = in_order.observation["InlineQuestion"]
+        assert question["number"] == len(asked)
+        asked.append((question["caller"], question["callee"]))
+        features, _, done, info = in_order.step(in_order.action_space["keep"])
+        assert in_order.observation_space.contains(features)
+        assert info["action_mask"].tolist() == [True] * 3
+    decisions = in_order.observation["InlineDecisions"]
+    assert list(zip(decisions["caller"], decisions["callee"], strict=True)) == asked
+    assert not np.any(decisions["inlined"])
+    assert np.all(decisions["decided"])
+    with pytest.raises(ValueError, match="reached its end"):
+        in_order.step(0)
+
+
+def test_decisions_in_any_order(any_order):
+    any_order.reset()
+    before = any_order.ir
+    sites = any_order.observation["InlineSites"]
+    site = next(
+        i
+        for i, (is_open, inlined) in enumerate(
+            zip(sites["open"], sites["default_inlined"], strict=True)
+        )
+        if is_open and inlined
+    )
+    _, reward, done, info = any_order.step(any_order.action_space[f"site-{site}-keep"])
+    assert not done
+    assert not info["action_had_no_effect"]
+    after = any_order.observation["InlineSites"]
+    assert after["decision"][site] == 0
+    assert after["inlined"][site] == 0
+    assert after["kept"][site] > 0
+    assert any_order.ir != before
+    assert any_order.step(any_order.action_space[f"site-{site}-keep"])[3]["action_had_no_effect"]
+    _, back, _, _ = any_order.step(any_order.action_space[f"site-{site}-default"])
+    assert any_order.ir == before
+    assert back == pytest.approx(-reward)
+
+
+def test_masks_tell_what_has_an_effect(any_order):
+    any_order.reset()
+    mask = any_order.action_masks()
+    assert mask.shape == (any_order.action_space.n,)
+    sites = any_order.observation["InlineSites"]
+    for site, is_open in enumerate(sites["open"]):
+        assert mask[any_order.action_space[f"site-{site}-inline"]] == bool(is_open)
+    before = any_order.ir
+    idle = np.flatnonzero(~mask)
+    *_, info = any_order.multistep(idle[:: len(idle) // 9].tolist())
+    assert info["action_had_no_effect"]
+    assert (info["action_mask"] == mask).all()
+    assert any_order.ir == before
+
+
+def test_rewards_add_up_to_what_is_saved_of_oz(env):
+    for cost, default in (
+        ("ObjectTextSizeBytes", "ObjectTextSizeOz"),
+        ("IrInstructionCount", "IrInstructionCountDefault"),
+    ):
+        env.reset(reward_space=f"{cost.removesuffix('Bytes')}Norm")
+        play(env, seed=1)
+        first = env.observation[default]
+        saved = (first - env.observation[cost]) / first
+        assert env.episode_reward == pytest.approx(saved)
+        assert saved != 0
+
+
+def test_no_such_action(env):
+    env.reset()
+    for action in (-1, env.action_space.n):
+        with pytest.raises(ValueError, match="is not in the range"):
+            env.step(action)
+    with pytest.raises(LookupError, match="is not in the space"):
+        env.step("site-0-remove")
+    assert env.actions == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forks_and_replays_are_the_same(env, seed, tmp_path):
+    env.reset()
+    play(env, seed)
+    with env.fork() as fork:
+        assert fork.actions == env.actions
+        assert fork.ir == env.ir
+        play(fork, seed + 10, count=2)
+        longer = fork.actions
+        bitcode = fork.observation["Bitcode"].tobytes()
+        sites = fork.observation["InlineSites"]
+        commandline = fork.commandline()
+        fork.write_input(tmp_path / "input.bc")
+    env.reset()
+    env.multistep(longer)
+    assert env.observation["Bitcode"].tobytes() == bitcode
+    assert {name: list(column) for name, column in env.observation["InlineSites"].items()} == {
+        name: list(column) for name, column in sites.items()
+    }
+    run_opt(commandline, tmp_path)
+    assert (tmp_path / "output.bc").read_bytes() == bitcode
+
+
+def test_states_are_saved_replayed_and_validated(env):
+    env.reset(reward_space="ObjectTextSizeNorm")
+    play(env, seed=4)
+    state = pickle.loads(pickle.dumps(env.state))
+    assert isinstance(state, CompilerEnvState)
+    assert env.commandline_to_actions(state.commandline) == env.actions
+    ir = env.ir
+    result = env.validate(state)
+    assert result.okay(), result
+    assert result.benchmark_semantics_validated
+    env.reset()
+    env.apply(state)
+    assert env.ir == ir
+    assert env.episode_reward == pytest.approx(state.reward)
+
+
+def test_programs_of_ones_own(env, tmp_path):
+    source = tmp_path / "program.c"
+    source.write_text("int main(void) { return 0; }\n")
+    env.reset(benchmark=make_benchmark(source))
+    if env.action_space.name == "AnyOrder":
+        assert not env.action_masks().any()
+        assert not env.step(0)[2]
+    else:  # There is nothing to ask.
+        assert env.observation["InlineQuestion"]["number"] == -1
+        *_, done, info = env.step(0)
+        assert done
+        assert info["action_had_no_effect"]
+
+
+def test_runtime(in_order):
+    in_order.runtime_observation_count = 2
+    in_order.reset()
+    in_order.step(1)
+    assert len(in_order.observation["Runtime"]) == 2
+
+
+def test_gymnasium():
+    env = gymnasium.make(ID)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped, skip_render_check=True)
+    observation, info = env.reset(seed=1)
+    assert env.observation_space.contains(observation)
+    assert observation.any()
+    assert info["action_mask"].all()
+    *_, info = env.step(env.action_space.sample(info["action_mask"].astype(np.int8)))
+    assert info["action_mask"].all()
+    env.close()
+
+
+def test_several_at_once():
+    with compiler_gym.make_vec(ID, 2, benchmark=LZSS) as envs:
+        observations, infos = envs.reset()
+        assert infos["action_mask"].shape == (2, 3)
+        assert observations.shape == (2, *envs.single_observation_space.shape)
+        _, rewards, *_, infos = envs.step([0, 2])
+        assert rewards[1] == 0
+        assert infos["action_mask"].all()
+
+
+def test_a_service_that_plays_another_game():
+    with (
+        compiler_gym.make("llvm-v0") as passes,
+        pytest.raises(ValueError, match="--game=inlining"),
+    ):
+        compiler_gym.make(ID, service_connection=passes.service)
+
+
+def test_reads_as_a_command(in_order):
+    in_order.reset()
+    in_order.multistep(["keep", "inline"])
+    words = shlex.split(in_order.commandline())
+    assert "-passes=module(inline-decisions<keep;inline>)" in words

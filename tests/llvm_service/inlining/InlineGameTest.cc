@@ -1,0 +1,271 @@
+// Decisions about inlining, and what clang -Oz makes of a program with them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm_service/inlining/InlineFeatures.h"
+#include "llvm_service/inlining/InlineGame.h"
+#include "tests/llvm_service/Observing.h"
+#include "tests/llvm_service/Programs.h"
+#include "tests/llvm_service/Statuses.h"
+#include "tests/llvm_service/TemporaryDirectory.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+using Target = InlineDecision::Target;
+
+std::unique_ptr<InlineGame> startGame(const std::string& program, bool isInOrder = false) {
+  std::shared_ptr<const Program> loaded;
+  EXPECT_THAT(Program::load(makeBenchmark(program), 1 << 30, loaded), IsOk());
+  std::unique_ptr<InlineGame> game;
+  EXPECT_THAT(InlineGame::start(loaded, isInOrder, boost::filesystem::temp_directory_path(), game),
+              IsOk());
+  return game;
+}
+
+const std::string& resultOf(InlineGame& game) {
+  EXPECT_THAT(game.update(), IsOk());
+  return game.compilation().bitcode();
+}
+
+// What opt makes of the game's program with decisions.
+std::string optResult(const InlineGame& game, const std::vector<InlineDecision>& decisions) {
+  const TemporaryDirectory directory;
+  const std::string input = (directory.path() / "input.bc").string();
+  const std::string output = (directory.path() / "output.bc").string();
+  std::ofstream(input, std::ios::binary) << game.compilation().program().bitcode();
+  std::string texts;
+  for (const InlineDecision& each : decisions) texts += (texts.empty() ? "" : ";") + each.text();
+  runLlvmTool({"opt", "-discard-value-names", "-load-pass-plugin=" + ownPassesPlugin(),
+               "-passes=inline-decisions<" + texts + ">", input, "-o", output});
+  return readFile(output);
+}
+
+std::vector<InlineDecision> randomDecisions(const InlineGame& game, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<InlineDecision> decisions;
+  for (size_t site = 0; site < game.sites().size(); ++site) {
+    if (!game.sites()[site].isOpen) continue;
+    const auto choice = static_cast<InlineChoice>(random() % 3);
+    const bool ofCallee = random() % 4 == 0;
+    decisions.push_back({ofCallee ? Target::kCallee : Target::kSite,
+                         ofCallee ? game.sites()[site].calleeNumber : site, choice});
+  }
+  return decisions;
+}
+
+class InlineGameTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(InlineGameTest, BeginsWithWhatClangMakes) {
+  const auto game = startGame(kernel(GetParam()));
+  ASSERT_NE(game, nullptr);
+  const auto compilation = startCompilation(makeBenchmark(kernel(GetParam())));
+  ASSERT_NE(compilation, nullptr);
+  applyPass(*compilation, "clang<Oz>");
+  EXPECT_TRUE(game->compilation().bitcode() == compilation->bitcode());
+  EXPECT_EQ(observe(game->compilation(), "ObjectTextSizeBytes").int64_value(),
+            observe(*compilation, "ObjectTextSizeOz").int64_value());
+  EXPECT_EQ(static_cast<uint64_t>(game->defaultInstructions()),
+            compilation->module().getInstructionCount());
+}
+
+class InlineDecisionsTest : public InlineGameTest {};
+
+TEST_P(InlineDecisionsTest, GiveTheSameBytesOnAnyWay) {
+  const auto game = startGame(kernel(GetParam()));
+  const auto other = startGame(kernel(GetParam()));
+  ASSERT_NE(game, nullptr);
+  const std::string byDefault = game->compilation().bitcode();
+  const std::vector<InlineDecision> decisions = randomDecisions(*game, 7);
+  for (const InlineDecision& each : decisions) game->decide(each);
+  EXPECT_TRUE(resultOf(*game) == optResult(*game, decisions));
+  // On another way.
+  for (const InlineDecision& each : randomDecisions(*game, 8)) {
+    other->decide(each);
+  }
+  resultOf(*other);
+  for (size_t site = 0; site < game->sites().size(); ++site) {
+    other->decide({Target::kSite, site, game->choices()[site]});
+  }
+  EXPECT_TRUE(resultOf(*other) == resultOf(*game));
+  for (size_t site = 0; site < game->sites().size(); ++site) {
+    game->decide({Target::kSite, site, InlineChoice::kDefault});
+  }
+  EXPECT_TRUE(resultOf(*game) == byDefault);
+}
+
+TEST_P(InlineDecisionsTest, AreHeeded) {
+  const auto game = startGame(kernel(GetParam()));
+  ASSERT_NE(game, nullptr);
+  for (const InlineChoice choice : {InlineChoice::kKeep, InlineChoice::kInline}) {
+    for (size_t site = 0; site < game->sites().size(); ++site) {
+      EXPECT_EQ(game->decide({Target::kSite, site, choice}), game->sites()[site].isOpen) << site;
+    }
+    ASSERT_THAT(game->update(), IsOk());
+    const std::vector<InlineCounts> counts = game->counts();
+    for (size_t site = 0; site < counts.size(); ++site) {
+      if (!game->sites()[site].isOpen) continue;
+      EXPECT_EQ(choice == InlineChoice::kKeep ? counts[site].inlined : counts[site].kept, 0)
+          << site;
+    }
+  }
+}
+
+TEST_P(InlineDecisionsTest, AnswerInLlvmsOrder) {
+  const auto game = startGame(kernel(GetParam()), /*isInOrder=*/true);
+  ASSERT_NE(game, nullptr);
+  const std::string byDefault = game->compilation().bitcode();
+  const size_t questions = game->questions().size();
+  std::vector<InlineDecision> decisions;
+  for (size_t answered = 0; answered < questions; ++answered) {
+    ASSERT_NE(game->openQuestion(), nullptr);
+    const bool inlines = game->openQuestion()->byDefault;
+    decisions.push_back(
+        {Target::kQuestion, 0, inlines ? InlineChoice::kInline : InlineChoice::kKeep});
+    game->decide(decisions.back());
+    ASSERT_TRUE(resultOf(*game) == byDefault) << answered;
+  }
+  EXPECT_TRUE(optResult(*game, decisions) == byDefault);
+  EXPECT_EQ(game->openQuestion(), nullptr);
+  EXPECT_FALSE(game->decide({Target::kQuestion, 0, InlineChoice::kInline}));
+}
+
+std::vector<std::string> kernelNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, bitcode] : kernels()) names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernel, InlineGameTest, ::testing::ValuesIn(kernelNames()),
+                         [](const auto& info) { return info.param; });
+
+INSTANTIATE_TEST_SUITE_P(Kernel, InlineDecisionsTest,
+                         ::testing::Values("fft", "json", "lzss", "sha256"),
+                         [](const auto& info) { return info.param; });
+
+TEST(InlineAnswersTest, ToAllQuestionsChangeTheProgramAndAreRepeatedByOpt) {
+  for (const InlineChoice choice : {InlineChoice::kKeep, InlineChoice::kInline}) {
+    const auto game = startGame(kernel("json"), /*isInOrder=*/true);
+    ASSERT_NE(game, nullptr);
+    const std::string byDefault = game->compilation().bitcode();
+    std::vector<InlineDecision> decisions;
+    while (game->openQuestion() != nullptr && decisions.size() < 200) {
+      const InlineQuestion question = *game->openQuestion();
+      decisions.push_back({Target::kQuestion, 0, choice});
+      EXPECT_TRUE(game->decide(decisions.back()));
+      ASSERT_THAT(game->update(), IsOk());
+      const InlineQuestion& answered = game->questions()[decisions.size() - 1];
+      EXPECT_EQ(answered.site, question.site);
+      EXPECT_EQ(answered.inlined, choice == InlineChoice::kInline);
+      EXPECT_TRUE(answered.decided);
+    }
+    EXPECT_GT(decisions.size(), 5U);
+    EXPECT_TRUE(game->compilation().bitcode() != byDefault);
+    EXPECT_TRUE(game->compilation().bitcode() == optResult(*game, decisions));
+  }
+}
+
+constexpr char kCalls[] = R"(
+target triple = "x86_64-pc-linux-gnu"
+define internal i32 @plain(i32 %x) {
+  %y = mul i32 %x, 3
+  ret i32 %y
+}
+define internal i32 @kept(i32 %x) noinline {
+  ret i32 %x
+}
+define internal i32 @always(i32 %x) alwaysinline {
+  ret i32 %x
+}
+define i32 @endless(i32 %x) {
+  %y = call i32 @endless(i32 %x)
+  ret i32 %y
+}
+define weak i32 @replaced(i32 %x) {
+  ret i32 %x
+}
+define i32 @caller(ptr %f, i32 %x) {
+  %a = call i32 @plain(i32 %x)
+  %b = call i32 @kept(i32 %a)
+  %c = call i32 @always(i32 %b)
+  %d = call i32 @endless(i32 %c)
+  %e = call i32 @replaced(i32 %d)
+  %g = call i32 %f(i32 %e)
+  %h = call i32 @plain(i32 %g)
+  ret i32 %h
+}
+)";
+
+TEST(InlineSitesTest, SayWhatCanBeDecided) {
+  const auto game = startGame(kCalls);
+  ASSERT_NE(game, nullptr);
+  std::vector<std::string> callees;
+  std::vector<std::string> open;
+  for (const InlineSite& site : game->sites()) {
+    callees.push_back(site.callee);
+    if (site.isOpen) open.push_back(site.caller + " " + site.callee);
+  }
+  EXPECT_EQ(callees, (std::vector<std::string>{"endless", "plain", "kept", "always", "endless",
+                                               "replaced", "plain"}));
+  EXPECT_EQ(open, (std::vector<std::string>{"caller plain", "caller plain"}));
+  EXPECT_EQ(game->sites()[1].calleeNumber, game->sites()[6].calleeNumber);
+  EXPECT_EQ(game->sites()[1].calleeNumber, 1U);
+  const uint64_t version = game->version();
+  for (const size_t number : {0, 2, 3, 4, 5, 7, 1000}) {
+    EXPECT_FALSE(game->decide({Target::kSite, number, InlineChoice::kInline})) << number;
+  }
+  EXPECT_FALSE(game->decide({Target::kCallee, 0, InlineChoice::kKeep}));
+  EXPECT_FALSE(game->decide({Target::kCallee, 99, InlineChoice::kKeep}));
+  ASSERT_THAT(game->update(), IsOk());
+  EXPECT_EQ(game->version(), version);
+  EXPECT_TRUE(game->decide({Target::kCallee, 1, InlineChoice::kKeep}));
+  EXPECT_FALSE(game->decide({Target::kSite, 6, InlineChoice::kKeep}));
+  ASSERT_THAT(game->update(), IsOk());
+  EXPECT_EQ(game->version(), version + 1);
+  EXPECT_EQ(game->counts()[1].kept, 1);
+  EXPECT_EQ(game->defaultCounts()[1].inlined, 1);
+}
+
+TEST(InlineFeaturesTest, AreThoseOfTheCallThatIsAskedAbout) {
+  const auto game = startGame(kCalls, /*isInOrder=*/true);
+  ASSERT_NE(game, nullptr);
+  const auto names = namesOfInlineFeatures();
+  const auto number = [&](const std::string& name) {
+    return llvm::find_if(names, [&](const auto& each) { return each.first == name; }) -
+           names.begin();
+  };
+  const std::vector<int64_t> features = game->featuresOfQuestion();
+  ASSERT_EQ(features.size(), names.size());
+  EXPECT_EQ(features[number("callee_users")], 2);
+  EXPECT_EQ(features[number("callee_is_local")], 1);
+  EXPECT_EQ(features[number("caller_is_local")], 0);
+  EXPECT_EQ(features[number("callee_TotalInstructionCount")], 2);
+  EXPECT_EQ(features[number("callee_BasicBlockCount")], 1);
+  std::vector<std::vector<int64_t>> rows;
+  ASSERT_THAT(game->featuresOfSites(rows), IsOk());
+  ASSERT_EQ(rows.size(), 7U);
+  EXPECT_EQ(rows[1], features);
+  EXPECT_EQ(rows[2], std::vector<int64_t>(names.size()));
+}
+
+TEST(InlineDecisionTest, Texts) {
+  for (const std::string text :
+       {"keep", "inline", "default", "site-0-keep", "site-12-inline", "callee-3-default"}) {
+    const auto decision = InlineDecision::parse(text);
+    ASSERT_TRUE(decision) << text;
+    EXPECT_EQ(decision->text(), text);
+  }
+  for (const std::string text : {"", "Keep", "site-inline", "site--1-keep", "site-1",
+                                 "caller-1-keep", "site-1-keep-", "site-x-keep"}) {
+    EXPECT_FALSE(InlineDecision::parse(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

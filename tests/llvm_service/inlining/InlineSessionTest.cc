@@ -1,0 +1,132 @@
+// The game as a service offers it.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <string>
+
+#include "llvm_service/inlining/InlineSession.h"
+#include "tests/llvm_service/Programs.h"
+#include "tests/llvm_service/Statuses.h"
+#include "tests/llvm_service/TemporaryDirectory.h"
+
+namespace compiler_gym::llvm_service {
+namespace {
+
+Event numbered(int64_t number) {
+  Event event;
+  event.set_int64_value(number);
+  return event;
+}
+
+class InlineSessionTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<InlineSession> start(const std::string& name, int actionSpace) {
+    auto session = std::make_unique<InlineSession>(directory_.path());
+    EXPECT_THAT(
+        session->init(session->getActionSpaces().at(actionSpace), makeBenchmark(kernel(name))),
+        IsOk());
+    return session;
+  }
+
+  struct Outcome {
+    bool ended = false;
+    bool hadNoEffect = false;
+  };
+
+  static Outcome act(InlineSession& session, int64_t action) {
+    Outcome outcome;
+    std::optional<ActionSpace> newSpace;
+    session.beginStep(1);
+    EXPECT_THAT(session.applyAction(numbered(action), outcome.ended, newSpace, outcome.hadNoEffect),
+                IsOk());
+    return outcome;
+  }
+
+  static Event observe(InlineSession& session, const std::string& name) {
+    ObservationSpace wanted;
+    for (const ObservationSpace& space : session.getObservationSpaces()) {
+      if (space.name() == name) wanted = space;
+    }
+    Event event;
+    EXPECT_THAT(session.computeObservation(wanted, event), IsOk()) << name;
+    return event;
+  }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(InlineSessionTest, EndsWithTheLastQuestion) {
+  const auto session = start("sha256", 0);
+  int64_t number = 0;
+  Outcome outcome;
+  while (!outcome.ended) {
+    const Event question = observe(*session, "InlineQuestion");
+    EXPECT_EQ(question.event_dict().event().at("number").int64_value(), number++);
+    outcome = act(*session, 2);
+    EXPECT_FALSE(outcome.hadNoEffect);
+    ASSERT_LT(number, 1000);
+  }
+  EXPECT_GT(number, 1);
+  const Event question = observe(*session, "InlineQuestion");
+  EXPECT_EQ(question.event_dict().event().at("number").int64_value(), -1);
+  EXPECT_EQ(observe(*session, "ObjectTextSizeBytes").int64_value(),
+            observe(*session, "ObjectTextSizeOz").int64_value());
+}
+
+TEST_F(InlineSessionTest, RefusesWhatIsNoAction) {
+  const auto session = start("sha256", 0);
+  for (const int64_t number : {-1, 3}) {
+    bool flag = false;
+    std::optional<ActionSpace> newSpace;
+    EXPECT_EQ(session->applyAction(numbered(number), flag, newSpace, flag).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  ActionSpace unknown;
+  unknown.set_name("PassesAll");
+  InlineSession other(directory_.path());
+  EXPECT_EQ(other.init(unknown, makeBenchmark(kernel("sha256"))).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(InlineSessionTest, WhatTheProgramDoesNotHaveHasNoEffect) {
+  const auto session = start("sha256", 1);
+  const std::string before = observe(*session, "Ir").string_value();
+  EXPECT_TRUE(act(*session, 3 * (kInlineSites - 1) + 1).hadNoEffect);
+  EXPECT_EQ(observe(*session, "Ir").string_value(), before);
+}
+
+TEST_F(InlineSessionTest, CopiesGoOnAlike) {
+  for (const int actionSpace : {0, 1}) {
+    std::mt19937 random(actionSpace);
+    const auto session = start("lzss", actionSpace);
+    const int64_t count = actionSpace == 0 ? 3 : 60;
+    for (int i = 0; i < 6; ++i) act(*session, static_cast<int64_t>(random() % count));
+    InlineSession copy(directory_.path());
+    ASSERT_THAT(copy.init(session.get()), IsOk());
+    for (int i = 0; i < 3; ++i) {
+      const auto action = static_cast<int64_t>(random() % count);
+      const Outcome outcome = act(*session, action);
+      EXPECT_EQ(act(copy, action).hadNoEffect, outcome.hadNoEffect);
+      for (const char* name : {"Ir", "InlineFeatures", "InlineDecisions", "InlineSites"}) {
+        EXPECT_EQ(observe(copy, name).SerializeAsString().size(),
+                  observe(*session, name).SerializeAsString().size())
+            << name;
+      }
+      EXPECT_EQ(observe(copy, "Ir").string_value(), observe(*session, "Ir").string_value());
+    }
+  }
+}
+
+TEST_F(InlineSessionTest, ObservationsHaveDistinctNames) {
+  const InlineSession session(directory_.path());
+  std::set<std::string> names;
+  for (const ObservationSpace& space : session.getObservationSpaces()) {
+    EXPECT_TRUE(names.insert(space.name()).second) << space.name();
+  }
+  EXPECT_EQ(names.count("Remarks"), 0U);
+  EXPECT_EQ(names.count("ObjectTextSizeBytes"), 1U);
+}
+
+}  // namespace
+}  // namespace compiler_gym::llvm_service

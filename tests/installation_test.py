@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.service_binary import find_service_binary, find_service_file
 from tests.document_code import block_with, code_blocks
 
 pytestmark = pytest.mark.skipif(
@@ -43,14 +43,31 @@ def with_dependencies(packages):
     return {line for line in lines if not line.startswith((" ", "<"))}
 
 
-def test_packages_for_the_wheel():
-    block = block_with("apt-get install clang", code_blocks("README.md", "sh"))
-    packages = block.removeprefix("apt-get install ").split()
+def missing_packages(packages, needed):
+    """The libraries that installing some packages does not bring."""
     assert all(re.fullmatch(r"[a-z0-9.+-]+", package) for package in packages)
     installed = with_dependencies(packages)
+    return [name for name, found in packages_of(needed).items() if not found & installed]
+
+
+def packages_in_readme():
+    """What to install for the service of LLVM, and what besides for services in Python."""
+    lines = block_with("apt-get install clang", code_blocks("README.md", "sh")).splitlines()
+    return [line.partition("#")[0].removeprefix("apt-get install ").split() for line in lines]
+
+
+def test_packages_for_the_wheel():
+    packages, _ = packages_in_readme()
     needed = libraries(find_service_binary("compiler_gym-llvm-service"))
     assert "libboost_filesystem.so.1.74.0" in needed
     assert not any(library.startswith("libLLVM") for library in needed)
     needed |= libraries(find_service_binary("compiler_gym-llvm-service-shared"))
-    missing = [name for name, found in packages_of(needed).items() if not found & installed]
-    assert missing == []
+    assert missing_packages(packages, needed) == []
+
+
+def test_packages_for_services_in_python():
+    packages, more = packages_in_readme()
+    folder = "compiler_gym/service/runtime/foreign"
+    needed = libraries(find_service_file("libcompiler_gym_runtime.so", folder))
+    assert missing_packages(packages, needed) != []
+    assert missing_packages([*packages, *more], needed) == []

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
         SessionNotFound,
     )
     from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+    from compiler_gym.service.compilation_session import CompilationSession
     from compiler_gym.service.connection import CompilerGymServiceConnection
     from compiler_gym.service.connection_opts import ConnectionOpts
 
 __all__ = [
     "ClientServiceCompilerEnv",
+    "CompilationSession",
     "CompilerGymServiceConnection",
     "ConnectionOpts",
     "EnvironmentNotSupported",
@@ -35,6 +37,7 @@ __all__ = [
 # Loaded when first used: the messages in compiler_gym.service.proto are often all that is needed.
 _MODULES = {
     "ClientServiceCompilerEnv": "compiler_gym.service.client_service_compiler_env",
+    "CompilationSession": "compiler_gym.service.compilation_session",
     "CompilerGymServiceConnection": "compiler_gym.service.connection",
     "ConnectionOpts": "compiler_gym.service.connection_opts",
 }

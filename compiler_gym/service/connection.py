@@ -400,6 +400,8 @@ class CompilerGymServiceConnection:
                 reported before by ``ServiceIsClosed``.
         """
         service = self.service
+        if self.transitions is not None and self.is_alive and self._owner_pid == os.getpid():
+            self.transitions.close()  # A service with open sessions has not ended well.
         code = self._release(exit_max_seconds)
         if service and code and not self._death_is_known:
             raise ServiceError(service.describe_exit())

@@ -157,6 +157,11 @@ class RunningGroups {
     observer_ = std::move(observer);
   }
 
+  void tellObserver() {
+    const std::lock_guard lock(mutex_);
+    if (observer_) observer_();
+  }
+
   void killAll() {
     const std::lock_guard lock(mutex_);
     for (const pid_t leader : leaders_) kill(-leader, SIGKILL);
@@ -332,6 +337,8 @@ Status runProcess(const ProcessOptions& options, ProcessResult* result) {
 void setProcessObserver(std::function<void()> beforeStart) {
   RunningGroups::instance().setObserver(std::move(beforeStart));
 }
+
+void tellProcessObserver() { RunningGroups::instance().tellObserver(); }
 
 // The C library's own declaration (2.36) cannot be linked from C++.
 int openPidfd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }

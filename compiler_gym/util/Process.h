@@ -55,6 +55,9 @@ struct ProcessResult {
 // What runProcess() is to call before it starts a process, in its thread. Set it before the first.
 void setProcessObserver(std::function<void()> beforeStart);
 
+// Calls that function on behalf of code that is about to start a process by other means.
+void tellProcessObserver();
+
 // Opens a descriptor of a process, see pidfd_open(2). Negative if that fails.
 int openPidfd(pid_t pid);
 

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import sys
 import weakref
 from collections import deque
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ class ManagedService:
     directory is removed.
 
     Args:
-        binary: The executable.
+        binary: The executable, or a ``.py`` file, which this Python then runs.
         opts: Time limits, and further arguments and environment variables of the executable.
 
     Attributes:
@@ -80,7 +81,9 @@ class ManagedService:
 
     def _start(self, opts: ConnectionOpts) -> ChildProcess:
         level = get_debug_level()
-        command = [str(self._binary), f"--working_dir={self._cache.path}"]
+        # So that a service in Python needs no permission to be executed, and finds this package.
+        interpreter = [sys.executable] if self._binary.suffix == ".py" else []
+        command = [*interpreter, str(self._binary), f"--working_dir={self._cache.path}"]
         command += _verbosity_flags(level)
         if extra := os.environ.get("COMPILER_GYM_SERVICE_ARGS"):
             command.append(extra)

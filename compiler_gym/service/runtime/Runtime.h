@@ -10,6 +10,17 @@
 
 namespace compiler_gym::runtime {
 
+// The same with sessions that a function makes, which is called after the flags were parsed: for
+// programs with several classes of sessions, of which a flag chooses one.
+[[nodiscard]] inline int createAndRunCompilerGymService(int argc, char** argv, const char* usage,
+                                                        const SessionFactory& makeSession) {
+  return runServiceMain(argc, argv, usage, makeSession,
+                        [](std::shared_ptr<Sessions> sessions, std::string directSocket) {
+                          return std::make_unique<RpcService>(std::move(sessions),
+                                                              std::move(directSocket));
+                        });
+}
+
 // Runs a service for sessions of class `CompilationSessionType` until the process receives SIGTERM
 // or SIGINT. It is all that main() needs:
 //
@@ -28,12 +39,8 @@ namespace compiler_gym::runtime {
 // Call it from the main thread, before any other thread is started.
 template <typename CompilationSessionType>
 [[nodiscard]] int createAndRunCompilerGymService(int argc, char** argv, const char* usage) {
-  using Service = CompilerGymService<CompilationSessionType>;
-  return runServiceMain(argc, argv, usage, Service::makeSession(),
-                        [](std::shared_ptr<Sessions> sessions, std::string directSocket) {
-                          return std::make_unique<Service>(std::move(sessions),
-                                                           std::move(directSocket));
-                        });
+  return createAndRunCompilerGymService(argc, argv, usage,
+                                        CompilerGymService<CompilationSessionType>::makeSession());
 }
 
 }  // namespace compiler_gym::runtime

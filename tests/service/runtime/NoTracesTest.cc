@@ -135,7 +135,7 @@ TEST_F(NoTracesTest, ServiceEndsWithItsForkServer) {
   EXPECT_TRUE(eventually([this] { return isGone(pid_); }, std::chrono::seconds(20)));
   const ProcessResult result = ended_.get();
   expectExit(result, 6);
-  EXPECT_THAT(contentsOf(working() / "logs" / "toy_service.ERROR"),
+  EXPECT_THAT(contentsOf(working() / "logs" / (toyService().filename().string() + ".ERROR")),
               HasSubstr("has ended unexpectedly"));
   expectAllGone(all);
 }

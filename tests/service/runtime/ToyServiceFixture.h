@@ -6,6 +6,7 @@
 
 #include <boost/filesystem.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <future>
 #include <map>
@@ -32,6 +33,12 @@ inline std::string contentsOf(const boost::filesystem::path& path) {
   return text.str();
 }
 
+// The program: what the environment variable TOY_SERVICE names, or else the one in C++.
+inline boost::filesystem::path toyService() {
+  const char* const path = std::getenv("TOY_SERVICE");
+  return path != nullptr ? path : "tests/service/runtime/toy_service";
+}
+
 class ToyServiceTest : public ::testing::Test {
  protected:
   ToyServiceTest()
@@ -52,9 +59,8 @@ class ToyServiceTest : public ::testing::Test {
   util::ProcessResult run(std::vector<std::string> arguments) const {
     util::ProcessOptions options;
     options.arguments = std::move(arguments);
-    options.arguments.insert(
-        options.arguments.begin(),
-        boost::filesystem::absolute("tests/service/runtime/toy_service").string());
+    options.arguments.insert(options.arguments.begin(),
+                             boost::filesystem::absolute(toyService()).string());
     options.environment = environment_;
     options.environment["TMPDIR"] = temporary().string();
     options.timeout = kPatience;

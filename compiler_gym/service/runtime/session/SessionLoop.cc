@@ -225,6 +225,7 @@ void SessionLoop::end() {
   watchdog_.watch(record_.get(), -1, -1);
   watchdog_.arm(std::chrono::seconds(1));
   if (!session_->holdsOnlyMemory()) session_.reset();
+  record_->handOutputOn(log_.get());
   std::_Exit(EXIT_SUCCESS);
 }
 

@@ -48,7 +48,8 @@ constexpr size_t kOutputBytes = 64 * 1024;
 constexpr size_t kOutputBegin = kPageBytes + kHistoryBytes;
 constexpr size_t kTotalBytes = kOutputBegin + kOutputBytes;
 constexpr size_t kMappedBytes = kOutputBegin;
-constexpr size_t kMaxTailBytes = 2048;
+// Room for the stack that an interpreter prints.
+constexpr size_t kMaxTailBytes = 4096;
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

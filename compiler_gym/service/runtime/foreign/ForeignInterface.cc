@@ -1,0 +1,37 @@
+#include "compiler_gym/service/runtime/foreign/ForeignInterface.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "compiler_gym/service/runtime/foreign/ForeignSession.h"
+#include "compiler_gym/service/runtime/server/ServiceMain.h"
+#include "compiler_gym/util/Process.h"
+
+using compiler_gym::runtime::ForeignClass;
+using compiler_gym::runtime::ForeignSession;
+using compiler_gym::runtime::RpcService;
+using compiler_gym::runtime::Sessions;
+
+extern "C" {
+
+void compiler_gym_reply(void* reply, const char* data, size_t size) {
+  static_cast<std::string*>(reply)->assign(data, size);
+}
+
+void compiler_gym_before_command() { compiler_gym::util::tellProcessObserver(); }
+
+int compiler_gym_run_service(int argc, char** argv, const char* usage, CompilerGymFunction function,
+                             uint64_t methods) {
+  const ForeignClass foreign = {function, methods};
+  return compiler_gym::runtime::runServiceMain(
+      argc, argv, usage,
+      [&foreign](const boost::filesystem::path& workingDirectory) {
+        return std::make_unique<ForeignSession>(foreign, workingDirectory);
+      },
+      [](std::shared_ptr<Sessions> sessions, std::string directSocket) {
+        return std::make_unique<RpcService>(std::move(sessions), std::move(directSocket));
+      });
+}
+
+}  // extern "C"

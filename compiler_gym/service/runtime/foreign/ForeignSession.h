@@ -1,0 +1,64 @@
+// A session whose compiler is written in another language.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler_gym/service/CompilationSession.h"
+#include "compiler_gym/service/runtime/foreign/ForeignInterface.h"
+
+namespace compiler_gym::runtime {
+
+// The function that compiler_gym_run_service() was given, and the optional methods that it knows.
+struct ForeignClass {
+  CompilerGymFunction function = nullptr;
+  uint64_t methods = 0;
+};
+
+// Does everything by calls of a ForeignClass, which must live as long as the session.
+class ForeignSession final : public CompilationSession {
+ public:
+  ForeignSession(const ForeignClass& foreign, const boost::filesystem::path& workingDirectory);
+  ~ForeignSession() override;
+
+  std::string getCompilerVersion() const override;
+  std::vector<ActionSpace> getActionSpaces() const override;
+  std::vector<ObservationSpace> getObservationSpaces() const override;
+  [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace,
+                                  const Benchmark& benchmark) override;
+  [[nodiscard]] grpc::Status init(CompilationSession* other) override;
+  bool forkable() const override;
+  [[nodiscard]] grpc::Status afterFork() override;
+  void beginStep(int actions) override;
+  [[nodiscard]] grpc::Status applyAction(const Event& action, bool& endOfEpisode,
+                                         std::optional<ActionSpace>& newActionSpace,
+                                         bool& actionHadNoEffect) override;
+  [[nodiscard]] grpc::Status computeObservation(const ObservationSpace& observationSpace,
+                                                Event& observation) override;
+  [[nodiscard]] grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
+                                       std::optional<ActionSpace>& newActionSpace) override;
+  [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
+                                                    const std::string& value,
+                                                    std::optional<std::string>& reply) override;
+  [[nodiscard]] grpc::Status saveReproducer(const Event& action,
+                                            const boost::filesystem::path& directory) override;
+  bool holdsOnlyMemory() const override;
+
+ private:
+  bool knows(CompilerGymMethod method) const;
+  // Returns the status of the call; `reply` is empty unless that is OK.
+  grpc::Status call(CompilerGymMethod method, std::string_view first, std::string_view second,
+                    std::string* reply) const;
+  // The same where errors are exceptions. Returns the reply.
+  std::string callOrThrow(CompilerGymMethod method, std::string_view first = {}) const;
+  // The reply of a question; no if it fails.
+  bool answersYes(CompilerGymMethod method) const;
+  GetSpacesReply spaces() const;
+
+  const ForeignClass& foreign_;
+  const uint64_t id_;
+};
+
+}  // namespace compiler_gym::runtime

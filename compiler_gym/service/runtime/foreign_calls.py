@@ -1,0 +1,149 @@
+"""The C interface of the runtime, ``foreign/ForeignInterface.h``, as it looks from Python."""
+
+import ctypes
+import sys
+from collections.abc import Callable
+
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.service.compilation_session import CompilationSession
+from compiler_gym.service.runtime import failures
+from compiler_gym.service.runtime.hosted_sessions import HostedSessions
+from compiler_gym.util.service_binary import find_service_file
+
+Handler = Callable[[int, bytes, bytes], bytes | None]
+
+_LIBRARY = "libcompiler_gym_runtime.so"
+_PACKAGE = "compiler_gym/service/runtime/foreign"
+
+# int32_t (method, session, first, its size, second, its size, reply)
+_FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_uint64,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+
+
+def load_runtime() -> ctypes.CDLL:
+    """Loads the shared library of the runtime.
+
+    Raises:
+        EnvironmentNotSupported: If it has not been built, or lacks a library that it needs.
+    """
+    path = find_service_file(_LIBRARY, _PACKAGE)
+    if path is None:
+        raise EnvironmentNotSupported(
+            f"The runtime for services in Python has not been built. Run `bazel build "
+            f"//{_PACKAGE}:{_LIBRARY}` in the source tree of CompilerGym, or install a wheel"
+        )
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise EnvironmentNotSupported(
+            f"The runtime for services in Python cannot be loaded: {error}. It needs the packages "
+            "libgrpc++1.51, libgoogle-glog0v6 and libboost-filesystem1.74.0 of Debian"
+        ) from error
+    library.compiler_gym_reply.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
+    library.compiler_gym_reply.restype = None
+    library.compiler_gym_before_command.argtypes = []
+    library.compiler_gym_before_command.restype = None
+    library.compiler_gym_run_service.argtypes = [
+        ctypes.c_int,
+        ctypes.POINTER(ctypes.c_char_p),
+        ctypes.c_char_p,
+        _FUNCTION,
+        ctypes.c_uint64,
+    ]
+    return library
+
+
+# The methods of HostedSessions, in the order of enum CompilerGymMethod.
+_METHODS = (
+    "version",
+    "spaces",
+    "create",
+    "init",
+    "fork",
+    "forkable",
+    "after_fork",
+    "begin_step",
+    "apply_action",
+    "get_observation",
+    "end_of_step",
+    "handle_session_parameter",
+    "save_reproducer",
+    "holds_only_memory",
+    "destroy",
+)
+
+# Whose failures nobody waits for: they go to the log.
+_NOT_REPORTED = {"forkable", "holds_only_memory", "destroy"}
+
+# What the runtime need not call unless a class has its own.
+_OPTIONAL = {
+    "fork",
+    "forkable",
+    "begin_step",
+    "end_of_step",
+    "handle_session_parameter",
+    "save_reproducer",
+    "holds_only_memory",
+}
+
+
+class ForeignCalls:
+    """What the runtime calls for a class of sessions.
+
+    Args:
+        session_type: The class.
+        runtime: The library.
+
+    Attributes:
+        function: The function to hand to the runtime. It must live as long as that uses it.
+        methods: The bits of those optional methods that the class has.
+    """
+
+    def __init__(self, session_type: type[CompilationSession], runtime: ctypes.CDLL):
+        sessions = HostedSessions(session_type, runtime.compiler_gym_before_command)
+        self.methods = sum(
+            1 << number
+            for number, name in enumerate(_METHODS)
+            if name in _OPTIONAL
+            and getattr(session_type, name) is not getattr(CompilationSession, name)
+        )
+        handlers = [getattr(sessions, name) for name in _METHODS]
+        self.function = _FUNCTION(_dispatcher(handlers, runtime.compiler_gym_reply))
+
+
+def _dispatcher(handlers: list[Handler], give: Callable[..., None]) -> Callable[..., int]:
+    string_at = ctypes.string_at
+
+    def call(
+        method: int,
+        session: int,
+        first: int,
+        first_size: int,
+        second: int,
+        second_size: int,
+        reply: int,
+    ) -> int:
+        # Nothing may be raised from here: ctypes would make a success of it.
+        try:
+            result = handlers[method](
+                session, string_at(first, first_size), string_at(second, second_size)
+            )
+            if result:
+                give(reply, result, len(result))
+            return 0
+        except BaseException as error:
+            code, text = failures.status_of(error)
+            if _METHODS[method] in _NOT_REPORTED:
+                print(text.decode(), file=sys.stderr)
+            give(reply, text, len(text))
+            return code
+
+    return call

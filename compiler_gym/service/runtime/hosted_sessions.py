@@ -1,0 +1,159 @@
+"""The sessions of a service in Python, by the methods of the C interface."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.service.compilation_session import CompilationSession
+from compiler_gym.service.proto import (
+    ActionSpace,
+    Benchmark,
+    Event,
+    GetSpacesReply,
+    SendSessionParameterReply,
+    StepReply,
+)
+from compiler_gym.service.runtime.failures import WrongResultError
+from compiler_gym.service.runtime.new_process import start_after_fork, start_session_process
+
+_YES, _NO = b"\1", b"\0"
+
+
+class HostedSessions:
+    """What the runtime has of each session is a number.
+
+    Every method takes that, and the two arguments and the reply that
+    ``foreign/ForeignInterface.h`` says. Those of the same name do the same as
+    :class:`CompilationSession`.
+
+    Args:
+        session_type: The class of the sessions.
+        before_command: What a session process is to call before it starts a program.
+    """
+
+    def __init__(self, session_type: type[CompilationSession], before_command: Callable[[], None]):
+        self._type = session_type
+        self._action_spaces = {space.name: space for space in session_type.action_spaces}
+        self._observation_spaces = {space.name: space for space in session_type.observation_spaces}
+        self._working_directory = Path()
+        self._sessions: dict[int, CompilationSession] = {}
+        self._before_command = before_command
+        self._pid = os.getpid()
+
+    def version(self, session: int, first: bytes, second: bytes) -> bytes:
+        """The version of the compiler."""
+        return self._type.compiler_version.encode()
+
+    def spaces(self, session: int, first: bytes, second: bytes) -> bytes:
+        """The spaces of the class."""
+        return GetSpacesReply(
+            action_space_list=self._type.action_spaces,
+            observation_space_list=self._type.observation_spaces,
+        ).SerializeToString()
+
+    def create(self, session: int, working_directory: bytes, second: bytes) -> None:
+        """Prepares a session. Its object is made when the program is known."""
+        path = os.fsdecode(working_directory)
+        self._working_directory = Path(path)
+        if os.getpid() != self._pid:
+            start_session_process(path, self._before_command)
+            self._pid = os.getpid()
+
+    def init(self, session: int, action_space: bytes, benchmark: bytes) -> None:
+        """Calls the constructor."""
+        self._sessions[session] = self._type(
+            self._working_directory,
+            self._action_spaces[action_space.decode()],
+            Benchmark.FromString(benchmark),
+        )
+
+    def fork(self, session: int, original: bytes, second: bytes) -> None:
+        """Has a copy made in the same process."""
+        copy = self._sessions[int.from_bytes(original, sys.byteorder)].fork()
+        if not isinstance(copy, CompilationSession):
+            raise self._wrong("fork", "a session", copy)
+        self._sessions[session] = copy
+
+    def forkable(self, session: int, first: bytes, second: bytes) -> bytes:
+        """Whether a copy of the process is one of the session."""
+        # A process is asked before it has a program, too.
+        hosted = self._sessions.get(session)
+        return _YES if hosted is None or hosted.forkable() else _NO
+
+    def after_fork(self, session: int, first: bytes, second: bytes) -> None:
+        """Makes a copied process one of Python, and of the session."""
+        start_after_fork()
+        self._pid = os.getpid()
+        self._sessions[session].after_fork()
+
+    def begin_step(self, session: int, actions: bytes, second: bytes) -> None:
+        """Begins a step."""
+        self._sessions[session].begin_step(int.from_bytes(actions, sys.byteorder))
+
+    def apply_action(self, session: int, action: bytes, second: bytes) -> bytes:
+        """Applies an action."""
+        result = self._sessions[session].apply_action(Event.FromString(action))
+        if not isinstance(result, tuple) or len(result) != 3:
+            wanted = "(end_of_session, new_action_space, action_had_no_effect)"
+            raise self._wrong("apply_action", wanted, result)
+        end, space, had_no_effect = result
+        return self._step_reply("apply_action", end, space, had_no_effect)
+
+    def get_observation(self, session: int, space: bytes, second: bytes) -> bytes:
+        """Computes an observation."""
+        name = space.decode()
+        event = self._sessions[session].get_observation(self._observation_spaces[name])
+        if not isinstance(event, Event):
+            raise self._wrong(f"get_observation (of {name})", "an Event", event)
+        return event.SerializeToString()
+
+    def end_of_step(self, session: int, step: bytes, second: bytes) -> bytes:
+        """Ends a step."""
+        reply = StepReply.FromString(step)
+        space = reply.new_action_space if reply.HasField("new_action_space") else None
+        had_no_effect = reply.action_had_no_effect
+        result = self._sessions[session].end_of_step(had_no_effect, reply.end_of_session, space)
+        if result is None:
+            return step
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise self._wrong("end_of_step", "(end_of_session, new_action_space) or None", result)
+        return self._step_reply("end_of_step", *result, had_no_effect)
+
+    def handle_session_parameter(self, session: int, key: bytes, value: bytes) -> bytes:
+        """Handles a parameter."""
+        reply = self._sessions[session].handle_session_parameter(key.decode(), value.decode())
+        if reply is not None and not isinstance(reply, str):
+            raise self._wrong("handle_session_parameter", "a string or None", reply)
+        replies = [] if reply is None else [reply]
+        return SendSessionParameterReply(reply=replies).SerializeToString()
+
+    def save_reproducer(self, session: int, action: bytes, directory: bytes) -> None:
+        """Saves a reproducer."""
+        path = Path(os.fsdecode(directory))
+        self._sessions[session].save_reproducer(Event.FromString(action), path)
+
+    def holds_only_memory(self, session: int, first: bytes, second: bytes) -> bytes:
+        """Whether there is nothing to close."""
+        hosted = self._sessions.get(session)
+        return _YES if hosted is None or hosted.holds_only_memory() else _NO
+
+    def destroy(self, session: int, first: bytes, second: bytes) -> None:
+        """Closes a session, if it was more than a question for the spaces."""
+        if hosted := self._sessions.pop(session, None):
+            hosted.close()
+
+    def _step_reply(self, method: str, end: Any, space: Any, had_no_effect: Any) -> bytes:
+        if space is not None and not isinstance(space, ActionSpace):
+            raise self._wrong(method, "an ActionSpace or None as the new action space", space)
+        return StepReply(
+            end_of_session=bool(end),
+            new_action_space=space,
+            action_had_no_effect=bool(had_no_effect),
+        ).SerializeToString()
+
+    def _wrong(self, method: str, wanted: str, result: Any) -> WrongResultError:
+        place = f"{self._type.__name__}.{method}"
+        text = f"{type(result).__name__}: {result!r}"
+        return WrongResultError(f"{place} must return {wanted}, not {text[:100]}")

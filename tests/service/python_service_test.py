@@ -1,0 +1,393 @@
+"""What services in Python have to themselves. That they do what those in C++ do is tested with the
+tests of these, as `python_service_*_test` and `runtime:Python*Test`.
+"""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.errors import ServiceError, ServiceInitError, ServiceOSError
+from compiler_gym.service import ClientServiceCompilerEnv, ConnectionOpts
+from tests.processes import is_running, wait_until
+
+PROGRAM = Path(__file__).parent / "evaluating_service.py"
+
+
+def make_env(*flags: str, program: str = "", **kwargs) -> ClientServiceCompilerEnv:
+    env = ClientServiceCompilerEnv(
+        service=PROGRAM,
+        benchmark=Benchmark.from_file_contents("benchmark://code-v0/program", program.encode()),
+        observation_space="value",
+        connection_settings=ConnectionOpts(script_args=list(flags)),
+        **kwargs,
+    )
+    env.reset()
+    return env
+
+
+@pytest.fixture(scope="module")
+def shared_env():
+    with make_env() as env:
+        yield env
+
+
+@pytest.fixture(params=["process", "none"])
+def any_env(request):
+    with make_env(f"--isolation={request.param}") as env:
+        yield env
+
+
+@pytest.fixture
+def env(shared_env):
+    shared_env.reset()
+    return shared_env
+
+
+def evaluate(env: ClientServiceCompilerEnv, expression: str) -> str:
+    return env.send_param("eval", expression)
+
+
+def failure(env: ClientServiceCompilerEnv, code: str) -> str:
+    """The error that ends the episode."""
+    _, _, done, info = env.step(code)
+    assert done
+    return info["error_details"]
+
+
+def test_steps(env):
+    assert env.step("self.value += 5")[:3] == (5, None, False)
+    assert env.multistep(["self.value *= 2", "self.value += 1"])[0] == 11
+    with env.fork() as fork:
+        assert fork.step("self.value += 1")[0] == 12
+        assert env.step("self.value += 2")[0] == 13
+
+
+def test_end_of_session_stops_actions(env):
+    env.step("self.tricks['apply_action'] = '(self.value == 2, None, True)'")
+    observation, _, done, info = env.multistep(["self.value += 1"] * 4)
+    assert (observation, done) == (2, True)
+    assert info["action_had_no_effect"]
+
+
+def test_new_action_space(env):
+    space = "ActionSpace(name='new', space=Space(named_discrete=NamedDiscreteSpace(name=['a'])))"
+    info = env.step(f"self.tricks['end_of_step'] = \"(True, {space})\"")
+    assert info[2]
+    assert info[3]["new_action_space"]
+    assert env.action_space.name == "new"
+
+
+def test_two_clients(env):
+    with make_env(service_connection=env.service) as other:
+        env.step("self.value = 1")
+        other.step("self.value = 2")
+        assert [env.observation["value"], other.observation["value"]] == [1, 2]
+
+
+# Exceptions.
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "text"),
+    [
+        ("ValueError('no')", ValueError, "no\nTraceback"),
+        ("KeyError('no')", FileNotFoundError, "KeyError: 'no'\nTraceback"),
+        ("FileNotFoundError('no')", FileNotFoundError, "no\nTraceback"),
+        ("NotImplementedError('no')", NotImplementedError, "no\nTraceback"),
+        ("TypeError('no')", TypeError, "no\nTraceback"),
+        ("TimeoutError('no')", TimeoutError, "no\nTraceback"),
+        ("ServiceOSError('no')", ServiceOSError, "no"),
+        ("ServiceError('no')", ServiceError, "no"),
+        ("RuntimeError('no')", ServiceError, "RuntimeError: no\nTraceback"),
+        ("PermissionError('no')", ServiceError, "PermissionError: no\nTraceback"),
+        ("SystemExit(3)", ServiceError, "SystemExit: 3\nTraceback"),
+        ("KeyboardInterrupt()", ServiceError, "KeyboardInterrupt: \nTraceback"),
+    ],
+)
+def test_exceptions(any_env, raised, kind, text):
+    any_env.step(
+        "def fail(error): raise error\n"
+        f"self.tricks['get_observation'] = \"self.fail({raised})\"\n"
+        "self.fail = fail",
+        observation_spaces=[],
+    )
+    with pytest.raises(kind) as caught:
+        any_env.observation["value"]
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith(text)
+    assert ("evaluating_service.py" in str(caught.value)) == ("Traceback" in text)
+    assert "hosted_sessions" not in str(caught.value)
+    any_env.reset()
+    assert any_env.step("self.value += 1")[0] == 1
+
+
+@pytest.mark.parametrize("method", ["apply_action", "begin_step", "end_of_step"])
+def test_exceptions_of_methods(any_env, method):
+    if method == "apply_action":
+        assert "ZeroDivisionError: division by zero" in failure(any_env, "1 / 0")
+        return
+    # That of this step has been called already, or is to come.
+    code = f"self.tricks[{method!r}] = '1 / 0'"
+    if method == "begin_step":
+        any_env.step(code)
+    assert "ZeroDivisionError: division by zero" in failure(any_env, code)
+
+
+def test_exception_of_the_constructor():
+    with pytest.raises(ServiceError, match="ZeroDivisionError: division by zero"):
+        make_env(program="1 / 0")
+    with pytest.raises(ValueError, match="not a program\nTraceback"):
+        make_env(program="raise ValueError('not a program')")
+
+
+def test_exception_of_a_parameter(env):
+    with pytest.raises(ServiceError, match="ZeroDivisionError"):
+        evaluate(env, "1 / 0")
+    with pytest.raises(ValueError, match="Unknown session parameter"):
+        env.send_param("unknown", "")
+
+
+def test_exception_after_a_fork(env):
+    env.step("self.tricks['after_fork'] = '1 / 0'")
+    broken = pytest.raises(ServiceError, match="could not be set up: ZeroDivisionError")
+    with env.fork() as fork, broken:
+        fork.observation["value"]
+    assert env.observation["value"] == 0
+
+
+def test_exceptions_that_nobody_waits_for(env):
+    env.step("self.tricks = {'close': '1 / 0', 'forkable': '[][0]'}")
+    with env.fork() as fork:  # By replay.
+        assert fork.observation["value"] == 0
+    env.reset()
+    wait_until(lambda: "ZeroDivisionError: division by zero" in set(env.service.loglines()))
+    assert "IndexError: list index out of range" in set(env.service.loglines())
+
+
+def test_long_texts_are_cut(env):
+    text = failure(env, "raise RuntimeError('x' * 100000 + 'the end')")
+    assert len(text) < 5000
+    assert text.startswith("RuntimeError: xxx")
+    assert text.endswith("the end")
+
+
+def test_exception_without_a_text(env):
+    code = "class Odd(Exception):\n  def __str__(self): return 1 / 0\nraise Odd"
+    assert failure(env, code).startswith("Odd, which cannot be printed: ZeroDivisionError")
+
+
+# Results.
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "text"),
+    [
+        ("apply_action", "None", "(end_of_session, new_action_space, action_had_no_effect)"),
+        ("apply_action", "(1, 2)", "not tuple: (1, 2)"),
+        ("apply_action", "(False, 'x', False)", "an ActionSpace or None as the new action space"),
+        ("get_observation", "1.5", "(of value) must return an Event, not float: 1.5"),
+        ("end_of_step", "True", "(end_of_session, new_action_space) or None, not bool: True"),
+        ("end_of_step", "(False, 1)", "an ActionSpace or None as the new action space, not int"),
+    ],
+)
+def test_wrong_results(env, method, result, text):
+    code = f"self.tricks[{method!r}] = {result!r}"
+    if method == "get_observation":
+        env.step("self.value = 1", observation_spaces=[])
+        env.step(code, observation_spaces=[])
+        with pytest.raises(ServiceError) as caught:
+            env.observation["value"]
+        details = str(caught.value)
+    else:
+        details = failure(env, code)
+    assert details.startswith(f"EvaluatingSession.{method} ")
+    assert text in details
+    assert "Traceback" not in details
+
+
+def test_wrong_results_of_parameters_and_forks():
+    with make_env("--isolation=none") as env:
+        env.step("self.tricks = {'key': '1', 'fork': '1'}")
+        with pytest.raises(ServiceError, match="must return a string or None, not int: 1"):
+            env.send_param("key", "")
+        with pytest.raises(ServiceError, match="fork must return a session, not int: 1"):
+            env.fork()
+
+
+# Processes.
+
+
+def test_random_numbers_are_part_of_the_state(env):
+    env.step("random.seed(7)")
+    draw = "self.value = random.randrange(10**9)"
+    with env.fork() as fork:
+        assert fork.step(draw)[0] == env.step(draw)[0]
+        assert fork.step(draw)[0] == env.step(draw)[0]
+
+
+def test_every_session_has_the_random_numbers_of_its_program():
+    with make_env(program="random.seed(7)") as env:
+        draws = set()
+        for _ in range(3):
+            env.reset()
+            draws.add(env.step("self.value = random.randrange(10**9)")[0])
+        assert len(draws) == 1
+
+
+def test_copies_are_told(env):
+    env.step("self.tricks['after_fork'] = 'setattr(self, \"value\", 100)'")
+    with env.fork() as fork:
+        assert [env.observation["value"], fork.observation["value"]] == [0, 100]
+        assert evaluate(env, "os.getpid()") != evaluate(fork, "os.getpid()")
+        assert evaluate(fork, "threading.main_thread() is threading.current_thread()") == "True"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "self.tricks['forkable'] = 'False'",
+        "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()",
+    ],
+)
+def test_sessions_that_cannot_be_copied_are_repeated(env, reason):
+    env.step(reason)
+    env.step("self.value += os.getpid()")
+    with env.fork() as fork:
+        assert fork.observation["value"] == int(evaluate(fork, "os.getpid()"))
+        assert env.observation["value"] == int(evaluate(env, "os.getpid()"))
+
+
+def test_fork_in_one_process():
+    with make_env("--isolation=none") as env:
+        env.step("self.value = 3")
+        with env.fork() as fork:
+            assert fork.step("self.value += 1")[0] == 4
+            assert env.observation["value"] == 3
+            assert evaluate(env, "os.getpid()") == evaluate(fork, "os.getpid()")
+
+
+def test_crash_says_where_in_python_it_was(env):
+    details = failure(env, "print('no newline', end=''); os.abort()")
+    assert "signal 6" in details
+    assert "no newline" in details
+    assert "evaluating_service.py" in details
+    assert "in apply_action" in details
+
+
+def test_lack_of_memory():
+    with make_env("--session_memory_mib=500") as env:
+        _, _, done, info = env.step("self.large = bytes(1 << 30)")
+        assert done
+        assert info["error_type"] == ServiceOSError.__name__
+        assert "500 MiB" in info["error_details"]
+        env.reset()
+        assert env.step("self.large = bytes(1 << 20)")[2] is False
+
+
+def test_hang_ends_in_time(env):
+    _, _, done, info = env.step("while True: pass", timeout=1)
+    assert done
+    assert "1" in info["error_details"]
+    env.reset()
+
+
+def test_programs_end_with_the_session(env):
+    env.step("self.child = subprocess.Popen(['sleep', '1000'])")
+    child = int(evaluate(env, "self.child.pid"))
+    assert is_running(child)
+    failure(env, "os.abort()")
+    wait_until(lambda: not is_running(child))
+
+
+def test_programs_run(env):
+    assert evaluate(env, "subprocess.check_output(['echo', 'hello'], text=True)") == "hello\n"
+
+
+def test_temporary_files_end_with_the_service(env):
+    folder = Path(evaluate(env, "tempfile.mkdtemp()"))
+    assert folder.is_relative_to(env.service.service.working_dir)
+
+
+def test_output_is_in_the_log(env):
+    env.step("print('to standard output'); print('to standard error', file=sys.stderr)")
+    assert {"to standard output", "to standard error"} <= set(env.service.loglines())
+
+
+# The program.
+
+
+def run_program(tmp_path: Path, code: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    program = tmp_path / "my_service.py"
+    program.write_text(
+        "from compiler_gym.service import CompilationSession\n"
+        "from compiler_gym.service.proto import ActionSpace, ObservationSpace\n"
+        "from compiler_gym.service.runtime import create_and_run_compiler_gym_service\n"
+        + textwrap.dedent(code)
+    )
+    command = [sys.executable, str(program), f"--working_dir={tmp_path / 'working'}", *flags]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+COMPLETE = """
+class My(CompilationSession):
+    '''The best compiler.
+
+    Of all.
+    '''
+
+    action_spaces = [ActionSpace(name="a")]
+    observation_spaces = [ObservationSpace(name="o")]
+
+create_and_run_compiler_gym_service(My)
+"""
+
+
+def test_help(tmp_path):
+    result = run_program(tmp_path, COMPLETE, "--help")
+    assert result.returncode == 0
+    assert result.stdout.startswith("my_service: The best compiler.\n\nOf all.\n\nFlags:\n")
+    assert "--isolation" in result.stdout.replace("    -", "    --")
+    assert result.stderr == ""
+
+
+def test_bad_flags(tmp_path):
+    result = run_program(tmp_path, COMPLETE, "positional")
+    assert result.returncode == 1
+    assert "unknown command line argument 'positional'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("create_and_run_compiler_gym_service(int)", "TypeError: A service is made of a subclass"),
+        ("create_and_run_compiler_gym_service(None)", "not of None"),
+        (COMPLETE.replace("action_spaces = [Act", "other = [Act"), "My.action_spaces is empty"),
+        (COMPLETE.replace('[ObservationSpace(name="o")]', "[]"), "My.observation_spaces is empty"),
+        (
+            COMPLETE.replace('[ActionSpace(name="a")]', "3"),
+            "a list of ActionSpace messages",
+        ),
+        (COMPLETE.replace('[ActionSpace(name="a")]', "['a']"), "must hold ActionSpace messages"),
+        (COMPLETE.replace('[ActionSpace(name="a")]', '[ActionSpace(name="a")] * 2'), "must differ"),
+        (COMPLETE.replace('ActionSpace(name="a")', "ActionSpace()"), "not be empty: ['']"),
+        (
+            COMPLETE.replace("action_spaces", "compiler_version = 3; action_spaces", 1),
+            "My.compiler_version must be a string",
+        ),
+    ],
+)
+def test_classes_that_are_no_services(tmp_path, code, text):
+    result = run_program(tmp_path, code)
+    assert result.returncode == 1
+    assert text in result.stderr
+
+
+def test_service_that_does_not_start(tmp_path):
+    program = tmp_path / "broken.py"
+    program.write_text("raise RuntimeError('not today')")
+    with pytest.raises(ServiceInitError, match="not today"):
+        ClientServiceCompilerEnv(service=program)

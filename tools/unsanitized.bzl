@@ -1,0 +1,38 @@
+"""The rule for shared libraries that are loaded by programs from elsewhere."""
+
+# What .bazelrc adds for sanitizers.
+_PREFIXES = ["-fsanitize=", "-DCOMPILER_GYM_SANITIZER", "-DCOMPILER_GYM_THREAD_SANITIZER"]
+_OPTIONS = ["//command_line_option:copt", "//command_line_option:linkopt"]
+
+def _without_sanitizers_impl(settings, _attributes):
+    return {
+        option: [
+            value
+            for value in settings[option]
+            if not any([value.startswith(prefix) for prefix in _PREFIXES])
+        ]
+        for option in _OPTIONS
+    }
+
+# A program that is built without could not load what is built with a sanitizer.
+_without_sanitizers = transition(
+    implementation = _without_sanitizers_impl,
+    inputs = _OPTIONS,
+    outputs = _OPTIONS,
+)
+
+def _unsanitized_impl(context):
+    copy = context.actions.declare_file(context.attr.name)
+    context.actions.symlink(output = copy, target_file = context.files.library[0])
+    return [DefaultInfo(files = depset([copy]), runfiles = context.runfiles([copy]))]
+
+unsanitized = rule(
+    implementation = _unsanitized_impl,
+    doc = "A shared library, built without sanitizers also where everything else is built with some.",
+    attrs = {
+        "library": attr.label(mandatory = True, cfg = _without_sanitizers),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)

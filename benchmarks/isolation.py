@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.env_player import EnvPlayer
-from benchmarks.machine import private_mebibytes
+from benchmarks.machine import busy_seconds, private_mebibytes
 from benchmarks.measurements import Measurements, Summary
 from benchmarks.player import timed
 from compiler_gym.datasets import Benchmark
@@ -61,6 +61,21 @@ class ManySessions:
     memory_mib: float
     step_us: float
     wrong: int
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What two environments do beside one.
+
+    Attributes:
+        factor: How many times the steps of one the two make together in the same time.
+        busy_with_one: How many processors of the machine are busy while one plays.
+        busy_with_two: The same for two.
+    """
+
+    factor: float
+    busy_with_one: float
+    busy_with_two: float
 
 
 class IsolationBenchmark:
@@ -155,14 +170,14 @@ class IsolationBenchmark:
             share = (time.process_time() - used) / (time.monotonic() - begin)
         return statistics.median(durations) / 1e3, share
 
-    def scaling(self, seconds: float, rounds: int) -> float:
-        """How many times the steps of one environment two make together in the same time.
+    def scaling(self, seconds: float, rounds: int) -> Scaling:
+        """Lets one environment play, and two.
 
         Each is in a process of its own, with a service of its own.
         """
         context = multiprocessing.get_context("spawn")
         barriers = {count: context.Barrier(count) for count in (1, 2)}
-        alone = both = 0
+        steps, busy = {1: 0, 2: 0}, {1: 0.0, 2: 0.0}
         for _ in range(rounds):
             for count, barrier in barriers.items():
                 counts = context.SimpleQueue()
@@ -172,11 +187,13 @@ class IsolationBenchmark:
                 ]
                 for player in players:
                     player.start()
-                total = sum(counts.get() for _ in players)
+                for _ in players:
+                    made, processors = counts.get()
+                    steps[count] += made
+                    busy[count] += processors / count / rounds
                 for player in players:
                     player.join()
-                alone, both = (alone + total, both) if count == 1 else (alone, both + total)
-        return both / alone
+        return Scaling(steps[2] / steps[1], busy[1], busy[2])
 
     def many_sessions(self, count: int) -> ManySessions:
         """Opens sessions, and lets all of them make the same steps."""
@@ -241,7 +258,10 @@ def _after_pause(job: Callable[[], float]) -> float:
 
 
 def _count_steps(program: Path, service: Path, seconds: float, barrier: Any, counts: Any) -> None:
-    """Plays for some time together with others; puts the number of steps into a queue."""
+    """Plays for some time together with others.
+
+    Puts the number of steps into a queue, and how many processors of the machine were busy.
+    """
     benchmark = Benchmark.from_file("benchmark://user-v0/measured", program)
     with LlvmEnv(service=service, benchmark=benchmark) as env:
         walk = [env.action_space.names.index(name) for name in _WALK]
@@ -249,10 +269,10 @@ def _count_steps(program: Path, service: Path, seconds: float, barrier: Any, cou
         for action in walk:
             env.step(action)
         barrier.wait()
-        count, end = 0, time.monotonic() + seconds
-        while time.monotonic() < end:
+        count, begin, busy = 0, time.monotonic(), busy_seconds()
+        while time.monotonic() < begin + seconds:
             env.reset()
             for action in walk:
                 env.step(action)
             count += len(walk)
-        counts.put(count)
+        counts.put((count, (busy_seconds() - busy) / (time.monotonic() - begin)))

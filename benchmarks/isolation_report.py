@@ -54,15 +54,19 @@ def main(
         with progress.status("Empty, slow and parallel steps"):
             empty = on[min(on)].empty_steps(samples)
             median, share = on[max(on)].slow_steps(seconds)
-            factors = {
+            scalings = {
                 size: benchmark.scaling(seconds / 5, rounds=2) for size, benchmark in on.items()
             }
         console.print(f"an empty step of a Session: {empty.p50:.1f} µs, p90 {empty.p90:.1f} µs")
         console.print(
             f"while a step takes {median:.1f} ms the client uses {share:.1%} of a processor"
         )
-        for size, factor in factors.items():
-            console.print(f"{size:,} instructions: two environments, {factor:.2f} times the steps")
+        for size, scaling in scalings.items():
+            console.print(
+                f"{size:,} instructions: two environments, {scaling.factor:.2f} times the steps; "
+                f"one keeps {scaling.busy_with_one:.2f} processors busy, two "
+                f"{scaling.busy_with_two:.2f}"
+            )
         with progress.status(f"{sessions} sessions"):
             many = on[min(on)].many_sessions(sessions)
         console.print(many)

@@ -30,6 +30,14 @@ def load_average() -> float:
     return os.getloadavg()[0]
 
 
+def busy_seconds() -> float:
+    """How long the processors of the machine were busy since it started, added up."""
+    # user nice system idle iowait irq softirq, as proc(5) lists them.
+    times = Path("/proc/stat").read_text().splitlines()[0].split()[1:8]
+    ticks = sum(int(time) for time in times[:3] + times[5:])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def private_mebibytes(pid: int) -> float:
     """Memory that belongs to single processes among those that a process has started, in MiB."""
     paths = Path(f"/proc/{pid}/task").glob("*/children")

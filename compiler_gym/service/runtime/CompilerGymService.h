@@ -6,7 +6,6 @@
 #include <boost/filesystem.hpp>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "compiler_gym/service/CompilationSession.h"
@@ -29,12 +28,6 @@ namespace compiler_gym::runtime {
 // lives until that request is done; requests still waiting for it then find it gone (NOT_FOUND).
 template <typename CompilationSessionType>
 class CompilerGymService final : public RpcService {
-  static_assert(std::is_base_of_v<CompilationSession, CompilationSessionType>,
-                "A service hosts a subclass of CompilationSession");
-  static_assert(
-      std::is_constructible_v<CompilationSessionType, const boost::filesystem::path&>,
-      "A CompilationSession is constructed from the working directory (inherit its constructor)");
-
  public:
   // A service whose sessions live in this process, where a compiler that crashes ends them all.
   // `workingDirectory` must exist; sessions receive it. Without `benchmarks`, a cache of the
@@ -42,18 +35,13 @@ class CompilerGymService final : public RpcService {
   // exceptions of that session leave this constructor.
   explicit CompilerGymService(const boost::filesystem::path& workingDirectory,
                               std::unique_ptr<BenchmarkCache> benchmarks = nullptr)
-      : RpcService(std::make_shared<Sessions>(makeInProcessBackend(makeSession(), workingDirectory),
-                                              Limits(), std::move(benchmarks))) {}
+      : RpcService(std::make_shared<Sessions>(
+            makeInProcessBackend(makeSessionFactory<CompilationSessionType>(), workingDirectory),
+            Limits(), std::move(benchmarks))) {}
 
-  // A service of sessions that live wherever `sessions` makes them: what a service program runs.
+  // A service of sessions that live wherever `sessions` makes them.
   explicit CompilerGymService(std::shared_ptr<Sessions> sessions, std::string directSocket = "")
       : RpcService(std::move(sessions), std::move(directSocket)) {}
-
-  static SessionFactory makeSession() {
-    return [](const boost::filesystem::path& workingDirectory) {
-      return std::make_unique<CompilationSessionType>(workingDirectory);
-    };
-  }
 };
 
 }  // namespace compiler_gym::runtime

@@ -1,25 +1,14 @@
 // Turns a CompilationSession class into a service program.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <utility>
-
-#include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/server/ServiceMain.h"
+#include "compiler_gym/service/runtime/SessionFactory.h"
 
 namespace compiler_gym::runtime {
 
-// The same with sessions that a function makes, which is called after the flags were parsed: for
-// programs with several classes of sessions, of which a flag chooses one.
-[[nodiscard]] inline int createAndRunCompilerGymService(int argc, char** argv, const char* usage,
-                                                        const SessionFactory& makeSession) {
-  return runServiceMain(argc, argv, usage, makeSession,
-                        [](std::shared_ptr<Sessions> sessions, std::string directSocket) {
-                          return std::make_unique<RpcService>(std::move(sessions),
-                                                              std::move(directSocket));
-                        });
-}
+// The same as the next with sessions that a function makes, which is called after the flags were
+// parsed: for programs with several classes of sessions, of which a flag chooses one.
+[[nodiscard]] int createAndRunCompilerGymService(int argc, char** argv, const char* usage,
+                                                 const SessionFactory& makeSession);
 
 // Runs a service for sessions of class `CompilationSessionType` until the process receives SIGTERM
 // or SIGINT. It is all that main() needs:
@@ -40,7 +29,7 @@ namespace compiler_gym::runtime {
 template <typename CompilationSessionType>
 [[nodiscard]] int createAndRunCompilerGymService(int argc, char** argv, const char* usage) {
   return createAndRunCompilerGymService(argc, argv, usage,
-                                        CompilerGymService<CompilationSessionType>::makeSession());
+                                        makeSessionFactory<CompilationSessionType>());
 }
 
 }  // namespace compiler_gym::runtime

@@ -22,7 +22,7 @@ constexpr size_t kMaxMessageBytes = 1 << 20;
 class DirectServerTest : public ::testing::Test {
  protected:
   DirectServerTest()
-      : sessions_(makeInProcessBackend(CompilerGymService<toy::ToySession>::makeSession(),
+      : sessions_(makeInProcessBackend(makeSessionFactory<toy::ToySession>(),
                                        boost::filesystem::temp_directory_path()),
                   Limits()) {}
 

@@ -41,7 +41,7 @@ ForkServerProcess& forkServer() {
   static const std::unique_ptr<ForkServerProcess> server = [] {
     std::unique_ptr<ForkServerProcess> started;
     const grpc::Status status = ForkServerProcess::start(
-        CompilerGymService<OwningSession>::makeSession(), directory(), Limits(), [] {}, &started);
+        makeSessionFactory<OwningSession>(), directory(), Limits(), [] {}, &started);
     CHECK(status.ok()) << status.error_message();
     return started;
   }();

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "compiler_gym/service/runtime/foreign/ForeignSession.h"
 #include "compiler_gym/service/runtime/server/ServiceMain.h"
@@ -10,8 +9,6 @@
 
 using compiler_gym::runtime::ForeignClass;
 using compiler_gym::runtime::ForeignSession;
-using compiler_gym::runtime::RpcService;
-using compiler_gym::runtime::Sessions;
 
 extern "C" {
 
@@ -25,12 +22,8 @@ int compiler_gym_run_service(int argc, char** argv, const char* usage, CompilerG
                              uint64_t methods) {
   const ForeignClass foreign = {function, methods};
   return compiler_gym::runtime::runServiceMain(
-      argc, argv, usage,
-      [&foreign](const boost::filesystem::path& workingDirectory) {
+      argc, argv, usage, [&foreign](const boost::filesystem::path& workingDirectory) {
         return std::make_unique<ForeignSession>(foreign, workingDirectory);
-      },
-      [](std::shared_ptr<Sessions> sessions, std::string directSocket) {
-        return std::make_unique<RpcService>(std::move(sessions), std::move(directSocket));
       });
 }
 

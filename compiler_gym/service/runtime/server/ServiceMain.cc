@@ -10,7 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
-#include <string>
+#include <memory>
 
 #include "compiler_gym/service/runtime/server/ServiceFlags.h"
 #include "compiler_gym/service/runtime/server/WorkingDirectory.h"
@@ -20,6 +20,8 @@
 #include "compiler_gym/service/runtime/server/isolation/IsolatedBackend.h"
 #include "compiler_gym/service/runtime/server/rpc/DirectServer.h"
 #include "compiler_gym/service/runtime/server/rpc/InProcessBackend.h"
+#include "compiler_gym/service/runtime/server/rpc/RpcService.h"
+#include "compiler_gym/service/runtime/server/rpc/Sessions.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/Process.h"
 
@@ -105,14 +107,13 @@ std::unique_ptr<SessionBackend> makeBackend(const ServiceFlags& flags,
 
 // Constructors of sessions and of the service may throw.
 Status make(const ServiceFlags& flags, const SessionFactory& makeSession,
-            const ServiceFactory& makeService, const boost::filesystem::path& directory,
-            Service* service) {
+            const boost::filesystem::path& directory, Service* service) {
   return util::callWithoutExceptions("starting the service", [&] {
     service->sessions = std::make_shared<Sessions>(
         makeBackend(flags, makeSession, directory, service->forkServer.get()), flags.limits);
     RETURN_IF_ERROR(
         DirectServer::start(*service->sessions, flags.limits.maxMessageBytes, &service->direct));
-    service->rpcs = makeService(service->sessions, service->direct->name());
+    service->rpcs = std::make_unique<RpcService>(service->sessions, service->direct->name());
     return Status::OK;
   });
 }
@@ -159,8 +160,7 @@ Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirec
 
 }  // namespace
 
-int runServiceMain(int argc, char** argv, const char* usage, const SessionFactory& makeSession,
-                   const ServiceFactory& makeService) {
+int runServiceMain(int argc, char** argv, const char* usage, const SessionFactory& makeSession) {
   ServiceFlags flags;
   if (const auto code = parseServiceFlags(argc, argv, usage, &flags)) return *code;
   prepareSignals();
@@ -177,7 +177,7 @@ int runServiceMain(int argc, char** argv, const char* usage, const SessionFactor
   status = Access::open(flags.access, &access);
   if (!status.ok()) return failure(status);
   startLogging(argv[0], directory->logs());
-  status = make(flags, makeSession, makeService, directory->path(), &service);
+  status = make(flags, makeSession, directory->path(), &service);
   if (!status.ok()) return failure(status);
 
   std::unique_ptr<ServiceServer> server;

@@ -1,23 +1,29 @@
-"""How much smaller ``compiler-gym optimize`` makes the built-in programs than ``clang -Oz``.
+"""How much smaller ``compiler-gym optimize`` makes programs than ``clang -Oz``.
 
-Each is compiled from its source. What is found is linked, run on both inputs, and compared with
-what it must print, at the end of each stage of the search. Run it with::
+Each is compiled from its source. What is found of a built-in program is linked, run on both inputs,
+and compared with what it must print, at the end of each stage of the search. Files of released
+software are not run. Run it with::
 
     bazel run //benchmarks:code_size_report
+    bazel run //benchmarks:code_size_report -- --opensource 100
 """
 
 import argparse
 import math
 import os
+import random
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun, ProgramValidator
 from compiler_gym.envs.llvm.datasets.kernels_dataset import INPUT_SETS, KERNELS_PATH
-from compiler_gym.envs.llvm.size.checks import program_check
+from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES, OpenSourceDataset
+from compiler_gym.envs.llvm.size.checks import Check, program_check
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
@@ -25,6 +31,62 @@ from compiler_gym.envs.llvm.size.portfolio import Portfolio, shipped_portfolio
 
 MILESTONES = (1, 10, 60, 120)
 _OPTIONS = ("-std=c11", "-w")
+# Bytes of code of files that are worth a row.
+_WORTHWHILE = range(1_000, 20_000)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is compiled, and how its result is checked, if that is known."""
+
+    name: str
+    path: Path
+    options: tuple[str, ...]
+    check: Check | None = None
+
+    @property
+    def compilation(self) -> Compilation:
+        return Compilation(tools.clang_path(), self.path, self.options, tools.own_passes_path())
+
+    def code_bytes(self) -> int:
+        """How much code clang makes of it."""
+        with (
+            tempfile.TemporaryDirectory() as work,
+            Evaluator(self.compilation, Path(work), Budget(), 1) as evaluator,
+        ):
+            return evaluator.evaluate_source().object.text
+
+
+def kernel(name: str) -> Source:
+    folder = KERNELS_PATH / name
+    runs = [
+        ProgramRun(folder / f"input-{number}.txt", folder / f"expected-{number}.txt")
+        for number in range(INPUT_SETS)
+    ]
+    return Source(name, folder / "program.c", _OPTIONS, program_check(ProgramValidator(runs)))
+
+
+def opensource_sources(count: int, seed: int) -> list[Source]:
+    """Files of the packages that are held back, of a size that is worth it."""
+    dataset = next(each for each in get_llvm_datasets() if isinstance(each, OpenSourceDataset))
+    uris = sorted(dataset.benchmark_uris("test"))
+    random.Random(seed).shuffle(uris)
+    sources = (opensource_source(dataset, uri) for uri in uris)
+    return [*islice((each for each in sources if each.code_bytes() in _WORTHWHILE), count)]
+
+
+def opensource_source(dataset: OpenSourceDataset, uri: str) -> Source:
+    name, _, file = uri.removeprefix(f"{dataset.name}/").partition("/")
+    package = dataset.packages[name]
+    root = dataset.unpacked(package.distribution)
+    language, standard = LANGUAGES[Path(file).suffix]
+    folders = [root / Path(file).parent, *(root / folder for folder in package.include)]
+    options = (
+        *("-w", "-Wno-register", "-x", language, f"-std={standard}"),
+        *(f"-I{folder}" for folder in folders),
+        *(f"-D{macro}" for macro in package.define),
+    )
+    return Source(f"{name}/{file}", root / file, options)
 
 
 @dataclass(frozen=True)
@@ -40,27 +102,18 @@ class Row:
     evaluations: int
 
 
-def measure(name: str, evaluations: int, jobs: int, objective: Objective) -> Row:
-    folder = KERNELS_PATH / name
-    runs = [
-        ProgramRun(folder / f"input-{number}.txt", folder / f"expected-{number}.txt")
-        for number in range(INPUT_SETS)
-    ]
-    compilation = Compilation(
-        tools.clang_path(), folder / "program.c", _OPTIONS, tools.own_passes_path()
-    )
+def measure(source: Source, evaluations: int, jobs: int, objective: Objective) -> Row:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as work:
         budget = Budget(evaluations=evaluations)
         # Nothing learned from one program is used for another.
         portfolio = Portfolio(Path(work) / "learned.json")
-        with Evaluator(compilation, Path(work), budget, jobs) as evaluator:
-            check = program_check(ProgramValidator(runs))
-            search = Optimizer(evaluator, objective, check, portfolio)
+        with Evaluator(source.compilation, Path(work), budget, jobs) as evaluator:
+            search = Optimizer(evaluator, objective, source.check, portfolio)
             search.start()
             search.run()
     return Row(
-        name=name,
+        name=source.name,
         before=search.size(search.baseline),
         at={count: _size_at(search, count) for count in MILESTONES if count <= evaluations},
         stages={stage.name: stage.size for stage in search.stages},
@@ -75,12 +128,9 @@ def portfolio_gains(names: list[str], jobs: int) -> dict[str, float]:
     known = shipped_portfolio()
     gains: dict[str, list[float]] = {each.name: [] for each in known}
     for name in names:
-        compilation = Compilation(
-            tools.clang_path(), KERNELS_PATH / name / "program.c", _OPTIONS, tools.own_passes_path()
-        )
         with (
             tempfile.TemporaryDirectory() as work,
-            Evaluator(compilation, Path(work), Budget(), jobs) as evaluator,
+            Evaluator(kernel(name).compilation, Path(work), Budget(), jobs) as evaluator,
         ):
             before = evaluator.evaluate_source().object.text
             found = {each.change: each for each in evaluator.evaluate([k.change for k in known])}
@@ -139,6 +189,8 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=max(MILESTONES))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--objective", choices=[each.value for each in Objective], default="text")
+    parser.add_argument("--opensource", type=int, help="so many files of opensource-v0 instead")
+    parser.add_argument("--seed", type=int, default=0, help="which of them")
     parser.add_argument("--portfolio", action="store_true", help="the gains of its changes alone")
     arguments = parser.parse_args()
     known = sorted(path.parent.name for path in KERNELS_PATH.glob("*/program.c"))
@@ -147,12 +199,15 @@ def main() -> None:
         for name, gain in sorted(gains.items(), key=lambda item: -item[1]):
             print(f"{gain:.4f} {name}")
         return
+    sources = [kernel(name) for name in arguments.programs or known]
+    if arguments.opensource:
+        sources = opensource_sources(arguments.opensource, arguments.seed)
     rows = []
-    for name in arguments.programs or known:
+    for source in sources:
         objective = Objective(arguments.objective)
-        rows.append(measure(name, arguments.evaluations, arguments.jobs, objective))
+        rows.append(measure(source, arguments.evaluations, arguments.jobs, objective))
         row = rows[-1]
-        print(f"{name}: {row.before} -> {row.at}, {row.stages}", flush=True)
+        print(f"{row.name}: {row.before} -> {row.at}, {row.stages}", flush=True)
     print(f"\n{report(rows)}")
 
 

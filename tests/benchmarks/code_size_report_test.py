@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import code_size_report
 from benchmarks.code_size_report import Row, geomean_saved, main, report
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 
 
 def test_saved():
@@ -29,6 +31,21 @@ def test_short_search(monkeypatch, capsys):
     before, after = map(int, re.findall(r"^\| sorting \| (\d+) \| (\d+) ", printed, re.M)[0])
     assert after < before
     assert "| programs smaller | 1 of 1 |" in printed
+
+
+def test_files_of_released_software(monkeypatch, capsys, tmp_path):
+    # The file of another program is in its place, as nothing is downloaded here.
+    dataset = OpenSourceDataset(tmp_path)
+    uri = next(uri for uri in dataset.benchmark_uris("test") if uri.endswith(".c"))
+    name, _, file = uri.removeprefix(f"{dataset.name}/").partition("/")
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_bytes((KERNELS_PATH / "sorting" / "program.c").read_bytes())
+    monkeypatch.setattr(OpenSourceDataset, "unpacked", lambda *_: tmp_path)
+    monkeypatch.setattr(OpenSourceDataset, "benchmark_uris", lambda *_: iter([uri]))
+    options = ["--opensource", "1", "--evaluations", "1", "--jobs", "1"]
+    monkeypatch.setattr("sys.argv", ["report", *options])
+    main()
+    assert f"| {name}/{file} | " in capsys.readouterr().out
 
 
 def test_gains_of_the_portfolio(monkeypatch, capsys):

@@ -10,6 +10,7 @@ from compiler_gym.cli.collect import collect
 from compiler_gym.cli.console import run_program
 from compiler_gym.cli.datasets import datasets_app
 from compiler_gym.cli.describe import describe
+from compiler_gym.cli.eval import evaluate
 from compiler_gym.cli.hunt import hunt
 from compiler_gym.cli.measure_pass import measure
 from compiler_gym.cli.observe import observe
@@ -35,6 +36,7 @@ for command in (search, shell, describe, observe, replay, validate):
     app.command()(command)
 app.command("measure-pass")(measure)
 app.command(cls=CommandWithClangOptions)(optimize)
+app.command("eval")(evaluate)
 app.command()(hunt)
 app.command()(collect)
 app.command()(service)

@@ -16,6 +16,7 @@ from pathlib import Path
 from compiler_gym.cli.options import program_name
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
+from compiler_gym.envs.llvm.policies.sequences import FIRST_SEQUENCE, mutate
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
 
@@ -24,15 +25,6 @@ COSTS = {
     "instructions": ("IrInstructionCount", "IrInstructionCount"),
     "bytes": ("ObjectTextSizeBytes", "ObjectTextSize"),
 }
-
-# Where the search starts: passes that clean up after each other, in the order of most pipelines.
-# Inlining is left to the search, as it makes most programs larger.
-_FIRST_SEQUENCE = """
-sroa early-cse simplifycfg instcombine ipsccp globalopt deadargelim function-attrs argpromotion
-sroa early-cse correlated-propagation simplifycfg instcombine tailcallelim reassociate
-loop-simplifycfg licm indvars loop-idiom loop-deletion gvn sccp bdce instcombine dse adce
-simplifycfg instcombine globaldce constmerge mergefunc
-"""
 
 # How long to take passes out that make no difference, as a share of the search time.
 _SHARE_OF_SHORTENING = 0.2
@@ -125,7 +117,7 @@ def _search(
     env: LlvmEnv, game: Game, stop: threading.Event, deadline: float, rng: random.Random
 ) -> None:
     costs = game.costs[game.goal]
-    game.actions = [env.action_space[name] for name in _FIRST_SEQUENCE.split()]
+    game.actions = [env.action_space[name] for name in FIRST_SEQUENCE]
     game.commandline = env.action_space.to_string(game.actions)
     cost = _compile(env, game.actions, game.goal)
     costs["best"] = costs["O0"] if cost is None else cost
@@ -159,23 +151,6 @@ def _compile(env: LlvmEnv, actions: list[int], goal: str) -> int | None:
     env.reset()
     (cost,), _, done, _ = env.multistep(actions, observation_spaces=[COSTS[goal][0]])
     return None if done else int(cost)
-
-
-def mutate(actions: list[int], n_actions: int, rng: random.Random) -> list[int]:
-    """Returns a copy of a sequence with one to three random edits."""
-    actions = list(actions)
-    for _ in range(rng.randint(1, 3)):
-        position = rng.randrange(len(actions) + 1)
-        edit = rng.random()
-        if edit < 0.45 or not actions:
-            actions.insert(position, rng.randrange(n_actions))
-        elif edit < 0.65:
-            actions[position % len(actions)] = rng.randrange(n_actions)
-        elif edit < 0.85:
-            del actions[position % len(actions)]
-        else:
-            actions.insert(position, actions.pop(rng.randrange(len(actions))))
-    return actions
 
 
 def _write(env: LlvmEnv, game: Game, folder: Path) -> None:

@@ -3,6 +3,8 @@
 import json
 import operator
 import re
+import shutil
+import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -198,6 +200,48 @@ class GccEnv(ClientServiceCompilerEnv):
     def command_line(self) -> str:
         """How the object file is made: ``gcc``, the options, and the names of files."""
         return self.observation["command_line"]
+
+    def write_object(self, path: str | Path) -> Path:
+        """Writes the object file to a file.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            ServiceError: If the program cannot be compiled with these options.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        path.write_bytes(self.obj)
+        return path
+
+    def write_executable(self, path: str | Path, linker_options: Sequence[str] = ("-lm",)) -> Path:
+        """Links the object file, with the same options, and writes the executable to a file.
+
+        Args:
+            path: The file.
+            linker_options: Further options.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            ServiceError: If the program cannot be compiled with these options.
+            CommandError: If it cannot be linked, e.g. because it has no ``main``.
+            EnvironmentNotSupported: If there is no GCC on this machine.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        options = self.gcc_spec.words_of(self.choices)
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-gcc-") as name:
+            folder = Path(name)
+            self.write_object(folder / "program.o")
+            arguments = [*options, "-w", "program.o", "-o", "program", *linker_options]
+            (self._gcc or get_gcc()).run(arguments, folder, self._timeout)
+            shutil.copy(folder / "program", path)
+        return path
 
     # ----------------------------------------------------------------------------------------------
     # States.

@@ -3,7 +3,7 @@
 There are two texts of each list: with ``-Q`` GCC prints the present value of each option, and
 without it what the option is for. The forms have changed over the versions:
 
-- since 10, ``--param=max-unroll-times=          8``, and with a range, ``--param=x=<1,65536>   100``;
+- since 10, ``--param=max-unroll-times=          8``, and ``--param=x=<1,65536>  100`` with a range;
 - up to 9, ``max-unroll-times   default 8 minimum 0 maximum 0``, where a maximum that is not above
   the minimum means that there is none;
 - the words that an option takes are in brackets behind it, ``-fira-region=[one|all|mixed]``, or in

@@ -15,7 +15,9 @@ from compiler_gym.datasets import (
 )
 from compiler_gym.envs.gcc.datasets.csmith_dataset import CsmithDataset
 from compiler_gym.envs.gcc.datasets.preprocessing import Preprocessor, preprocess
+from compiler_gym.envs.gcc.datasets.validation import ObjectValidator
 from compiler_gym.envs.gcc.gcc import Gcc
+from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
 from compiler_gym.envs.llvm.datasets.published import published_dataset, published_facts
 from compiler_gym.errors import UnknownNameError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
@@ -32,6 +34,9 @@ class KernelsDataset(FilesDataset):
     def __init__(self) -> None:
         sources = sorted(_KERNELS_PATH.glob("*/program.c"))
         super().__init__(
+            benchmark_class=BenchmarkWithSource,
+            validatable="Yes",
+            runnable="Yes",
             name="benchmark://kernels-v0",
             description="Small real C programs",
             license="MIT",
@@ -41,6 +46,22 @@ class KernelsDataset(FilesDataset):
             programs={path.parent.name: f"{path.parent.name}/program.c" for path in sources},
             sort_order=-2,
         )
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """As of :class:`FilesDataset`. What the program prints can be validated."""
+        benchmark = super().benchmark_from_parsed_uri(uri)
+        folder = _KERNELS_PATH / uri.path.removeprefix("/")
+        inputs = sorted(folder.glob("input-*.txt"))
+        runs = tuple(
+            ProgramRun(path, path.with_name(path.name.replace("input", "expected")))
+            for path in inputs
+        )
+        benchmark.add_source(BenchmarkSource("program.c", benchmark.proto.program.contents))
+        benchmark.add_validation_callback(ObjectValidator(runs))
+        return benchmark
+
+    def fingerprint(self, uri: BenchmarkUri) -> None:
+        """They are made anew each time: others of that name are bitcode."""
 
 
 def get_gcc_datasets(
@@ -79,8 +100,8 @@ class GccDatasets(Datasets):
         if isinstance(uri, str) and "://" not in uri and uri.endswith(".c"):
             path = Path(uri).expanduser().absolute()
             raise UnknownNameError(
-                f"{uri!r} is the name of a file rather than of a benchmark: make a benchmark of it, "
-                f"env.make_benchmark({uri!r}), or write its URI, 'file://{path}'"
+                f"{uri!r} is the name of a file rather than of a benchmark: make a benchmark of "
+                f"it, env.make_benchmark({uri!r}), or write its URI, 'file://{path}'"
             )
         return super().benchmark(uri)
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from compiler_gym.envs.gcc.gcc import Gcc
+from compiler_gym.envs.gcc.service.refusals import Refused, TookTooLong
 from compiler_gym.errors import ServiceError, ServiceOSError
 from compiler_gym.util.commands import CommandError
 
@@ -67,12 +68,18 @@ class Compilations:
         return [*options, *_COMMON, *what, self._name, "-o", name]
 
     def check(self, timeout: float | None) -> None:
-        """Raises ValueError if the program is not one, and as :meth:`compile` if it is at fault."""
+        """Checks that the program is one.
+
+        Raises:
+            Refused: If it is not valid C.
+            ServiceError: If the compiler is lost.
+            TookTooLong: If the time is over.
+        """
         with self._folder_with_source() as name:
             try:
                 self._run(["-fsyntax-only", *_COMMON, self._name], Path(name), timeout)
             except CommandError as error:
-                raise ValueError(f"The program is not valid C: {_text_of(error)}") from None
+                raise Refused(f"The program is not valid C: {_text_of(error)}") from None
 
     def compile(self, kind: str, options: Sequence[str], timeout: float | None) -> bytes:
         """Returns what the compiler makes of the program.
@@ -84,7 +91,7 @@ class Compilations:
 
         Raises:
             ServiceError: If the compiler refuses the options, or crashes.
-            TimeoutError: If the time is over.
+            TookTooLong: If the time is over.
             ServiceOSError: If there is no space on the disk.
         """
         arguments = self.arguments(kind, options)
@@ -103,7 +110,7 @@ class Compilations:
             self._keep(path, _FAILED + text.encode())
             raise ServiceError(text) from None
         except OSError as error:
-            if isinstance(error, TimeoutError | ServiceError):
+            if isinstance(error, ServiceError):
                 raise
             raise ServiceOSError(f"Cannot compile: {error}") from error
         return result
@@ -118,7 +125,7 @@ class Compilations:
         try:
             self._gcc.run(arguments, folder, timeout)
         except subprocess.TimeoutExpired:
-            raise TimeoutError(
+            raise TookTooLong(
                 f"GCC took more than {timeout:g} s and was killed. GccEnv(timeout=...) sets the "
                 f"limit. Its options: {' '.join(arguments)[:_MAX_MESSAGE]}"
             ) from None

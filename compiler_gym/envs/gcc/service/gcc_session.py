@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from compiler_gym.envs.gcc.gcc import Gcc
 from compiler_gym.envs.gcc.service.compilations import OBJECT, Compilations
 from compiler_gym.envs.gcc.service.observations import Observation, State, observations_of
+from compiler_gym.envs.gcc.service.refusals import Refused
 from compiler_gym.envs.gcc.spec import GccSpec
 from compiler_gym.service import CompilationSession
 from compiler_gym.service.proto import (
@@ -52,7 +53,7 @@ class GccSession(CompilationSession):
         actions = self.spec.actions
         number = action.int64_value
         if action.WhichOneof("value") != "int64_value" or not 0 <= number < len(actions):
-            raise ValueError(f"Not an action from 0 to {len(actions) - 1}: {str(action).strip()}")
+            raise Refused(f"Not an action from 0 to {len(actions) - 1}: {str(action).strip()}")
         chosen = actions[number]
         before = self._choices[chosen.option]
         value = chosen.apply(self._choices, self.spec.options)
@@ -84,9 +85,7 @@ class GccSession(CompilationSession):
     def handle_session_parameter(self, key: str, value: str) -> str | None:
         """Sets the choices or the time limit, or tells the options as JSON."""
         if key == CHOICES:
-            choices = _choices_in(value)
-            self.spec.check_choices(choices)
-            self._choices = choices
+            self._choices = _choices_in(value, self.spec)
             return value
         if key == TIMEOUT:
             self._timeout = _seconds_in(value)
@@ -122,7 +121,7 @@ def _source_of(benchmark: Benchmark) -> bytes:
     """The program of a benchmark: its contents, or those of the file that it names.
 
     Raises:
-        ValueError: If it has neither.
+        Refused: If it has neither.
         FileNotFoundError: If there is no such file.
     """
     program = benchmark.program
@@ -130,7 +129,7 @@ def _source_of(benchmark: Benchmark) -> bytes:
         return program.contents
     url = urlsplit(program.uri)
     if url.scheme != "file" or not url.path:
-        raise ValueError(
+        raise Refused(
             f"Benchmark {benchmark.uri} has no program: contents, or the name of a file as "
             f"file:///path, not {program.uri!r}"
         )
@@ -138,14 +137,19 @@ def _source_of(benchmark: Benchmark) -> bytes:
     return (path if path.exists() else Path(unquote(url.path))).read_bytes()
 
 
-def _choices_in(text: str) -> list[int]:
+def _choices_in(text: str, spec: GccSpec) -> list[int]:
     try:
-        return [int(number) for number in text.split(",")]
+        choices = [int(number) for number in text.split(",")]
     except ValueError:
-        raise ValueError(
+        raise Refused(
             f"{CHOICES} must be whole numbers with commas between, one for each option, not "
             f"{text[:100]!r}"
         ) from None
+    try:
+        spec.check_choices(choices)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    return choices
 
 
 def _seconds_in(text: str) -> float | None:
@@ -154,7 +158,7 @@ def _seconds_in(text: str) -> float | None:
     except ValueError:
         seconds = math.nan
     if seconds is not None and not 0 < seconds < math.inf:
-        raise ValueError(
+        raise Refused(
             f"{TIMEOUT} must be a number of seconds above 0, or empty for no limit, not {text!r}"
         )
     return seconds

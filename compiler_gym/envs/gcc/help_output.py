@@ -50,7 +50,7 @@ def words_in(text: str) -> dict[str, tuple[str, ...]]:
     # Lines are broken after blanks and hyphens.
     unbroken = re.sub(r"-\n\s+", "-", text)
     for name, listed in _IN_DESCRIPTION.findall(re.sub(r"\n\s+", " ", unbroken)):
-        found.setdefault(name, tuple(listed.split("|")))
+        found.setdefault(name, tuple(re.sub(r"\s", "", listed).split("|")))
     return found
 
 

@@ -44,7 +44,7 @@ class Compilations:
     """What becomes of a program.
 
     Each result is kept by what it is made of, for all sessions that share the folder, until they
-    take 256 MiB. So are the errors of the compiler, but not that it took too long.
+    take 256 MiB. So is what the compiler finds wrong, but not that it crashed or took too long.
 
     Args:
         gcc: The compiler.
@@ -107,7 +107,8 @@ class Compilations:
             self._keep(path, _OK + result)
         except CommandError as error:
             text = f"GCC cannot compile the program with these options. {_text_of(error)}"
-            self._keep(path, _FAILED + text.encode())
+            if _is_diagnosis(error):
+                self._keep(path, _FAILED + text.encode())
             raise ServiceError(text) from None
         except OSError as error:
             if isinstance(error, ServiceError):
@@ -173,6 +174,13 @@ def forget_oldest(folder: Path, max_bytes: int) -> None:
         with suppress(FileNotFoundError):
             os.unlink(path)
         total -= size
+
+
+def _is_diagnosis(error: CommandError) -> bool:
+    """Whether the compiler would say the same again, rather than was killed or has crashed."""
+    text = str(error.stderr)
+    lost = "Killed" in text or "internal compiler error" in text
+    return error.returncode == 1 and "error:" in text and not lost
 
 
 def _text_of(error: CommandError) -> str:

@@ -104,9 +104,7 @@ class FakeGcc:
         (folder / "paramsyes").write_text(params)
         (folder / "params").write_text(GCC_12_DESCRIBED_PARAMS)
         owner = "Copyright (C) Free Software Foundation, Inc."
-        path.write_text(
-            _SCRIPT.format(log=self._log, folder=folder, version=version, owner=owner)
-        )
+        path.write_text(_SCRIPT.format(log=self._log, folder=folder, version=version, owner=owner))
         path.chmod(0o755)
 
     def calls(self, containing: str = "") -> list[str]:

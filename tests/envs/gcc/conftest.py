@@ -1,5 +1,6 @@
 import pytest
-from compilers import FakeGcc
+
+from tests.envs.gcc.compilers import FakeGcc
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -139,7 +139,7 @@ class TestActions:
     def test_out_of_range(self, env):
         with pytest.raises(ValueError, match="not in the range"):
             env.step(len(env.action_space.names))
-        with pytest.raises(LookupError, match="-fno-gsce.*Did you mean"):
+        with pytest.raises(LookupError, match=r"-fno-gsce.*Did you mean"):
             env.action_space["-fno-gsce"]
 
 
@@ -179,9 +179,8 @@ class TestChoices:
             env.send_param("choices", "1,x")
 
     def test_before_an_episode(self):
-        with GccEnv(benchmark=PROGRAM) as env:
-            with pytest.raises(SessionNotFound):
-                env.choices = [-1] * len(env.gcc_spec.options)
+        with GccEnv(benchmark=PROGRAM) as env, pytest.raises(SessionNotFound):
+            env.choices = [-1] * len(env.gcc_spec.options)
 
     def test_state_is_applied_and_validated(self, env):
         env.reset(reward_space="obj_size")

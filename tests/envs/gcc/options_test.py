@@ -13,7 +13,7 @@ from compiler_gym.envs.gcc.options import (
     GccParamIntOption,
     option_from_json,
 )
-from compilers import (
+from tests.envs.gcc.compilers import (
     GCC_9_OPTIMIZERS,
     GCC_9_PARAMS,
     GCC_12_DESCRIBED_PARAMS,

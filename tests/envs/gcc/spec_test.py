@@ -2,11 +2,11 @@ import json
 import os
 
 import pytest
-from compilers import GCC_9_OPTIMIZERS, GCC_9_PARAMS, FakeGcc
 
 from compiler_gym.envs.gcc import GccSpec, get_gcc, get_spec
 from compiler_gym.envs.gcc.spec import read_spec
 from compiler_gym.errors import EnvironmentNotSupported
+from tests.envs.gcc.compilers import GCC_9_OPTIMIZERS, GCC_9_PARAMS, FakeGcc
 
 
 @pytest.fixture(scope="module")

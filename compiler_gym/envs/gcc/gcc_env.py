@@ -26,6 +26,7 @@ from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.spaces import Reward
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
+DEFAULT_TIMEOUT = 60.0
 
 _SERVICE = Path(__file__).absolute().parent / "service" / "gcc_service.py"
 
@@ -66,7 +67,7 @@ class GccEnv(ClientServiceCompilerEnv):
         gcc_bin: str | Path | None = None,
         benchmark: str | Benchmark | BenchmarkUri | None = None,
         datasets_site_path: str | Path | None = None,
-        timeout: float | None = 60,
+        timeout: float | None = DEFAULT_TIMEOUT,
         *,
         service: str | Path | None = None,
         datasets: Datasets | Iterable[Dataset] | None = None,
@@ -87,7 +88,7 @@ class GccEnv(ClientServiceCompilerEnv):
             kwargs["connection_settings"] = settings.model_copy(update={"script_env": script_env})
         if datasets is None:
             datasets = get_gcc_datasets(self._gcc, datasets_site_path)
-        self._timeout: float | None = None
+        self._timeout: float | None = DEFAULT_TIMEOUT
         super().__init__(
             service=_SERVICE if service is None else service,
             benchmark=DEFAULT_BENCHMARK if benchmark is None else benchmark,
@@ -95,7 +96,8 @@ class GccEnv(ClientServiceCompilerEnv):
             rewards=make_gcc_rewards() if rewards is None else rewards,
             **kwargs,
         )
-        self.timeout = timeout
+        if timeout != DEFAULT_TIMEOUT:
+            self.timeout = timeout
 
     # ----------------------------------------------------------------------------------------------
     # The options.

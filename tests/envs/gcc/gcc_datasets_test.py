@@ -2,8 +2,10 @@ import shutil
 
 import pytest
 
+from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.gcc import GccEnv
 from compiler_gym.envs.gcc.datasets import GccDatasets
+from compiler_gym.envs.gcc.datasets.validation import compare_with_unoptimised
 from compiler_gym.errors import BenchmarkInitError
 
 
@@ -111,7 +113,25 @@ class TestOwnFiles:
 def test_csmith(env):
     env.reset(benchmark="generator://csmith-v0/7")
     program, source = env.benchmark.proto.program, env.source
-    assert env.obj_size > 0
+    env.step(env.action_space["-O3"])
+    assert env.validate().okay()
     assert "/tmp/" not in source.split("\n")[0]
     env.reset(benchmark="generator://csmith-v0/7")
     assert env.benchmark.proto.program == program
+
+
+@pytest.mark.parametrize(
+    ("program", "type"),
+    [
+        ('puts(__OPTIMIZE__ ? "optimised" : "not");', "Wrong output"),
+        ("return !__OPTIMIZE__;", "Runtime error (1) of the unoptimised program"),
+    ],
+)
+def test_comparison_with_the_unoptimised_program(env, program, type):
+    text = "#include <stdio.h>\n#ifndef __OPTIMIZE__\n#define __OPTIMIZE__ 0\n#endif\n"
+    text += f"int main(void) {{ {program} return 0; }}\n"
+    benchmark = Benchmark.from_file_contents("benchmark://tests-v0/main", text.encode())
+    benchmark.add_validation_callback(compare_with_unoptimised)
+    env.reset(benchmark=benchmark)
+    env.step(env.action_space["-O2"])
+    assert [error.type for error in benchmark.validate(env)] == [type]

@@ -63,9 +63,7 @@ def test_another_compiler(tmp_path):
 
 def test_broken(tmp_path):
     broken = script(tmp_path / "gcc", "#!/bin/sh\necho no libraries >&2; exit 127\n")
-    with pytest.raises(
-        EnvironmentNotSupported, match=r"version does not work[\s\S]*no libraries"
-    ):
+    with pytest.raises(EnvironmentNotSupported, match=r"version does not work[\s\S]*no libraries"):
         get_gcc(broken)
 
 
@@ -106,16 +104,12 @@ class TestDocker:
 
     @pytest.mark.usefixtures("docker")
     def test_no_image(self):
-        with pytest.raises(
-            EnvironmentNotSupported, match=r"image 'missing'[\s\S]*no such image"
-        ):
+        with pytest.raises(EnvironmentNotSupported, match=r"image 'missing'[\s\S]*no such image"):
             get_gcc("docker:missing")
 
     def test_no_docker(self, monkeypatch):
         monkeypatch.setenv("PATH", "/nowhere")
-        with pytest.raises(
-            EnvironmentNotSupported, match="'docker' is not there, which docker"
-        ):
+        with pytest.raises(EnvironmentNotSupported, match="'docker' is not there, which docker"):
             get_gcc("docker:gcc:13")
 
     def test_no_name(self):

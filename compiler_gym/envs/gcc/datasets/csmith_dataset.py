@@ -5,6 +5,7 @@ from pathlib import Path
 
 from compiler_gym.datasets import Benchmark, BenchmarkSource, BenchmarkWithSource
 from compiler_gym.envs.gcc.datasets.preprocessing import preprocess
+from compiler_gym.envs.gcc.datasets.validation import compare_with_unoptimised
 from compiler_gym.envs.gcc.gcc import Gcc
 from compiler_gym.envs.llvm.datasets import generators
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
@@ -12,6 +13,8 @@ from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
 class CsmithDataset(generators.CsmithDataset):
     """Random C programs by Csmith, preprocessed by the GCC that compiles them.
+
+    What they print must be what it is without options of the compiler.
 
     Args:
         gcc: The compiler.
@@ -33,7 +36,9 @@ class CsmithDataset(generators.CsmithDataset):
         return BenchmarkSource("program.c", source), program
 
     def _dynamic_config(self) -> None:
-        """They are not run."""
+        """They are run when they are validated, and how that knows by itself."""
 
     def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:
-        return BenchmarkWithSource(proto, sources=[source])
+        return BenchmarkWithSource(
+            proto, validation_callbacks=[compare_with_unoptimised], sources=[source]
+        )

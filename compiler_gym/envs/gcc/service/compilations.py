@@ -35,9 +35,10 @@ _LINE_MARKER = re.compile(rb'# \d+ "')
 _MAX_MESSAGE = 2000
 _OK, _FAILED = b"+", b"-"
 
-# What is kept on disk for all sessions of a service, and how often that is looked at.
+# What is kept on disk for all sessions of a service. That is looked at after each 256th result, by
+# their names, as sessions know nothing of each other.
 _MAX_KEPT_BYTES = 256 * 2**20
-_KEPT_BETWEEN_CHECKS = 256
+_CHECKED_NAME = "00"
 
 
 class Compilations:
@@ -57,7 +58,6 @@ class Compilations:
         self._source = source
         self._folder = folder
         self._kept = folder / "compiled"
-        self._kept_since_check = 0
         self._name = "program.i" if _LINE_MARKER.match(source) else "program.c"
         self._digest = hashlib.sha256(source).digest()
 
@@ -148,10 +148,8 @@ class Compilations:
             temporary = path.with_name(f".{os.getpid()}-{path.name}")
             temporary.write_bytes(data)
             temporary.replace(path)
-        self._kept_since_check += 1
-        if self._kept_since_check == _KEPT_BETWEEN_CHECKS:
-            self._kept_since_check = 0
-            forget_oldest(self._kept, _MAX_KEPT_BYTES)
+            if path.name.startswith(_CHECKED_NAME):
+                forget_oldest(self._kept, _MAX_KEPT_BYTES)
 
 
 def forget_oldest(folder: Path, max_bytes: int) -> None:

@@ -23,7 +23,7 @@ from compiler_gym.service.proto import (
 )
 
 DEFAULT_TIMEOUT = 60.0
-"""Seconds that a compilation may take."""
+"""Seconds that a compilation may take. The environment counts on it."""
 
 # Session parameters.
 CHOICES, SPEC, TIMEOUT = "choices", "gcc_spec", "timeout"

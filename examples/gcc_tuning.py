@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import typer
-from gcc_searches import Choices, search
+from gcc_searches import AT_A_TIME, Choices, search
 
 from compiler_gym.envs.gcc import GccEnv
 from compiler_gym.errors import ServiceError
@@ -40,7 +40,7 @@ def tune(envs: Sequence[GccEnv], method: str, budget: int, seed: int, what: str)
     start, best = spec.choices_of("-Os"), []
     found = search(method, spec, start, lambda tries: mean_shares(envs, tries), budget, rng)
     for number, (share, choices) in enumerate(found, start=1):
-        typer.echo(f"\r{what}: {number * 16} of {budget}, {share:.1%} ", nl=False, err=True)
+        typer.echo(f"\r{what}: {number * AT_A_TIME} of {budget}, {share:.1%} ", nl=False, err=True)
         best = choices
     typer.echo(err=True)
     return best

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
@@ -70,7 +70,7 @@ class GccSession(CompilationSession):
         options = self.spec.words_of(self._choices)
         arguments = self._compilations.arguments(OBJECT, options)
 
-        def compiled_with(kind: str, options: list[str]) -> bytes:
+        def compiled_with(kind: str, options: Sequence[str]) -> bytes:
             return self._compilations.compile(kind, options, self._timeout)
 
         state = State(

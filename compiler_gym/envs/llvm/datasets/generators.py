@@ -175,7 +175,7 @@ class CsmithDataset(GeneratedDataset):
         source, bitcode = _csmith(csmith_path(), tools.clang_path(), seed)
         return BenchmarkSource("program.c", source), bitcode
 
-    def _dynamic_config(self) -> BenchmarkDynamicConfig:
+    def _dynamic_config(self) -> BenchmarkDynamicConfig | None:
         return make_dynamic_config(run="./a.out > output.txt", outfiles=["output.txt"])
 
     def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:

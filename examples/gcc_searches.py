@@ -22,10 +22,11 @@ def random_value(option: Option, rng: np.random.Generator) -> int:
     return int(rng.integers(n + 1) if n < 10 else n ** rng.uniform(-0.1, 1)) - 1
 
 
-def mutated(spec: GccSpec, choices: Choices, rng: np.random.Generator) -> Choices:
-    """Chooses the values of 1 to 64 options anew, as most have no effect on a program."""
-    changed = choices.copy()
-    for number in rng.integers(len(spec.options), size=int(64 ** rng.random())):
+def mutated(spec: GccSpec, parents: list[Choices], rng: np.random.Generator) -> Choices:
+    """Chooses the values of 1 to 64 options of the first anew: flags rather than parameters."""
+    changed = parents[0].copy()
+    weights = np.array([1 if option.name.startswith("--") else 4 for option in spec.options])
+    for number in rng.choice(len(changed), int(64 ** rng.random()), p=weights / weights.sum()):
         option = spec.options[number]
         value = random_value(option, rng)
         if value < 0 or not _OTHER_MEANING.fullmatch(option[value]):
@@ -37,15 +38,11 @@ def child(spec: GccSpec, parents: list[Choices], rng: np.random.Generator) -> Ch
     """Takes each option from one of two parents, and changes some."""
     first, second = (parents[i] for i in rng.integers(len(parents), size=2))
     mixed = np.where(rng.random(len(first)) < 0.5, first, second).tolist()
-    return mutated(spec, mixed, rng)
+    return mutated(spec, [mixed], rng)
 
 
-# What is tried next, given parents, and how many of the best are kept.
-SEARCHES = {
-    "random": (lambda spec, parents, rng: mutated(spec, parents[0], rng), 1),
-    "hill-climb": (lambda spec, parents, rng: mutated(spec, parents[0], rng), 1),
-    "genetic": (child, 16),
-}
+# What makes something to try of the best so far, and how many of these are kept.
+SEARCHES = {"random": (mutated, 1), "hill-climb": (mutated, 1), "genetic": (child, 16)}
 
 
 def search(name, spec, start, costs, budget, rng) -> Iterator[tuple[float, Choices]]:

@@ -34,10 +34,11 @@ def mean_shares(envs: Sequence[GccEnv], tries: Sequence[Choices]) -> list[float]
         return np.mean([*pool.map(shares, envs)], axis=0).tolist()
 
 
-def tune(envs: Sequence[GccEnv], method: str, budget: int, seed: int, what: str) -> Choices:
+def tune(
+    envs: Sequence[GccEnv], method: str, start: Choices, budget: int, seed: int, what: str
+) -> Choices:
     """Returns the choices with which programs are smallest in their mean. Shows how far it is."""
-    spec, rng = envs[0].gcc_spec, np.random.default_rng(seed)
-    start, best = spec.choices_of("-Os"), []
+    spec, rng, best = envs[0].gcc_spec, np.random.default_rng(seed), start
     found = search(method, spec, start, lambda tries: mean_shares(envs, tries), budget, rng)
     for number, (share, choices) in enumerate(found, start=1):
         typer.echo(f"\r{what}: {number * AT_A_TIME} of {budget}, {share:.1%} ", nl=False, err=True)

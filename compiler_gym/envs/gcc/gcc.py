@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -118,7 +119,8 @@ class Gcc:
         if self._image is not None:
             self._pull()
         try:
-            text = self.run(["--version"], Path("/tmp"), _QUESTION_SECONDS)
+            with tempfile.TemporaryDirectory(prefix="compiler_gym-gcc-") as folder:
+                text = self.run(["--version"], Path(folder), _QUESTION_SECONDS)
         except (CommandError, subprocess.TimeoutExpired, OSError) as error:
             raise EnvironmentNotSupported(
                 f"{self.bin} --version does not work, so it is not a GCC: {error}"

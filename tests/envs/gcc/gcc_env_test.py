@@ -365,3 +365,11 @@ class TestRegistration:
         assert not terminated
         assert not truncated
         env.close()
+
+    def test_vector_environment(self):
+        spaces = {"observation_space": "choices", "reward_space": "obj_size"}
+        with compiler_gym.make_vec("gcc-v0", 2, benchmark=PROGRAM, **spaces) as envs:
+            observations, _ = envs.reset(seed=1)
+            assert (observations == -1).all()
+            _, rewards, _, _, _ = envs.step(["-O3", "-Os"])
+            assert rewards[1] > rewards[0]

@@ -1,6 +1,7 @@
 """The GCC environment."""
 
 import json
+import math
 import operator
 import re
 import shutil
@@ -59,7 +60,8 @@ class GccEnv(ClientServiceCompilerEnv):
 
     Raises:
         EnvironmentNotSupported: If the compiler is not there, or is not a GCC.
-        ValueError: If a compiler is given for a service that runs already.
+        ValueError: If a compiler is given for a service that runs already, or the time limit is not
+            above 0.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class GccEnv(ClientServiceCompilerEnv):
         rewards: Iterable[Reward] | None = None,
         **kwargs: Any,
     ):
+        _check_seconds(timeout)
         is_own = service is None and kwargs.get("service_connection") is None
         if gcc_bin is not None and not is_own:
             raise ValueError(
@@ -143,8 +146,7 @@ class GccEnv(ClientServiceCompilerEnv):
 
     @timeout.setter
     def timeout(self, seconds: float | None) -> None:
-        if seconds is not None and not 0 < seconds < float("inf"):
-            raise ValueError(f"timeout must be None or a number of seconds above 0, not {seconds}")
+        _check_seconds(seconds)
         with suppress(SessionNotFound):  # It is sent when an episode begins.
             text = "" if seconds is None else str(seconds)
             self.send_param("timeout", text, resend_on_reset=True)
@@ -317,6 +319,11 @@ class GccEnv(ClientServiceCompilerEnv):
         if isinstance(datasets, Datasets):
             datasets = datasets.datasets(with_deprecated=True)
         return GccDatasets(datasets, self._gcc)
+
+
+def _check_seconds(seconds: float | None) -> None:
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise ValueError(f"timeout must be None or a number of seconds above 0, not {seconds}")
 
 
 def _local_gcc() -> Gcc | None:

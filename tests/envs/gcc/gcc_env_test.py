@@ -304,6 +304,8 @@ class TestFailures:
         with pytest.raises(ValueError, match="timeout must be None or a number of seconds above 0"):
             env.timeout = seconds
         assert env.timeout == 60
+        with pytest.raises(ValueError, match="timeout must be None"):
+            GccEnv(timeout=seconds)
         with pytest.raises(ValueError, match="must be a number of seconds above 0"):
             env.send_param("timeout", str(seconds))
 

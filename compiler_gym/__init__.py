@@ -17,7 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compiler_gym.envs.llvm.registration import register_environments
+from compiler_gym.envs.gcc import registration as _gcc
+from compiler_gym.envs.llvm import registration as _llvm
 from compiler_gym.random_search import random_search
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
@@ -134,4 +135,5 @@ def _version() -> str:
     return version("compiler_gym")
 
 
-register_environments()
+_llvm.register_environments()
+_gcc.register_environments()

@@ -7,14 +7,16 @@ from compiler_gym.util.registration import COMPILER_GYM_ENVS
 
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.envs.gcc.gcc_env import GccEnv
     from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 
-__all__ = ["COMPILER_GYM_ENVS", "CompilerEnv", "GymnasiumEnv", "LlvmEnv"]
+__all__ = ["COMPILER_GYM_ENVS", "CompilerEnv", "GccEnv", "GymnasiumEnv", "LlvmEnv"]
 
 # Loaded when first used.
 _MODULES = {
     "CompilerEnv": "compiler_env",
+    "GccEnv": "gcc.gcc_env",
     "GymnasiumEnv": "gymnasium_adapter",
     "LlvmEnv": "llvm.llvm_env",
 }

@@ -27,6 +27,8 @@ class Episode:
         reward: The sum of the rewards, None if there is no default reward space.
         rewarded: How many actions there were when the last reward was added to it.
         params: The session parameters that were sent, in order.
+        beginning: What a session parameter has made of the program before the actions, as text;
+            empty if there was none.
         start_time: When it began, by :func:`time.monotonic`.
     """
 
@@ -39,6 +41,7 @@ class Episode:
     reward: float | None = None
     rewarded: int = 0
     params: list[tuple[str, str]] = field(default_factory=list)
+    beginning: str = ""
     start_time: float = field(default_factory=time.monotonic)
 
     @property
@@ -66,6 +69,19 @@ class Episode:
         if reward is None or not self.actions or self.rewarded != len(self.actions):
             return ""
         return reward.known_costs()
+
+    def begin_again(self, key: str, beginning: str) -> None:
+        """Forgets the actions, because a session parameter has put something in their place.
+
+        Args:
+            key: The parameter, which has been sent. What it was set to before has no effect either.
+            beginning: See the attribute.
+        """
+        self.actions, self.requests, self.counts, self.refused = [], [], [], set()
+        self.rewarded = 0
+        self.beginning = beginning
+        last = self.params[-1]
+        self.params = [param for param in self.params if param[0] != key] + [last]
 
     def record(self, actions: list[Any], events: list[Event]) -> None:
         """Notes the actions of a step, in both forms, before it is made."""

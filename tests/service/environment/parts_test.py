@@ -7,6 +7,7 @@ import pytest
 from compiler_gym.datasets import Datasets
 from compiler_gym.service.environment.action_encoder import ActionEncoder
 from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
+from compiler_gym.service.environment.episode import Episode
 from compiler_gym.service.environment.reward_copy import copy_reward
 from compiler_gym.service.proto import Event
 from compiler_gym.spaces import ActionSpace, Box, Discrete, Reward
@@ -127,3 +128,23 @@ class TestRewardCopy:
                 return "mine"
 
         assert copy_reward(Own("a"), None) == "mine"
+
+
+def test_episode_that_begins_again():
+    """A parameter that says all makes void what was done before, and its former values."""
+    episode = Episode(text_benchmark("x"), Discrete(3, "x"), reward=2.5)
+    episode.record([1, 2], [Event(int64_value=1), Event(int64_value=2)])
+    episode.record_refusal()
+    episode.params += [("all", "1"), ("other", "2"), ("all", "3")]
+    copy = episode.copy()
+    episode.begin_again("all", "[3]")
+    assert (episode.actions, episode.requests, episode.counts, episode.refused) == (
+        [],
+        [],
+        [],
+        set(),
+    )
+    assert episode.params == [("other", "2"), ("all", "3")]
+    assert (episode.beginning, episode.reward) == ("[3]", 2.5)
+    assert (copy.actions, copy.beginning, len(copy.params)) == ([1, 2], "", 3)
+    assert episode.copy().beginning == "[3]"

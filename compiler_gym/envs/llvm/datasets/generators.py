@@ -172,10 +172,10 @@ class CsmithDataset(GeneratedDataset):
         return shutil.which("csmith") is not None
 
     def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:
-        source, bitcode = _csmith(_csmith_path(), tools.clang_path(), seed)
+        source, bitcode = _csmith(csmith_path(), tools.clang_path(), seed)
         return BenchmarkSource("program.c", source), bitcode
 
-    def _dynamic_config(self) -> BenchmarkDynamicConfig:
+    def _dynamic_config(self) -> BenchmarkDynamicConfig | None:
         return make_dynamic_config(run="./a.out > output.txt", outfiles=["output.txt"])
 
     def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:
@@ -217,13 +217,24 @@ def _csmith(csmith: Path, clang: Path, seed: int) -> tuple[bytes, bytes]:
     del clang
     with tempfile.TemporaryDirectory(prefix="compiler_gym-csmith-") as name:
         folder = Path(name)
-        # It also writes a file to the working directory.
-        source = run_tool([csmith, "--seed", str(seed)], timeout=_TIMEOUT_SECONDS, cwd=folder)
+        source = csmith_source(csmith, seed)
         (folder / "program.c").write_bytes(source)
-        options = [*ClangInvocation.DEFAULT_COPT, *_CSMITH_OPTIONS, f"-I{_headers_of(csmith)}"]
+        options = [
+            *ClangInvocation.DEFAULT_COPT,
+            *_CSMITH_OPTIONS,
+            f"-I{headers_of_csmith(csmith)}",
+        ]
         invocation = ClangInvocation([*options, "program.c"], timeout=_TIMEOUT_SECONDS)
         compile_source(invocation, folder / "program.bc", cwd=folder)
         return source, (folder / "program.bc").read_bytes()
+
+
+def csmith_source(csmith: Path, seed: int) -> bytes:
+    """Returns a program in C. Raises as of :func:`run_tool`."""
+    # It also writes a file to the working directory.
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-csmith-") as folder:
+        command: list[str | Path] = [csmith, "--seed", str(seed)]
+        return run_tool(command, timeout=_TIMEOUT_SECONDS, cwd=Path(folder))
 
 
 @lru_cache(_KEPT_PROGRAMS)
@@ -237,7 +248,8 @@ def _llvm_stress(llvm_stress: Path, llvm_as: Path, seed: int) -> tuple[bytes, by
         return path.read_bytes(), path.with_suffix(".bc").read_bytes()
 
 
-def _csmith_path() -> Path:
+def csmith_path() -> Path:
+    """Returns the path of ``csmith``. Raises EnvironmentNotSupported if it is not installed."""
     path = shutil.which("csmith")
     if path is None:
         raise EnvironmentNotSupported(
@@ -247,8 +259,12 @@ def _csmith_path() -> Path:
     return Path(path).resolve()
 
 
-def _headers_of(csmith: Path) -> Path:
-    """Returns the folder of the headers that all programs include."""
+def headers_of_csmith(csmith: Path) -> Path:
+    """Returns the folder of the headers that all programs of Csmith include.
+
+    Raises:
+        EnvironmentNotSupported: If they are not installed.
+    """
     folders = [csmith.parent.parent / headers for headers in _CSMITH_HEADERS]
     for folder in folders:
         if (folder / "csmith.h").is_file():

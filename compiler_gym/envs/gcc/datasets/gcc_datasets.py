@@ -1,0 +1,144 @@
+"""The datasets of the GCC environment."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from compiler_gym.datasets import (
+    Benchmark,
+    BenchmarkSource,
+    BenchmarkUri,
+    BenchmarkWithSource,
+    Dataset,
+    Datasets,
+    FilesDataset,
+)
+from compiler_gym.envs.gcc.datasets.csmith_dataset import CsmithDataset
+from compiler_gym.envs.gcc.datasets.preprocessing import Preprocessor, preprocess
+from compiler_gym.envs.gcc.datasets.validation import ObjectValidator
+from compiler_gym.envs.gcc.gcc import Gcc
+from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
+from compiler_gym.envs.llvm.datasets.published import published_dataset, published_facts
+from compiler_gym.errors import UnknownNameError
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto import File
+from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
+
+_KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
+_C_LANGUAGE = "c"
+
+
+class KernelsDataset(FilesDataset):
+    """The built-in programs, small real ones, as C."""
+
+    def __init__(self) -> None:
+        sources = sorted(_KERNELS_PATH.glob("*/program.c"))
+        super().__init__(
+            benchmark_class=BenchmarkWithSource,
+            validatable="Yes",
+            runnable="Yes",
+            name="benchmark://kernels-v0",
+            description="Small real C programs",
+            license="MIT",
+            source="built in",
+            dataset_root=_KERNELS_PATH,
+            benchmark_file_suffix=".c",
+            programs={path.parent.name: f"{path.parent.name}/program.c" for path in sources},
+            sort_order=-2,
+        )
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """As of :class:`FilesDataset`. What the program prints can be validated."""
+        benchmark = super().benchmark_from_parsed_uri(uri)
+        folder = _KERNELS_PATH / uri.path.removeprefix("/")
+        inputs = sorted(folder.glob("input-*.txt"))
+        runs = tuple(
+            ProgramRun(path, path.with_name(path.name.replace("input", "expected")))
+            for path in inputs
+        )
+        benchmark.add_source(BenchmarkSource("program.c", benchmark.proto.program.contents))
+        benchmark.add_validation_callback(ObjectValidator(runs))
+        return benchmark
+
+    def fingerprint(self, uri: BenchmarkUri) -> None:
+        """They are made anew each time: others of that name are bitcode."""
+
+
+def get_gcc_datasets(
+    gcc: Gcc | None, site_data_base: str | Path | None = None
+) -> Iterator[Dataset]:
+    """Makes the datasets: built-in programs, those of Csmith, and what was published as C.
+
+    Args:
+        gcc: The compiler whose headers and preprocessor are used. None for built-in programs only.
+        site_data_base: The folder where they keep their files, by default that of
+            ``site_data_path()``.
+    """
+    base = site_data_path() if site_data_base is None else Path(site_data_base)
+    yield KernelsDataset()
+    if gcc is not None:
+        yield CsmithDataset(gcc, base)
+        for name, facts in published_facts().items():
+            if facts["language"] == _C_LANGUAGE:
+                yield published_dataset(name, base, compiler=Preprocessor(gcc))
+
+
+class GccDatasets(Datasets):
+    """Datasets by name that also know C files: ``file:///absolute/path/program.c``.
+
+    Args:
+        datasets: The datasets.
+        gcc: The compiler whose preprocessor files go through. None to leave them as they are.
+    """
+
+    def __init__(self, datasets: Iterable[Dataset] = (), gcc: Gcc | None = None):
+        super().__init__(datasets)
+        self._gcc = gcc
+
+    def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
+        """As of :class:`Datasets`. The text of errors tells what to do with the name of a file."""
+        if isinstance(uri, str) and "://" not in uri and uri.endswith(".c"):
+            path = Path(uri).expanduser().absolute()
+            raise UnknownNameError(
+                f"{uri!r} is the name of a file rather than of a benchmark: make a benchmark of "
+                f"it, env.make_benchmark({uri!r}), or write its URI, 'file://{path}'"
+            )
+        return super().benchmark(uri)
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI.
+
+        Raises:
+            LookupError: If there is no such dataset, or no such benchmark in it.
+            FileNotFoundError: If the URI names a file that does not exist.
+            BenchmarkInitError: If a source does not compile.
+            DatasetInitError: If the dataset cannot be installed.
+        """
+        if uri.scheme == "file" and uri.path.endswith(".c") and self._gcc is not None:
+            path = Path(uri.path)
+            path = path if path.exists() else Path(unquote(uri.path))
+            return benchmark_of_source(self._gcc, path, uri.params.get("copt", ()), str(uri))
+        return super().benchmark_from_parsed_uri(uri)
+
+
+def benchmark_of_source(
+    gcc: Gcc, path: Path, copt: Sequence[str] = (), uri: str | None = None
+) -> Benchmark:
+    """Makes a benchmark of a C file.
+
+    Args:
+        gcc: The compiler whose preprocessor it goes through.
+        path: The file.
+        copt: Options of the preprocessor, as of :func:`preprocess`.
+        uri: The name of the benchmark, by default ``file://`` and the path.
+
+    Raises:
+        Exception: As of :func:`preprocess`.
+    """
+    path = path.expanduser().absolute()
+    program = File(contents=preprocess(gcc, path, copt))
+    if uri is None:
+        params = {"copt": list(copt)} if copt else {}
+        uri = str(BenchmarkUri("file", "", quote(str(path)), params))
+    source = BenchmarkSource(path.name, path.read_bytes())
+    return BenchmarkWithSource(BenchmarkProto(uri=uri, program=program), sources=[source])

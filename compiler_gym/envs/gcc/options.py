@@ -1,0 +1,176 @@
+"""The options of a GCC that are chosen among, each with its values.
+
+A value is given by its number, from 0; -1 stands for leaving the option out. The text of a value is
+one word of a command line.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+LARGEST = 2**31 - 1
+"""The largest number that GCC takes where it states no range."""
+
+
+@dataclass(frozen=True)
+class Option(ABC):
+    """An option.
+
+    ``len(option)`` is the number of its values, and ``option[i]`` the text of one.
+
+    Attributes:
+        name: How it is written, without the part that says the value, e.g. ``"-fgcse"``.
+    """
+
+    name: str
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of values."""
+
+    @abstractmethod
+    def _text(self, value: int) -> str:
+        """The text of a value that there is."""
+
+    def __getitem__(self, value: int) -> str:
+        """Returns the text of a value.
+
+        Raises:
+            IndexError: If there is no such value.
+        """
+        if not 0 <= value < len(self):
+            raise IndexError(f"{self.name} has the values 0 to {len(self) - 1}, not {value}")
+        return self._text(value)
+
+    def find(self, text: str) -> int | None:
+        """Returns the number of the value of a text, or None if it is none of this option."""
+        return next((i for i in range(len(self)) if self._text(i) == text), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what :func:`option_from_json` makes the option of."""
+        return {"kind": type(self).__name__, **asdict(self)}
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class _WordsOption(Option):
+    """An option with a list of values.
+
+    Attributes:
+        values: Their texts, without the name.
+    """
+
+    values: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _text(self, value: int) -> str:
+        return f"{self.name}{self.values[value]}"
+
+
+@dataclass(frozen=True)
+class _RangeOption(Option):
+    """An option whose values are numbers.
+
+    Attributes:
+        min: The smallest number.
+        max: The largest number.
+        default: The number that GCC says it uses when the option is left out; None if it does not.
+    """
+
+    min: int
+    max: int
+    default: int | None = None
+
+    def __len__(self) -> int:
+        return self.max - self.min + 1
+
+    def _text(self, value: int) -> str:
+        return f"{self.name}={self.min + value}"
+
+    def find(self, text: str) -> int | None:
+        """As of :class:`Option`, without a search."""
+        name, _, number = text.rpartition("=")
+        if name != self.name or not number.removeprefix("-").isdecimal():
+            return None
+        return int(number) - self.min if self.min <= int(number) <= self.max else None
+
+
+class GccOOption(_WordsOption):
+    """The level of optimisation: ``-O0``, ``-O1``, ``-Os``, ..."""
+
+
+@dataclass(frozen=True)
+class GccFlagOption(Option):
+    """Something to be switched on and off: ``-fgcse`` and ``-fno-gcse``.
+
+    Attributes:
+        no_fno: Whether it can only be switched on.
+    """
+
+    no_fno: bool = False
+
+    def __len__(self) -> int:
+        return 1 if self.no_fno else 2
+
+    def _text(self, value: int) -> str:
+        return self.name if value == 0 else f"-fno-{self.name.removeprefix('-f')}"
+
+
+class GccFlagEnumOption(_WordsOption):
+    """One of some words: ``-fira-algorithm=CB``. The values begin with the ``=``."""
+
+
+class GccFlagIntOption(_RangeOption):
+    """A number: ``-flifetime-dse=2``."""
+
+
+class GccFlagAlignOption(_WordsOption):
+    """An alignment in bytes, a power of two: ``-falign-loops=16``."""
+
+
+class GccParamEnumOption(_WordsOption):
+    """A parameter that is one of some words: ``--param=parloops-schedule=static``."""
+
+
+class GccParamIntOption(_RangeOption):
+    """A parameter that is a number: ``--param=max-unroll-times=8``."""
+
+
+_KINDS: dict[str, type[Option]] = {
+    kind.__name__: kind
+    for kind in (
+        GccOOption,
+        GccFlagOption,
+        GccFlagEnumOption,
+        GccFlagIntOption,
+        GccFlagAlignOption,
+        GccParamEnumOption,
+        GccParamIntOption,
+    )
+}
+
+ALIGNMENTS = tuple(f"={2**i}" for i in range(9))
+
+
+def words(values: Sequence[str]) -> tuple[str, ...]:
+    """Returns the values of an option that are written behind ``=``."""
+    return tuple(f"={value}" for value in values)
+
+
+def option_from_json(fields: dict[str, Any]) -> Option:
+    """Makes an option of what :meth:`Option.to_json` has returned.
+
+    Raises:
+        LookupError: If it is of no known kind.
+        TypeError: If its fields are others.
+    """
+    fields = dict(fields)
+    kind = _KINDS[fields.pop("kind")]
+    if "values" in fields:
+        fields["values"] = tuple(fields["values"])
+    return kind(**fields)

@@ -1,0 +1,253 @@
+"""What options a GCC has."""
+
+import hashlib
+import json
+import logging
+import math
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.envs.gcc.actions import Action, actions_of
+from compiler_gym.envs.gcc.gcc import Gcc
+from compiler_gym.envs.gcc.help_output import parse_optimizers, parse_params
+from compiler_gym.envs.gcc.options import (
+    GccFlagEnumOption,
+    GccFlagIntOption,
+    GccFlagOption,
+    Option,
+    option_from_json,
+    words,
+)
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util.commands import CommandError
+from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.runfiles_path import cache_path
+
+logger = logging.getLogger(__name__)
+
+# To be raised when the same output of a GCC is read in another way.
+_FORMAT = 1
+
+_QUESTION_SECONDS = 60
+_PROGRAM = "int main(void) { return 0; }\n"
+_REFUSED = re.compile(r"unrecognized command.line option '([^']+)'")
+
+# Where GCC states no range, the first of these that it takes is the largest number.
+_BOUNDS = (2**31 - 1, 2**16 - 1, 255, 16)
+
+
+@dataclass(frozen=True)
+class GccSpec:
+    """The options of a GCC.
+
+    Attributes:
+        gcc: The name or path of the compiler, as of :class:`Gcc`.
+        version: Its version, the first line of ``gcc --version``.
+        options: The options, in the order in which they are on command lines.
+    """
+
+    gcc: str
+    version: str
+    options: tuple[Option, ...]
+
+    @property
+    def size(self) -> int:
+        """How many ways there are to choose the values of all options."""
+        return math.prod(len(option) + 1 for option in self.options)
+
+    @cached_property
+    def actions(self) -> list[Action]:
+        """The actions that change one option."""
+        return list(actions_of(self.options))
+
+    def check_choices(self, choices: Sequence[int]) -> None:
+        """Raises ValueError unless there is one value for each option, from -1 on."""
+        if len(choices) != len(self.options):
+            raise ValueError(
+                f"{self.version} has {len(self.options)} options, so there must be as many "
+                f"choices, not {len(choices)}"
+            )
+        for number, (option, value) in enumerate(zip(self.options, choices, strict=True)):
+            if not -1 <= value < len(option):
+                raise ValueError(
+                    f"Choice {number}, {option}, must be from -1 to {len(option) - 1}, not {value}"
+                )
+
+    def words_of(self, choices: Sequence[int]) -> list[str]:
+        """Returns the part of a command line that stands for some choices.
+
+        Raises:
+            ValueError: As of :meth:`check_choices`.
+        """
+        self.check_choices(choices)
+        chosen = zip(self.options, choices, strict=True)
+        return [option[value] for option, value in chosen if value >= 0]
+
+    def choices_of(self, options: str | Iterable[str]) -> list[int]:
+        """Returns the choices that some options stand for: undoes :meth:`words_of`.
+
+        Args:
+            options: ``["-Os", "-fno-gcse"]``, or one text with blanks between. Of two values of an
+                option the later counts.
+
+        Raises:
+            ValueError: If one is not among the options. The text names similar ones.
+        """
+        choices = [-1] * len(self.options)
+        for word in options.split() if isinstance(options, str) else options:
+            number, value = self._find(word)
+            choices[number] = value
+        return choices
+
+    def _find(self, word: str) -> tuple[int, int]:
+        for name in _names_in(word):
+            for number in self._numbers.get(name, ()):
+                value = self.options[number].find(word)
+                if value is not None:
+                    return number, value
+        similar = did_you_mean(word, (option.name for option in self.options))
+        raise ValueError(f"{word!r} is not an option of {self.version}.{similar}")
+
+    @cached_property
+    def _numbers(self) -> dict[str, list[int]]:
+        """The numbers of options by name; some exist with a value and without."""
+        numbers: dict[str, list[int]] = {}
+        for number, option in enumerate(self.options):
+            numbers.setdefault(option.name, []).append(number)
+        return numbers
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what :meth:`from_json` makes it of."""
+        options = [option.to_json() for option in self.options]
+        return {"gcc": self.gcc, "version": self.version, "options": options}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "GccSpec":
+        """Makes one of what :meth:`to_json` has returned. Raises LookupError or TypeError."""
+        options = tuple(option_from_json(option) for option in fields["options"])
+        return cls(gcc=fields["gcc"], version=fields["version"], options=options)
+
+
+def _names_in(word: str) -> list[str]:
+    """Returns what the option of a word may be called."""
+    name = word.rpartition("=")[0] or word
+    if word.startswith("-O"):
+        return ["-O"]
+    if word.startswith("-fno-"):
+        return [f"-f{word.removeprefix('-fno-')}", name]
+    return [name]
+
+
+def get_spec(gcc: Gcc, cache_dir: Path | None = None) -> GccSpec:
+    """Returns the options of a GCC. What it says about them is kept in a file.
+
+    Args:
+        gcc: The compiler.
+        cache_dir: Where that file is, by default the folder ``gcc-v0`` of ``cache_path()``.
+
+    Raises:
+        EnvironmentNotSupported: If the compiler does not list its options.
+    """
+    key = hashlib.sha256(f"{_FORMAT}\n{gcc.identity}".encode()).hexdigest()[:32]
+    folder = cache_path("gcc-v0") if cache_dir is None else cache_dir
+    path = folder / f"options-{key}.json"
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        kept = GccSpec.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return replace(kept, gcc=gcc.bin)
+    spec = read_spec(gcc)
+    try:
+        _write(path, json.dumps(spec.to_json()))
+    except OSError as error:
+        logger.warning("Cannot keep the options of %s: %s", gcc.bin, error)
+    return spec
+
+
+def read_spec(gcc: Gcc) -> GccSpec:
+    """Asks a GCC for its options, and tries those that it lists. Takes about a second.
+
+    Raises:
+        EnvironmentNotSupported: If it does not list any.
+    """
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-gcc-") as name:
+        folder = Path(name)
+        (folder / "empty.c").write_text(_PROGRAM)
+        try:
+            texts = [
+                gcc.run(arguments, folder, _QUESTION_SECONDS)
+                for what in ("optimizers", "params")
+                for arguments in (["-Q", f"--help={what}"], [f"--help={what}"])
+            ]
+            options = [*parse_optimizers(*texts[:2]), *parse_params(*texts[2:])]
+            options = _tried(gcc, folder, options)
+        except (CommandError, subprocess.TimeoutExpired) as error:
+            raise EnvironmentNotSupported(
+                f"{gcc.bin} does not list its options: {error}"
+            ) from error
+    if not options:
+        raise EnvironmentNotSupported(
+            f"{gcc.bin} ({gcc.version}) lists no options with -Q --help=optimizers. GCC 9 and "
+            "later do"
+        )
+    return GccSpec(gcc=gcc.bin, version=gcc.version, options=tuple(options))
+
+
+def _tried(gcc: Gcc, folder: Path, options: Sequence[Option]) -> list[Option]:
+    """Returns the options with those values that the compiler takes."""
+    flags = [option for option in options if isinstance(option, GccFlagOption)]
+    refused = _refused(gcc, folder, [text for flag in flags for text in (flag[0], flag[1])])
+    tried: list[Option] = []
+    for option in options:
+        if isinstance(option, GccFlagOption):
+            if option[0] not in refused:
+                tried.append(replace(option, no_fno=option[1] in refused))
+        elif isinstance(option, GccFlagIntOption) and option.max == _BOUNDS[0]:
+            tried += _bounded(gcc, folder, option)
+        else:
+            tried.append(option)
+    return tried
+
+
+def _bounded(gcc: Gcc, folder: Path, option: GccFlagIntOption) -> list[Option]:
+    """Returns the option with its largest number, or with its numbers if these are few."""
+    for bound in _BOUNDS:
+        if not _takes(gcc, folder, f"{option.name}={bound}"):
+            continue
+        if bound > _BOUNDS[-1]:
+            return [replace(option, max=bound)]
+        numbers = range(option.min, bound + 1)
+        taken = [str(n) for n in numbers if _takes(gcc, folder, f"{option.name}={n}")]
+        return [GccFlagEnumOption(option.name, words(taken))]
+    return []
+
+
+def _takes(gcc: Gcc, folder: Path, option: str) -> bool:
+    try:
+        gcc.run([option, "-S", "empty.c", "-o", "empty.s"], folder, _QUESTION_SECONDS)
+    except CommandError:
+        return False
+    return True
+
+
+def _refused(gcc: Gcc, folder: Path, options: Sequence[str]) -> set[str]:
+    """Returns those of the options that do not exist."""
+    try:
+        gcc.run([*options, "-S", "empty.c", "-o", "empty.s"], folder, _QUESTION_SECONDS)
+    except CommandError as error:
+        return set(_REFUSED.findall(error.stderr))
+    return set()
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file so that others see all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    os.replace(file.name, path)

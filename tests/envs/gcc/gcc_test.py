@@ -1,0 +1,117 @@
+import subprocess
+
+import pytest
+
+from compiler_gym.envs.gcc import get_gcc
+from compiler_gym.errors import EnvironmentNotSupported
+
+DOCKER = r"""#!/bin/sh
+echo "$*" >> "{log}"
+case "$1 $2" in
+  "image inspect") [ "$3" != missing ] && echo sha256:1234 ;;
+  "pull "*) echo "no such image: $2" >&2; exit 1 ;;
+  "run "*)
+    while [ "$1" != gcc ]; do
+      case "$1" in
+        --workdir=*) cd "${{1#--workdir=}}" ;;
+        image) ;;
+      esac
+      shift
+    done
+    shift
+    exec "{gcc}" "$@" ;;
+esac
+"""
+
+
+def script(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_gcc_of_the_machine():
+    gcc = get_gcc()
+    assert gcc.version.startswith("gcc")
+    assert gcc.bin.startswith("/")
+    assert gcc.version in gcc.identity
+
+
+def test_cc_says_which(fake_gcc, monkeypatch):
+    monkeypatch.setenv("CC", str(fake_gcc.path))
+    assert get_gcc().version == "gcc (Fake) 12.0.0"
+    assert get_gcc("gcc").version != "gcc (Fake) 12.0.0"
+
+
+@pytest.mark.parametrize("bin", ["gcc-of-nobody", "/nowhere/gcc"])
+def test_missing(bin):
+    with pytest.raises(EnvironmentNotSupported, match=rf"'{bin}' is not there.*apt-get install"):
+        get_gcc(bin)
+
+
+def test_not_executable(tmp_path):
+    (tmp_path / "gcc").touch()
+    with pytest.raises(EnvironmentNotSupported, match="cannot be executed"):
+        get_gcc(tmp_path / "gcc")
+
+
+def test_another_compiler(tmp_path):
+    clang = script(tmp_path / "gcc", "#!/bin/sh\necho clang version 22.1.8\n")
+    with pytest.raises(EnvironmentNotSupported, match=r"is not a GCC.*'clang version 22.1.8'"):
+        get_gcc(clang)
+
+
+def test_broken(tmp_path):
+    broken = script(tmp_path / "gcc", "#!/bin/sh\necho no libraries >&2; exit 127\n")
+    with pytest.raises(EnvironmentNotSupported, match=r"version does not work[\s\S]*no libraries"):
+        get_gcc(broken)
+
+
+def test_time_limit(fake_gcc, tmp_path):
+    gcc = get_gcc(fake_gcc.path)
+    with pytest.raises(subprocess.TimeoutExpired):
+        gcc.run(["--param=asan-stack=0"], tmp_path, timeout=0.1)
+
+
+def test_limit_of_memory(tmp_path):
+    gcc = get_gcc(script(tmp_path / "gcc", "#!/bin/sh\necho Free Software Foundation; ulimit -v\n"))
+    assert gcc.run([], tmp_path).split()[-1] == str(4 * 2**20)
+
+
+class TestDocker:
+    @pytest.fixture
+    def docker(self, fake_gcc, tmp_path, monkeypatch):
+        log = tmp_path / "docker.log"
+        (tmp_path / "bin").mkdir()
+        script(tmp_path / "bin/docker", DOCKER.format(log=log, gcc=fake_gcc.path))
+        monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+        return log
+
+    def test_image(self, docker, tmp_path):
+        gcc = get_gcc("docker:image")
+        assert gcc.version == "gcc (Fake) 12.0.0"
+        assert "sha256:1234" in gcc.identity
+        (tmp_path / "x.c").write_text("program")
+        gcc.run(["-O2", "-S", "x.c", "-o", "x.s"], tmp_path)
+        assert (tmp_path / "x.s").read_text() == " -O2\nprogram"
+        assert "--network=none" in docker.read_text()
+
+    def test_container_is_killed_at_the_time_limit(self, docker, tmp_path):
+        gcc = get_gcc("docker:image")
+        with pytest.raises(subprocess.TimeoutExpired):
+            gcc.run(["--param=asan-stack=0"], tmp_path, timeout=0.1)
+        assert "\nkill compiler_gym-" in docker.read_text()
+
+    @pytest.mark.usefixtures("docker")
+    def test_no_image(self):
+        with pytest.raises(EnvironmentNotSupported, match=r"image 'missing'[\s\S]*no such image"):
+            get_gcc("docker:missing")
+
+    def test_no_docker(self, monkeypatch):
+        monkeypatch.setenv("PATH", "/nowhere")
+        with pytest.raises(EnvironmentNotSupported, match="'docker' is not there, which docker"):
+            get_gcc("docker:gcc:13")
+
+    def test_no_name(self):
+        with pytest.raises(EnvironmentNotSupported, match="no name of an image"):
+            get_gcc("docker:")

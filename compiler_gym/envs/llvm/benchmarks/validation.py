@@ -156,10 +156,14 @@ class ProgramValidator:
             if error:
                 yield error
                 return
-            for run in self.runs:
-                error = _check_run(executable, run)
-                if error:
-                    yield error
+            yield from self.errors_of_executable(executable)
+
+    def errors_of_executable(self, executable: Path) -> Iterator[ValidationError]:
+        """Validates a program that is linked; files are written beside it. As for environments."""
+        for run in self.runs:
+            error = _check_run(executable, run)
+            if error:
+                yield error
 
 
 @dataclass(frozen=True)

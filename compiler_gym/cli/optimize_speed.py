@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -231,8 +231,10 @@ def print_speed_report(result: SpeedResult) -> None:
             }
             for each in search.stages
         )
-    print_line()
-    _print_doubts(result)
+    if doubts := [*_doubts(result)]:
+        print_line()
+        for line in doubts:
+            print_line(line)
     print_line("\nMade by")
     print_line(f"  {join_cmd(result.command)}")
     if result.script is not None:
@@ -256,26 +258,24 @@ def _print_proof(result: SpeedResult) -> None:
     )
 
 
-def _print_doubts(result: SpeedResult) -> None:
-    """Prints what one should know before one uses the object file."""
+def _doubts(result: SpeedResult) -> Iterator[str]:
+    """Yields what one should know before one uses the object file."""
     search = result.search
     before, after = search.baseline.evaluation.object, search.best.evaluation.object
     if result.is_faster:
-        print_line("Checked: it prints what it should.")
-        print_line(f"Its code has {after.text} bytes, where clang makes {before.text}.")
+        yield "Checked: it prints what it should."
+        yield f"Its code has {after.text} bytes, where clang makes {before.text}."
     if search.run_seconds < _SHORT_SECONDS:
-        print_line(
+        yield (
             f"A run takes {1000 * search.run_seconds:.2g} ms, of which much is to start the "
             "program: give it more to do."
         )
     if search.wrong:
-        print_line(
-            f"{plural(len(search.wrong), 'result')} did not work, the first: {search.wrong[0].why}"
-        )
+        yield f"{plural(len(search.wrong), 'result')} did not work, the first: {search.wrong[0].why}"
     if search.evaluator.failed:
-        print_line(f"clang failed in {plural(search.evaluator.failed, 'evaluation')}.")
+        yield f"clang failed in {plural(search.evaluator.failed, 'evaluation')}."
     if not result.repeats:
-        print_line("The command below makes other bytes of the source than of its bitcode.")
+        yield "The command below makes other bytes of the source than of its bitcode."
 
 
 def print_speed_summary(results: Sequence[SpeedResult]) -> None:

@@ -1,5 +1,6 @@
 """Whether one program is really faster than another."""
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -151,12 +152,11 @@ def scipy_statistics() -> Any:
         ImportError: If SciPy is not installed. The text says how to install it.
     """
     try:
-        from scipy import stats
+        return importlib.import_module("scipy.stats")
     except ImportError as error:
         raise ImportError(
             "Comparing runtimes needs SciPy: pip install 'compiler_gym[statistics]'"
         ) from error
-    return stats
 
 
 def _wilcoxon_p_value(differences: np.ndarray) -> float:

@@ -228,7 +228,9 @@ class TestRender:
 
 
 class TestObservations:
-    @pytest.mark.parametrize("id", [id for id in IDS if id != "llvm-inline-v0"])  # It has no passes.
+    @pytest.mark.parametrize(
+        "id", [id for id in IDS if id != "llvm-inline-v0"]
+    )  # It has no passes.
     def test_crash(self, id, fragile):
         with gymnasium.make(id, **fragile) as env:
             assert env.reset()[0] in env.observation_space

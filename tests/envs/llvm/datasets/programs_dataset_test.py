@@ -129,7 +129,12 @@ def test_other_output_is_told(make):
     expected.write_text("other")
     (error,) = errors_of(program)
     assert error.type == "Wrong output"
-    assert error.data == {"input": "./a.out text", "expected": "other", "actual": "text!", "runs": 5}
+    assert error.data == {
+        "input": "./a.out text",
+        "expected": "other",
+        "actual": "text!",
+        "runs": 5,
+    }
 
 
 def test_what_cannot_be_had(make):

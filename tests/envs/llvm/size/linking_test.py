@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker, LinkError
 from compiler_gym.envs.llvm.size.object_file import read_object
@@ -21,7 +22,7 @@ def test_size_is_that_of_the_tools(source, tmp_path):
     object_file = compiled(source, tmp_path / "p.o", "-g")
     found = Linker().size(object_file)
     program = tmp_path / "p"
-    subprocess.run([tools.clang_path(), object_file, "-o", program], check=True)
+    subprocess.run([tools.clang_path(), object_file, "-o", program, *LIBRARIES], check=True)
     linked = program.stat().st_size
     subprocess.run([tools.tool_path("llvm-strip"), program], check=True)
     size = subprocess.run([tools.tool_path("llvm-size"), program], capture_output=True, text=True)

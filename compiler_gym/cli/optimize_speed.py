@@ -271,7 +271,8 @@ def _doubts(result: SpeedResult) -> Iterator[str]:
             "program: give it more to do."
         )
     if search.wrong:
-        yield f"{plural(len(search.wrong), 'result')} did not work, the first: {search.wrong[0].why}"
+        count = plural(len(search.wrong), "result")
+        yield f"{count} did not work, the first: {search.wrong[0].why}"
     if search.evaluator.failed:
         yield f"clang failed in {plural(search.evaluator.failed, 'evaluation')}."
     if not result.repeats:

@@ -1,5 +1,7 @@
-"""``compiler-gym optimize``: object files that are smaller than those of ``clang -Oz``."""
+"""``compiler-gym optimize``: object files that are smaller, or faster, than clang makes them."""
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -11,21 +13,31 @@ from typer.core import TyperCommand
 from compiler_gym.cli.console import print_json, working_on
 from compiler_gym.cli.durations import parse_duration
 from compiler_gym.cli.interrupts import INTERRUPTED
-from compiler_gym.cli.optimize_program import Settings, optimize_program, print_report
-from compiler_gym.cli.optimize_summary import print_summary
+from compiler_gym.cli.optimize_parts import parts_of_program
+from compiler_gym.cli.optimize_program import Result, Settings, optimize_program, print_report
+from compiler_gym.cli.optimize_speed import (
+    optimize_speed,
+    print_speed_report,
+    print_speed_summary,
+    speed_options,
+    workload_of,
+)
+from compiler_gym.cli.optimize_summary import print_linked_summary, print_summary
 from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.size.checks import command_check
 from compiler_gym.envs.llvm.size.compilation import check_options, options_of_bitcode
 from compiler_gym.envs.llvm.size.inputs import Input, known_program
+from compiler_gym.envs.llvm.size.linking import Linker
 from compiler_gym.envs.llvm.size.optimizer import Objective
 from compiler_gym.envs.llvm.size.whole_program import merge_program
 from compiler_gym.util.shell_format import plural
 
 _CLANG_OPTIONS = "compiler_gym.clang_options"
 
-Goal = Enum("Goal", {each.value: each.value for each in Objective})
+_RUNTIME = "runtime"
+Goal = Enum("Goal", {each: each for each in (*(each.value for each in Objective), _RUNTIME)})
 
 
 class CommandWithClangOptions(TyperCommand):
@@ -65,7 +77,11 @@ def optimize(
         ),
     ] = None,
     objective: Annotated[
-        Goal, typer.Option(help="What to make small: code, or all that is loaded.")
+        Goal,
+        typer.Option(
+            help="What to make small: code, all that is loaded, or that of the linked program; or "
+            "runtime, to make the program fast."
+        ),
     ] = Goal.text,
     budget: Annotated[
         str,
@@ -78,6 +94,20 @@ def optimize(
     check: Annotated[
         str | None,
         typer.Option(help="A command that ends with exit code 0 if the object file {} is right."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            help="For --objective runtime: a command that runs the program {}. What it prints must "
+            "be the same each time."
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            help="For runtime and linked: a command that links the object file {} to the program "
+            "$PROGRAM. By default clang does."
+        ),
     ] = None,
     whole_program: Annotated[
         bool,
@@ -99,12 +129,16 @@ def optimize(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an object file that is smaller than that of clang -Oz.
+    """Make an object file that is smaller than that of clang -Oz, or faster than that of clang -O3.
 
     clang compiles the program many times, each time with other options and decisions about
     inlining, and the smallest object file is kept: never a larger one than clang makes by itself.
     Options after -- are clang's, such as -DNAME, -Ifolder or -g; among them may be another level
-    than -Oz to begin with.
+    than -Oz, or -O3, to begin with.
+
+    With --objective runtime the program is linked and run in turns with that of clang. If nothing
+    is proved to be faster, the object file is that of clang. With --objective linked, several
+    programs are parts of one, which --link links.
 
     Ctrl-C ends the search, and writes the best that was found by then.
 
@@ -114,45 +148,106 @@ def optimize(
       compiler-gym optimize program.c --check "clang {} -o p && ./p < in | cmp - out"
       compiler-gym optimize src/*.c -o objects --budget 10s -- -Iinclude -DNDEBUG
       compiler-gym optimize src/*.c -o all.o --whole-program -- -Iinclude
+      compiler-gym optimize program.c --objective runtime --run "{} < in.txt"
     """  # noqa: D301, the mark of a paragraph that is not filled.
     options = context.meta[_CLANG_OPTIONS]
     check_options(options)
-    if keep and not whole_program:
-        raise typer.BadParameter("--keep is for --whole-program.")
-    if script is not None and len(programs) > 1 and not whole_program:
-        raise typer.BadParameter("--script is for one program.")
+    _check_flags(objective.value, len(programs), run, link, whole_program, keep, script)
+    is_for_speed = objective.value == _RUNTIME
     settings = Settings(
-        options=tuple(options),
-        objective=Objective(objective.value),
+        options=tuple(speed_options(options) if is_for_speed else options),
+        objective=None if is_for_speed else Objective(objective.value),
         seconds=parse_duration(budget),
         evaluations=evaluations,
         jobs=jobs,
         check=None if check is None else command_check(check),
+        linker=Linker(link),
         script=script,
         is_quiet=as_json,
     )
-    results = []
     if whole_program:
-        settings = replace(settings, options=tuple(options_of_bitcode(options)))
-        inputs = [_merged(programs, output, options, keep or ["main"], script)]
+        merged = _merged(programs, output, settings, keep or ["main"])
+        settings = replace(settings, options=tuple(options_of_bitcode(settings.options)))
+        inputs = [merged]
     else:
-        inputs = _inputs(programs, output, script)
-    for program, target in inputs:
-        results.append(optimize_program(program, target, settings))
+        inputs = _inputs(programs, output, settings)
+    if is_for_speed:
+        is_finished = _make_fast(inputs, settings, run, as_json)
+    else:
+        is_finished = _make_small(inputs, settings, as_json)
+    if not is_finished:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _check_flags(
+    goal: str,
+    count: int,
+    run: str | None,
+    link: str | None,
+    whole_program: bool,
+    keep: list[str] | None,
+    script: Path | None,
+) -> None:
+    """Checks that flags go together."""
+    if keep and not whole_program:
+        raise typer.BadParameter("--keep is for --whole-program.")
+    if script is not None and count > 1 and not whole_program:
+        raise typer.BadParameter("--script is for one program.")
+    if run is not None and goal != _RUNTIME:
+        raise typer.BadParameter(
+            "--run is for --objective runtime. What runs a program to check it is --check."
+        )
+    if link is not None and goal not in (_RUNTIME, Objective.LINKED.value):
+        raise typer.BadParameter("--link is for --objective runtime and --objective linked.")
+    if link is not None and goal == _RUNTIME and run is None:
+        raise typer.BadParameter("--link needs --run, which says how to run what is linked.")
+
+
+def _make_small(inputs: Sequence[tuple[Input, Path]], settings: Settings, as_json: bool) -> bool:
+    """Makes programs small. Returns whether Ctrl-C has not ended that."""
+    results: list[Result] = []
+    is_linked = settings.objective is Objective.LINKED
+    with parts_of_program(inputs, settings) if is_linked else nullcontext() as parts:
+        for index, (program, target) in enumerate(inputs):
+            own = replace(settings, linker=parts.linker(index)) if parts else settings
+            results.append(optimize_program(program, target, own))
+            if parts:
+                parts.replace(index, target)
+            if not results[-1].is_finished:
+                break
+    if as_json:
+        print_json([each.as_json() for each in results])
+    elif len(inputs) == 1:
+        print_report(results[0])
+    elif is_linked:
+        print_linked_summary(results)
+    else:
+        print_summary(results)
+    return results[-1].is_finished
+
+
+def _make_fast(
+    inputs: Sequence[tuple[Input, Path]], settings: Settings, run: str | None, as_json: bool
+) -> bool:
+    """Makes programs fast. Returns whether Ctrl-C has not ended that."""
+    workloads = [workload_of(program, run, settings.linker) for program, _ in inputs]
+    results = []
+    for (program, target), workload in zip(inputs, workloads, strict=True):
+        results.append(optimize_speed(program, target, settings, workload))
         if not results[-1].is_finished:
             break
     if as_json:
         print_json([each.as_json() for each in results])
     elif len(inputs) == 1:
-        print_report(results[0])
+        print_speed_report(results[0])
     else:
-        print_summary(results)
-    if not results[-1].is_finished:
-        raise typer.Exit(INTERRUPTED)
+        print_speed_summary(results)
+    return results[-1].is_finished
 
 
-def _inputs(names: list[str], output: Path | None, script: Path | None) -> list[tuple[Input, Path]]:
+def _inputs(names: list[str], output: Path | None, settings: Settings) -> list[tuple[Input, Path]]:
     """Returns the programs of a command line, each with its object file."""
+    script = settings.script
     if len(names) > 1 and output is not None:
         output.mkdir(parents=True, exist_ok=True)
     elif output is not None and output.is_dir():
@@ -161,7 +256,8 @@ def _inputs(names: list[str], output: Path | None, script: Path | None) -> list[
     for path in (folder, *([script.parent] if script else [])):
         if not path.is_dir():
             raise FileNotFoundError(f"There is no folder {path}")
-    inputs = [_input(name, folder) for name in names]
+    for_size = settings.objective is not None
+    inputs = [_input(name, folder, for_size) for name in names]
     stems = [each.name for each in inputs]
     if twice := sorted({stem for stem in stems if stems.count(stem) > 1}):
         raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
@@ -171,24 +267,20 @@ def _inputs(names: list[str], output: Path | None, script: Path | None) -> list[
 
 
 def _merged(
-    names: list[str],
-    output: Path | None,
-    options: list[str],
-    keep: list[str],
-    script: Path | None,
+    names: list[str], output: Path | None, settings: Settings, keep: list[str]
 ) -> tuple[Input, Path]:
     """Returns the whole program of a command line, and its object file."""
-    (first, target), *_ = _inputs(names[:1], output, script)
-    folder = target.parent
-    inputs = [first, *(_input(name, folder) for name in names[1:])]
+    (first, target), *_ = _inputs(names[:1], output, settings)
+    folder, for_size = target.parent, settings.objective is not None
+    inputs = [first, *(_input(name, folder, for_size) for name in names[1:])]
     with working_on(f"compiling {plural(len(inputs), 'part')}"):
-        merged = merge_program(inputs, target.with_suffix(".whole.bc"), options, keep)
+        merged = merge_program(inputs, target.with_suffix(".whole.bc"), settings.options, keep)
     return merged, target
 
 
-def _input(name: str, folder: Path) -> Input:
+def _input(name: str, folder: Path, for_size: bool) -> Input:
     uri = program_uri(name)
     if uri.startswith("file://"):
         path = Path(name.removeprefix("file://")).expanduser()
         return Input(path.stem, path)
-    return known_program(LlvmDatasets(get_llvm_datasets()), uri, folder)
+    return known_program(LlvmDatasets(get_llvm_datasets()), uri, folder, for_size)

@@ -6,12 +6,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.cli.console import messages, print_line, print_table
+from compiler_gym.cli.console import print_line, print_table
+from compiler_gym.cli.optimize_progress import Progress
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.checks import Check
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
+from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker
 from compiler_gym.envs.llvm.size.object_file import ObjectFile
 from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
 from compiler_gym.envs.llvm.size.portfolio import Portfolio
@@ -21,8 +23,11 @@ from compiler_gym.util.shell_format import join_cmd, plural
 
 _MAX_FUNCTIONS = 8
 _MAX_NAME = 56
-_SECONDS_BETWEEN_LINES = 5
-_GOALS = {Objective.TEXT: "bytes of code", Objective.ALL: "bytes"}
+_GOALS = {
+    Objective.TEXT: "bytes of code",
+    Objective.ALL: "bytes",
+    Objective.LINKED: "bytes linked",
+}
 
 
 @dataclass(frozen=True)
@@ -31,21 +36,23 @@ class Settings:
 
     Attributes:
         options: Options of clang.
-        objective: What is to be small.
+        objective: What is to be small; None if the program is to be fast.
         seconds: The time for each program.
         evaluations: How often to run clang with changes; None for any number.
         jobs: How many compilers run at a time.
         check: Whether an object file is right; None for the program's own check, if it has one.
+        linker: What links an object file to a program, where that is needed.
         script: Where a script goes that makes the object file again; None for nowhere.
         is_quiet: Whether nothing is said while it runs, unless there is a terminal.
     """
 
     options: tuple[str, ...]
-    objective: Objective
+    objective: Objective | None
     seconds: float
     evaluations: int | None
     jobs: int
     check: Check | None
+    linker: Linker
     script: Path | None
     is_quiet: bool
 
@@ -86,6 +93,12 @@ class Result:
         return self.search.baseline.object, self.search.best.object
 
     @property
+    def linked(self) -> tuple[LinkedSize, LinkedSize] | None:
+        """What is linked of these; None if that was not measured."""
+        before, after = self.search.baseline.linked, self.search.best.linked
+        return (before, after) if before and after else None
+
+    @property
     def saved(self) -> float:
         """The share that is saved of what clang makes by itself."""
         before = self.search.size(self.search.baseline)
@@ -113,6 +126,8 @@ class Result:
             "before": {"text": before.text, "all": before.all},
             "apart": self.apart,
             "after": {"text": after.text, "all": after.all},
+            "linked": self.linked
+            and {"before": asdict(self.linked[0]), "after": asdict(self.linked[1])},
             "saved": self.saved,
             "checked": self.is_checked,
             "evaluations": budget.used,
@@ -144,19 +159,21 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
         tools.clang_path(), program.path, settings.options, tools.own_passes_path()
     )
     check = settings.check or program.check
+    objective = settings.objective or Objective.TEXT
+    linker = settings.linker if objective is Objective.LINKED else None
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         budget = Budget(settings.seconds, settings.evaluations)
         with (
-            Evaluator(compilation, Path(folder), budget, settings.jobs) as evaluator,
-            _Progress(target.name, settings.is_quiet) as progress,
+            Evaluator(compilation, Path(folder), budget, settings.jobs, linker) as evaluator,
+            Progress(target.name, settings.is_quiet) as progress,
         ):
             search = Optimizer(
                 evaluator,
-                settings.objective,
+                objective,
                 check,
                 Portfolio(),
                 is_unmarked=compilation.is_ir and not program.is_for_size,
-                watch=progress.show,
+                watch=lambda search: progress.show(*_progress(search, Path(target.name))),
             )
             is_finished = _run(search)
             seconds = budget.passed
@@ -192,37 +209,6 @@ def _run(search: Optimizer) -> bool:
     return True
 
 
-class _Progress:
-    """Says how a search goes: in a line of the terminal, or now and then in a new one."""
-
-    def __init__(self, name: str, is_quiet: bool):
-        self._name = name
-        self._is_quiet = is_quiet
-        self._last = 0.0
-        self._status = messages().status(f"{name}: compiling")
-
-    def __enter__(self) -> "_Progress":
-        if self._status.console.is_terminal:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._status.stop()
-
-    def show(self, search: Optimizer) -> None:
-        """Says what the smallest size is by now."""
-        budget = search.evaluator.budget
-        text = (
-            f"{_summary(search, Path(self._name))}; {search.stage}, "
-            f"{plural(budget.used, 'evaluation')}, {budget.passed:.0f} s"
-        )
-        if self._status.console.is_terminal:
-            self._status.update(f"{text}  {_curve(search)}  Ctrl-C ends the search.")
-        elif not self._is_quiet and budget.passed > self._last + _SECONDS_BETWEEN_LINES:
-            self._last = budget.passed
-            self._status.console.print(text, soft_wrap=True)
-
-
 _BARS = "▁▂▃▄▅▆▇█"
 _MAX_BARS = 16
 
@@ -233,6 +219,16 @@ def _curve(search: Optimizer) -> str:
     low, high = min(sizes), max(sizes)
     steps = len(_BARS) - 1
     return "".join(_BARS[(size - low) * steps // max(1, high - low)] for size in sizes)
+
+
+def _progress(search: Optimizer, target: Path) -> tuple[str, str]:
+    """Returns what the smallest size is by now, and how it went down."""
+    budget = search.evaluator.budget
+    text = (
+        f"{_summary(search, target)}; {search.stage}, {plural(budget.used, 'evaluation')}, "
+        f"{budget.passed:.0f} s"
+    )
+    return text, _curve(search)
 
 
 def _summary(search: Optimizer, target: Path) -> str:
@@ -247,7 +243,9 @@ def print_report(result: Result) -> None:
     """Prints what came of a program."""
     search = result.search
     print_line(_summary(search, result.target))
-    if result.apart is not None:
+    if result.linked is not None:
+        print_line(describe_files(*result.linked))
+    if result.apart is not None and search.objective is not Objective.LINKED:
         print_line(_comparison(result, result.apart))
     if not result.is_finished:
         print_line("Ctrl-C ended the search. This is the best that was found by then.")
@@ -272,6 +270,14 @@ def print_report(result: Result) -> None:
     if result.script is not None:
         verdict = "identical" if result.script_repeats else "other bytes"
         print_line(f"and by {result.script}: {verdict}")
+
+
+def describe_files(before: LinkedSize, after: LinkedSize) -> str:
+    """Says how large the files of programs are."""
+    return (
+        f"Linked and stripped, the program's file has {after.file} bytes, where clang's has "
+        f"{before.file}."
+    )
 
 
 def _comparison(result: Result, apart: dict[str, int]) -> str:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 from compiler_gym.cli.console import print_line, print_table
-from compiler_gym.cli.optimize_program import Result
+from compiler_gym.cli.optimize_program import Result, describe_files
+from compiler_gym.envs.llvm.size.optimizer import Objective
 
 
 def print_summary(results: Sequence[Result]) -> None:
@@ -23,7 +24,7 @@ def print_summary(results: Sequence[Result]) -> None:
         }
         for each, search in zip(results, searches, strict=True)
     ]
-    goal = "code" if searches[0].objective.value == "text" else "all that is loaded"
+    goal = "code" if searches[0].objective is Objective.TEXT else "all that is loaded"
     print_table(rows, f"Bytes of {goal} in object files, chosen by search, against clang {level}")
     smaller = sum(each.saved > 0 for each in results)
     rest = math.exp(sum(math.log(1 - each.saved) for each in results) / len(results))
@@ -34,3 +35,33 @@ def print_summary(results: Sequence[Result]) -> None:
     if not results[-1].is_finished:
         print_line("Ctrl-C ended the search. These are the best that were found by then.")
     print_line("For one program alone it says where its bytes went, and what command makes it.")
+
+
+def print_linked_summary(results: Sequence[Result]) -> None:
+    """Prints what each part of a program that is linked became smaller by, and all of it."""
+    level = results[0].search.evaluator.compilation.level
+    print_table(
+        [
+            {
+                "object file": each.target.name,
+                "code before": each.objects[0].text,
+                "after": each.objects[1].text,
+                "linked": each.search.size(each.search.best),
+                "tries": each.search.evaluator.budget.used,
+                "seconds": f"{each.seconds:.0f}",
+                "output": "right" if each.is_checked else "not checked",
+            }
+            for each in results
+        ],
+        "Bytes of the program that is linked, after each of its parts",
+    )
+    first, last = results[0].linked, results[-1].linked
+    if first and last:
+        saved = 1 - last[1].loaded / first[0].loaded if first[0].loaded else 0.0
+        print_line(
+            f"\nThe program has {last[1].loaded} bytes of text and data, {saved:.2%} less than the "
+            f"{first[0].loaded} of clang {level}."
+        )
+        print_line(describe_files(first[0], last[1]))
+    if not results[-1].is_finished:
+        print_line("Ctrl-C ended the search. These are the best that were found by then.")

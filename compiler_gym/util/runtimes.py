@@ -1,7 +1,9 @@
 """Whether one program is really faster than another."""
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +20,8 @@ class RuntimeComparison:
             1 if the second is faster.
         low: The lower bound of the confidence interval of the speedup.
         high: The upper bound.
-        p_value: How likely measurements that differ this much are if the programs do not: by the
-            two-sided Mann-Whitney U test.
+        p_value: How likely measurements that differ this much are if the programs do not, by a
+            two-sided rank test.
         confidence: The confidence of the interval, and 1 minus the level of significance.
     """
 
@@ -45,7 +47,7 @@ def compare_runtimes(
     """Compares the runtimes of two programs, e.g. two ``Runtime`` observations.
 
     The interval is the percentile bootstrap of the ratio of medians: the medians of measurements
-    drawn anew, with replacement, from those of each program.
+    drawn anew, with replacement, from those of each program. The test is that of Mann and Whitney.
 
     Args:
         before: Seconds of each run of the first program.
@@ -60,11 +62,7 @@ def compare_runtimes(
         ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
     """
     first, second = _checked(before), _checked(after)
-    if not 0 < confidence < 1 or resamples < 1:
-        raise ValueError(
-            f"Expected a confidence between 0 and 1 and at least 1 resample, not {confidence} and "
-            f"{resamples}"
-        )
+    _check_interval(confidence, resamples)
     random = np.random.default_rng(seed)
     medians = [
         np.median(random.choice(values, (resamples, values.size)), axis=1)
@@ -81,6 +79,49 @@ def compare_runtimes(
     )
 
 
+def compare_paired_runtimes(
+    before: Sequence[float],
+    after: Sequence[float],
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> RuntimeComparison:
+    """Compares the runtimes of two programs that ran in turns.
+
+    A machine that becomes slower for a while does so for both runs of a pair, so their ratio says
+    more than the runtimes apart. The speedup is the median of the ratios, its interval the
+    percentile bootstrap of that, and the p-value of the two-sided Wilcoxon signed-rank test of
+    their logarithms.
+
+    Args:
+        before: Seconds of each run of the first program.
+        after: Seconds of the run of the second that belongs to it.
+        confidence: As of :func:`compare_runtimes`, and so are the others.
+        resamples: See there.
+        seed: See there.
+
+    Raises:
+        ValueError: If the programs ran a different number of times; and as there.
+        ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
+    """
+    first, second = _checked(before), _checked(after)
+    if first.size != second.size:
+        raise ValueError(f"Expected pairs, not {first.size} and {second.size} runtimes")
+    _check_interval(confidence, resamples)
+    ratios = first / second
+    random = np.random.default_rng(seed)
+    medians = np.median(random.choice(ratios, (resamples, ratios.size)), axis=1)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(medians, [tail, 1 - tail])
+    return RuntimeComparison(
+        speedup=float(np.median(ratios)),
+        low=float(low),
+        high=float(high),
+        p_value=_wilcoxon_p_value(np.log(ratios)),
+        confidence=confidence,
+    )
+
+
 def mann_whitney_p_value(first: Sequence[float], second: Sequence[float]) -> float:
     """Returns the two-sided p-value of the Mann-Whitney U test.
 
@@ -92,12 +133,7 @@ def mann_whitney_p_value(first: Sequence[float], second: Sequence[float]) -> flo
         ValueError: If a sample is empty.
         ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
     """
-    try:
-        from scipy.stats import mannwhitneyu
-    except ImportError as error:
-        raise ImportError(
-            "Comparing runtimes needs SciPy: pip install 'compiler_gym[statistics]'"
-        ) from error
+    mannwhitneyu = scipy_statistics().mannwhitneyu
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if not a.size or not b.size:
         raise ValueError("A sample is empty")
@@ -107,6 +143,34 @@ def mann_whitney_p_value(first: Sequence[float], second: Sequence[float]) -> flo
     is_exact = different == a.size + b.size and a.size * b.size <= _MAX_EXACT_PAIRS
     method = "exact" if is_exact else "asymptotic"
     return float(mannwhitneyu(a, b, alternative="two-sided", method=method).pvalue)
+
+
+def scipy_statistics() -> Any:
+    """Returns SciPy's module of tests.
+
+    Raises:
+        ImportError: If SciPy is not installed. The text says how to install it.
+    """
+    try:
+        return importlib.import_module("scipy.stats")
+    except ImportError as error:
+        raise ImportError(
+            "Comparing runtimes needs SciPy: pip install 'compiler_gym[statistics]'"
+        ) from error
+
+
+def _wilcoxon_p_value(differences: np.ndarray) -> float:
+    wilcoxon = scipy_statistics().wilcoxon
+    # Of no difference at all the test is undefined.
+    return float(wilcoxon(differences).pvalue) if differences.any() else 1.0
+
+
+def _check_interval(confidence: float, resamples: int) -> None:
+    if not 0 < confidence < 1 or resamples < 1:
+        raise ValueError(
+            f"Expected a confidence between 0 and 1 and at least 1 resample, not {confidence} and "
+            f"{resamples}"
+        )
 
 
 def _checked(runtimes: Sequence[float]) -> np.ndarray:

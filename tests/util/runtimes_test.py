@@ -3,7 +3,11 @@ import sys
 import numpy as np
 import pytest
 
-from compiler_gym.util.runtimes import compare_runtimes, mann_whitney_p_value
+from compiler_gym.util.runtimes import (
+    compare_paired_runtimes,
+    compare_runtimes,
+    mann_whitney_p_value,
+)
 
 
 @pytest.mark.parametrize(
@@ -99,3 +103,39 @@ def test_without_scipy(monkeypatch):
 def test_empty_sample():
     with pytest.raises(ValueError, match="empty"):
         mann_whitney_p_value([], [1.0])
+
+
+def test_pairs_see_through_a_machine_that_becomes_slower():
+    random = np.random.default_rng(4)
+    slower = np.linspace(1, 3, 30)
+    before = slower * random.normal(1.05, 0.005, 30)
+    after = slower * random.normal(1, 0.005, 30)
+    result = compare_paired_runtimes(before, after)
+    assert result.speedup == pytest.approx(1.05, abs=0.01)
+    assert 1.04 < result.low < result.speedup < result.high < 1.06
+    assert result.is_significant
+    assert not compare_runtimes(before, after).is_significant
+
+
+def test_exact_p_value_of_pairs():
+    # All six differences have one sign: 2 of the 64 ways to choose signs are as uneven.
+    before, after = [1.1, 1.2, 1.3, 1.4, 1.5, 1.6], [1.0] * 6
+    assert compare_paired_runtimes(before, after).p_value == pytest.approx(2 / 64)
+    assert compare_paired_runtimes(after, before).p_value == pytest.approx(2 / 64)
+    assert compare_paired_runtimes(after, after).p_value == 1
+
+
+def test_p_values_of_pairs_are_uniform_without_a_difference():
+    random = np.random.default_rng(5)
+    values = [
+        compare_paired_runtimes(*random.normal(1, 0.05, (2, 14)), resamples=10).p_value
+        for _ in range(500)
+    ]
+    assert 0.02 < np.mean(np.array(values) < 0.05) < 0.08
+
+
+def test_what_is_no_pairs_is_refused():
+    with pytest.raises(ValueError, match="Expected pairs, not 3 and 2 runtimes"):
+        compare_paired_runtimes([1, 2, 3], [1, 2])
+    with pytest.raises(ValueError, match="a confidence between 0 and 1"):
+        compare_paired_runtimes([1, 2], [1, 2], confidence=2)

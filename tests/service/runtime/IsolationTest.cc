@@ -354,6 +354,23 @@ TEST_F(IsolatedServiceTest, ReproducerIsTheStateBeforeTheAction) {
   EXPECT_FALSE(reproducerIn(client().step(client().startOn("abc"), {"exit"}).message()).empty());
 }
 
+#ifndef COMPILER_GYM_SANITIZER
+TEST_F(IsolatedServiceTest, ReproducerSaysIfMemoryWasScarce) {
+  start({"--session_memory_mib=200"});
+  const std::string died = client().step(client().startOn("abc"), {"crash-when-full"}).message();
+  const std::string note =
+      "of the 200 MiB of memory that a session may have (--session_memory_mib of the service)";
+  EXPECT_THAT(died, HasSubstr("was ended by signal 11"));
+  EXPECT_THAT(died, HasSubstr(note));
+  EXPECT_THAT(contentsOf(reproducerIn(died) / "memory.txt"), HasSubstr(note));
+
+  const std::string other = client().step(client().startOn("abc"), {"crash"}).message();
+  EXPECT_THAT(other, Not(HasSubstr("MiB")));
+  EXPECT_FALSE(reproducerIn(other).empty());
+  EXPECT_FALSE(fs::exists(reproducerIn(other) / "memory.txt"));
+}
+#endif
+
 TEST_F(IsolatedServiceTest, NoReproducers) {
   start({"--max_reproducers=0"});
   EXPECT_THAT(client().step(client().startOn("abc"), {"crash"}).message(),

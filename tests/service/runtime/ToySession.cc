@@ -1,5 +1,6 @@
 #include "tests/service/runtime/ToySession.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -159,6 +160,18 @@ void announceSleep(const boost::filesystem::path& directory) {
   }
 }
 
+// Uses nearly all memory that there may be, and no more.
+std::vector<char> allocateMost() {
+  rlimit limit = {};
+  getrlimit(RLIMIT_DATA, &limit);
+  std::ifstream file("/proc/self/statm");
+  size_t totalPages = 0;
+  size_t residentPages = 0;
+  file >> totalPages >> residentPages;
+  const size_t used = residentPages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return std::vector<char>(limit.rlim_cur / 100 * 94 - used, 'x');
+}
+
 void corruptHeap() {
   constexpr size_t kBlockBytes = 64;
   constexpr size_t kOverrunBytes = 4096;
@@ -172,7 +185,9 @@ void corruptHeap() {
 
 // What a faulty compiler does to its process. False if it is none of that.
 bool misbehave(const std::string& name, const boost::filesystem::path& directory) {
-  if (name == "crash") {
+  std::vector<char> most;
+  if (name == "crash-when-full") most = allocateMost();
+  if (name == "crash" || name == "crash-when-full") {
     // Null would be found by the sanitizer of undefined behaviour, which ends the process itself.
     volatile int* volatile nowhere = reinterpret_cast<int*>(alignof(int));
     *nowhere = 1;
@@ -200,9 +215,10 @@ bool misbehave(const std::string& name, const boost::filesystem::path& directory
 
 const std::vector<std::string>& ToySession::editNames() {
   static const std::vector<std::string> names = {
-      "uppercase", "reverse", "rotate",   "append-a", "no-op",    "end",          "end-later",
-      "fail",      "throw",   "restrict", "sleep",    "hang",     "run",          "corrupt",
-      "crash",     "abort",   "exit",     "loop",     "allocate", "corrupt-heap", "chatter"};
+      "uppercase", "reverse",      "rotate",  "append-a",       "no-op", "end",
+      "end-later", "fail",         "throw",   "restrict",       "sleep", "hang",
+      "run",       "corrupt",      "crash",   "abort",          "exit",  "loop",
+      "allocate",  "corrupt-heap", "chatter", "crash-when-full"};
   return names;
 }
 

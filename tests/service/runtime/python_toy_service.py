@@ -5,6 +5,7 @@ What actions, observations, parameters and programs do is described there.
 
 import ctypes
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -55,6 +56,7 @@ EDIT_NAMES = [
     "allocate",
     "corrupt-heap",
     "chatter",
+    "crash-when-full",
 ]
 RESTRICTED_ACTION_COUNT = 5
 LETTERS = range(ord("a"), ord("z") + 1)
@@ -84,6 +86,13 @@ def count_space(name: str, deterministic: bool = True) -> ObservationSpace:
 
 def letters(counts: list[int]) -> Int64Tensor:
     return Int64Tensor(shape=[len(LETTERS)], value=counts)
+
+
+def allocate_most() -> bytes:
+    """Uses nearly all memory that there may be, and no more."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    return b"x" * (limit * 94 // 100 - pages * resource.getpagesize())
 
 
 def corrupt_heap() -> None:
@@ -232,7 +241,8 @@ class ToySession(CompilationSession):
 
     @staticmethod
     def misbehave(name: str) -> None:
-        if name == "crash":
+        most = allocate_most() if name == "crash-when-full" else b""
+        if name == "crash" or most:
             ctypes.memset(4, 1, 1)
         elif name == "abort":
             print("toy: giving up", file=sys.stderr)

@@ -43,7 +43,7 @@ class ObjectValidator:
             if error:
                 yield error
                 return
-            yield from ProgramValidator(self.runs).errors_of_runs(executable)
+            yield from ProgramValidator(self.runs).errors_of_executable(executable)
 
 
 def compare_with_unoptimised(env: Any) -> Iterator[ValidationError]:
@@ -73,7 +73,7 @@ def compare_with_unoptimised(env: Any) -> Iterator[ValidationError]:
         if error:
             yield ValidationError(f"{error.type} of the unoptimised program", error.data)
             return
-        yield from ProgramValidator([run]).errors_of_runs(executable)
+        yield from ProgramValidator([run]).errors_of_executable(executable)
 
 
 def _link(env: Any, executable: Path) -> ValidationError | None:

@@ -156,10 +156,10 @@ class ProgramValidator:
             if error:
                 yield error
                 return
-            yield from self.errors_of_runs(executable)
+            yield from self.errors_of_executable(executable)
 
-    def errors_of_runs(self, executable: Path) -> Iterator[ValidationError]:
-        """Validates a program that has been built; as for environments."""
+    def errors_of_executable(self, executable: Path) -> Iterator[ValidationError]:
+        """Validates a program that is linked; files are written beside it. As for environments."""
         for run in self.runs:
             error = _check_run(executable, run)
             if error:

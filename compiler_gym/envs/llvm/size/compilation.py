@@ -118,12 +118,17 @@ class Compilation:
     def _command(
         self, source: Path, options: Sequence[str], output: Path, change: Change
     ) -> list[str]:
-        level = [] if any(each in _LEVELS for each in options) else [DEFAULT_LEVEL]
+        level = [] if has_level(options) else [DEFAULT_LEVEL]
         # Options for the preprocessor have no meaning for bitcode. It is no use to say so.
         quiet = ["-Wno-unused-command-line-argument"] if source.suffix in IR_SUFFIXES else []
         changed = change.arguments(self.plugin)
         words = [str(self.clang), *level, *options, *quiet, *changed]
         return [*words, "-c", str(source), "-o", str(output)]
+
+
+def has_level(options: Sequence[str]) -> bool:
+    """Returns whether there is a level of optimisation among options."""
+    return any(each in _LEVELS for each in options)
 
 
 def check_options(options: Sequence[str]) -> None:

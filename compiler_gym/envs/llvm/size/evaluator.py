@@ -15,6 +15,7 @@ from typing import Any
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker
 from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.util.commands import CommandError, kill_running_commands, run_command
@@ -68,11 +69,13 @@ class Evaluation:
         change: The change.
         object: What is in the object file.
         path: The object file.
+        linked: How large the program is that it is linked to; None if it is not linked.
     """
 
     change: Change
     object: ObjectFile
     path: Path
+    linked: LinkedSize | None = None
 
 
 class Evaluator:
@@ -83,6 +86,7 @@ class Evaluator:
         folder: Where object files go.
         budget: What may be used.
         jobs: How many compilers run at a time. What comes of them does not depend on it.
+        linker: Links each object file; None if only these count.
 
     Attributes:
         unit: The bitcode of the source; None if clang makes other code of that than of the source.
@@ -97,6 +101,7 @@ class Evaluator:
         folder: Path,
         budget: Budget,
         jobs: int = 1,
+        linker: Linker | None = None,
     ):
         self.compilation = compilation
         self.budget = budget
@@ -104,6 +109,7 @@ class Evaluator:
         self.unit: Path | None = None
         self.messages = ""
         self.watch: Callable[[Evaluation | None], None] = lambda _: None
+        self._linker = linker
         self._folder = folder
         self._pool = ThreadPoolExecutor(jobs)
         self._stop = threading.Event()
@@ -127,7 +133,7 @@ class Evaluator:
 
         Raises:
             BenchmarkInitError: If the source does not compile. The text says why.
-            ValueError: If the object file is not ELF.
+            ValueError: If the object file is not ELF, or does not link.
         """
         begin = time.monotonic()
         path = self._folder / "source.o"
@@ -136,7 +142,7 @@ class Evaluator:
         except CommandError as error:
             raise BenchmarkInitError(str(error)) from error
         self.messages = done.stderr
-        evaluation = Evaluation(NO_CHANGE, read_object(path), path)
+        evaluation = self._read(NO_CHANGE, path)
         seconds = time.monotonic() - begin
         self._limit = round(max(_SHORTEST_LIMIT_SECONDS, _SLOWER * seconds))
         self.unit = self._make_unit(evaluation.object)
@@ -211,6 +217,11 @@ class Evaluator:
         found = (self._known.get(each) for each in changes)
         return [each for each in found if each is not None]
 
+    def _read(self, change: Change, path: Path) -> Evaluation:
+        """Reads what clang has made."""
+        linked = self._linker.size(path) if self._linker else None
+        return Evaluation(change, read_object(path), path, linked)
+
     def _next_path(self) -> Path:
         return self._folder / f"{next(self._numbers)}.o"
 
@@ -221,7 +232,7 @@ class Evaluator:
             return None, False
         try:
             run_command(self.command(change, path), timeout=min(self._limit, left))
-            return Evaluation(change, read_object(path), path), True
+            return self._read(change, path), True
         except subprocess.TimeoutExpired:
             return None, left >= self._limit
         except (CommandError, ValueError):

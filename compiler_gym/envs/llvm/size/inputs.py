@@ -21,6 +21,7 @@ class Input:
         check: Whether an object file of it is right; None if nobody knows.
         is_for_size: Whether its functions are marked to be made small. Those of C and C++ will be.
         apart: Of a whole program, what clang makes of its parts one by one.
+        validator: Links the program and runs it on its inputs; None if nobody knows any.
     """
 
     name: str
@@ -28,13 +29,14 @@ class Input:
     check: Check | None = None
     is_for_size: bool = False
     apart: tuple[ObjectFile, ...] = ()
+    validator: ProgramValidator | None = None
 
 
-def known_program(datasets: Datasets, uri: str, folder: Path) -> Input:
+def known_program(datasets: Datasets, uri: str, folder: Path, for_size: bool = True) -> Input:
     """Returns a program of a dataset, whose bitcode is written to a folder.
 
-    The bitcode is ``NAME.input.bc``. Its functions are marked as those that clang compiles for
-    size, so that clang makes of it what it makes of the source.
+    The bitcode is ``NAME.input.bc``. For size its functions are marked as those that clang compiles
+    so, for clang to make of it what it makes of the source.
 
     Raises:
         Exception: As of :meth:`Datasets.benchmark`.
@@ -44,14 +46,16 @@ def known_program(datasets: Datasets, uri: str, folder: Path) -> Input:
     benchmark = datasets.benchmark(uri)
     name = _name(benchmark)
     path = folder / f"{name}.input.bc"
-    add_attributes(benchmark.proto.program.contents, path, ["optsize", "minsize"])
-    return Input(name, path, _check_of(benchmark.validation_callbacks()), is_for_size=True)
+    attributes = ["optsize", "minsize"] if for_size else []
+    add_attributes(benchmark.proto.program.contents, path, attributes)
+    validator = _validator_of(benchmark.validation_callbacks())
+    check = program_check(validator) if validator else None
+    return Input(name, path, check, is_for_size=for_size, validator=validator)
 
 
 def _name(benchmark: Benchmark) -> str:
     return benchmark.uri.path.strip("/").replace("/", "-") or benchmark.uri.dataset
 
 
-def _check_of(callbacks: Sequence[object]) -> Check | None:
-    validators = [each for each in callbacks if isinstance(each, ProgramValidator)]
-    return program_check(validators[0]) if validators else None
+def _validator_of(callbacks: Sequence[object]) -> ProgramValidator | None:
+    return next((each for each in callbacks if isinstance(each, ProgramValidator)), None)

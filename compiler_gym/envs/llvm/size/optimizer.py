@@ -20,10 +20,11 @@ _MAX_WRONG = 8
 
 
 class Objective(str, Enum):
-    """What is to be small: code, or all that is loaded."""
+    """What is to be small: code, all that is loaded, or all that is loaded of what is linked."""
 
     TEXT = "text"
     ALL = "all"
+    LINKED = "linked"
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,20 @@ class Optimizer:
         return self._cost(evaluation)[0]
 
     def _cost(self, evaluation: Evaluation) -> tuple[int, int]:
+        if self.objective is Objective.LINKED:
+            return self._cost_of_linked(evaluation)
         text, everything = evaluation.object.text, evaluation.object.all
         return (text, everything) if self.objective is Objective.TEXT else (everything, text)
+
+    def _cost_of_linked(self, evaluation: Evaluation) -> tuple[int, int]:
+        linked = evaluation.linked
+        if linked is None:
+            raise ValueError("Sizes of what is linked need a linker: give the evaluator one")
+        before = self.baseline.linked or linked
+        if linked.file > before.file:
+            # A larger file is no gain, whatever is in it.
+            return before.loaded + linked.file - before.file, linked.file
+        return linked.loaded, linked.file
 
     def start(self) -> None:
         """Compiles the source without a change.
@@ -178,6 +191,8 @@ class Optimizer:
         base = self.best
         names = {each.change.plus(*base.change.passes): each.name for each in self._changes()}
         found = self.evaluator.evaluate([*names])
+        if self.objective is Objective.LINKED:
+            return  # Gains of what is linked depend on the rest of it.
         before = self.size(base) or 1
         self._portfolio.learn({names[each.change]: 1 - self.size(each) / before for each in found})
 

@@ -47,7 +47,7 @@ def toggles(with_passes: bool) -> list[Move]:
         with_passes: Whether there are passes.
     """
     parts = map(_change, _shipped()["parts"])
-    return [partial(_toggled, part) for part in parts if with_passes or not part.passes]
+    return [partial(toggled, part) for part in parts if with_passes or not part.passes]
 
 
 def skippable_passes() -> list[str]:
@@ -55,7 +55,7 @@ def skippable_passes() -> list[str]:
     return _shipped()["skipped"]
 
 
-def _toggled(part: Change, change: Change) -> Change:
+def toggled(part: Change, change: Change) -> Change:
     """Returns a change without a part, or with it if not all of it is there."""
     has_all = {*part.options} <= {*change.options} and {*part.passes} <= {*change.passes}
     # What sets the same option to another value is replaced.

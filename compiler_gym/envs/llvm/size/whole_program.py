@@ -51,8 +51,10 @@ def merge_program(
         passes = "-passes=internalize,globaldce"
         run_tool([tools.opt_path(), passes, public, linked, "-o", output], _SECONDS)
     is_for_size = all(each.is_for_size or each.path.suffix not in IR_SUFFIXES for each in inputs)
-    check = inputs[0].check if len(inputs) == 1 else None
-    return Input(output.stem, output, check, is_for_size, tuple(apart))
+    check, validator = None, None
+    if len(inputs) == 1:
+        check, validator = inputs[0].check, inputs[0].validator
+    return Input(output.stem, output, check, is_for_size, tuple(apart), validator)
 
 
 def _check_defined(module: Path, keep: Sequence[str]) -> None:

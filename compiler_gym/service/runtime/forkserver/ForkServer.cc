@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -181,18 +182,19 @@ class ForkServer {
     // A process tells before its first command, and so before its end.
     readNotices();
     bool mayLeaveCommands = false;
-    int status = 0;
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-      mayLeaveCommands |= commandRunners_.erase(pid) > 0;
-      if (isReported) report(pid, status);
+    Death death = {};
+    rusage usage = {};
+    while ((death.pid = wait4(-1, &death.status, WNOHANG, &usage)) > 0) {
+      mayLeaveCommands |= commandRunners_.erase(death.pid) > 0;
+      death.peakKibibytes = usage.ru_maxrss;
+      if (isReported) report(death);
     }
     if (mayLeaveCommands) killLeftCommands();
   }
 
-  void report(int32_t pid, int32_t status) {
-    std::string payload(2 * sizeof(int32_t), '\0');
-    std::memcpy(payload.data(), &pid, sizeof(pid));
-    std::memcpy(payload.data() + sizeof(pid), &status, sizeof(status));
+  void report(const Death& death) {
+    std::string payload(sizeof(death), '\0');
+    std::memcpy(payload.data(), &death, sizeof(death));
     service_.send(static_cast<uint16_t>(Method::kDied), payload, Clock::now() + kSendTimeout);
   }
 

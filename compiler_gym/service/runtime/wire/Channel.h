@@ -56,7 +56,7 @@ enum class Method : uint16_t {
   // To the fork server: start a session process. Descriptors: its control socket and its record.
   // There is no reply.
   kSpawn = 100,
-  // From the fork server: a process has ended. Payload: pid and wait status, int32 each.
+  // From the fork server: a process has ended. Payload: a Death.
   kDied = 101,
   // To the fork server: end all processes, then yourself. There is no reply.
   kQuit = 102,
@@ -72,6 +72,15 @@ enum class Method : uint16_t {
   // From a session process, before all replies: here I am. Payload: its pid, int32. Descriptor: its
   // pidfd.
   kIntroduction = 106,
+};
+
+// How a process has ended.
+struct Death {
+  int32_t pid;
+  // As of waitpid().
+  int32_t status;
+  // The most memory that it, or a command that it has run, has used at a time.
+  int64_t peakKibibytes;
 };
 
 using Clock = std::chrono::steady_clock;

@@ -64,14 +64,17 @@ Status ForkServerProcess::start(const SessionFactory& makeSession,
   GetSpacesReply spaces;
   RETURN_IF_ERROR(receiveReply(channel, &version));
   RETURN_IF_ERROR(receiveReply(channel, &spaces));
-  forkServer->reset(new ForkServerProcess(
-      pid, std::move(channel), ServiceDescription(std::move(version), std::move(spaces))));
+  forkServer->reset(new ForkServerProcess(pid, std::move(channel),
+                                          ServiceDescription(std::move(version), std::move(spaces)),
+                                          limits.sessionMemoryBytes));
   return Status::OK;
 }
 
-ForkServerProcess::ForkServerProcess(int pid, Channel channel, ServiceDescription description)
+ForkServerProcess::ForkServerProcess(int pid, Channel channel, ServiceDescription description,
+                                     uint64_t sessionMemoryBytes)
     : pid_(pid),
       description_(std::move(description)),
+      sessionMemoryBytes_(sessionMemoryBytes),
       channel_(std::move(channel)),
       watcher_([this] { watch(); }) {}
 
@@ -107,12 +110,10 @@ Status ForkServerProcess::spawn(int control, int record) {
 void ForkServerProcess::watch() {
   Frame frame;
   while (channel_.receive(&frame, Clock::now() + kForever).ok()) {
-    if (frame.method() != Method::kDied || frame.payload.size() != 2 * sizeof(int32_t)) continue;
-    int32_t pid = 0;
-    int32_t status = 0;
-    std::memcpy(&pid, frame.payload.data(), sizeof(pid));
-    std::memcpy(&status, frame.payload.data() + sizeof(pid), sizeof(status));
-    noteDeath(pid, status);
+    Death death = {};
+    if (frame.method() != Method::kDied || frame.payload.size() != sizeof(death)) continue;
+    std::memcpy(&death, frame.payload.data(), sizeof(death));
+    noteDeath(death);
   }
   const std::lock_guard lock(mutex_);
   if (isStopping_) return;
@@ -121,30 +122,30 @@ void ForkServerProcess::watch() {
   if (onEnd_) onEnd_();
 }
 
-void ForkServerProcess::noteDeath(int pid, int status) {
-  VLOG(2) << "Session process " << pid << " has ended with wait status " << status;
+void ForkServerProcess::noteDeath(const Death& death) {
+  VLOG(2) << "Session process " << death.pid << " has ended with wait status " << death.status;
   const std::lock_guard lock(mutex_);
-  deaths_.emplace_back(pid, status);
+  deaths_.push_back(death);
   if (deaths_.size() > kMaxRememberedDeaths) deaths_.pop_front();
   died_.notify_all();
 }
 
-std::optional<int> ForkServerProcess::waitStatus(int pid, std::chrono::milliseconds limit) {
+std::optional<Death> ForkServerProcess::waitForDeath(int pid, std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
-  std::optional<int> status;
+  std::optional<Death> found;
   died_.wait_for(lock, limit, [&] {
     const auto death = std::find_if(deaths_.begin(), deaths_.end(),
-                                    [pid](const auto& each) { return each.first == pid; });
-    if (death != deaths_.end()) status = death->second;
-    return status.has_value();
+                                    [pid](const Death& each) { return each.pid == pid; });
+    if (death != deaths_.end()) found = *death;
+    return found.has_value();
   });
-  return status;
+  return found;
 }
 
-void ForkServerProcess::forgetStatus(int pid) {
+void ForkServerProcess::forgetDeath(int pid) {
   const std::lock_guard lock(mutex_);
   deaths_.erase(std::remove_if(deaths_.begin(), deaths_.end(),
-                               [pid](const auto& each) { return each.first == pid; }),
+                               [pid](const Death& each) { return each.pid == pid; }),
                 deaths_.end());
 }
 

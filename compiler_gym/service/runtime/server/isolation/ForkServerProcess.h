@@ -5,13 +5,13 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <utility>
 
 #include "compiler_gym/service/runtime/Limits.h"
 #include "compiler_gym/service/runtime/SessionFactory.h"
@@ -52,22 +52,27 @@ class ForkServerProcess {
   // Starts a session process with this control socket and record.
   grpc::Status spawn(int control, int record);
 
-  // How the session process `pid` has ended, as of waitpid(); waits for its end if need be.
-  std::optional<int> waitStatus(int pid, std::chrono::milliseconds limit);
+  // How the session process `pid` has ended; waits for its end if need be.
+  std::optional<Death> waitForDeath(int pid, std::chrono::milliseconds limit);
   // A new process has this number: from now on the above is about that.
-  void forgetStatus(int pid);
+  void forgetDeath(int pid);
+
+  // The memory that a session process may have, in bytes; 0 means no limit.
+  uint64_t sessionMemoryBytes() const { return sessionMemoryBytes_; }
 
   // What to call, in another thread, if the fork server ends unexpectedly.
   void onEnd(std::function<void()> callback);
 
  private:
-  ForkServerProcess(int pid, Channel channel, ServiceDescription description);
+  ForkServerProcess(int pid, Channel channel, ServiceDescription description,
+                    uint64_t sessionMemoryBytes);
 
   void watch();
-  void noteDeath(int pid, int status);
+  void noteDeath(const Death& death);
 
   const int pid_;
   const ServiceDescription description_;
+  const uint64_t sessionMemoryBytes_;
   Channel channel_;
   std::mutex sendMutex_;
 
@@ -75,7 +80,7 @@ class ForkServerProcess {
   std::function<void()> onEnd_;
   std::condition_variable died_;
   // The latest ends, oldest first.
-  std::deque<std::pair<int, int>> deaths_;
+  std::deque<Death> deaths_;
   bool isStopping_ = false;
   bool hasEnded_ = false;
   std::thread watcher_;

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <boost/filesystem/fstream.hpp>
 #include <cctype>
 #include <chrono>
 #include <iterator>
@@ -52,16 +53,16 @@ bool Reproducers::claim(const std::string& action) {
   return actions_.size() < maxCount_ && actions_.insert(action).second;
 }
 
-std::string Reproducers::save(const std::shared_ptr<const SessionProcess>& dead,
-                              Deadline deadline) {
+std::string Reproducers::save(const std::shared_ptr<SessionProcess>& dead, Deadline deadline) {
   const std::string action = dead->record().subject();
   std::vector<HistoryEntry> history;
   if (!dead->record().history(&history) || history.empty()) return "";
   if (!claim(action)) return "";
   const fs::path directory = directory_ / fs::unique_path(directoryName(action) + "-%%%%");
-  std::shared_future<bool> saved =
-      std::async(std::launch::async, [this, origin = dead->origin(), history = std::move(history),
-                                      directory] { return fill(origin, history, directory); });
+  std::shared_future<bool> saved = std::async(
+      std::launch::async,
+      [this, origin = dead->origin(), history = std::move(history), note = dead->memoryNote(),
+       directory] { return fill(origin, history, note, directory); });
   {
     const std::lock_guard lock(mutex_);
     savings_.push_back(saved);
@@ -73,10 +74,12 @@ std::string Reproducers::save(const std::shared_ptr<const SessionProcess>& dead,
 }
 
 bool Reproducers::fill(const Origin& origin, const std::vector<HistoryEntry>& history,
-                       const fs::path& directory) {
+                       const std::string& memoryNote, const fs::path& directory) {
   const Status status = util::callWithoutExceptions("saving a reproducer", [&] {
     fs::create_directories(directory);
     fs::permissions(directory_, fs::owner_all);
+    // Where the commands of the reproducer have more memory, they may not crash.
+    if (!memoryNote.empty()) fs::ofstream(directory / "memory.txt") << memoryNote << ".\n";
     return repeat(origin, history, directory);
   });
   if (status.ok()) return true;

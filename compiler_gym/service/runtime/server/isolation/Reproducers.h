@@ -27,14 +27,14 @@ class Reproducers {
   // For a session that has died in an action: repeats what it did before in another process, and
   // has that save the program. Waits for it until the deadline; it goes on after that. Returns a
   // line for the epitaph that names the directory, empty if there is no reproducer.
-  std::string save(const std::shared_ptr<const SessionProcess>& dead, Deadline deadline);
+  std::string save(const std::shared_ptr<SessionProcess>& dead, Deadline deadline);
 
  private:
   // Whether there is no reproducer for this action yet.
   bool claim(const std::string& action);
-  // Fills the directory, or removes it and returns false.
+  // Fills the directory, or removes it and returns false. `memoryNote` goes to memory.txt.
   bool fill(const Origin& origin, const std::vector<HistoryEntry>& history,
-            const boost::filesystem::path& directory);
+            const std::string& memoryNote, const boost::filesystem::path& directory);
   grpc::Status repeat(const Origin& origin, const std::vector<HistoryEntry>& history,
                       const boost::filesystem::path& directory);
   grpc::Status start(const Origin& origin, Deadline deadline,

@@ -30,6 +30,8 @@ constexpr std::chrono::seconds kSendTimeout(10);
 constexpr std::chrono::milliseconds kSpareTimeout(10);
 // The copy of a large process takes some milliseconds.
 constexpr std::chrono::milliseconds kMeetingTimeout(100);
+// From this share of its limit on, a process may have failed for want of memory.
+constexpr uint64_t kScarcePercent = 90;
 
 Status closedWhileWaiting() {
   return Status(StatusCode::NOT_FOUND,
@@ -97,7 +99,7 @@ Status SessionProcess::receiveIntroduction(Deadline deadline) {
   pid_ = pid;
   // A pidfd is readable when the process has ended.
   pollfd process = {pidfd_.get(), POLLIN, 0};
-  if (poll(&process, 1, 0) == 0) forkServer_.forgetStatus(pid);
+  if (poll(&process, 1, 0) == 0) forkServer_.forgetDeath(pid);
   return Status::OK;
 }
 
@@ -301,18 +303,34 @@ Status SessionProcess::describeDeath() {
     return Status(StatusCode::ABORTED,
                   "The session of which this one was to be a copy ended before it was copied");
   }
-  const std::optional<int> status = forkServer_.waitStatus(pid_, kDeathNoticeTimeout);
+  const std::optional<Death> death = forkServer_.waitForDeath(pid_, kDeathNoticeTimeout);
+  if (death) memoryNote_ = describeMemory(*death);
+  const std::string note = memoryNote_.empty() ? "" : ". " + memoryNote_;
   return Status(StatusCode::ABORTED,
-                "The session's process " + describeEnd(status) + " in " + activity + output);
+                "The session's process " + describeEnd(death) + " in " + activity + note + output);
 }
 
-std::string SessionProcess::describeEnd(std::optional<int> status) const {
-  if (!status) return "ended";
-  if (WIFSIGNALED(*status)) {
-    const int signal = WTERMSIG(*status);
+std::string SessionProcess::describeEnd(const std::optional<Death>& death) const {
+  if (!death) return "ended";
+  if (WIFSIGNALED(death->status)) {
+    const int signal = WTERMSIG(death->status);
     return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
   }
-  return "exited with code " + std::to_string(WEXITSTATUS(*status));
+  return "exited with code " + std::to_string(WEXITSTATUS(death->status));
+}
+
+// A compiler that gets no memory may crash, far from where it has asked for it.
+std::string SessionProcess::describeMemory(const Death& death) const {
+  const uint64_t limit = forkServer_.sessionMemoryBytes();
+  const uint64_t peak = static_cast<uint64_t>(death.peakKibibytes) << 10;
+  if (limit == 0 || peak < limit / 100 * kScarcePercent) return "";
+  return "It had used " + inMebibytes(peak) + " of the " + inMebibytes(limit) +
+         " of memory that a session may have (--session_memory_mib of the service)";
+}
+
+std::string SessionProcess::memoryNote() {
+  const std::lock_guard guard(mutex_);
+  return memoryNote_;
 }
 
 size_t SessionProcess::ownMemoryBytes() const {

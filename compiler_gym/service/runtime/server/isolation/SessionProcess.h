@@ -74,12 +74,14 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
 
   // OK unless the process has died.
   grpc::Status epitaph();
-  // Whether a request has found it dead. The other two are for this case: whether it died while it
-  // applied an action, for another reason than that its client had gone, and
+  // Whether a request has found it dead. The other three are for this case: whether it died while
+  // it applied an action, for another reason than that its client had gone, and
   bool isDead() const { return isDead_; }
   bool hasDiedInAction() const;
   // appends to the epitaph.
   void appendToEpitaph(const std::string& text);
+  // If it had used nearly all memory that it may have when it died, this says so.
+  std::string memoryNote();
 
   const Origin& origin() const { return origin_; }
   const SessionRecord& record() const { return *record_; }
@@ -120,7 +122,8 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
                         Deadline deadline);
   grpc::Status die();
   grpc::Status describeDeath();
-  std::string describeEnd(std::optional<int> status) const;
+  std::string describeEnd(const std::optional<Death>& death) const;
+  std::string describeMemory(const Death& death) const;
   void kill() const;
 
   ForkServerProcess& forkServer_;
@@ -129,6 +132,7 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   Channel control_;
   const std::unique_ptr<SessionRecord> record_;
   std::optional<grpc::Status> epitaph_;
+  std::string memoryNote_;
   util::FileDescriptor clientSocket_;
   // What kill() needs without waiting for a request. The pid is for texts, and for what the system
   // tells about processes.

@@ -1,0 +1,74 @@
+"""``compiler-gym optimize --objective runtime``: short searches for faster programs."""
+
+import json
+import os
+import re
+import subprocess
+
+from compiler_gym.envs.llvm import tools
+
+SLOW = r"""
+#include <stdio.h>
+int main(void) {
+  unsigned sum = 0, i;
+  for (i = 0; i < 30000000; i++) sum = sum * 31 + (sum >> 7 ^ i);
+  printf("%u\n", sum);
+  return 0;
+}
+"""
+
+
+def test_a_program_becomes_faster_or_stays_as_it_is(run, environment):
+    (environment / "slow.c").write_text(SLOW)
+    program = ("optimize", "slow.c", "--objective", "runtime", "--run", "{}", "--evaluations", "4")
+    (result,) = json.loads(run(*program, "--budget", "60s", "--json", "--script", "r").stdout)
+    assert result["level"] == "-O3" and 0 < result["evaluations"] <= 4 and result["finished"]
+    assert result["command_repeats"] and result["script_repeats"]
+    clang = [tools.clang_path(), "-O3", "-c", "slow.c", "-o", "clang.o"]
+    subprocess.run(clang, check=True)
+    is_clangs = (environment / "clang.o").read_bytes() == (environment / "slow.o").read_bytes()
+    assert result["faster"] != is_clangs
+    if result["faster"]:
+        assert result["comparison"]["low"] > 1 and result["options"]
+    subprocess.run([tools.clang_path(), "slow.o", "-o", "p"], check=True)
+    subprocess.run([tools.clang_path(), "clang.o", "-o", "q"], check=True)
+    assert subprocess.check_output("./p") == subprocess.check_output("./q")
+
+
+def test_what_cannot_be_faster_is_what_clang_makes(run, environment):
+    # It waits, whatever clang does.
+    (environment / "w.c").write_text("int main(void) { return 0; }\n")
+    command = "{} && awk 'BEGIN { while (i++ < 300000); }'"
+    program = ("optimize", "w.c", "--objective", "runtime", "--run", command)
+    done = run(*program, "--evaluations", "4", "--", "-O1")
+    assert done.stdout.startswith(
+        "w.o: nothing found that is significantly faster than what clang -O1 makes, which it is\n"
+    )
+    assert re.search(r"^Made by\n  \S*clang -O1 -c w.c -o w.o$", done.stdout, re.M)
+
+
+def test_several_built_in_programs_become_faster(run, environment):
+    done = run(
+        *("optimize", "sorting", "lzss", "--objective", "runtime", "-o", "."),
+        *("--evaluations", "1", "--budget", "30s"),
+    )
+    assert re.search(r"^sorting\.o +[\d.]+ ", done.stdout, re.M)
+    assert re.search(
+        r"^\d of 2 are significantly faster than those of clang -O3", done.stdout, re.M
+    )
+    assert sorted(os.listdir()) == ["lzss.input.bc", "lzss.o", "sorting.input.bc", "sorting.o"]
+
+
+def test_ctrl_c_while_runs_are_measured(interrupt, environment):
+    stdout = interrupt("optimize", "sha256", "--objective", "runtime", after_seconds=8)
+    assert "Ctrl-C ended the search." in stdout
+    assert sorted(os.listdir()) == ["sha256.input.bc", "sha256.o"]
+
+
+def test_what_is_wrong_is_said(fails, run, program_c):
+    fast = ("optimize", "program.c", "--objective", "runtime")
+    assert "--link needs --run" in fails(*fast, "--link", "x", code=2)
+    assert "nothing to measure program.c with. Name a command" in fails(*fast)
+    assert "does not work, either: exit code 1" in fails(*fast, "--run", "false")
+    unlinked = run(*fast, "--run", "{}", "--", "-Dmain=f", code=1).stderr
+    assert "Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'" in unlinked

@@ -1,0 +1,136 @@
+"""Observations and rewards: what is declared against what comes."""
+
+from compiler_gym.compliance.rule import NotChecked, require, rule
+from compiler_gym.compliance.session import Session
+from compiler_gym.compliance.subject import Subject
+from compiler_gym.compliance.values import exact, mismatch
+from compiler_gym.service.proto import Event
+
+_REPEATS = 3
+
+
+@rule(
+    "observations.computed",
+    "Each observation is given, or refused with a reason",
+    "An observation that a program has not is UNIMPLEMENTED or FAILED_PRECONDITION, with a text",
+)
+def computed(subject: Subject) -> str | None:
+    observed = subject.observed
+    bad = [
+        text
+        for text in observed.failures.values()
+        if any(code in text for code in (": UNKNOWN", ": UNAVAILABLE", ": DEADLINE", ": OK"))
+    ]
+    require(not bad, "; ".join(bad[:3]))
+    if not observed.events:
+        raise NotChecked(f"none can be computed: {'; '.join([*observed.failures.values()][:2])}")
+    if observed.failures:
+        names = ", ".join(text.partition(":")[0] for text in observed.failures.values())
+        return f"not given for this program: {names}"
+    return None
+
+
+def _in_spaces(subject: Subject, events: dict[int, Event], when: str) -> None:
+    for number, event in events.items():
+        space = subject.observation_spaces[number]
+        reason = mismatch(space, event)
+        require(reason is None, f"{space.name}, {when}, is not in its space: {reason}")
+
+
+@rule(
+    "observations.in-space",
+    "Each observation is in the space that was declared for it",
+    "Declare the kind, shape and bounds that values really have; bounds may be left open",
+)
+def in_space(subject: Subject) -> None:
+    observed = subject.observed.events
+    if not observed:
+        raise NotChecked("no observation can be computed")
+    _in_spaces(subject, observed, "at the start")
+    session = subject.start()
+    for action in subject.walk()[:_REPEATS]:
+        session.step([action])
+        numbers = [*observed]
+        events = session.step((), numbers).observation
+        _in_spaces(subject, dict(zip(numbers, events, strict=True)), f"after {action.name}")
+
+
+def _states(session: Session, subject: Subject, numbers: list[int]) -> list[list[bytes]]:
+    """The observations at the start, and after each action."""
+    found = [[exact(each) for each in session.step((), numbers).observation]]
+    for action in subject.walk():
+        found.append([exact(each) for each in session.step([action], numbers).observation])
+    return found
+
+
+def _deterministic(subject: Subject) -> list[int]:
+    numbers = [
+        each for each in subject.observed.events if subject.observation_spaces[each].deterministic
+    ]
+    if not numbers:
+        raise NotChecked("no observation that can be computed is declared deterministic")
+    return numbers
+
+
+@rule(
+    "observations.deterministic",
+    "What is declared deterministic is the same after the same actions, in other sessions too",
+    "Set ObservationSpace.deterministic to false, or remove what varies: addresses, time, order",
+)
+def deterministic(subject: Subject) -> None:
+    numbers = _deterministic(subject)
+    runs = [_states(subject.start(), subject, numbers) for _ in range(_REPEATS)]
+    for run in runs[1:]:
+        for step, (first, second) in enumerate(zip(runs[0], run, strict=True)):
+            for number, one, other in zip(numbers, first, second, strict=True):
+                name = subject.observation_spaces[number].name
+                require(one == other, f"{name} differs between sessions after {step} actions")
+
+
+@rule(
+    "observations.repeatable",
+    "What is declared deterministic is the same when it is asked for twice",
+    "Compute observations from the program alone, not from what was asked before",
+)
+def repeatable(subject: Subject) -> None:
+    numbers = _deterministic(subject)
+    session = subject.start()
+    session.step(subject.walk()[:1])
+    first = session.step((), numbers).observation
+    second = session.step((), numbers).observation
+    for number, one, other in zip(numbers, first, second, strict=True):
+        name = subject.observation_spaces[number].name
+        require(exact(one) == exact(other), f"{name} was asked for twice, and has changed")
+
+
+@rule(
+    "observations.pure",
+    "To observe does not change what later actions do",
+    "Work on a copy of the program if an observation has to transform it",
+)
+def pure(subject: Subject) -> None:
+    watched, left_alone = subject.start(), subject.start()
+    numbers = [*subject.observed.events]
+    for action in subject.walk():
+        watched.step([action], numbers)
+        left_alone.step([action])
+    require(
+        watched.state() == left_alone.state(),
+        "a program that was observed after each action is not as one that was not",
+    )
+
+
+@rule(
+    "rewards.observations",
+    "Each reward of the environment needs observations that exist",
+    "Correct Reward(observation_spaces=[...]), or add the observation to the service",
+)
+def rewards(subject: Subject) -> None:
+    if subject.target.rewards is None:
+        raise NotChecked("rewards are of environments: name one with --env")
+    if not subject.target.rewards:
+        raise NotChecked("the environment has no rewards")
+    known = {space.name for space in subject.observation_spaces} | set(subject.target.derived)
+    for reward, names in subject.target.rewards.items():
+        missing = sorted(set(names) - known)
+        require(not missing, f"{reward} needs {', '.join(missing)}, which there is not")

@@ -33,7 +33,3 @@ def main(port: str, program: str, sessions: str) -> None:
             sys.exit(f"StartSession answers {answer}")
     print(READY, flush=True)
     time.sleep(_MAX_SECONDS)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

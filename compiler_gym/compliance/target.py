@@ -86,7 +86,7 @@ def benchmarks_of_dataset(name: str) -> list[Benchmark]:
 
 
 def first_benchmarks(dataset: Any) -> list[Benchmark]:
-    """Returns the first programs of a dataset, which is a :class:`compiler_gym.datasets.Dataset`."""
+    """Returns the first programs of a :class:`compiler_gym.datasets.Dataset`."""
     return [benchmark.proto for benchmark in islice(dataset.benchmarks(), _PROGRAMS)]
 
 

@@ -13,6 +13,8 @@ Result = TypeVar("Result")
 
 _CLIENTS = 4
 _GRACE_SECONDS = 3
+_CANCEL_AFTER_SECONDS = (0, 0.001, 0.005, 0.02)
+_SHORT_SECONDS = (0.0001, 0.001, 0.01)
 
 # What a request that is given up may leave of its session.
 _AFTER_GIVING_UP = ("OK", "NOT_FOUND", "ABORTED", "DEADLINE_EXCEEDED", "CANCELLED")
@@ -100,8 +102,10 @@ def cancelled_step(subject: Subject) -> None:
     other, session = subject.start(), subject.start()
     before = other.state()
     request = session.step_request(subject.walk() * 20, session.state_spaces)
-    call = session.client.begin("Step", request)
-    call.cancel()
+    for seconds in _CANCEL_AFTER_SECONDS:
+        call = session.client.begin("Step", request)
+        time.sleep(seconds)
+        call.cancel()
     require(other.state() == before, "another session has changed")
     subject.service.require_alive("a step that was cancelled")
     session.try_step().expect(*_AFTER_GIVING_UP, about="after one that was cancelled")
@@ -116,11 +120,10 @@ def cancelled_step(subject: Subject) -> None:
 def cancelled_start(subject: Subject) -> None:
     other = subject.start()
     before = other.state()
-    calls = [
-        subject.client.begin("StartSession", StartSessionRequest(benchmark=subject.benchmark))
-        for _ in range(3)
-    ]
-    for call in calls:
+    for seconds in _CANCEL_AFTER_SECONDS:
+        request = StartSessionRequest(benchmark=subject.benchmark)
+        call = subject.client.begin("StartSession", request)
+        time.sleep(seconds)
         call.cancel()
     require(other.state() == before, "another session has changed")
     subject.service.require_alive("starts that were cancelled")
@@ -134,7 +137,7 @@ def cancelled_start(subject: Subject) -> None:
 )
 def short(subject: Subject) -> None:
     session = subject.start()
-    for timeout in (0.0001, 0.001):
+    for timeout in _SHORT_SECONDS:
         begin = time.monotonic()
         answer = session.try_step(subject.walk(), session.state_spaces, timeout=timeout)
         seconds = time.monotonic() - begin

@@ -81,8 +81,14 @@ def hang_deadline(subject: Subject) -> None:
         seconds < _DEADLINE_SECONDS + _GRACE_SECONDS,
         f"a step with {_DEADLINE_SECONDS:g} s took {seconds:.1f} s",
     )
-    session.try_step(timeout=_GRACE_SECONDS).expect(
-        *_LOST, "DEADLINE_EXCEEDED", about="after a deadline"
+
+    def is_lost() -> bool:
+        return session.try_step(timeout=_DEADLINE_SECONDS).code in _LOST
+
+    require(
+        subject.clock.wait_until(is_lost, _GRACE_SECONDS),
+        f"the session is not lost {_GRACE_SECONDS:g} s after the deadline: a step answers "
+        f"{session.try_step(timeout=_DEADLINE_SECONDS)}",
     )
     session.try_end(_GRACE_SECONDS).expect("OK", *_LOST, about="after a deadline")
 

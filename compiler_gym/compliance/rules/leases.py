@@ -9,7 +9,7 @@ from compiler_gym.compliance.process import environment_of
 from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
 from compiler_gym.compliance.subject import Subject
 
-_GONE_SECONDS = 10
+_GONE_SECONDS = 5
 _SESSIONS = 3
 
 
@@ -101,7 +101,8 @@ def _start_client(subject: Subject) -> subprocess.Popen[str]:
     process = subject.service.process
     program = process.temporary / "benchmark"
     program.write_bytes(subject.benchmark.SerializeToString())
-    command = [sys.executable, "-m", lost_client.__name__]
+    code = f"import sys; from {lost_client.__name__} import main; main(*sys.argv[1:])"
+    command = [sys.executable, "-c", code]
     return subprocess.Popen(
         [*command, str(subject.service.port), str(program), str(_SESSIONS)],
         stdin=subprocess.DEVNULL,

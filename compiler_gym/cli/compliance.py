@@ -14,7 +14,7 @@ from compiler_gym.cli.compliance_report import (
     print_summary,
     print_target,
 )
-from compiler_gym.cli.console import print_json, print_line, progress_bar
+from compiler_gym.cli.console import print_json, progress_bar
 from compiler_gym.cli.options import JsonOption, complete_env
 from compiler_gym.compliance import (
     Outcome,
@@ -89,14 +89,14 @@ def compliance(
     target = _target(
         service,
         env,
-        _benchmarks(benchmark or (), dataset),
+        benchmark or (),
+        dataset,
         arguments=tuple(argument or ()),
         crash_action=crash_action,
         hang_action=hang_action,
     )
     if not as_json:
         print_target(target)
-        print_line()
     results: list[Result] = []
     with progress_bar() as bar:
         task = bar.add_task("rules", total=len(rules))
@@ -110,26 +110,24 @@ def compliance(
         raise typer.Exit(1)
 
 
-def _benchmarks(names: Sequence[str], dataset: str | None) -> list[Any]:
-    return [
-        *map(benchmark_of, names),
-        *(benchmarks_of_dataset(dataset) if dataset else ()),
-    ]
-
-
 def _target(
-    service: Path | None, env: str | None, benchmarks: Sequence[Any], **settings: Any
+    service: Path | None,
+    env: str | None,
+    programs: Sequence[str],
+    dataset: str | None,
+    **settings: Any,
 ) -> Target:
     given = {name: value for name, value in settings.items() if value}
-    if benchmarks:
-        given["benchmarks"] = benchmarks
-    if env is None:
-        if service is None:
-            raise typer.BadParameter("Give the path of a service, or --env.")
-        target = Target(service, **given)
-    else:
-        target = replace(target_of_env(env), **given)
+    of_dataset = benchmarks_of_dataset(dataset) if dataset else []
+    if env is not None:
+        target = replace(target_of_env(env, programs), **given)
+        if of_dataset:
+            target = replace(target, benchmarks=of_dataset)
         target = target if service is None else replace(target, service=service)
+    elif service is not None:
+        target = Target(service, [*map(benchmark_of, programs), *of_dataset], **given)
+    else:
+        raise typer.BadParameter("Give the path of a service, or --env.")
     if not target.service.is_file():
         raise FileNotFoundError(f"There is no service {target.service}")
     return target

@@ -4,24 +4,26 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from compiler_gym.cli.console import output
-from compiler_gym.compliance import Outcome, Result, Rule, Target
+from compiler_gym.cli.console import output, print_line, show
+from compiler_gym.compliance import RULES, Outcome, Result, Rule, Target
 
 _STYLES = {Outcome.OK: "green", Outcome.FAILED: "bold red", Outcome.NOT_CHECKED: "yellow"}
 _OUTCOME_WIDTH = max(len(outcome.value) for outcome in Outcome)
-_ID_WIDTH = 26
+_ID_WIDTH = max(len(rule.id) for rule in RULES)
+_TITLE_WIDTH = len("change")
 
 
 def print_target(target: Target) -> None:
     """Prints what is checked."""
-    console = output()
-    console.print(f"service   {target.service}", soft_wrap=True)
+    print_line(f"service  {target.service}")
     for benchmark in target.benchmarks:
-        console.print(f"program   {benchmark.uri}", soft_wrap=True)
+        print_line(f"program  {benchmark.uri}")
+    if not target.benchmarks:
+        print_line("program  none: see --benchmark, --dataset and --env")
+    print_line()
 
 
 def print_result(result: Result, is_verbose: bool) -> None:
@@ -32,50 +34,51 @@ def print_result(result: Result, is_verbose: bool) -> None:
         is_verbose: Whether to print the sentence of rules that hold, too.
     """
     rule = result.rule
-    texts = [rule.sentence if is_verbose or result.outcome is Outcome.FAILED else ""]
+    line = Text()
+    line.append(f"{result.outcome.value:{_OUTCOME_WIDTH}}", _STYLES[result.outcome])
+    line.append(f"  {rule.id}")
+    output().print(line)
+    details = {}
+    if is_verbose or result.outcome is Outcome.FAILED:
+        details["rule"] = rule.sentence
+    if result.text:
+        details["found" if result.outcome is Outcome.FAILED else "note"] = result.text
     if result.outcome is Outcome.FAILED:
-        texts += [f"Found: {result.text}", f"Change: {rule.advice}"]
-    elif result.text:
-        texts.append(result.text)
-    _print_row(result.outcome, rule.id, "\n".join(text for text in texts if text))
+        details["change"] = rule.advice
+    if details:
+        _print_details(details)
 
 
-def _print_row(outcome: Outcome, id: str, text: str) -> None:
-    console = output()
+def _print_details(details: dict[str, str]) -> None:
+    table = _table(_OUTCOME_WIDTH, _TITLE_WIDTH)
+    for title, text in details.items():
+        table.add_row("", Text(title, style="dim"), Text(text))
+    show(table)
+
+
+def _table(*widths: int) -> Table:
+    """A table of columns of these widths, and one more for text."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=_OUTCOME_WIDTH, no_wrap=True)
-    table.add_column(width=_ID_WIDTH, no_wrap=True)
+    for width in widths:
+        table.add_column(width=width, no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row(Text(outcome.value, style=_STYLES[outcome]), id, Text(text))
-    _print_without_trailing_blanks(console, table)
-
-
-def _print_without_trailing_blanks(console: Console, table: Table) -> None:
-    if console.is_terminal:
-        console.print(table)
-        return
-    with console.capture() as captured:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()), flush=True)
+    return table
 
 
 def print_summary(results: Sequence[Result]) -> None:
     """Prints how many rules hold."""
     counts = Counter(result.outcome for result in results)
-    parts = [f"{counts[outcome]} {outcome.value}" for outcome in Outcome]
+    parts = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome)
     seconds = sum(result.seconds for result in results)
-    output().print(f"\n{len(results)} rules: {', '.join(parts)}; {seconds:.0f} seconds")
+    print_line(f"\n{len(results)} rules: {parts}, in {seconds:.0f} seconds")
 
 
 def print_rules(rules: Sequence[Rule]) -> None:
     """Prints rules that are not checked."""
-    console = output()
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=_ID_WIDTH, no_wrap=True)
-    table.add_column(overflow="fold")
+    table = _table(_ID_WIDTH)
     for rule in rules:
         table.add_row(rule.id, Text(rule.sentence))
-    _print_without_trailing_blanks(console, table)
+    show(table)
 
 
 def plain(target: Target, results: Sequence[Result]) -> dict[str, Any]:

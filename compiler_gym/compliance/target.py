@@ -90,11 +90,13 @@ def first_benchmarks(dataset: Any) -> list[Benchmark]:
     return [benchmark.proto for benchmark in islice(dataset.benchmarks(), _PROGRAMS)]
 
 
-def target_of_env(id: str, **changes: Any) -> Target:
+def target_of_env(id: str, benchmarks: Sequence[str] = (), **changes: Any) -> Target:
     """Returns the service of a registered environment, with programs, and its rewards.
 
     Args:
         id: The id of the environment; ``module:id`` imports a module first, which registers it.
+        benchmarks: Programs, as of :func:`benchmark_of`, or URIs that the environment knows. By
+            default the program that its episodes are about, and another of the same dataset.
         **changes: Attributes of the target that are to be others.
 
     Raises:
@@ -112,7 +114,7 @@ def target_of_env(id: str, **changes: Any) -> Target:
         observed = {space.name for space in env.service.observation_spaces}
         found: dict[str, Any] = {
             "service": endpoint,
-            "benchmarks": _benchmarks_of(env),
+            "benchmarks": [_resolve(env, each) for each in benchmarks] or _default_programs(env),
             "arguments": tuple(env.service.opts.script_args),
             "environment": dict(env.service.opts.script_env),
             "rewards": {
@@ -124,7 +126,17 @@ def target_of_env(id: str, **changes: Any) -> Target:
     return Target(**{**found, **changes})
 
 
-def _benchmarks_of(env: Any) -> list[Benchmark]:
+def _resolve(env: Any, text: str) -> Benchmark:
+    """The program of a URI that the environment knows, else as of :func:`benchmark_of`."""
+    try:
+        return env.datasets.benchmark(
+            text if "://" in text else Path(text).absolute().as_uri()
+        ).proto
+    except (LookupError, ValueError):
+        return benchmark_of(text)
+
+
+def _default_programs(env: Any) -> list[Benchmark]:
     """The program that episodes are about, and another one of the same dataset."""
     first = env.benchmark
     if first is None:

@@ -45,7 +45,7 @@ def test_rules_can_be_told_apart():
 def test_rules_say_what_to_do(rule):
     assert re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*", rule.id)
     assert 20 < len(rule.sentence) < 100
-    assert 20 < len(rule.advice) < 110
+    assert 15 < len(rule.advice) < 110
     assert not rule.sentence.endswith(".") and not rule.advice.endswith(".")
 
 

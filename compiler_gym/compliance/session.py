@@ -32,9 +32,9 @@ class Session:
 
     id: int
     client: WireClient
-    started: Any
-    state_spaces: Sequence[int]
-    forked: Callable[[Session], None]
+    started: Any = None
+    state_spaces: Sequence[int] = ()
+    forked: Callable[[Session], None] = lambda fork: None
 
     def try_step(
         self,

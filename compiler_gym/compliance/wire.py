@@ -33,6 +33,8 @@ from compiler_gym.service.proto import (
     StepReply,
     StepRequest,
 )
+from compiler_gym.service.transport.direct_channel import DirectStub
+from compiler_gym.service.transport.frames import SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import open_channel
 
 _PREFIX = "/compiler_gym.CompilerGymService/"
@@ -53,6 +55,7 @@ METHODS: dict[str, tuple[type[Message], type[Message]]] = {
 _CALL_SECONDS = 30.0
 
 _MAX_DETAILS = 200
+_CONNECT_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,29 @@ class WireClient:
     def __init__(self, address: str, clock: Clock):
         self._clock = clock
         self._channel = open_channel(address, ConnectionOpts())
-        self._stub = CompilerGymServiceStub(self._channel)
+        # Or the DirectStub that has the same methods.
+        self._stub: Any = CompilerGymServiceStub(self._channel)
 
     def close(self) -> None:
         """Closes the connection."""
+        if isinstance(self._stub, DirectStub):
+            self._stub.close()
         self._channel.close()
+
+    def switch_to_direct_channel(self) -> None:
+        """Makes all further requests on the direct channel, without gRPC.
+
+        Raises:
+            NotChecked: If the service has none.
+            Violation: If it says that it has one, which cannot be connected to.
+        """
+        name = self._metadata().get(SOCKET_NAME_KEY)
+        if not name:
+            raise NotChecked("the service has no direct channel")
+        stub = DirectStub.connect(name, self._stub, self._limit(_CONNECT_SECONDS))
+        if stub is None:
+            raise Violation(f"nobody answers at {name!r}, where GetSpaces says the channel is")
+        self._stub = stub
 
     def call(self, method: str, request: Message, timeout: float | None = None) -> Answer:
         """Makes a request.
@@ -150,8 +171,8 @@ class WireClient:
         """Sends bytes where the service expects a request."""
         return self._ask(method, self._channel.unary_unary(_PREFIX + method), data, timeout)
 
-    def metadata(self) -> dict[str, str]:
-        """Returns what the service says of itself in the metadata that follow GetSpaces."""
+    def _metadata(self) -> dict[str, str]:
+        """What the service says of itself in the metadata that follow GetSpaces."""
         limit = self._limit(None)
         try:
             _, call = self._stub.GetSpaces.with_call(GetSpacesRequest(), timeout=limit)

@@ -129,6 +129,8 @@ class BreakableService(CompilerGymServiceServicer):
 
     def GetSpaces(self, request, context):  # noqa: N802
         self.calls += 1
+        if self.breaks("direct.same"):
+            context.set_trailing_metadata([("compiler-gym-direct-socket", "nobody-is-there")])
         return GetSpacesReply(
             action_space_list=self.action_spaces(),
             observation_space_list=self.observation_spaces(),

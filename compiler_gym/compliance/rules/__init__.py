@@ -2,6 +2,7 @@
 
 from compiler_gym.compliance.rule import Rule
 from compiler_gym.compliance.rules import (
+    channels,
     concurrency,
     failures,
     forks,
@@ -27,6 +28,7 @@ _MODULES = (
     concurrency,
     failures,
     leases,
+    channels,
 )
 
 

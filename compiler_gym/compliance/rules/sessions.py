@@ -224,7 +224,7 @@ def _strangers(subject: Subject) -> Iterator[Session]:
     ended.end()
     yield ended
     for number in (-1, 2**62):
-        yield Session(number, subject.client, None, (), lambda fork: None)
+        yield Session(number, subject.client)
 
 
 def _is_not_found(answer: Answer, session: Session) -> None:

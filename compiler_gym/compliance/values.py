@@ -122,6 +122,9 @@ def mismatch(space: ObservationSpace, event: Event) -> str | None:
     """
     declared = space.exact_space if space.HasField("exact_space") else space.space
     kind, wanted = event.WhichOneof("value"), _KINDS.get(declared.WhichOneof("value") or "")
+    # There is no kind of space for values that have a format of their own.
+    if kind == "any_value" and wanted == "string_value":
+        return _unreadable(event)
     if not declared.type_id and wanted is not None and kind != wanted:
         return f"it is a {kind or 'value that is not set'}, not a {wanted}"
     try:
@@ -131,6 +134,14 @@ def mismatch(space: ObservationSpace, event: Event) -> str | None:
     except Exception as error:  # Whatever the converters think of what a service sends.
         return f"it cannot be read: {error}"
     return f"it is {shortened(str(value))}"
+
+
+def _unreadable(event: Event) -> str | None:
+    try:
+        event_to_value(event)
+    except Exception as error:  # Likewise.
+        return f"it cannot be read: {error}"
+    return None
 
 
 def exact(event: Event) -> bytes:

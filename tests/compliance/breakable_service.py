@@ -4,6 +4,7 @@ It is made without the runtime, which does not let a service break most of them.
 numbers: a session holds a total, which begins as the number that is the text of the program.
 """
 
+import os
 import sys
 import threading
 import time
@@ -159,7 +160,7 @@ class BreakableService(CompilerGymServiceServicer):
             spaces[3].ClearField("space")
         if self.breaks("rewards.observations"):
             spaces[1].name = "words"
-        if self.breaks("spaces.fixed") and self.calls % 2:
+        if self.breaks("spaces.fixed") and self.calls > 1:
             spaces.reverse()
         return spaces
 
@@ -311,7 +312,7 @@ class BreakableService(CompilerGymServiceServicer):
         is_short = (context.time_remaining() or _FOREVER) < 0.1
         if self.breaks("deadline.short") and is_short:
             die()
-        if self.breaks("cancel.step") and len(request.action) > 30:
+        if self.breaks("cancel.step") and len(request.action) > 20:
             time.sleep(0.3)
             if not context.is_active():
                 die()
@@ -414,6 +415,8 @@ class BreakableService(CompilerGymServiceServicer):
             extra = ""
             if self.breaks("observations.deterministic"):
                 extra = str(id(session))
+            if self.breaks("observations.other-process"):
+                extra = str(os.getpid())
             if self.breaks("observations.repeatable"):
                 extra = str(session.observed)
             return Event(string_value=f"{session.total}{extra}")

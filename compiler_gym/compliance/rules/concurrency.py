@@ -14,6 +14,8 @@ Result = TypeVar("Result")
 _CLIENTS = 4
 _GRACE_SECONDS = 3
 _CANCEL_AFTER_SECONDS = (0, 0.001, 0.005, 0.02)
+# So long a service may need to notice that nobody waits.
+_SETTLE_SECONDS = 0.5
 _SHORT_SECONDS = (0.0001, 0.001, 0.01)
 
 # What a request that is given up may leave of its session.
@@ -101,11 +103,12 @@ def clients(subject: Subject) -> None:
 def cancelled_step(subject: Subject) -> None:
     other, session = subject.start(), subject.start()
     before = other.state()
-    request = session.step_request(subject.walk() * 20, session.state_spaces)
+    request = session.step_request(subject.walk() * 4, session.state_spaces)
     for seconds in _CANCEL_AFTER_SECONDS:
         call = session.client.begin("Step", request)
         time.sleep(seconds)
         call.cancel()
+    time.sleep(_SETTLE_SECONDS)
     require(other.state() == before, "another session has changed")
     subject.service.require_alive("a step that was cancelled")
     session.try_step().expect(*_AFTER_GIVING_UP, about="after one that was cancelled")
@@ -125,6 +128,7 @@ def cancelled_start(subject: Subject) -> None:
         call = subject.client.begin("StartSession", request)
         time.sleep(seconds)
         call.cancel()
+    time.sleep(_SETTLE_SECONDS)
     require(other.state() == before, "another session has changed")
     subject.service.require_alive("starts that were cancelled")
     subject.give_up()  # There may be sessions whose numbers nobody knows.

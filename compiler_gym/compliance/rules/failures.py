@@ -10,6 +10,7 @@ from compiler_gym.compliance.values import Action
 
 _DEADLINE_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
+_LOST_SECONDS = 2.0
 _EXIT_SECONDS = 20
 _LOST = ("NOT_FOUND", "ABORTED")
 
@@ -86,8 +87,8 @@ def hang_deadline(subject: Subject) -> None:
         return session.try_step(timeout=_DEADLINE_SECONDS).code in _LOST
 
     require(
-        subject.clock.wait_until(is_lost, _GRACE_SECONDS),
-        f"the session is not lost {_GRACE_SECONDS:g} s after the deadline: a step answers "
+        subject.clock.wait_until(is_lost, _LOST_SECONDS),
+        f"the session is not lost {_LOST_SECONDS:g} s after the deadline: a step answers "
         f"{session.try_step(timeout=_DEADLINE_SECONDS)}",
     )
     session.try_end(_GRACE_SECONDS).expect("OK", *_LOST, about="after a deadline")

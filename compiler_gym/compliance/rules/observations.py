@@ -75,15 +75,30 @@ def _deterministic(subject: Subject) -> list[int]:
 @rule(
     "observations.deterministic",
     "What is declared deterministic is the same after the same actions, in other sessions too",
-    "Set ObservationSpace.deterministic to false, or remove what varies: addresses, time, order",
+    "Set ObservationSpace.deterministic to false, or leave out what varies: time, random numbers",
 )
 def deterministic(subject: Subject) -> None:
+    _compare(subject, "sessions", [subject.start(), subject.start()])
+
+
+@rule(
+    "observations.other-process",
+    "What is declared deterministic is the same in another process of the service",
+    "Leave out addresses, process ids and the order of hash tables, which a new process changes",
+)
+def other_process(subject: Subject) -> None:
+    with subject.own_service() as service:
+        _compare(subject, "processes", [subject.start(), subject.start(client=service.client)])
+
+
+def _compare(subject: Subject, what: str, sessions: list[Session]) -> None:
+    """Requires that deterministic observations of two sessions are the same."""
     numbers = _deterministic(subject)
-    runs = [_states(subject.start(), subject, numbers) for _ in range(2)]
+    runs = [_states(session, subject, numbers) for session in sessions]
     for when, first, second in zip(("at the start", "half way", "at the end"), *runs, strict=True):
         for number, one, other in zip(numbers, first, second, strict=True):
             name = subject.observation_spaces[number].name
-            require(one == other, f"{name} differs between sessions with the same actions, {when}")
+            require(one == other, f"{name} differs between {what} with the same actions, {when}")
 
 
 @rule(

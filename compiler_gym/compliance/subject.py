@@ -244,6 +244,19 @@ class Subject:
         """The observations that are declared deterministic, and come quickly."""
         return self.observed.state_spaces
 
+    @property
+    def deterministic(self) -> list[int]:
+        """All observations that are declared deterministic and can be computed.
+
+        Raises:
+            NotChecked: If there are none.
+        """
+        spaces = self.observation_spaces
+        numbers = [each for each in self.observed.events if spaces[each].deterministic]
+        if not numbers:
+            raise NotChecked("no observation that can be computed is declared deterministic")
+        return numbers
+
     @cached_property
     def survey(self) -> Survey:
         """What each action does to the program as it is at the start."""

@@ -76,7 +76,7 @@ class Survey:
         ending: Actions after which the session has reached its end.
         refused: What the service says about actions that it does not accept.
         failed: What it says about others that have failed.
-        lying: Actions that are said to have no effect, and what they have changed.
+        idle: Actions that are said to have had no effect.
         ignored: How many actions were not tried.
     """
 
@@ -85,7 +85,7 @@ class Survey:
     ending: list[Action] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    lying: list[str] = field(default_factory=list)
+    idle: list[Action] = field(default_factory=list)
     ignored: int = 0
 
 
@@ -113,8 +113,8 @@ def _try_action(session: Session, action: Action, found: Survey) -> None:
     if answer.is_ok:
         reply = answer.reply
         is_changed = [exact(event) for event in reply.observation] != before
-        if reply.action_had_no_effect and is_changed:
-            found.lying.append(action.name)
+        if reply.action_had_no_effect:
+            found.idle.append(action)
         if reply.end_of_session:
             found.ending.append(action)
         elif not reply.HasField("new_action_space"):

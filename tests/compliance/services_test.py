@@ -24,6 +24,11 @@ SERVICES = {
 }
 
 
+# What services do otherwise on purpose. Remarks are what the last action has said, of an action without
+# an effect, too; they are declared deterministic because they are the same after the same actions.
+DIFFERENT = {"llvm-v0": {"step.no-effect": "has changed Remarks"}}
+
+
 @pytest.mark.parametrize("id", SERVICES)
 def test_service(id):
     results = list(check(target_of_env(id)))
@@ -32,5 +37,8 @@ def test_service(id):
         outcome: {result.rule.id for result in results if result.outcome is outcome}
         for outcome in Outcome
     }
-    assert {id: texts[id] for id in by_outcome[Outcome.FAILED]} == {}
+    different = DIFFERENT.get(id, {})
+    assert {rule: texts[rule] for rule in by_outcome[Outcome.FAILED] - different.keys()} == {}
+    for rule, text in different.items():
+        assert text in texts[rule]
     assert by_outcome[Outcome.NOT_CHECKED] == SERVICES[id]

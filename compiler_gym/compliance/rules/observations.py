@@ -63,15 +63,6 @@ def _states(session: Session, subject: Subject, numbers: list[int]) -> list[list
     return [[exact(each) for each in session.step(part, numbers).observation] for part in parts]
 
 
-def _deterministic(subject: Subject) -> list[int]:
-    numbers = [
-        each for each in subject.observed.events if subject.observation_spaces[each].deterministic
-    ]
-    if not numbers:
-        raise NotChecked("no observation that can be computed is declared deterministic")
-    return numbers
-
-
 @rule(
     "observations.deterministic",
     "What is declared deterministic is the same after the same actions, in other sessions too",
@@ -93,7 +84,7 @@ def other_process(subject: Subject) -> None:
 
 def _compare(subject: Subject, what: str, sessions: list[Session]) -> None:
     """Requires that deterministic observations of two sessions are the same."""
-    numbers = _deterministic(subject)
+    numbers = subject.deterministic
     runs = [_states(session, subject, numbers) for session in sessions]
     for when, first, second in zip(("at the start", "half way", "at the end"), *runs, strict=True):
         for number, one, other in zip(numbers, first, second, strict=True):
@@ -107,14 +98,13 @@ def _compare(subject: Subject, what: str, sessions: list[Session]) -> None:
     "Compute observations from the program alone, not from what was asked before",
 )
 def repeatable(subject: Subject) -> None:
-    numbers = _deterministic(subject)
+    numbers = subject.deterministic
     session = subject.start()
     session.step(subject.walk()[:1])
-    first = session.step((), numbers).observation
-    second = session.step((), numbers).observation
+    first, second = session.observe(numbers), session.observe(numbers)
     for number, one, other in zip(numbers, first, second, strict=True):
         name = subject.observation_spaces[number].name
-        require(exact(one) == exact(other), f"{name} was asked for twice, and has changed")
+        require(one == other, f"{name} was asked for twice, and has changed")
 
 
 @rule(

@@ -73,7 +73,7 @@ def test_ctrl_c_leaves_nothing(interrupt, number):
 def test_what_is_wrong_is_said(fails, environment):
     assert "Give the path of a service, or --env." in fails("compliance", code=2)
     assert "There is no service nothing.py" in fails("compliance", "nothing.py")
-    assert "No rule has 'nothing'" in fails("compliance", PROGRAM, "-k", "nothing")
+    assert "No rule has 'no-rule'" in fails("compliance", PROGRAM, "-k", "no-rule")
     assert "neither a file nor a URI" in fails("compliance", PROGRAM, "--benchmark", "nothing")
     assert "nothing-v0" in fails("compliance", "--env", "nothing-v0")
     assert "MODULE:CLASS" in fails("compliance", PROGRAM, "--dataset", "nothing")

@@ -53,8 +53,8 @@ def test_select():
     assert select([]) == list(RULES)
     assert {rule.theme for rule in select(["fork."])} == {"fork"}
     assert len(select(["fork.exact", "end.others"])) == 2
-    with pytest.raises(LookupError, match=r"No rule has 'nothing' .* process, .*lease"):
-        select(["nothing"])
+    with pytest.raises(LookupError, match=r"No rule has 'no-such-rule' .* process, .*lease"):
+        select(["no-such-rule"])
 
 
 def test_without_a_program_what_needs_one_is_not_checked():

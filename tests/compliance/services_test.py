@@ -4,7 +4,7 @@ import pytest
 
 from compiler_gym.compliance import Outcome, check, target_of_env
 
-# What cannot be checked: none of their actions crashes, hangs or ends a session by design.
+# What cannot be checked: no action crashes, hangs or ends a session by design.
 _FATAL = {
     "crash.status",
     "crash.others-live",
@@ -23,15 +23,33 @@ SERVICES = {
     "examples.example_compiler_gym_service:example-py-v0": _FATAL | _ENDING,
 }
 
+# Programs instead of those of the environment, because actions on these are quick.
+PROGRAMS = {
+    "llvm-v0": {
+        "sum.c": """
+            static int square(int n) { return n * n; }
+            int sum(const int *numbers, int n) {
+              int total = 0;
+              for (int i = 0; i < n; i++) total += square(numbers[i]) + square(3);
+              return total;
+            }
+        """,
+        "max.c": "int max(int a, int b) { int both[] = {a, b}; return both[a < b]; }",
+    }
+}
 
-# What services do otherwise on purpose. Remarks are what the last action has said, of an action without
+# What services do otherwise on purpose. Remarks are what the last action has said, of one without
 # an effect, too; they are declared deterministic because they are the same after the same actions.
 DIFFERENT = {"llvm-v0": {"step.no-effect": "has changed Remarks"}}
 
 
 @pytest.mark.parametrize("id", SERVICES)
-def test_service(id):
-    results = list(check(target_of_env(id)))
+def test_service(id, tmp_path):
+    programs = []
+    for name, text in PROGRAMS.get(id, {}).items():
+        (tmp_path / name).write_text(text)
+        programs.append(str(tmp_path / name))
+    results = list(check(target_of_env(id, programs)))
     texts = {result.rule.id: result.text for result in results}
     by_outcome = {
         outcome: {result.rule.id for result in results if result.outcome is outcome}

@@ -13,7 +13,7 @@ from compiler_gym.service.proto import Event, ObservationSpace
 # Observations that take longer altogether are not used to compare states.
 _STATE_SECONDS = 0.1
 _OBSERVATION_SECONDS = 10.0
-_ACTION_SECONDS = 10.0
+_ACTION_SECONDS = 5.0
 
 #: With these an action is refused: nothing has happened.
 REFUSALS = ("INVALID_ARGUMENT", "OUT_OF_RANGE", "NOT_FOUND", "UNIMPLEMENTED", "FAILED_PRECONDITION")
@@ -113,7 +113,7 @@ def _try_action(session: Session, action: Action, found: Survey) -> None:
     if answer.is_ok:
         reply = answer.reply
         is_changed = [exact(event) for event in reply.observation] != before
-        if reply.action_had_no_effect:
+        if reply.action_had_no_effect and not reply.HasField("new_action_space"):
             found.idle.append(action)
         if reply.end_of_session:
             found.ending.append(action)

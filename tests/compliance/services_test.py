@@ -2,7 +2,9 @@
 
 import pytest
 
-from compiler_gym.compliance import Outcome, check, target_of_env
+from compiler_gym.compliance import Outcome, Target, check, target_of_env
+from compiler_gym.service.proto import Benchmark, File
+from tests.service.toy_service import toy_service
 
 # What cannot be checked: no action crashes, hangs or ends a session by design.
 _FATAL = {
@@ -49,14 +51,32 @@ def test_service(id, tmp_path):
     for name, text in PROGRAMS.get(id, {}).items():
         (tmp_path / name).write_text(text)
         programs.append(str(tmp_path / name))
-    results = list(check(target_of_env(id, programs)))
+    keeps_rules(target_of_env(id, programs), SERVICES[id], DIFFERENT.get(id, {}))
+
+
+def test_services_that_crash_and_hang():
+    """The toy service has actions for everything that can go wrong."""
+    target = Target(
+        toy_service(),
+        [
+            Benchmark(uri=f"benchmark://toy-v0/{text}", program=File(contents=text.encode()))
+            for text in ("hello", "world")
+        ],
+        arguments=["--session_memory_mib=300"],  # One of them wants all memory there is.
+        crash_action="crash",
+        hang_action="hang",
+    )
+    keeps_rules(target, {"benchmark.malformed", "rewards.observations"}, {})
+
+
+def keeps_rules(target: Target, not_checked: set[str], different: dict[str, str]) -> None:
+    results = list(check(target))
     texts = {result.rule.id: result.text for result in results}
     by_outcome = {
         outcome: {result.rule.id for result in results if result.outcome is outcome}
         for outcome in Outcome
     }
-    different = DIFFERENT.get(id, {})
     assert {rule: texts[rule] for rule in by_outcome[Outcome.FAILED] - different.keys()} == {}
     for rule, text in different.items():
         assert text in texts[rule]
-    assert by_outcome[Outcome.NOT_CHECKED] == SERVICES[id]
+    assert by_outcome[Outcome.NOT_CHECKED] == not_checked

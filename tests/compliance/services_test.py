@@ -1,5 +1,7 @@
 """The services of this repository keep all rules."""
 
+from pathlib import Path
+
 import pytest
 
 from compiler_gym.compliance import Outcome, Target, check, target_of_env
@@ -45,13 +47,31 @@ PROGRAMS = {
 DIFFERENT = {"llvm-v0": {"step.no-effect": "has changed Remarks"}}
 
 
+def write_programs(id: str, folder: Path) -> list[str]:
+    paths = []
+    for name, text in PROGRAMS.get(id, {}).items():
+        (folder / name).write_text(text)
+        paths.append(str(folder / name))
+    return paths
+
+
 @pytest.mark.parametrize("id", SERVICES)
 def test_service(id, tmp_path):
-    programs = []
-    for name, text in PROGRAMS.get(id, {}).items():
-        (tmp_path / name).write_text(text)
-        programs.append(str(tmp_path / name))
+    programs = write_programs(id, tmp_path)
     keeps_rules(target_of_env(id, programs), SERVICES[id], DIFFERENT.get(id, {}))
+
+
+def test_crashes_of_llvm(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("exclude: []\n")
+    target = target_of_env(
+        "llvm-v0",
+        write_programs("llvm-v0", tmp_path),
+        arguments=[f"--action_policy={policy}"],
+        crash_action="trigger-crash-module",
+    )
+    results = list(check(target, ["crash."]))
+    assert [result.outcome for result in results] == [Outcome.OK] * 3
 
 
 def test_services_that_crash_and_hang():

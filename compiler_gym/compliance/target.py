@@ -107,7 +107,8 @@ def target_of_env(id: str, benchmarks: Sequence[str] = (), **changes: Any) -> Ta
     module_name, _, name = id.rpartition(":")
     if module_name:
         importlib.import_module(module_name)
-    with compiler_gym.make(name) as env:
+    with compiler_gym.make(name) as made:
+        env: Any = made
         endpoint = env.service.endpoint
         if not isinstance(endpoint, Path):
             raise ValueError(f"The service of {name} runs elsewhere; only a program can be checked")

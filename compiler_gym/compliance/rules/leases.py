@@ -3,10 +3,12 @@
 import signal
 import subprocess
 import sys
+from functools import partial
 
 from compiler_gym.compliance import lost_client
 from compiler_gym.compliance.process import environment_of
 from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
+from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.subject import Subject
 
 _GONE_SECONDS = 5
@@ -38,15 +40,16 @@ def cancelled(subject: Subject) -> None:
     mine = [session] if session.cannot_fork() else [session, session.fork()]
     others = [subject.start(lease=kept.id), subject.start()]
     lease.cancel()
-    for each in mine:
-        gone = subject.clock.wait_until(
-            lambda each=each: each.try_step().code == "NOT_FOUND", _GONE_SECONDS
-        )
-        name = "a session" if each is session else "a fork of one"
+    for each, name in zip(mine, ("a session", "a fork of one"), strict=False):
+        gone = subject.clock.wait_until(partial(_is_gone, each), _GONE_SECONDS)
         require(gone, f"{name} is there {_GONE_SECONDS} s after the end of its lease")
     for each in others:
         each.try_step().expect("OK", about="of a session with no or another lease")
     kept.cancel()
+
+
+def _is_gone(session: Session) -> bool:
+    return session.try_step().code == "NOT_FOUND"
 
 
 @rule(

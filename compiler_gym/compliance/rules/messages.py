@@ -1,8 +1,10 @@
 """Requests that are not as they should be, and their sizes."""
 
+from contextlib import AbstractContextManager
+
 from compiler_gym.compliance.rule import NotChecked, require, rule
 from compiler_gym.compliance.subject import RunningService, Subject
-from compiler_gym.compliance.wire import METHODS
+from compiler_gym.compliance.wire import METHODS, Answer
 from compiler_gym.service.proto import (
     AddBenchmarkRequest,
     Benchmark,
@@ -69,7 +71,7 @@ def large_request(subject: Subject) -> None:
     _add_large(subject.service, _LARGE_BYTES).ok()
 
 
-def _add_large(service: RunningService, size: int):  # type: ignore[no-untyped-def]
+def _add_large(service: RunningService, size: int) -> Answer:
     program = File(contents=bytes(size))
     benchmark = Benchmark(uri="benchmark://compliance-v0/large", program=program)
     return service.client.call("AddBenchmark", AddBenchmarkRequest(benchmark=[benchmark]))
@@ -134,7 +136,7 @@ def message_bytes(subject: Subject) -> None:
         service.require_alive("a request that is too large")
 
 
-def _limited(subject: Subject, flag: str):  # type: ignore[no-untyped-def]
+def _limited(subject: Subject, flag: str) -> AbstractContextManager[RunningService]:
     name = flag.partition("=")[0]
     if name.lstrip("-") not in subject.help_text:
         raise NotChecked(f"the service has no flag {name}, says --help")

@@ -215,19 +215,23 @@ def _ends_with(process: ServiceProcess, wanted: int, what: str) -> None:
     "Tie processes to the service: prctl(PR_SET_PDEATHSIG), or a pipe whose end they watch",
 )
 def nothing_left(subject: Subject) -> None:
-    started = 0
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with subject.own_service() as service:
-            if subject.target.benchmarks:
-                subject.try_start(client=service.client).ok()
-            process = service.process
-            process.signal(number)
-            started += len(process.descendants()) + len(process.left_over())
-            process.wait(_EXIT_SECONDS)
-            gone = subject.clock.wait_until(lambda p=process: not p.left_over(), _GONE_SECONDS)
-            require(gone, f"{len(process.left_over())} processes are left after {number.name}")
-    if not started:
+    started = [_left_after(subject, number) for number in (signal.SIGTERM, signal.SIGKILL)]
+    if not any(started):
         raise NotChecked("the service has started no other process")
+
+
+def _left_after(subject: Subject, number: signal.Signals) -> int:
+    """Requires that all processes of a service end with it; returns how many there were."""
+    with subject.own_service() as service:
+        if subject.target.benchmarks:
+            subject.try_start(client=service.client).ok()
+        process = service.process
+        process.signal(number)
+        started = len(process.left_over())
+        process.wait(_EXIT_SECONDS)
+        gone = subject.clock.wait_until(lambda: not process.left_over(), _GONE_SECONDS)
+        require(gone, f"{len(process.left_over())} processes are left after {number.name}")
+    return started
 
 
 @rule(

@@ -1,5 +1,7 @@
 """What a service says of itself, and whether that can be understood."""
 
+from typing import Any
+
 from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
 from compiler_gym.compliance.subject import Subject
 from compiler_gym.compliance.values import mismatch
@@ -39,7 +41,7 @@ def names(subject: Subject) -> None:
     "Set Space.value; a type_id of one's own needs a converter in the client",
 )
 def readable(subject: Subject) -> None:
-    spaces = [*subject.spaces.action_space_list, *subject.spaces.observation_space_list]
+    spaces: list[Any] = [*subject.spaces.action_space_list, *subject.observation_spaces]
     for space in spaces:
         try:
             message_to_python(space)

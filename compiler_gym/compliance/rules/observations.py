@@ -59,7 +59,7 @@ def _states(session: Session, subject: Subject, numbers: list[int]) -> list[list
     """The observations at the start, half way, and at the end."""
     walk = subject.walk()
     middle = (len(walk) + 1) // 2
-    parts = ([], walk[:middle], walk[middle:])
+    parts = (walk[:0], walk[:middle], walk[middle:])
     return [[exact(each) for each in session.step(part, numbers).observation] for part in parts]
 
 

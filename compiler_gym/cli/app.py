@@ -7,6 +7,7 @@ import typer
 
 import compiler_gym
 from compiler_gym.cli.collect import collect
+from compiler_gym.cli.compliance import compliance
 from compiler_gym.cli.console import run_program
 from compiler_gym.cli.datasets import datasets_app
 from compiler_gym.cli.describe import describe
@@ -40,6 +41,7 @@ app.command("eval")(evaluate)
 app.command()(hunt)
 app.command()(collect)
 app.command()(service)
+app.command()(compliance)
 app.add_typer(datasets_app)
 
 

@@ -16,7 +16,8 @@ def _is_program_of_ours() -> bool:
     # So it is while Python imports the package of a module that it is going to run.
     if sys.argv[:1] == ["-m"]:
         module = "".join(words[words.index("-m") + 1 :][:1]) if "-m" in words else ""
-        return module == "compiler_gym" or module.startswith("compiler_gym.bin.")
+        programs = ("compiler_gym", "compiler_gym.compliance")
+        return module in programs or module.startswith("compiler_gym.bin.")
     # Processes that a program starts by multiprocessing have its arguments, but not as theirs.
     script = sys.argv[0] if sys.argv else ""
     return os.path.basename(script) in _SCRIPTS and script in words

@@ -1,0 +1,133 @@
+"""``compiler-gym compliance``: whether a service does what clients count on."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compiler_gym.cli.compliance_report import (
+    plain,
+    print_result,
+    print_rules,
+    print_summary,
+    print_target,
+)
+from compiler_gym.cli.console import print_json, progress_bar
+from compiler_gym.cli.options import JsonOption, complete_env
+from compiler_gym.compliance import (
+    Outcome,
+    Result,
+    Target,
+    benchmark_of,
+    benchmarks_of_dataset,
+    check,
+    select,
+    target_of_env,
+)
+
+
+def compliance(
+    service: Annotated[
+        Path | None,
+        typer.Argument(help="The program of a service; a .py file is run by this Python."),
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            help="The id of an environment, whose service and programs to take; MODULE:ID "
+            "imports a module first.",
+            autocompletion=complete_env,
+        ),
+    ] = None,
+    benchmark: Annotated[
+        list[str] | None,
+        typer.Option(help="A program: a file, or a URI that the service knows. Better two."),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="MODULE:CLASS of a dataset, to take programs of.")
+    ] = None,
+    argument: Annotated[
+        list[str] | None, typer.Option(help="A further argument of the service.")
+    ] = None,
+    crash_action: Annotated[
+        str | None, typer.Option(help="The name or number of an action that crashes.")
+    ] = None,
+    hang_action: Annotated[
+        str | None, typer.Option(help="The name or number of an action that never ends.")
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option("--rule", "-k", help="Check only rules with this in their ids."),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(min=1, help="The seconds that each rule may take.")
+    ] = 60,
+    lists: Annotated[bool, typer.Option("--list", help="List the rules, and check none.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print what each rule says.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check whether a service does what clients count on.
+
+    Each rule is checked from outside: by requests, files, flags and exit codes. The exit code is 0
+    if no rule is broken. What cannot be checked is not broken, and says what it would need.
+
+    \b
+    Examples:
+      compiler-gym compliance my_service.py --benchmark program.txt
+      compiler-gym compliance --env llvm-v0
+      compiler-gym compliance my_service.py -k fork -k process.exit
+      compiler-gym compliance --list
+    """  # noqa: D301
+    rules = select(rule or ())
+    if lists:
+        print_rules(rules)
+        return
+    target = _target(
+        service,
+        env,
+        benchmark or (),
+        dataset,
+        arguments=tuple(argument or ()),
+        crash_action=crash_action,
+        hang_action=hang_action,
+    )
+    if not as_json:
+        print_target(target)
+    results: list[Result] = []
+    with progress_bar() as bar:
+        task = bar.add_task("rules", total=len(rules))
+        for result in check(target, rule or (), time_limit):
+            results.append(result)
+            bar.advance(task)
+            if not as_json:
+                print_result(result, verbose)
+    print_json(plain(target, results)) if as_json else print_summary(results)
+    if any(result.outcome is Outcome.FAILED for result in results):
+        raise typer.Exit(1)
+
+
+def _target(
+    service: Path | None,
+    env: str | None,
+    programs: Sequence[str],
+    dataset: str | None,
+    **settings: Any,
+) -> Target:
+    given = {name: value for name, value in settings.items() if value}
+    of_dataset = benchmarks_of_dataset(dataset) if dataset else []
+    if env is not None:
+        target = replace(target_of_env(env, programs), **given)
+        if of_dataset:
+            target = replace(target, benchmarks=of_dataset)
+        target = target if service is None else replace(target, service=service)
+    elif service is not None:
+        target = Target(service, [*map(benchmark_of, programs), *of_dataset], **given)
+    else:
+        raise typer.BadParameter("Give the path of a service, or --env.")
+    if not target.service.is_file():
+        raise FileNotFoundError(f"There is no service {target.service}")
+    return target

@@ -1,0 +1,45 @@
+"""All rules, in the order in which they are checked."""
+
+from compiler_gym.compliance.rule import Rule
+from compiler_gym.compliance.rules import (
+    channels,
+    concurrency,
+    failures,
+    forks,
+    leases,
+    messages,
+    observations,
+    parameters,
+    process,
+    sessions,
+    spaces,
+    steps,
+)
+
+_MODULES = (
+    process,
+    spaces,
+    sessions,
+    steps,
+    observations,
+    forks,
+    parameters,
+    messages,
+    concurrency,
+    failures,
+    leases,
+    channels,
+)
+
+
+def _in_themes() -> tuple[Rule, ...]:
+    """Rules of the same theme are next to each other, whatever module they are in."""
+    found = [
+        rule for module in _MODULES for rule in vars(module).values() if isinstance(rule, Rule)
+    ]
+    themes = list(dict.fromkeys(rule.theme for rule in found))
+    return tuple(sorted(found, key=lambda rule: themes.index(rule.theme)))
+
+
+#: Every rule there is. Without the first there is nothing to check.
+RULES: tuple[Rule, ...] = _in_themes()

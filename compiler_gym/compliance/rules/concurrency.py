@@ -1,0 +1,151 @@
+"""Several requests at a time, and requests that are given up."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from compiler_gym.compliance.rule import NotChecked, require, rule
+from compiler_gym.compliance.subject import Subject
+from compiler_gym.service.proto import StartSessionRequest
+
+Result = TypeVar("Result")
+
+_CLIENTS = 4
+_GRACE_SECONDS = 3
+_CANCEL_AFTER_SECONDS = (0, 0.001, 0.005, 0.02)
+# So long a service may need to notice that nobody waits.
+_SETTLE_SECONDS = 0.5
+_SHORT_SECONDS = (0.0001, 0.001, 0.01)
+
+# What a request that is given up may leave of its session.
+_AFTER_GIVING_UP = ("OK", "NOT_FOUND", "ABORTED", "DEADLINE_EXCEEDED", "CANCELLED")
+
+
+def _at_once(function: Callable[[int], Result]) -> list[Result]:
+    """Calls a function in several threads; returns all results."""
+    with ThreadPoolExecutor(_CLIENTS) as threads:
+        return list(threads.map(function, range(_CLIENTS)))
+
+
+@rule(
+    "concurrent.sessions",
+    "Sessions that are used at the same time do not influence each other",
+    "Lock what sessions share, or share nothing",
+)
+def sessions(subject: Subject) -> None:
+    walk = subject.walk()
+    wanted = subject.start()
+    wanted.step(walk)
+
+    def play(number: int) -> list[bytes]:
+        session = subject.start()
+        for action in walk:
+            session.step([action])
+        return session.state()
+
+    for number, state in enumerate(_at_once(play)):
+        require(state == wanted.state(), f"of {_CLIENTS} sessions, number {number} went elsewhere")
+
+
+@rule(
+    "concurrent.starts",
+    "Sessions that are started at the same time have numbers of their own",
+    "Lock the table of sessions and its counter",
+)
+def starts(subject: Subject) -> None:
+    def start(number: int) -> list[int]:
+        return [subject.start().id for _ in range(3)]
+
+    numbers = [number for found in _at_once(start) for number in found]
+    require(len(set(numbers)) == len(numbers), f"the numbers are {sorted(numbers)}")
+
+
+@rule(
+    "concurrent.one-session",
+    "Steps of one session that come at the same time are taken one after the other",
+    "Lock each session for the time of a request",
+)
+def one_session(subject: Subject) -> None:
+    action = subject.effective_action()
+    session, wanted = subject.start(), subject.start()
+    for _ in range(_CLIENTS):
+        if wanted.step([action]).end_of_session:
+            raise NotChecked(f"{action.name} ends the session when it is repeated")
+    _at_once(lambda number: session.step([action]))
+    require(
+        session.state() == wanted.state(),
+        f"{action.name} from {_CLIENTS} threads is not the same {_CLIENTS} times in a row",
+    )
+
+
+@rule(
+    "concurrent.clients",
+    "A session can be used through another connection than that which has started it",
+    "Know sessions by their numbers alone",
+)
+def clients(subject: Subject) -> None:
+    session = subject.start()
+    other = subject.service.connect()
+    try:
+        session.client = other
+        session.step(subject.walk()[:1], session.state_spaces)
+    finally:
+        session.client = subject.client
+        other.close()
+
+
+@rule(
+    "cancel.step",
+    "A step that is cancelled hurts no other session",
+    "Let a cancelled request run to its end, or end its session",
+)
+def cancelled_step(subject: Subject) -> None:
+    other, session = subject.start(), subject.start()
+    before = other.state()
+    request = session.step_request(subject.walk() * 4, session.state_spaces)
+    for seconds in _CANCEL_AFTER_SECONDS:
+        call = session.client.begin("Step", request)
+        time.sleep(seconds)
+        call.cancel()
+    time.sleep(_SETTLE_SECONDS)
+    require(other.state() == before, "another session has changed")
+    subject.service.require_alive("a step that was cancelled")
+    session.try_step().expect(*_AFTER_GIVING_UP, about="after one that was cancelled")
+    session.try_end().expect("OK", "NOT_FOUND", "ABORTED", about="after a step that was cancelled")
+
+
+@rule(
+    "cancel.start",
+    "A start that is cancelled hurts no other session",
+    "Forget a session whose start nobody waits for, or leave it to its lease",
+)
+def cancelled_start(subject: Subject) -> None:
+    other = subject.start()
+    before = other.state()
+    for seconds in _CANCEL_AFTER_SECONDS:
+        request = StartSessionRequest(benchmark=subject.benchmark)
+        call = subject.client.begin("StartSession", request)
+        time.sleep(seconds)
+        call.cancel()
+    time.sleep(_SETTLE_SECONDS)
+    require(other.state() == before, "another session has changed")
+    subject.service.require_alive("starts that were cancelled")
+    subject.give_up()  # There may be sessions whose numbers nobody knows.
+
+
+@rule(
+    "deadline.short",
+    "A request whose time is over at once ends at once, and the service goes on",
+    "Do not wait for a deadline that has passed",
+)
+def short(subject: Subject) -> None:
+    session = subject.start()
+    for timeout in _SHORT_SECONDS:
+        begin = time.monotonic()
+        answer = session.try_step(subject.walk(), session.state_spaces, timeout=timeout)
+        seconds = time.monotonic() - begin
+        answer.expect("OK", "DEADLINE_EXCEEDED", "NOT_FOUND", "ABORTED", about=f"in {timeout} s")
+        require(seconds < _GRACE_SECONDS, f"a step with {timeout} s took {seconds:.1f} s")
+    subject.service.require_alive("a deadline that had passed")
+    subject.start().step(subject.walk()[:1])

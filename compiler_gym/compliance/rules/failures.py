@@ -1,0 +1,156 @@
+"""Sessions that crash or hang. An action that does so has to be known."""
+
+import signal
+import time
+
+from compiler_gym.compliance.rule import NotChecked, require, rule
+from compiler_gym.compliance.session import Session
+from compiler_gym.compliance.subject import RunningService, Subject
+from compiler_gym.compliance.values import Action
+
+_DEADLINE_SECONDS = 1.0
+_GRACE_SECONDS = 5.0
+_LOST_SECONDS = 2.0
+_EXIT_SECONDS = 20
+_LOST = ("NOT_FOUND", "ABORTED")
+
+
+def _crashed(subject: Subject) -> tuple[Session, Session, Session]:
+    """A session that has crashed, a fork of it (or another, if there are none), and another."""
+    number, action = subject.fatal_action("crash")
+    other, session = subject.start(), subject.start(action_space=number)
+    relative = subject.start() if session.cannot_fork() else session.fork()
+    session.try_step([action]).expect("ABORTED", about=f"with {action.name}, which crashes,")
+    return session, relative, other
+
+
+@rule(
+    "crash.status",
+    "A step in which the compiler crashes is ABORTED, with a text that says so",
+    "Run sessions in processes of their own, as the runtime does, and tell how one has ended",
+)
+def crash_status(subject: Subject) -> None:
+    number, action = subject.fatal_action("crash")
+    answer = subject.start(action_space=number).try_step([action])
+    answer.expect("ABORTED", about=f"with {action.name}, which crashes,")
+    require(answer.details, "the text is empty")
+
+
+@rule(
+    "crash.others-live",
+    "A crash leaves the service, other sessions and forks as they were",
+    "Run each session in a process of its own",
+)
+def crash_others(subject: Subject) -> None:
+    wanted = subject.start().state()
+    _, relative, other = _crashed(subject)
+    subject.service.require_alive("a crash")
+    require(other.state() == wanted, "another session has changed")
+    require(relative.state() == wanted, "a fork of the session has changed")
+    subject.start().step(subject.walk()[:1])
+
+
+@rule(
+    "crash.session-is-lost",
+    "After a crash the session accepts nothing, and can be ended",
+    "Answer ABORTED or NOT_FOUND from then on",
+)
+def crash_lost(subject: Subject) -> None:
+    session, _, _ = _crashed(subject)
+    session.try_step().expect(*_LOST, about="after a crash")
+    session.try_end().expect("OK", *_LOST, about="after a crash")
+    session.try_step().expect("NOT_FOUND", about="after the end of a session that has crashed")
+
+
+def _hang(subject: Subject) -> tuple[int, Action]:
+    return subject.fatal_action("hang")
+
+
+@rule(
+    "hang.deadline",
+    "A step that takes longer than its deadline is DEADLINE_EXCEEDED in time",
+    "Answer at the deadline of the request, whatever the compiler does, and end the session",
+)
+def hang_deadline(subject: Subject) -> None:
+    number, action = _hang(subject)
+    session = subject.start(action_space=number)
+    begin = time.monotonic()
+    answer = session.try_step([action], timeout=_DEADLINE_SECONDS)
+    seconds = time.monotonic() - begin
+    answer.expect("DEADLINE_EXCEEDED", about=f"with {action.name}, which hangs,")
+    require(
+        seconds < _DEADLINE_SECONDS + _GRACE_SECONDS,
+        f"a step with {_DEADLINE_SECONDS:g} s took {seconds:.1f} s",
+    )
+
+    def is_lost() -> bool:
+        begin = time.monotonic()
+        answer = session.try_step(timeout=_DEADLINE_SECONDS)
+        # Later requests may repeat how the session was lost, but they do not wait.
+        is_told = time.monotonic() - begin < _DEADLINE_SECONDS / 2
+        return answer.code in _LOST or (answer.code == "DEADLINE_EXCEEDED" and is_told)
+
+    require(
+        subject.clock.wait_until(is_lost, _LOST_SECONDS),
+        f"the session is not lost {_LOST_SECONDS:g} s after the deadline: a step answers "
+        f"{session.try_step(timeout=_DEADLINE_SECONDS)}",
+    )
+    session.try_end(_GRACE_SECONDS).expect("OK", *_LOST, about="after a deadline")
+
+
+@rule(
+    "hang.others-live",
+    "While a session hangs, others are served, and can be started",
+    "Hold no lock of the service while a session is at work",
+)
+def hang_others(subject: Subject) -> None:
+    number, action = _hang(subject)
+    other, session = subject.start(), subject.start(action_space=number)
+    request = session.step_request([action])
+    call = session.client.begin("Step", request, timeout=_GRACE_SECONDS)
+    begin = time.monotonic()
+    other.step(subject.walk()[:1], other.state_spaces)
+    subject.start().end()
+    seconds = time.monotonic() - begin
+    is_over = call.done()
+    call.cancel()
+    if is_over:
+        raise NotChecked(f"{action.name} does not hang: {session.client.finish('Step', call)}")
+    require(seconds < _GRACE_SECONDS - 1, f"it took {seconds:.1f} s to serve another session")
+
+
+@rule(
+    "hang.end",
+    "A session that hangs can be ended",
+    "End the process of the session rather than waiting for it",
+)
+def hang_end(subject: Subject) -> None:
+    number, action = _hang(subject)
+    session = subject.start(action_space=number)
+    call = session.client.begin("Step", session.step_request([action]), timeout=_GRACE_SECONDS)
+    try:
+        time.sleep(_DEADLINE_SECONDS / 2)
+        session.try_end(_GRACE_SECONDS).expect("OK", *_LOST, about="of a session that hangs")
+    finally:
+        call.cancel()
+
+
+@rule(
+    "hang.stop",
+    "A service of which a session hangs ends after SIGTERM, with exit code 6",
+    "Do not wait for requests at work without a limit when told to stop",
+)
+def hang_stop(subject: Subject) -> None:
+    number, action = _hang(subject)
+    with subject.own_service() as service:
+        _begin_hanging(subject, service, number, action)
+        service.process.signal(signal.SIGTERM)
+        code = service.process.wait(_EXIT_SECONDS)
+        state = "it goes on running" if code is None else f"the exit code is {code}"
+        require(code == 6, f"after SIGTERM while a session hangs, {state}")
+
+
+def _begin_hanging(subject: Subject, service: RunningService, number: int, action: Action) -> None:
+    session = subject.start(client=service.client, action_space=number)
+    service.client.begin("Step", session.step_request([action]))
+    time.sleep(_DEADLINE_SECONDS / 2)

@@ -1,0 +1,143 @@
+"""Requests that are not as they should be, and their sizes."""
+
+from contextlib import AbstractContextManager
+
+from compiler_gym.compliance.rule import NotChecked, require, rule
+from compiler_gym.compliance.subject import RunningService, Subject
+from compiler_gym.compliance.wire import METHODS, Answer
+from compiler_gym.service.proto import (
+    AddBenchmarkRequest,
+    Benchmark,
+    File,
+    GetSpacesReply,
+    GetSpacesRequest,
+    GetVersionReply,
+)
+
+_GARBAGE = (b"\xff" * 64, b"\x0a\xff\xff\xff\xff\x0f", b"\x08", bytes(range(256)))
+_MIB = 1 << 20
+_LARGE_BYTES = 16 * _MIB
+_REPEATS = 1000
+_MAX_SESSIONS = 2
+
+# Field 1000, which no message has: a text.
+_UNKNOWN_FIELD = b"\xc2\x3e\x05hello"
+
+
+@rule(
+    "message.garbage",
+    "Bytes that are no request are an error, and the service goes on",
+    "Leave parsing to protobuf, and do not end the process for it",
+)
+def garbage(subject: Subject) -> None:
+    for method in METHODS:
+        for data in _GARBAGE:
+            answer = subject.client.send_bytes(method, data)
+            wrong = ("OK", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+            require(answer.code not in wrong, f"{method} answers {answer} to bytes without a sense")
+    subject.service.require_alive("bytes that are no request")
+
+
+@rule(
+    "message.unknown-method",
+    "A method that does not exist is UNIMPLEMENTED",
+    "Leave that to gRPC",
+)
+def unknown_method(subject: Subject) -> None:
+    subject.client.send_bytes("NoSuchMethod", b"").expect("UNIMPLEMENTED")
+    subject.service.require_alive("an unknown method")
+
+
+@rule(
+    "message.unknown-field",
+    "Fields that the service does not know are ignored",
+    "Leave that to protobuf; newer clients send more fields",
+)
+def unknown_field(subject: Subject) -> None:
+    plain = GetVersionReply.FromString(subject.client.send_bytes("GetVersion", b"").ok())
+    reply = GetVersionReply.FromString(subject.client.send_bytes("GetVersion", _UNKNOWN_FIELD).ok())
+    require(reply == plain, "GetVersion has answered something else")
+    data = subject.client.send_bytes("GetSpaces", _UNKNOWN_FIELD).ok()
+    wanted = subject.client.call("GetSpaces", GetSpacesRequest()).ok()
+    require(GetSpacesReply.FromString(data) == wanted, "GetSpaces has answered something else")
+
+
+@rule(
+    "limit.large-request",
+    "A program of 16 MiB can be sent",
+    "Lift gRPC's limit of 4 MiB: SetMaxReceiveMessageSize(-1)",
+)
+def large_request(subject: Subject) -> None:
+    _add_large(subject.service, _LARGE_BYTES).ok()
+
+
+def _add_large(service: RunningService, size: int) -> Answer:
+    program = File(contents=bytes(size))
+    benchmark = Benchmark(uri="benchmark://compliance-v0/large", program=program)
+    return service.client.call("AddBenchmark", AddBenchmarkRequest(benchmark=[benchmark]))
+
+
+@rule(
+    "limit.many-observations",
+    "A step may ask for 1000 observations",
+    "Do not limit the number of observations in a request",
+)
+def many_observations(subject: Subject) -> None:
+    sizes = {number: subject.observed.events[number].ByteSize() for number in subject.state_spaces}
+    if not sizes:
+        raise NotChecked("no deterministic observation can be computed")
+    smallest = min(sizes, key=sizes.__getitem__)
+    events = subject.start().step((), [smallest] * _REPEATS).observation
+    require(len(events) == _REPEATS, f"{_REPEATS} were asked for, {len(events)} came")
+
+
+@rule(
+    "limit.many-actions",
+    "A step may have 1000 actions",
+    "Do not limit the number of actions in a request",
+)
+def many_actions(subject: Subject) -> None:
+    harmless = subject.survey.harmless
+    if not harmless:
+        raise NotChecked("every action changes the program, which 1000 of them could make huge")
+    session = subject.start()
+    before = session.state()
+    session.step(harmless[:1] * _REPEATS)
+    require(session.state() == before, f"{harmless[0].name}, {_REPEATS} times, has an effect")
+
+
+@rule(
+    "limit.sessions",
+    "--max_sessions limits the sessions that are open: one more is RESOURCE_EXHAUSTED",
+    "Count sessions, forks too, and refuse with a text that names the flag",
+)
+def sessions(subject: Subject) -> None:
+    subject.benchmark  # noqa: B018 - without it, nothing is checked.
+    with _limited(subject, f"--max_sessions={_MAX_SESSIONS}") as service:
+        started = [subject.start(client=service.client) for _ in range(_MAX_SESSIONS)]
+        answer = subject.try_start(client=service.client)
+        answer.expect("RESOURCE_EXHAUSTED", about=f"of session {_MAX_SESSIONS + 1}")
+        require("max_sessions" in answer.details, f"the text does not name the flag: {answer}")
+        if not started[0].cannot_fork():
+            started[0].try_fork().expect("RESOURCE_EXHAUSTED", about="beyond the limit")
+        started[0].end()
+        subject.start(client=service.client)
+
+
+@rule(
+    "limit.message-bytes",
+    "--max_message_bytes limits requests: a larger one is RESOURCE_EXHAUSTED",
+    "Pass the flag on to gRPC: SetMaxReceiveMessageSize()",
+)
+def message_bytes(subject: Subject) -> None:
+    with _limited(subject, f"--max_message_bytes={_MIB}") as service:
+        _add_large(service, _MIB // 2).ok()
+        _add_large(service, 2 * _MIB).expect("RESOURCE_EXHAUSTED", about="of 2 MiB")
+        service.require_alive("a request that is too large")
+
+
+def _limited(subject: Subject, flag: str) -> AbstractContextManager[RunningService]:
+    name = flag.partition("=")[0]
+    if name.lstrip("-") not in subject.help_text:
+        raise NotChecked(f"the service has no flag {name}, says --help")
+    return subject.own_service(flag)

@@ -1,0 +1,249 @@
+"""The program of a service: its flags, files and exit codes."""
+
+import os
+import signal
+from pathlib import Path
+
+from compiler_gym.compliance.process import (
+    ServiceProcess,
+    free_port,
+    listening_addresses,
+    read_text,
+    run_to_end,
+)
+from compiler_gym.compliance.rule import NotChecked, require, rule
+from compiler_gym.compliance.subject import Subject
+from compiler_gym.service.proto import GetVersionRequest
+
+_EXIT_SECONDS = 15
+_GONE_SECONDS = 5
+
+# In the notation of the kernel: 127.0.0.1, ::1, and the former within the latter's.
+_LOOPBACK = {
+    "0100007F",
+    "00000000000000000000000001000000",
+    "0000000000000000FFFF00000100007F",
+}
+
+
+@rule(
+    "process.starts",
+    "The program starts with --working_dir, writes port.txt and pid.txt there, and answers",
+    "Listen first; then write the port to port.txt and the process id to pid.txt in --working_dir",
+)
+def starts(subject: Subject) -> None:
+    subject.client.call("GetVersion", GetVersionRequest()).ok()
+
+
+@rule(
+    "process.pid-file",
+    "pid.txt holds the number of the service's process, and port.txt where it listens",
+    "Write getpid() and the port that was bound, as decimal numbers",
+)
+def pid_file(subject: Subject) -> None:
+    process = subject.service.process
+    text = read_text(process.directory / "pid.txt").strip()
+    require(text.isdecimal(), f"pid.txt holds {text!r}")
+    known = [process.pid, *process.descendants()]
+    require(int(text) in known, f"pid.txt holds {text}, but the service has the number {known[0]}")
+    require(
+        listening_addresses(subject.service.port),
+        f"nobody listens at port {subject.service.port}, which port.txt holds",
+    )
+
+
+@rule(
+    "process.port",
+    "--port=N makes the service listen at that port",
+    "Bind the port that the flag --port names; 0 means any free one",
+)
+def port(subject: Subject) -> None:
+    number = free_port()
+    with subject.own_service(f"--port={number}") as service:
+        require(service.port == number, f"--port={number}: port.txt holds {service.port}")
+        service.require_alive(f"the start with --port={number}")
+
+
+@rule(
+    "process.loopback",
+    "Unless told otherwise, nobody but this machine can connect",
+    "Bind 127.0.0.1 by default: who can send requests can make a service run commands",
+)
+def loopback(subject: Subject) -> None:
+    others = listening_addresses(subject.service.port) - _LOOPBACK
+    require(not others, f"the service listens at the address {', '.join(others)} of /proc/net/tcp")
+
+
+@rule(
+    "process.working-dir",
+    "A working directory that does not exist is made, with those above it",
+    "Make the directory of --working_dir, as mkdir -p does",
+)
+def working_dir(subject: Subject) -> None:
+    folder = subject.service.process.temporary / "a" / "b"
+    with ServiceProcess(subject.target, subject.clock, working_directory=folder) as process:
+        process.wait_until_ready()
+
+
+@rule(
+    "process.stale-files",
+    "port.txt and pid.txt of a former service do not pass for those of this one",
+    "Remove port.txt and pid.txt from --working_dir before anything else",
+)
+def stale_files(subject: Subject) -> None:
+    folder = subject.service.process.temporary / "stale"
+    folder.mkdir()
+    stale_port = free_port()
+    (folder / "port.txt").write_text(str(stale_port))
+    (folder / "pid.txt").write_text("1")
+    with ServiceProcess(subject.target, subject.clock, working_directory=folder) as process:
+
+        def is_new() -> bool:
+            return read_text(folder / "pid.txt").strip() not in ("", "1")
+
+        require(
+            subject.clock.wait_until(is_new, 30),
+            f"pid.txt of a former service stays; the service {process.state()}",
+        )
+        found = read_text(folder / "port.txt").strip()
+        require(found != str(stale_port), "port.txt of a former service stays")
+
+
+@rule(
+    "process.temporary-dir",
+    "Without --working_dir there is a new directory among the temporary files, until the end",
+    "Make compiler_gym-service-XXXX-XXXX below $TMPDIR, and remove it at exit",
+)
+def temporary_dir(subject: Subject) -> None:
+    with ServiceProcess(subject.target, subject.clock, names_directory=False) as process:
+
+        def found() -> list[Path]:
+            return list(process.temporary.glob("compiler_gym-service-*/pid.txt"))
+
+        subject.clock.wait_until(lambda: found() or not process.is_running(), 30)
+        require(
+            found(),
+            "without --working_dir there is no compiler_gym-service-*/pid.txt in $TMPDIR; the "
+            f"service {process.state()}",
+        )
+        directory = found()[0].parent
+        process.wait_for_port(directory)
+        process.signal(signal.SIGTERM)
+        process.wait(_EXIT_SECONDS)
+        require(not directory.exists(), f"after SIGTERM the directory {directory.name} is left")
+
+
+@rule(
+    "process.help",
+    "--help names --port and --working_dir, and the exit code is 0",
+    "Print the flags for --help and exit with code 0",
+)
+def help_flag(subject: Subject) -> None:
+    done = run_to_end(subject.target, subject.clock, "--help")
+    require(done.returncode == 0, f"--help ends with exit code {done.returncode}")
+    for name in ("port", "working_dir"):
+        require(name in done.stdout, f"--help does not name --{name}")
+
+
+@rule(
+    "process.unknown-flag",
+    "A flag that does not exist is named in a message, and the exit code is 1",
+    "Refuse unknown flags before anything else: who misspells a limit must be told",
+)
+def unknown_flag(subject: Subject) -> None:
+    _refuses(subject, "--no_such_flag_exists=1", "no_such_flag_exists")
+
+
+@rule(
+    "process.unknown-argument",
+    "An argument that is no flag is named in a message, and the exit code is 1",
+    "Refuse arguments that are left after the flags",
+)
+def unknown_argument(subject: Subject) -> None:
+    _refuses(subject, "stray", "stray")
+
+
+@rule(
+    "process.bad-port",
+    "A port that is no number from 0 to 65535 is refused, and the exit code is 1",
+    "Check --port before anything else",
+)
+def bad_port(subject: Subject) -> None:
+    for value in ("seventy", "70000"):
+        _refuses(subject, f"--port={value}", value)
+
+
+def _refuses(subject: Subject, argument: str, named: str) -> None:
+    done = run_to_end(subject.target, subject.clock, argument)
+    require(done.returncode == 1, f"{argument} ends with exit code {done.returncode}, not 1")
+    require(named in done.stdout, f"the message about {argument} does not name it")
+
+
+@rule(
+    "process.exit-0",
+    "After SIGTERM a service without sessions ends with exit code 0",
+    "Handle SIGTERM: shut the server down, and return 0 from main()",
+)
+def exit_0(subject: Subject) -> None:
+    with subject.own_service() as service:
+        service.process.signal(signal.SIGTERM)
+        _ends_with(service.process, 0, "no session")
+
+
+@rule(
+    "process.exit-6",
+    "After SIGTERM a service with open sessions ends with exit code 6",
+    "Return 6 from main() if sessions are open when the service is told to stop",
+)
+def exit_6(subject: Subject) -> None:
+    benchmark = subject.benchmark
+    with subject.own_service() as service:
+        subject.try_start(benchmark, client=service.client).ok()
+        service.process.signal(signal.SIGTERM)
+        _ends_with(service.process, 6, "an open session")
+
+
+def _ends_with(process: ServiceProcess, wanted: int, what: str) -> None:
+    code = process.wait(_EXIT_SECONDS)
+    text = "it goes on running" if code is None else f"the exit code is {code}"
+    require(code == wanted, f"after SIGTERM with {what}, {text}")
+
+
+@rule(
+    "process.nothing-left",
+    "No process of the service is left after SIGTERM, nor after SIGKILL",
+    "Tie processes to the service: prctl(PR_SET_PDEATHSIG), or a pipe whose end they watch",
+)
+def nothing_left(subject: Subject) -> None:
+    started = [_left_after(subject, number) for number in (signal.SIGTERM, signal.SIGKILL)]
+    if not any(started):
+        raise NotChecked("the service has started no other process")
+
+
+def _left_after(subject: Subject, number: signal.Signals) -> int:
+    """Requires that all processes of a service end with it; returns how many there were."""
+    with subject.own_service() as service:
+        if subject.target.benchmarks:
+            subject.try_start(client=service.client).ok()
+        process = service.process
+        process.signal(number)
+        started = len(process.left_over())
+        process.wait(_EXIT_SECONDS)
+        gone = subject.clock.wait_until(lambda: not process.left_over(), _GONE_SECONDS)
+        require(gone, f"{len(process.left_over())} processes are left after {number.name}")
+    return started
+
+
+@rule(
+    "process.other-user",
+    "Files of the service that other users could use to reach it are closed to them",
+    "Make the working directory with mode 0700, and sockets in it with mode 0600",
+)
+def other_user(subject: Subject) -> None:
+    directory = subject.service.process.directory
+    mode = directory.stat().st_mode & 0o077
+    require(not mode, f"others have the rights {mode:03o} to the working directory that was made")
+    socket = directory / "service.sock"
+    if socket.exists():
+        mode = os.stat(socket).st_mode & 0o077
+        require(not mode, f"others have the rights {mode:03o} to service.sock")

@@ -1,0 +1,271 @@
+"""The start and the end of sessions, and programs."""
+
+from collections.abc import Iterator
+
+from compiler_gym.compliance.rule import NotChecked, require, rule
+from compiler_gym.compliance.session import Session
+from compiler_gym.compliance.subject import Subject
+from compiler_gym.compliance.values import exact
+from compiler_gym.compliance.wire import Answer
+from compiler_gym.service.proto import AddBenchmarkRequest, Benchmark, File
+
+_LARGEST_INDEX = 2**31 - 1
+_UNKNOWN_URI = "benchmark://compliance-v0/unknown"
+_ADDED_URI = "benchmark://compliance-v0/added"
+
+
+def _renamed(benchmark: Benchmark, uri: str) -> Benchmark:
+    copy = Benchmark()
+    copy.CopyFrom(benchmark)
+    copy.uri = uri
+    return copy
+
+
+def _add(subject: Subject, *benchmarks: Benchmark) -> Answer:
+    return subject.client.call("AddBenchmark", AddBenchmarkRequest(benchmark=benchmarks))
+
+
+@rule(
+    "start.numbers",
+    "Each session has a number of its own, which is not used again",
+    "Count sessions up, and never give a number a second time",
+)
+def numbers(subject: Subject) -> None:
+    first, second = subject.start(), subject.start()
+    require(first.id != second.id, f"two sessions have the number {first.id}")
+    second.end()
+    third = subject.start()
+    require(third.id not in (first.id, second.id), f"the number {third.id} is used again")
+
+
+@rule(
+    "start.observations",
+    "A start gives the observations that were asked for, in that order, repeated ones too",
+    "Compute StartSessionRequest.observation_space one by one, in order",
+)
+def observations(subject: Subject) -> None:
+    numbers = subject.state_spaces[:2]
+    if not numbers:
+        raise NotChecked("no deterministic observation can be computed")
+    asked = [*numbers, *reversed(numbers)]
+    got = [exact(event) for event in subject.start(observe=asked).started.observation]
+    require(len(got) == len(asked), f"{len(asked)} observations were asked for, {len(got)} came")
+    require(got == got[::-1], "the observations have not come in the order of the request")
+    alone = [exact(subject.observed.events[number]) for number in asked]
+    require(got == alone, "observations at the start differ from those of a step without actions")
+
+
+@rule(
+    "start.unknown-benchmark",
+    "A start by a URI that the service does not know is NOT_FOUND",
+    "Answer NOT_FOUND, and clients send the program with AddBenchmark and try again",
+)
+def unknown_benchmark(subject: Subject) -> None:
+    answer = subject.try_start(Benchmark(uri=_UNKNOWN_URI))
+    answer.expect("NOT_FOUND", about=f"on {_UNKNOWN_URI}")
+    require(
+        not answer.details.startswith("Session not found"),
+        "the text begins with 'Session not found', which means something else to clients",
+    )
+
+
+@rule(
+    "start.empty-uri",
+    "A start on a benchmark without a URI is INVALID_ARGUMENT",
+    "Check that Benchmark.uri is not empty",
+)
+def empty_uri(subject: Subject) -> None:
+    subject.try_start(Benchmark()).expect("INVALID_ARGUMENT", about="without a URI")
+
+
+@rule(
+    "start.bad-action-space",
+    "A start with the number of an action space that does not exist is INVALID_ARGUMENT",
+    "Check StartSessionRequest.action_space, negative numbers too",
+)
+def bad_action_space(subject: Subject) -> None:
+    for index in (-1, len(subject.spaces.action_space_list), _LARGEST_INDEX):
+        answer = subject.try_start(action_space=index)
+        answer.expect("INVALID_ARGUMENT", about=f"with action_space={index}")
+
+
+@rule(
+    "start.bad-observation",
+    "A start with the number of an observation that does not exist is INVALID_ARGUMENT",
+    "Check StartSessionRequest.observation_space, negative numbers too",
+)
+def bad_observation(subject: Subject) -> None:
+    for index in (-1, len(subject.observation_spaces), _LARGEST_INDEX):
+        answer = subject.try_start(observe=[index])
+        answer.expect("INVALID_ARGUMENT", about=f"with observation_space={index}")
+
+
+@rule(
+    "start.all-action-spaces",
+    "A session can be started with each action space",
+    "Accept the number of every space in GetSpacesReply.action_space_list",
+)
+def all_action_spaces(subject: Subject) -> None:
+    for number in range(len(subject.spaces.action_space_list)):
+        subject.start(action_space=number)
+
+
+@rule(
+    "start.failed-leaves-nothing",
+    "A start that fails leaves no session",
+    "Count a session as open only when its start has succeeded",
+)
+def failed_leaves_nothing(subject: Subject) -> None:
+    subject.benchmark  # noqa: B018 - without it, nothing is checked.
+    before = subject.open_sessions()
+    for _ in range(3):
+        subject.try_start(Benchmark(uri=_UNKNOWN_URI))
+        subject.try_start(action_space=-1)
+        subject.try_start(observe=[-1])
+    after = subject.open_sessions()
+    require(after == before, f"9 starts have failed, and {after - before} sessions more are open")
+
+
+@rule(
+    "benchmark.added",
+    "After AddBenchmark a program is known by its URI",
+    "Keep the programs of AddBenchmark by their URIs",
+)
+def added(subject: Subject) -> None:
+    _add(subject, _renamed(subject.sent_benchmark, _ADDED_URI)).ok()
+    session = subject.start(benchmark=Benchmark(uri=_ADDED_URI))
+    require(
+        session.state() == subject.start().state(),
+        "a session by URI differs from one whose program was sent with the request",
+    )
+
+
+@rule(
+    "benchmark.inline",
+    "A program that a start has brought is known by its URI from then on",
+    "Add the program of StartSessionRequest.benchmark, as AddBenchmark does",
+)
+def inline(subject: Subject) -> None:
+    subject.start(benchmark=_renamed(subject.sent_benchmark, f"{_ADDED_URI}-inline"))
+    subject.start(benchmark=Benchmark(uri=f"{_ADDED_URI}-inline"))
+
+
+@rule(
+    "benchmark.replaced",
+    "AddBenchmark replaces a program of the same URI; sessions keep what they started with",
+    "Overwrite the former program, and let sessions have one of their own",
+)
+def replaced(subject: Subject) -> None:
+    other, uri = subject.other_benchmark, f"{_ADDED_URI}-replaced"
+    _add(subject, _renamed(subject.sent_benchmark, uri)).ok()
+    first = subject.start(benchmark=Benchmark(uri=uri))
+    before = first.state()
+    _add(subject, _renamed(other, uri)).ok()
+    second = subject.start(benchmark=Benchmark(uri=uri))
+    if subject.start(benchmark=_renamed(other, f"{uri}-other")).state() == before:
+        raise NotChecked("the two programs look the same to all deterministic observations")
+    require(first.state() == before, "a running session has changed with its program's URI")
+    require(second.state() != before, "a new session has the program that was replaced")
+
+
+@rule(
+    "benchmark.bad",
+    "AddBenchmark without a URI or a program is INVALID_ARGUMENT, and adds nothing",
+    "Check all benchmarks of the request before adding the first",
+)
+def bad(subject: Subject) -> None:
+    good = _renamed(subject.sent_benchmark, f"{_ADDED_URI}-with-a-bad-one")
+    nameless = _renamed(subject.sent_benchmark, "")
+    for what, wrong in (("a URI", nameless), ("a program", Benchmark(uri=_UNKNOWN_URI))):
+        _add(subject, good, wrong).expect("INVALID_ARGUMENT", about=f"without {what}")
+    answer = subject.try_start(Benchmark(uri=good.uri))
+    answer.expect("NOT_FOUND", about="on a program that came together with a bad one")
+
+
+@rule(
+    "benchmark.malformed",
+    "A program that the compiler does not understand is INVALID_ARGUMENT",
+    "Answer INVALID_ARGUMENT if the program cannot be parsed (ValueError in Python)",
+)
+def malformed(subject: Subject) -> None:
+    garbage = File(contents=b"\x00\xff<this is no program>\n" * 3)
+    answer = subject.try_start(Benchmark(uri=f"{_ADDED_URI}-garbage", program=garbage))
+    if answer.is_ok:
+        raise NotChecked("the compiler takes anything for a program")
+    answer.expect("INVALID_ARGUMENT", about="on garbage")
+
+
+@rule(
+    "end.remaining",
+    "EndSession tells how many sessions are left",
+    "Set EndSessionReply.remaining_sessions to the number after the end",
+)
+def remaining(subject: Subject) -> None:
+    benchmark = subject.benchmark
+    with subject.own_service() as service:
+        sessions = [subject.start(benchmark=benchmark, client=service.client) for _ in range(3)]
+        left = [each.end() for each in sessions]
+    require(left == [2, 1, 0], f"of three sessions each was ended, and {left} are said to be left")
+
+
+@rule(
+    "end.others",
+    "The end of a session does not hurt another on the same program",
+    "Share nothing between sessions that the end of one destroys",
+)
+def others(subject: Subject) -> None:
+    first, second = subject.start(), subject.start()
+    first.end()
+    second.step([subject.walk()[0]], second.state_spaces)
+
+
+def _strangers(subject: Subject) -> Iterator[Session]:
+    """Sessions that do not exist: one that has ended, and two that have never been."""
+    ended = subject.start()
+    ended.end()
+    yield ended
+    for number in (-1, 2**62):
+        yield Session(number, subject.client)
+
+
+def _is_not_found(answer: Answer, session: Session) -> None:
+    answer.expect("NOT_FOUND", about=f"of session {session.id}, which does not exist,")
+    require(
+        answer.details.startswith("Session not found"),
+        f"the text of NOT_FOUND is {answer.details[:60]!r}; clients know a lost session by its "
+        "beginning, 'Session not found'",
+    )
+
+
+_ADVICE = "Answer NOT_FOUND, with a text that begins with 'Session not found'"
+
+
+@rule("step.unknown-session", "Step of a session that does not exist is NOT_FOUND", _ADVICE)
+def unknown_step(subject: Subject) -> None:
+    for session in _strangers(subject):
+        _is_not_found(session.try_step(), session)
+
+
+@rule("fork.unknown-session", "ForkSession of one that does not exist is NOT_FOUND", _ADVICE)
+def unknown_fork(subject: Subject) -> None:
+    for session in _strangers(subject):
+        answer = session.try_fork()
+        if answer.code == "UNIMPLEMENTED":
+            raise NotChecked("the service cannot fork sessions")
+        _is_not_found(answer, session)
+
+
+@rule("end.unknown-session", "EndSession of one that does not exist is NOT_FOUND", _ADVICE)
+def unknown_end(subject: Subject) -> None:
+    for session in _strangers(subject):
+        _is_not_found(session.try_end(), session)
+
+
+@rule(
+    "parameter.unknown-session",
+    "SendSessionParameter of a session that does not exist is NOT_FOUND",
+    _ADVICE,
+)
+def unknown_parameter(subject: Subject) -> None:
+    for session in _strangers(subject):
+        _is_not_found(session.try_parameters(("key", "value")), session)

@@ -1,0 +1,87 @@
+"""Checks rules one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from compiler_gym.compliance.rule import NotChecked, Outcome, Result, Rule, Violation
+from compiler_gym.compliance.rules import RULES
+from compiler_gym.compliance.subject import Subject
+from compiler_gym.compliance.target import Target
+
+#: Without it there is nothing to check.
+FIRST_RULE = RULES[0]
+
+#: The seconds that a rule may take.
+DEFAULT_TIME_LIMIT = 60.0
+
+
+def select(patterns: Iterable[str]) -> list[Rule]:
+    """Returns the rules whose ids have one of some texts in them; all if there are no texts.
+
+    Raises:
+        LookupError: If there are none.
+    """
+    texts = [*patterns]
+    found = [rule for rule in RULES if not texts or any(text in rule.id for text in texts)]
+    if not found:
+        themes = ", ".join(dict.fromkeys(rule.theme for rule in RULES))
+        raise LookupError(
+            f"No rule has {' or '.join(map(repr, texts))} in its id; there are: {themes}"
+        )
+    return found
+
+
+def check_rule(rule: Rule, subject: Subject) -> Result:
+    """Checks a rule, and ends what it has left open."""
+    subject.clock.restart()
+    outcome, text = Outcome.OK, ""
+    try:
+        text = rule.check(subject) or ""
+    except Violation as violation:
+        outcome, text = Outcome.FAILED, str(violation)
+    except NotChecked as reason:
+        outcome, text = Outcome.NOT_CHECKED, str(reason)
+    seconds = subject.clock.elapsed()
+    subject.end_rule()
+    return Result(rule, outcome, text, seconds)
+
+
+def check_all(rules: Iterable[Rule], subject: Subject) -> Iterator[Result]:
+    """Checks rules. After one that the service does not even start for, checks no other."""
+    starts: Result | None = None
+    for rule in rules:
+        if starts is None:
+            starts = check_rule(FIRST_RULE, subject)
+        if rule is FIRST_RULE:
+            yield starts
+        elif starts.outcome is Outcome.FAILED:
+            reason = f"the service does not start ({FIRST_RULE.id}): {starts.text}"
+            yield Result(rule, Outcome.NOT_CHECKED, reason, 0)
+        else:
+            yield check_rule(rule, subject)
+
+
+def check(
+    target: Target, patterns: Iterable[str] = (), time_limit: float = DEFAULT_TIME_LIMIT
+) -> Iterator[Result]:
+    """Checks a service.
+
+    Processes that were started for it end with the iterator.
+
+    Args:
+        target: The service.
+        patterns: Check only rules whose ids have one of these in them.
+        time_limit: The seconds that each rule may take.
+
+    Raises:
+        LookupError: If there are no such rules.
+        FileNotFoundError: If there is no such service.
+        PermissionError: If it is not executable.
+    """
+    rules = select(patterns)
+    subject = Subject(target, time_limit)
+    try:
+        yield from check_all(rules, subject)
+    finally:
+        subject.give_up()

@@ -1,0 +1,319 @@
+"""What rules are given: the service that is checked, and what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from compiler_gym.compliance.clock import Clock
+from compiler_gym.compliance.process import ServiceProcess, run_to_end
+from compiler_gym.compliance.rule import NotChecked, Violation
+from compiler_gym.compliance.session import Session
+from compiler_gym.compliance.survey import Observed, Survey, observe_once, try_actions
+from compiler_gym.compliance.target import Target
+from compiler_gym.compliance.values import Action, action_named, actions_of
+from compiler_gym.compliance.wire import Answer, WireClient
+from compiler_gym.service.proto import (
+    ActionSpace,
+    Benchmark,
+    GetSpacesReply,
+    GetSpacesRequest,
+    GetVersionRequest,
+    ObservationSpace,
+    StartSessionRequest,
+)
+
+# A service that does not answer so long after a rule is replaced before the next one.
+_ALIVE_SECONDS = 5
+
+# The part of a rule's time in which actions are tried.
+_SURVEY_SHARE = 0.5
+
+# How many actions are played in turn, how far apart those are that come after each other, and how
+# often one is played.
+_WALKED = 10
+_STRIDE = 13
+_WALK_LENGTH = 12
+
+
+class RunningService:
+    """A service that runs, and a connection to it.
+
+    Attributes:
+        process: The service.
+        port: Where it listens.
+        client: The connection.
+    """
+
+    def __init__(self, target: Target, clock: Clock, *flags: str):
+        self._clock = clock
+        self.process = ServiceProcess(target, clock, *flags)
+        try:
+            self.port = self.process.wait_until_ready()
+            self.client = self.connect()
+        except BaseException:
+            self.process.close()
+            raise
+
+    def connect(self) -> WireClient:
+        """Makes one more connection, which the caller closes."""
+        return WireClient(f"127.0.0.1:{self.port}", self._clock)
+
+    def is_alive(self) -> bool:
+        """Whether it answers."""
+        if not self.process.is_running():
+            return False
+        return self.client.call("GetVersion", GetVersionRequest(), _ALIVE_SECONDS).is_ok
+
+    def require_alive(self, after: str) -> None:
+        """Raises Violation if it does not answer; ``after`` tells what it has been through."""
+        if not self.is_alive():
+            raise Violation(
+                f"after {after} the service does not answer; its process {self.process.state()}"
+                f"{self.process.log_tail()}"
+            )
+
+    def close(self) -> None:
+        """Closes the connection and ends the service."""
+        self.client.close()
+        self.process.close()
+
+
+class Subject:
+    """The service that is checked.
+
+    Most rules share a process, which is started when it is first needed, and again if a rule has
+    ended it. Sessions are ended after each rule.
+
+    Args:
+        target: The service.
+        time_limit: The seconds that each rule may take.
+
+    Attributes:
+        clock: The time of the rule.
+    """
+
+    def __init__(self, target: Target, time_limit: float = 60):
+        self.target = target
+        self.clock = Clock(time_limit)
+        self._service: RunningService | None = None
+        self._open: list[Session] = []
+
+    # Processes.
+
+    @property
+    def service(self) -> RunningService:
+        """The process that rules share."""
+        if self._service is None:
+            self._service = RunningService(self.target, self.clock)
+        return self._service
+
+    @property
+    def client(self) -> WireClient:
+        """The connection that rules share."""
+        return self.service.client
+
+    @contextmanager
+    def own_service(self, *flags: str) -> Iterator[RunningService]:
+        """A process for one rule alone."""
+        service = RunningService(self.target, self.clock, *flags)
+        try:
+            yield service
+        finally:
+            service.close()
+
+    def end_rule(self) -> None:
+        """Ends what a rule has left open; gives up the shared process if it is unusable."""
+        self.clock.restart()
+        sessions, self._open = self._open, []
+        if self._service is None:
+            return
+        if self._service.is_alive():
+            ended = [session.try_end(_ALIVE_SECONDS) for session in sessions]
+            if all(answer.code != "DEADLINE_EXCEEDED" for answer in ended):
+                return
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Ends the shared process; the next use starts another."""
+        service, self._service = self._service, None
+        self._open = []
+        if service is not None:
+            service.close()
+
+    # Spaces.
+
+    @cached_property
+    def spaces(self) -> GetSpacesReply:
+        """The spaces of the service."""
+        return self.client.call("GetSpaces", GetSpacesRequest()).ok()
+
+    @property
+    def action_space(self) -> ActionSpace:
+        """The space that actions are taken from where any will do: the first."""
+        if not self.spaces.action_space_list:
+            raise NotChecked("the service has no action space")
+        return self.spaces.action_space_list[0]
+
+    @property
+    def observation_spaces(self) -> Sequence[ObservationSpace]:
+        """All observations."""
+        return self.spaces.observation_space_list
+
+    @cached_property
+    def help_text(self) -> str:
+        """What the service prints with ``--help``."""
+        return run_to_end(self.target, self.clock, "--help").stdout
+
+    # Programs and sessions.
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """A program. Raises NotChecked if there is none."""
+        if not self.target.benchmarks:
+            raise NotChecked("no program is known: give one with --benchmark, --dataset or --env")
+        return self.target.benchmarks[0]
+
+    @property
+    def sent_benchmark(self) -> Benchmark:
+        """A program that is sent with the request. Raises NotChecked if none can be."""
+        if not self.benchmark.HasField("program"):
+            raise NotChecked("only the URI of a program is known: give a file with --benchmark")
+        return self.benchmark
+
+    @property
+    def other_benchmark(self) -> Benchmark:
+        """Another program, likewise."""
+        others = [each for each in self.target.benchmarks[1:] if each.HasField("program")]
+        if not others:
+            raise NotChecked("only one program is known: give a second --benchmark")
+        return others[0]
+
+    def try_start(
+        self,
+        benchmark: Benchmark | None = None,
+        observe: Sequence[int] = (),
+        action_space: int = 0,
+        lease: int = 0,
+        client: WireClient | None = None,
+        timeout: float | None = None,
+    ) -> Answer:
+        """Starts a session, which is nobody's to end if it starts; returns the answer."""
+        request = StartSessionRequest(
+            benchmark=self.benchmark if benchmark is None else benchmark,
+            observation_space=observe,
+            action_space=action_space,
+            lease_id=lease,
+        )
+        return (client or self.client).call("StartSession", request, timeout)
+
+    def start(self, **arguments: Any) -> Session:
+        """Starts a session, which ends with the rule; arguments are those of :meth:`try_start`.
+
+        Raises:
+            Violation: If it does not start.
+        """
+        session = self._start_unknown(**arguments)
+        session.state_spaces = self.state_spaces
+        return session
+
+    def _start_unknown(self, **arguments: Any) -> Session:
+        """Starts a session before anything is known about the observations."""
+        reply = self.try_start(**arguments).ok()
+        client = arguments.get("client") or self.client
+        keep = self._open.append if client is self.client else _forget
+        session = Session(reply.session_id, client, reply, (), keep)
+        keep(session)
+        return session
+
+    def open_sessions(self, client: WireClient | None = None) -> int:
+        """Returns how many sessions the service has, by starting one and ending it."""
+        return self._start_unknown(client=client or self.client).end()
+
+    # What is known about actions and observations, by trying.
+
+    @cached_property
+    def observed(self) -> Observed:
+        """The observations of the program at the start."""
+        return observe_once(self._start_unknown, self.observation_spaces)
+
+    @property
+    def state_spaces(self) -> list[int]:
+        """The observations that are declared deterministic, and come quickly."""
+        return self.observed.state_spaces
+
+    @property
+    def deterministic(self) -> list[int]:
+        """All observations that are declared deterministic and can be computed.
+
+        Raises:
+            NotChecked: If there are none.
+        """
+        spaces = self.observation_spaces
+        numbers = [each for each in self.observed.events if spaces[each].deterministic]
+        if not numbers:
+            raise NotChecked("no observation that can be computed is declared deterministic")
+        return numbers
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What each action does to the program as it is at the start."""
+        named = {self.target.crash_action, self.target.hang_action} - {None}
+        fatal = [action_named(self.action_space, str(name)) for name in named]
+        actions = [each for each in actions_of(self.action_space) if each not in fatal]
+        return try_actions(self.start, actions, _SURVEY_SHARE * self.clock.left())
+
+    @cached_property
+    def _walk(self) -> list[Action]:
+        effective, harmless = self.survey.effective, self.survey.harmless
+        usable = (effective or harmless)[:_WALKED] + harmless[:1]
+        session = self.start()
+        played: list[Action] = []
+        for number in range(_WALK_LENGTH if usable else 0):
+            action = usable[_STRIDE * number % len(usable)]
+            answer = session.try_step([action])
+            if not answer.is_ok or answer.reply.end_of_session:
+                break
+            played.append(action)
+        session.try_end()
+        return played
+
+    def walk(self) -> list[Action]:
+        """Returns some actions to play one after the other; always the same ones.
+
+        Raises:
+            NotChecked: If no action works.
+        """
+        if not self._walk:
+            raise NotChecked("no action works on the program")
+        return self._walk
+
+    def effective_action(self) -> Action:
+        """Returns an action that changes the program. Raises NotChecked if none does."""
+        if not self.survey.effective:
+            raise NotChecked("no action changes any deterministic observation of the program")
+        return self.survey.effective[0]
+
+    def fatal_action(self, kind: str) -> tuple[int, Action]:
+        """Returns an action that crashes or hangs, and the number of its action space.
+
+        Args:
+            kind: ``"crash"`` or ``"hang"``.
+
+        Raises:
+            NotChecked: If none is known.
+        """
+        name = self.target.crash_action if kind == "crash" else self.target.hang_action
+        if name is None:
+            raise NotChecked(f"no action is known that does so: name one with --{kind}-action")
+        for number, space in enumerate(self.spaces.action_space_list):
+            action = action_named(space, name)
+            if action is not None:
+                return number, action
+        raise NotChecked(f"there is no action {name!r}, which --{kind}-action names")
+
+
+def _forget(session: Session) -> None:
+    """What is told about sessions of services that end with the rule."""

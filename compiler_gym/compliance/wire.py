@@ -1,0 +1,216 @@
+"""A client that adds nothing: requests as they are, and what comes back, errors included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+
+from compiler_gym.compliance.clock import Clock
+from compiler_gym.compliance.rule import NotChecked, Violation
+from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.service.proto import (
+    AddBenchmarkReply,
+    AddBenchmarkRequest,
+    CompilerGymServiceStub,
+    EndSessionReply,
+    EndSessionRequest,
+    ForkSessionReply,
+    ForkSessionRequest,
+    GetSpacesReply,
+    GetSpacesRequest,
+    GetVersionReply,
+    GetVersionRequest,
+    HoldLeaseRequest,
+    SendSessionParameterReply,
+    SendSessionParameterRequest,
+    StartSessionReply,
+    StartSessionRequest,
+    StepReply,
+    StepRequest,
+)
+from compiler_gym.service.transport.direct_channel import DirectStub
+from compiler_gym.service.transport.frames import SOCKET_NAME_KEY
+from compiler_gym.service.transport.grpc_channels import open_channel
+
+_PREFIX = "/compiler_gym.CompilerGymService/"
+
+#: The requests of all methods that answer once.
+METHODS: dict[str, tuple[type[Message], type[Message]]] = {
+    "GetVersion": (GetVersionRequest, GetVersionReply),
+    "GetSpaces": (GetSpacesRequest, GetSpacesReply),
+    "StartSession": (StartSessionRequest, StartSessionReply),
+    "ForkSession": (ForkSessionRequest, ForkSessionReply),
+    "EndSession": (EndSessionRequest, EndSessionReply),
+    "Step": (StepRequest, StepReply),
+    "AddBenchmark": (AddBenchmarkRequest, AddBenchmarkReply),
+    "SendSessionParameter": (SendSessionParameterRequest, SendSessionParameterReply),
+}
+
+# No single request needs longer, unless it hangs.
+_CALL_SECONDS = 30.0
+
+_MAX_DETAILS = 200
+_CONNECT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a service has answered.
+
+    Attributes:
+        method: The method that was called.
+        code: The name of the status, ``"OK"`` or another of gRPC.
+        details: What the service says about it.
+        reply: The reply; nothing is set in it after an error.
+    """
+
+    method: str
+    code: str
+    details: str
+    reply: Any
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether it is no error."""
+        return self.code == "OK"
+
+    def ok(self) -> Any:
+        """Returns the reply. Raises Violation if it is an error."""
+        if not self.is_ok:
+            raise Violation(f"{self.method} answers {self}")
+        return self.reply
+
+    def expect(self, *codes: str, about: str = "") -> None:
+        """Raises Violation unless the status is one of these; ``about`` tells what was asked."""
+        if self.code not in codes:
+            what = f" {about}" if about else ""
+            raise Violation(f"{self.method}{what} answers {self} rather than {' or '.join(codes)}")
+
+    def __str__(self) -> str:
+        first = self.details.strip().partition("\n")[0]
+        if len(first) > _MAX_DETAILS:
+            first = first[:_MAX_DETAILS] + "…"
+        return f'{self.code}, "{first}"' if first else self.code
+
+
+class Lease:
+    """A lease, which lasts until it is cancelled.
+
+    Attributes:
+        id: Its number.
+    """
+
+    def __init__(self, call: Any, id: int):
+        self._call = call
+        self.id = id
+
+    def cancel(self) -> None:
+        """Gives it up."""
+        self._call.cancel()
+
+
+class WireClient:
+    """A connection of its own to a service.
+
+    Args:
+        address: Where the service listens, as gRPC writes addresses.
+        clock: The time of the rule; no request takes longer than is left of it.
+    """
+
+    def __init__(self, address: str, clock: Clock):
+        self._clock = clock
+        self._channel = open_channel(address, ConnectionOpts())
+        # Or the DirectStub that has the same methods.
+        self._stub: Any = CompilerGymServiceStub(self._channel)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        if isinstance(self._stub, DirectStub):
+            self._stub.close()
+        self._channel.close()
+
+    def switch_to_direct_channel(self) -> None:
+        """Makes all further requests on the direct channel, without gRPC.
+
+        Raises:
+            NotChecked: If the service has none.
+            Violation: If it says that it has one, which cannot be connected to.
+        """
+        name = self._metadata().get(SOCKET_NAME_KEY)
+        if not name:
+            raise NotChecked("the service has no direct channel")
+        stub = DirectStub.connect(name, self._stub, self._limit(_CONNECT_SECONDS))
+        if stub is None:
+            raise Violation(f"nobody answers at {name!r}, where GetSpaces says the channel is")
+        self._stub = stub
+
+    def call(self, method: str, request: Message, timeout: float | None = None) -> Answer:
+        """Makes a request.
+
+        Args:
+            method: The name of the method.
+            request: The request.
+            timeout: Its time limit in seconds.
+        """
+        return self._ask(method, getattr(self._stub, method), request, timeout)
+
+    def begin(self, method: str, request: Message, timeout: float | None = None) -> Any:
+        """Makes a request and does not wait; returns a future of gRPC for :meth:`finish`."""
+        return getattr(self._stub, method).future(request, timeout=self._limit(timeout))
+
+    def finish(self, method: str, future: Any) -> Answer:
+        """Waits for the answer to a request that was begun."""
+        return self._ask(method, lambda *_, **__: future.result(), None, None)
+
+    def send_bytes(self, method: str, data: bytes, timeout: float | None = None) -> Answer:
+        """Sends bytes where the service expects a request."""
+        return self._ask(method, self._channel.unary_unary(_PREFIX + method), data, timeout)
+
+    def _metadata(self) -> dict[str, str]:
+        """What the service says of itself in the metadata that follow GetSpaces."""
+        limit = self._limit(None)
+        try:
+            _, call = self._stub.GetSpaces.with_call(GetSpacesRequest(), timeout=limit)
+        except grpc.RpcError:
+            return {}
+        return dict(call.trailing_metadata() or ())
+
+    def hold_lease(self) -> Lease:
+        """Opens a lease.
+
+        Raises:
+            NotChecked: If the service has no leases.
+            Violation: If it fails to give one.
+        """
+        call = self._stub.HoldLease(HoldLeaseRequest(), timeout=self._clock.left())
+        try:
+            return Lease(call, next(call).lease_id)
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                raise NotChecked("the service has no leases: HoldLease is UNIMPLEMENTED") from None
+            text = f"HoldLease answers {error.code().name}: {error.details()}"
+            raise Violation(text) from None
+        except StopIteration:
+            raise Violation("HoldLease ends without a lease") from None
+
+    def _limit(self, timeout: float | None) -> float:
+        return min(self._clock.left(), _CALL_SECONDS if timeout is None else timeout)
+
+    def _ask(
+        self, method: str, send: Callable[..., Any], request: Any, timeout: float | None
+    ) -> Answer:
+        nothing = METHODS[method][1]() if method in METHODS else None
+        try:
+            reply = send(request, timeout=self._limit(timeout))
+        except grpc.RpcError as error:
+            with suppress(AttributeError):
+                return Answer(method, error.code().name, error.details() or "", nothing)
+            raise
+        except grpc.FutureCancelledError:
+            return Answer(method, "CANCELLED", "", nothing)
+        return Answer(method, "OK", "", reply)

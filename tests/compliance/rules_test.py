@@ -1,0 +1,206 @@
+"""What holds for all rules, and for services of which little is known."""
+
+import re
+import textwrap
+
+import pytest
+
+from compiler_gym.compliance import (
+    RULES,
+    Outcome,
+    benchmark_of,
+    benchmarks_of_dataset,
+    check,
+    select,
+    target_of_env,
+)
+from compiler_gym.compliance.subject import Subject
+from compiler_gym.compliance.values import mismatch
+from compiler_gym.datasets import Benchmark, Dataset
+from compiler_gym.service.proto import (
+    DoubleTensor,
+    Event,
+    FloatTensor,
+    Int64Box,
+    Int64Range,
+    Int64Tensor,
+    ObservationSpace,
+    Space,
+)
+from tests.compliance.breakable import breakable, number
+from tests.processes import is_running, wait_until
+
+
+def test_rules_can_be_told_apart():
+    ids = [rule.id for rule in RULES]
+    assert len(set(ids)) == len(ids) > 80
+    themes = [rule.theme for rule in RULES]
+    # The rules of a theme are next to each other.
+    assert len(list(dict.fromkeys(themes))) == sum(
+        1 for i, theme in enumerate(themes) if i == 0 or themes[i - 1] != theme
+    )
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_rules_say_what_to_do(rule):
+    assert re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*", rule.id)
+    assert 20 < len(rule.sentence) < 100
+    assert 15 < len(rule.advice) < 110
+    assert not rule.sentence.endswith(".") and not rule.advice.endswith(".")
+
+
+def test_select():
+    assert select([]) == list(RULES)
+    assert {rule.theme for rule in select(["fork."])} == {"fork"}
+    assert len(select(["fork.exact", "end.others"])) == 2
+    with pytest.raises(LookupError, match=r"No rule has 'no-such-rule' .* process, .*lease"):
+        select(["no-such-rule"])
+
+
+def test_without_a_program_what_needs_one_is_not_checked():
+    results = {result.rule.id: result for result in check(breakable(benchmarks=[]))}
+    assert not [each for each in results.values() if each.outcome is Outcome.FAILED]
+    for theme in ("step", "fork", "end", "concurrent", "crash", "observations", "rewards"):
+        for id, result in results.items():
+            if id.startswith(f"{theme}.") and id != "rewards.observations":
+                assert result.outcome is Outcome.NOT_CHECKED, id
+                assert "no program is known" in result.text or "HoldLease" in result.text
+    assert results["process.exit-0"].outcome is Outcome.OK
+
+
+def test_what_is_not_known_is_not_checked():
+    target = breakable(benchmarks=[number(3)], crash_action=None, hang_action="no", rewards=None)
+    patterns = ["benchmark.replaced", "crash.status", "hang.deadline", "rewards."]
+    texts = [result.text for result in check(target, patterns)]
+    assert texts == [
+        "only one program is known: give a second --benchmark",
+        "rewards are of environments: name one with --env",
+        "no action is known that does so: name one with --crash-action",
+        "there is no action 'no', which --hang-action names",
+    ]
+
+
+def test_a_service_that_does_not_start():
+    results = list(check(breakable("process.starts")))
+    assert [result.outcome for result in results[:1]] == [Outcome.FAILED]
+    assert "exited with code 3" in results[0].text
+    assert {result.outcome for result in results[1:]} == {Outcome.NOT_CHECKED}
+    (result,) = check(breakable("process.starts"), ["fork.exact"])
+    assert "does not start (process.starts): the service exited with code 3" in result.text
+
+
+def test_a_rule_that_takes_too_long():
+    (result,) = check(breakable("lease.killed-client"), ["lease.killed-client"], time_limit=2)
+    assert result.outcome is Outcome.FAILED
+    assert "--time-limit" in result.text
+
+
+def test_a_service_that_ends_is_started_again(tmp_path):
+    program = tmp_path / "dying_service.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import os, sys
+            from tests.compliance.breakable_program import run_program
+            from tests.compliance.breakable_service import BreakableService
+
+            class Dying(BreakableService):
+                def ForkSession(self, request, context):
+                    os._exit(7)
+
+            sys.exit(run_program(Dying))
+            """
+        )
+    )
+    target = breakable(service=program)
+    results = {each.rule.id: each for each in check(target, ["fork.exact", "end.remaining"])}
+    assert results["fork.exact"].outcome is Outcome.FAILED
+    assert results["end.remaining"].outcome is Outcome.OK
+    results = {each.rule.id: each for each in check(target, ["fork.exact", "lease.numbers"])}
+    assert results["lease.numbers"].outcome is Outcome.OK
+
+
+def test_nothing_is_left_of_an_abandoned_check():
+    checking = check(breakable())
+    next(checking)
+    subject = Subject(breakable())
+    service = subject.service.process
+    processes = [service.pid, *service.descendants()]
+    folder = service.directory.parent
+    assert len(processes) > 1 and folder.exists()
+    subject.give_up()
+    checking.close()
+    wait_until(lambda: not any(map(is_running, processes)))
+    assert not folder.exists()
+
+
+class Numbers(Dataset):
+    def __init__(self):
+        super().__init__("benchmark://numbers-v0", "Numbers", "MIT")
+
+    def benchmark_uris(self):
+        return (f"{self.name}/{value}" for value in range(100))
+
+    def benchmark_from_parsed_uri(self, uri):
+        return Benchmark.from_file_contents(str(uri), uri.path.strip("/").encode())
+
+
+def test_programs(tmp_path):
+    path = tmp_path / "program.txt"
+    path.write_text("7")
+    benchmark = benchmark_of(str(path))
+    assert (benchmark.uri, benchmark.program.contents) == (f"file://{path}", b"7")
+    assert benchmark_of(f"file://{path}") == benchmark
+    assert not benchmark_of("benchmark://a-v0/b").HasField("program")
+    with pytest.raises(FileNotFoundError, match="--benchmark takes the path of a program"):
+        benchmark_of(str(tmp_path / "nothing"))
+    name = f"{__name__}:Numbers"
+    found = benchmarks_of_dataset(name)
+    assert [each.program.contents for each in found] == [b"0", b"1"]
+    for wrong in ("no_such_module:Numbers", f"{__name__}:Nothing", "Numbers"):
+        with pytest.raises(ValueError, match="Write it as MODULE:CLASS"):
+            benchmarks_of_dataset(wrong)
+
+
+def test_target_of_an_env(tmp_path):
+    id = "examples.example_compiler_gym_service:example-py-v0"
+    target = target_of_env(id)
+    assert target.service.name == "example_service.py"
+    assert [each.uri.rpartition("/")[2] for each in target.benchmarks] == ["foo", "bar"]
+    assert target.rewards == {"runtime": ["runtime"]}
+    path = tmp_path / "program.txt"
+    path.write_text("add 1\n")
+    uri = "benchmark://example-compiler-v0/bar"
+    target = target_of_env(id, [uri, str(path)], crash_action="a")
+    assert [each.program.contents[:5] for each in target.benchmarks] == [b"mul 3", b"add 1"]
+    assert target.crash_action == "a"
+    with pytest.raises(LookupError, match="no-such-env-v0"):
+        target_of_env("no-such-env-v0")
+
+
+SHAPES = Space(
+    int64_box=Int64Box(
+        low=Int64Tensor(shape=[2], value=[0, 0]), high=Int64Tensor(shape=[2], value=[9, 9])
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("space", "event", "reason"),
+    [
+        (Space(int64_value=Int64Range(min=0)), Event(int64_value=0), None),
+        (Space(int64_value=Int64Range(min=0)), Event(int64_value=-1), "it is -1"),
+        (Space(int64_value=Int64Range()), Event(double_value=1), "double_value, not a int64_value"),
+        (Space(int64_value=Int64Range()), Event(), "that is not set, not a int64_value"),
+        (SHAPES, Event(int64_tensor=Int64Tensor(shape=[2], value=[0, 9])), None),
+        (SHAPES, Event(int64_tensor=Int64Tensor(shape=[2], value=[0, 10])), "it is"),
+        (SHAPES, Event(int64_tensor=Int64Tensor(shape=[3], value=[0, 1, 2])), "it is"),
+        (SHAPES, Event(int64_tensor=Int64Tensor(shape=[3], value=[0])), "cannot be read"),
+        (SHAPES, Event(float_tensor=FloatTensor(shape=[2], value=[0, 1])), "not a int64_tensor"),
+        (SHAPES, Event(double_tensor=DoubleTensor()), "not a int64_tensor"),
+    ],
+)
+def test_mismatch(space, event, reason):
+    found = mismatch(ObservationSpace(name="x", space=space), event)
+    assert (found is None) == (reason is None)
+    assert reason is None or reason in found

@@ -1,0 +1,102 @@
+"""The services of this repository keep all rules."""
+
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.compliance import Outcome, Target, check, target_of_env
+from compiler_gym.service.proto import Benchmark, File
+from tests.service.toy_service import toy_service
+
+# What cannot be checked: no action crashes, hangs or ends a session by design.
+_FATAL = {
+    "crash.status",
+    "crash.others-live",
+    "crash.session-is-lost",
+    "hang.deadline",
+    "hang.others-live",
+    "hang.end",
+    "hang.stop",
+}
+_ENDING = {"step.end-of-session", "step.stops-at-end", "fork.ended"}
+
+# To add a service, add the id of one of its environments, and what cannot be checked for it.
+SERVICES = {
+    "llvm-v0": _FATAL | _ENDING,
+    "examples.example_compiler_gym_service:example-cc-v0": _FATAL | _ENDING,
+    "examples.example_compiler_gym_service:example-py-v0": _FATAL | _ENDING,
+}
+
+# Programs instead of those of the environment, because actions on these are quick.
+PROGRAMS = {
+    "llvm-v0": {
+        "sum.c": """
+            static int square(int n) { return n * n; }
+            int sum(const int *numbers, int n) {
+              int total = 0;
+              for (int i = 0; i < n; i++) total += square(numbers[i]) + square(3);
+              return total;
+            }
+        """,
+        "max.c": "int max(int a, int b) { int both[] = {a, b}; return both[a < b]; }",
+    }
+}
+
+# What services do otherwise on purpose. Remarks are what the last action has said, of one without
+# an effect, too; they are declared deterministic because they are the same after the same actions.
+DIFFERENT = {"llvm-v0": {"step.no-effect": "has changed Remarks"}}
+
+
+def write_programs(id: str, folder: Path) -> list[str]:
+    paths = []
+    for name, text in PROGRAMS.get(id, {}).items():
+        (folder / name).write_text(text)
+        paths.append(str(folder / name))
+    return paths
+
+
+@pytest.mark.parametrize("id", SERVICES)
+def test_service(id, tmp_path):
+    programs = write_programs(id, tmp_path)
+    keeps_rules(target_of_env(id, programs), SERVICES[id], DIFFERENT.get(id, {}))
+
+
+def test_crashes_of_llvm(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("exclude: []\n")
+    target = target_of_env(
+        "llvm-v0",
+        write_programs("llvm-v0", tmp_path),
+        arguments=[f"--action_policy={policy}"],
+        crash_action="trigger-crash-module",
+    )
+    results = list(check(target, ["crash."]))
+    assert [result.outcome for result in results] == [Outcome.OK] * 3
+
+
+def test_services_that_crash_and_hang():
+    """The toy service has actions for everything that can go wrong."""
+    target = Target(
+        toy_service(),
+        [
+            Benchmark(uri=f"benchmark://toy-v0/{text}", program=File(contents=text.encode()))
+            for text in ("hello", "world")
+        ],
+        arguments=["--session_memory_mib=300"],  # One of them wants all memory there is.
+        crash_action="crash",
+        hang_action="hang",
+    )
+    keeps_rules(target, {"benchmark.malformed", "rewards.observations"}, {})
+
+
+def keeps_rules(target: Target, not_checked: set[str], different: dict[str, str]) -> None:
+    results = list(check(target))
+    texts = {result.rule.id: result.text for result in results}
+    by_outcome = {
+        outcome: {result.rule.id for result in results if result.outcome is outcome}
+        for outcome in Outcome
+    }
+    assert {rule: texts[rule] for rule in by_outcome[Outcome.FAILED] - different.keys()} == {}
+    for rule, text in different.items():
+        assert text in texts[rule]
+    assert by_outcome[Outcome.NOT_CHECKED] == not_checked

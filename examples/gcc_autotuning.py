@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import typer
 from gcc_searches import SEARCHES
-from gcc_tuning import mean_shares, size, tune
+from gcc_tuning import mean_shares, row, size, tune
 from held_back import HELD_BACK, TRAINING
 
 from compiler_gym.envs.gcc import GccEnv
@@ -35,22 +35,20 @@ def main(
         learnt = tune(envs[:training], method.value, start, budget, seed, what)
         print(f"{env.compiler_version}, learnt from {training} programs:")
         print(" ".join(env.gcc_spec.words_of(learnt)))
-        print(f"\n{'program':15}  -Os bytes  learnt   tuned  outputs")
+        # Most of what is saved may be what debuggers and exceptions of C++ need to find callers.
+        bare = env.gcc_spec.choices_of("-Os -fno-asynchronous-unwind-tables")
+        print(f"\n{'program':15}  -Os bytes  no tables  learnt   tuned  outputs")
         totals = []
         for env in envs[training:]:
-            name = env.benchmark.uri.path[1:]
+            name, before = env.benchmark.uri.path[1:], env.observation["obj_size_Os"]
             tuned = tune([env], method.value, learnt, more, seed, name)
-            shares, outputs = mean_shares([env], [learnt, tuned]), []
+            shares, outputs = mean_shares([env], [bare, learnt, tuned]), []
             for choices in (learnt, tuned):
                 if size(env, choices) < float("inf"):
                     outputs += [str(error) for error in env.benchmark.validate(env)]
             totals.append(shares)
-            row = (
-                f"{name:15}  {env.observation['obj_size_Os']:9}  {shares[0]:6.1%}  {shares[1]:6.1%}"
-            )
-            print(f"{row}  {', '.join(outputs) or 'right'}")
-        means = np.mean(totals, axis=0)
-        print(f"{'mean':15}  {'':9}  {means[0]:6.1%}  {means[1]:6.1%}")
+            print(row(name, before, shares), ", ".join(outputs) or "right")
+        print(row("mean", "", np.mean(totals, axis=0)))
 
 
 if __name__ == "__main__":

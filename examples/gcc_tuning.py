@@ -45,3 +45,9 @@ def tune(
         best = choices
     typer.echo(err=True)
     return best
+
+
+def row(name: str, size: int | str, shares: Sequence[float]) -> str:
+    """A line of a table: a program, its size with -Os, and three shares of that."""
+    bare, learnt, tuned = shares
+    return f"{name:15}  {size:9}  {bare:9.1%}  {learnt:6.1%}  {tuned:6.1%} "

@@ -87,29 +87,6 @@ def test_a_whole_program(run, fails, environment):
     assert "--keep is for --whole-program" in fails("optimize", "main.c", "--keep", "f", code=2)
 
 
-def test_a_linked_program_becomes_smaller(run, environment):
-    done = run("optimize", "sorting", "--objective", "linked", "--evaluations", "4")
-    assert re.match(r"sorting\.o: \d+ bytes linked, [1-9][\d.]*% smaller than the \d+", done.stdout)
-    assert re.search(r"^Linked and stripped, the program's file has \d+ bytes", done.stdout, re.M)
-    assert "Checked: it passes the check." in done.stdout
-
-
-def test_parts_of_a_linked_program(run, environment):
-    (environment / "main.c").write_text("int f(int);\nint main(int n, char** v) { return f(n); }\n")
-    (environment / "f.c").write_text(
-        "int f(int n) { int s = 0; while (n-- > 0) s += n * s ^ 5; return s; }\n"
-    )
-    parts = ("optimize", "main.c", "f.c", "--objective", "linked", "--evaluations", "9")
-    done = run(*parts, "-o", "made", "--link", "clang-22 {} -static-pie -o $PROGRAM")
-    found = re.search(r"^The program has (\d+) bytes .* than the (\d+) of clang", done.stdout, re.M)
-    after, before = map(int, found.groups())
-    assert after <= before
-    first, last = json.loads(run(*parts, "-o", "made", "--json").stdout)
-    assert first["linked"]["after"] == last["linked"]["before"]
-    assert last["linked"]["after"]["loaded"] <= first["linked"]["before"]["loaded"]
-    assert "undefined" in run("optimize", "main.c", "--objective", "linked", code=1).stderr
-
-
 def test_textual_ir(run, environment):
     (environment / "f.ll").write_text(
         "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n"

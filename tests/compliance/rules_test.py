@@ -14,6 +14,7 @@ from compiler_gym.compliance import (
     select,
     target_of_env,
 )
+from compiler_gym.compliance.runner import check_rule
 from compiler_gym.compliance.subject import Subject
 from compiler_gym.compliance.values import mismatch
 from compiler_gym.datasets import Benchmark, Dataset
@@ -90,9 +91,14 @@ def test_a_service_that_does_not_start():
 
 
 def test_a_rule_that_takes_too_long():
-    (result,) = check(breakable("lease.killed-client"), ["lease.killed-client"], time_limit=2)
+    (rule,) = select(["lease.killed-client"])
+    subject = Subject(breakable(rule.id), time_limit=2)
+    try:
+        result = check_rule(rule, subject)
+    finally:
+        subject.give_up()
     assert result.outcome is Outcome.FAILED
-    assert "--time-limit" in result.text
+    assert "longer than the 2 seconds of --time-limit" in result.text
 
 
 def test_a_service_that_ends_is_started_again(tmp_path):

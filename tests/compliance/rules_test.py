@@ -8,6 +8,7 @@ import pytest
 from compiler_gym.compliance import (
     RULES,
     Outcome,
+    Rule,
     benchmark_of,
     benchmarks_of_dataset,
     check,
@@ -124,6 +125,38 @@ def test_a_service_that_ends_is_started_again(tmp_path):
     assert results["end.remaining"].outcome is Outcome.OK
     results = {each.rule.id: each for each in check(target, ["fork.exact", "lease.numbers"])}
     assert results["lease.numbers"].outcome is Outcome.OK
+
+
+def test_what_nobody_has_foreseen():
+    def fails(subject):
+        raise ZeroDivisionError("this happens")
+
+    result = check_rule(Rule("x.y", "", "", fails), Subject(breakable()))
+    assert result.outcome is Outcome.FAILED
+    assert result.text == "unexpected ZeroDivisionError: this happens"
+
+
+def test_too_few_observations(tmp_path):
+    program = tmp_path / "forgetful_service.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import sys
+            from tests.compliance.breakable_program import run_program
+            from tests.compliance.breakable_service import BreakableService
+
+            class Forgetful(BreakableService):
+                def observe(self, session, numbers, is_quiet=False):
+                    return super().observe(session, numbers, is_quiet)[:1]
+
+            sys.exit(run_program(Forgetful))
+            """
+        )
+    )
+    wanted = ["fork.exact", "observations.in-space", "step.observations", "step.no-effect"]
+    for result in check(breakable(service=program), wanted):
+        assert result.outcome is Outcome.FAILED, result
+        assert "observations were asked for, 1 came" in result.text
 
 
 def test_nothing_is_left_of_an_abandoned_check():

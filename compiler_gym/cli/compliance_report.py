@@ -70,7 +70,8 @@ def print_summary(results: Sequence[Result]) -> None:
     counts = Counter(result.outcome for result in results)
     parts = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome)
     seconds = sum(result.seconds for result in results)
-    print_line(f"\n{len(results)} rules: {parts}, in {seconds:.0f} seconds")
+    rules = "1 rule" if len(results) == 1 else f"{len(results)} rules"
+    print_line(f"\n{rules}: {parts}, in {seconds:.0f} seconds")
 
 
 def print_rules(rules: Sequence[Rule]) -> None:

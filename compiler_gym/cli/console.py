@@ -167,11 +167,20 @@ def working_on(text: str) -> Iterator[None]:
 
 
 def progress_bar() -> Progress:
-    """Returns a bar for the terminal, which goes away at the end. Elsewhere there is none."""
+    """Returns a bar for the terminal, which goes away at the end. Elsewhere there is none.
+
+    What is printed meanwhile goes above it, and elsewhere if that is where results go.
+    """
     screen = messages()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     # In a file, a bar is but an empty line.
-    return Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+    return Progress(
+        *columns,
+        console=screen,
+        transient=True,
+        redirect_stdout=output().is_terminal,
+        disable=not screen.is_terminal,
+    )
 
 
 def run_program(name: str, main: Callable[[], int | None]) -> int:

@@ -111,6 +111,8 @@ class ServiceProcess:
             lambda: pid_file.is_file() or self._child.poll() is not None, _START_SECONDS
         )
         if not pid_file.is_file():
+            if self.is_running():
+                self._clock.left()  # It may just be that which was too short.
             raise Violation(f"the service {self.state()} and there is no pid.txt{self.log_tail()}")
         text = read_text(directory / "port.txt").strip()
         if not text.isdecimal():

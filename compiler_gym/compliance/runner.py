@@ -33,7 +33,11 @@ def select(patterns: Iterable[str]) -> list[Rule]:
 
 
 def check_rule(rule: Rule, subject: Subject) -> Result:
-    """Checks a rule, and ends what it has left open."""
+    """Checks a rule, and ends what it has left open.
+
+    Raises:
+        OSError: If the service cannot be executed.
+    """
     subject.clock.restart()
     outcome, text = Outcome.OK, ""
     try:
@@ -42,6 +46,10 @@ def check_rule(rule: Rule, subject: Subject) -> Result:
         outcome, text = Outcome.FAILED, str(violation)
     except NotChecked as reason:
         outcome, text = Outcome.NOT_CHECKED, str(reason)
+    except OSError:
+        raise
+    except Exception as error:  # Of what a service may answer, not everything can be foreseen.
+        outcome, text = Outcome.FAILED, f"unexpected {type(error).__name__}: {error}"
     seconds = subject.clock.elapsed()
     subject.end_rule()
     return Result(rule, outcome, text, seconds)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from compiler_gym.compliance.rule import Violation
 from compiler_gym.compliance.values import Action, exact
 from compiler_gym.compliance.wire import Answer, WireClient
 from compiler_gym.service.proto import (
@@ -46,8 +47,16 @@ class Session:
         return self.client.call("Step", self.step_request(actions, observe), timeout)
 
     def step(self, actions: Sequence[Action | Event] = (), observe: Sequence[int] = ()) -> Any:
-        """Takes a step; returns the reply. Raises Violation after an error."""
-        return self.try_step(actions, observe).ok()
+        """Takes a step; returns the reply.
+
+        Raises:
+            Violation: After an error, or if there are not as many observations as were asked for.
+        """
+        reply = self.try_step(actions, observe).ok()
+        if len(reply.observation) != len(observe):
+            asked, came = len(observe), len(reply.observation)
+            raise Violation(f"{asked} observations were asked for, {came} came")
+        return reply
 
     def step_request(
         self, actions: Sequence[Action | Event] = (), observe: Sequence[int] = ()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from compiler_gym.compliance.rule import Violation
 from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.values import Action, exact
 from compiler_gym.service.proto import Event, ObservationSpace
@@ -96,6 +97,9 @@ def try_actions(start: Start, actions: Sequence[Action], seconds: float) -> Surv
         start: Starts a session.
         actions: The actions.
         seconds: No more actions are tried after this time.
+
+    Raises:
+        Violation: If an action ends the service.
     """
     found = Survey()
     end = time.monotonic() + seconds
@@ -110,6 +114,11 @@ def try_actions(start: Start, actions: Sequence[Action], seconds: float) -> Surv
 def _try_action(session: Session, action: Action, found: Survey) -> None:
     before = session.state()
     answer = session.try_step([action], session.state_spaces, _ACTION_SECONDS)
+    if answer.code == "UNAVAILABLE":
+        raise Violation(
+            f"the action {action.name} has ended the service; if it is there for that, name it by "
+            "--crash-action"
+        )
     if answer.is_ok:
         reply = answer.reply
         is_changed = [exact(event) for event in reply.observation] != before

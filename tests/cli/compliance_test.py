@@ -1,10 +1,14 @@
 """``compiler-gym compliance``."""
 
 import json
+import os
+import pty
 import re
+import subprocess
 
 import pytest
 
+from tests.cli.conftest import command
 from tests.compliance.breakable import PROGRAM
 
 
@@ -33,7 +37,24 @@ def test_broken(run, number):
     assert "failed       start.empty-uri" in done.stdout
     assert "             found   StartSession without a URI answers NOT_FOUND" in done.stdout
     assert "             change  Check that Benchmark.uri is not empty" in done.stdout
-    assert "1 rules: 0 ok, 1 failed, 0 not checked" in done.stdout
+    assert "1 rule: 0 ok, 1 failed, 0 not checked" in done.stdout
+
+
+def test_output_in_a_file_while_a_terminal_shows_the_progress(number):
+    terminal, ours = pty.openpty()
+    arguments = ["--benchmark", number, "--argument=--break=start.empty-uri"]
+    try:
+        done = subprocess.run(
+            command("compliance", PROGRAM, *arguments, "-k", "start.empty-uri"),
+            stdout=subprocess.PIPE,
+            stderr=ours,
+            text=True,
+            timeout=120,
+        )
+    finally:
+        os.close(terminal)
+        os.close(ours)
+    assert "found   StartSession without a URI answers NOT_FOUND" in done.stdout
 
 
 def test_json(run, number):

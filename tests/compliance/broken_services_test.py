@@ -24,3 +24,4 @@ def test_a_service_that_breaks_it(rule):
         subject.give_up()
     assert result.outcome is Outcome.FAILED
     assert result.text
+    assert "unexpected" not in result.text

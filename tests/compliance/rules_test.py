@@ -2,18 +2,22 @@
 
 import re
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from compiler_gym.compliance import (
     RULES,
     Outcome,
+    Rule,
+    Target,
     benchmark_of,
     benchmarks_of_dataset,
     check,
     select,
     target_of_env,
 )
+from compiler_gym.compliance.runner import check_rule
 from compiler_gym.compliance.subject import Subject
 from compiler_gym.compliance.values import mismatch
 from compiler_gym.datasets import Benchmark, Dataset
@@ -90,34 +94,74 @@ def test_a_service_that_does_not_start():
 
 
 def test_a_rule_that_takes_too_long():
-    (result,) = check(breakable("lease.killed-client"), ["lease.killed-client"], time_limit=2)
+    (rule,) = select(["lease.killed-client"])
+    subject = Subject(breakable(rule.id), time_limit=2)
+    try:
+        result = check_rule(rule, subject)
+    finally:
+        subject.give_up()
     assert result.outcome is Outcome.FAILED
-    assert "--time-limit" in result.text
+    assert "longer than the 2 seconds of --time-limit" in result.text
+
+
+OWN = """
+import os, sys
+from tests.compliance.breakable_program import run_program
+from tests.compliance.breakable_service import BreakableService
+
+class Own(BreakableService):
+{methods}
+sys.exit(run_program(Own))
+"""
+
+
+def own_service(folder: Path, methods: str, **known) -> Target:
+    """The breakable service with other methods."""
+    program = folder / "own_service.py"
+    program.write_text(OWN.format(methods=textwrap.indent(textwrap.dedent(methods), "    ")))
+    return breakable(service=program, **known)
 
 
 def test_a_service_that_ends_is_started_again(tmp_path):
-    program = tmp_path / "dying_service.py"
-    program.write_text(
-        textwrap.dedent(
-            """
-            import os, sys
-            from tests.compliance.breakable_program import run_program
-            from tests.compliance.breakable_service import BreakableService
+    methods = """
+        def ForkSession(self, request, context):
+            os._exit(7)
+    """
+    target = own_service(tmp_path, methods)
+    for other in ("end.others", "lease.numbers"):
+        results = {each.rule.id: each for each in check(target, ["fork.exact", other])}
+        assert results["fork.exact"].outcome is Outcome.FAILED
+        assert results[other].outcome is Outcome.OK
 
-            class Dying(BreakableService):
-                def ForkSession(self, request, context):
-                    os._exit(7)
 
-            sys.exit(run_program(Dying))
-            """
-        )
-    )
-    target = breakable(service=program)
-    results = {each.rule.id: each for each in check(target, ["fork.exact", "end.remaining"])}
-    assert results["fork.exact"].outcome is Outcome.FAILED
-    assert results["end.remaining"].outcome is Outcome.OK
-    results = {each.rule.id: each for each in check(target, ["fork.exact", "lease.numbers"])}
-    assert results["lease.numbers"].outcome is Outcome.OK
+def test_what_nobody_has_foreseen():
+    def fails(subject):
+        raise ZeroDivisionError("this happens")
+
+    result = check_rule(Rule("x.y", "", "", fails), Subject(breakable()))
+    assert result.outcome is Outcome.FAILED
+    assert result.text == "unexpected ZeroDivisionError: this happens"
+
+
+def test_too_few_observations(tmp_path):
+    methods = """
+        def observe(self, session, numbers, is_quiet=False):
+            return super().observe(session, numbers, is_quiet)[:1]
+    """
+    wanted = ["fork.exact", "observations.in-space", "step.observations", "step.no-effect"]
+    for result in check(own_service(tmp_path, methods), wanted):
+        assert result.outcome is Outcome.FAILED, result
+        assert "observations were asked for, 1 came" in result.text
+
+
+def test_an_action_that_ends_the_service(tmp_path):
+    methods = """
+        def crash(self, session):
+            os._exit(7)
+    """
+    target = own_service(tmp_path, methods, crash_action=None)
+    (result,) = check(target, ["step.accepts"])
+    assert result.text.startswith("the action crash has ended the service; if it is there for")
 
 
 def test_nothing_is_left_of_an_abandoned_check():

@@ -9,7 +9,7 @@ from compiler_gym.compliance import lost_client
 from compiler_gym.compliance.process import environment_of
 from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
 from compiler_gym.compliance.session import Session
-from compiler_gym.compliance.subject import Subject
+from compiler_gym.compliance.subject import RunningService, Subject
 
 _GONE_SECONDS = 5
 _SESSIONS = 3
@@ -77,40 +77,41 @@ def ended(subject: Subject) -> None:
     "End leases when their calls are cancelled: gRPC does so when a connection breaks",
 )
 def killed_client(subject: Subject) -> None:
-    subject.client.hold_lease().cancel()
-    mine = subject.start()
-    before = subject.open_sessions()
-    client = _start_client(subject)
-    try:
-        line = client.stdout.readline() if client.stdout else ""
-        if line.strip() != lost_client.READY:
-            raise Violation(f"a second client could not start its sessions: {line.strip()}")
-        during = subject.open_sessions()
-    finally:
-        client.send_signal(signal.SIGKILL)
-        client.communicate()
-    if during != before + _SESSIONS:
-        raise NotChecked(
-            f"{_SESSIONS} sessions were started, and the service counts {during - before}"
-        )
-    gone = subject.clock.wait_until(lambda: subject.open_sessions() <= before, _GONE_SECONDS)
-    left = subject.open_sessions() - before
-    require(gone, f"{left} sessions of a killed client are there after {_GONE_SECONDS} s")
-    mine.try_step().expect("OK", about="of a session of another client")
+    with subject.own_service() as service:
+        service.client.hold_lease().cancel()
+        mine = subject.start(client=service.client)
+        client = _start_client(subject, service)
+        try:
+            line = client.stdout.readline() if client.stdout else ""
+            if line.strip() != lost_client.READY:
+                raise Violation(f"a second client could not start its sessions: {line.strip()}")
+            during = subject.open_sessions(service.client)
+        finally:
+            client.send_signal(signal.SIGKILL)
+            client.communicate()
+        if during != _SESSIONS + 1:
+            raise NotChecked(f"of {_SESSIONS + 1} sessions the service counts {during}")
+
+        def left() -> int:
+            return subject.open_sessions(service.client) - 1
+
+        gone = subject.clock.wait_until(lambda: not left(), _GONE_SECONDS)
+        require(gone, f"{left()} sessions of a killed client are there after {_GONE_SECONDS} s")
+        mine.try_step().expect("OK", about="of a session of another client")
 
 
-def _start_client(subject: Subject) -> subprocess.Popen[str]:
+def _start_client(subject: Subject, service: RunningService) -> subprocess.Popen[str]:
     """Starts a client that holds a lease and has sessions, and then waits to be killed."""
-    process = subject.service.process
-    program = process.temporary / "benchmark"
+    temporary = service.process.temporary
+    program = temporary / "benchmark"
     program.write_bytes(subject.benchmark.SerializeToString())
     code = f"import sys; from {lost_client.__name__} import main; main(*sys.argv[1:])"
     command = [sys.executable, "-c", code]
     return subprocess.Popen(
-        [*command, str(subject.service.port), str(program), str(_SESSIONS)],
+        [*command, str(service.port), str(program), str(_SESSIONS)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=environment_of(subject.target, process.temporary),
+        env=environment_of(subject.target, temporary),
     )

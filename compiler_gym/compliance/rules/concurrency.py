@@ -16,7 +16,7 @@ _GRACE_SECONDS = 3
 _CANCEL_AFTER_SECONDS = (0, 0.001, 0.005, 0.02)
 # So long a service may need to notice that nobody waits.
 _SETTLE_SECONDS = 0.5
-_SHORT_SECONDS = (0.0001, 0.001, 0.01)
+_SHORT_SECONDS = (0.0001, 0.001, 0.01, 0.05)
 
 # What a request that is given up may leave of its session.
 _AFTER_GIVING_UP = ("OK", "NOT_FOUND", "ABORTED", "DEADLINE_EXCEEDED", "CANCELLED")

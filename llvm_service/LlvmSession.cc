@@ -194,7 +194,7 @@ Status LlvmSession::computeObservation(const ObservationSpace& observationSpace,
   const Observation& kind = shared().observations[found->second];
   Observed& observed = observed_[found->second];
   const uint64_t version =
-      kind.ofLastAction ? compilation_->history().size() : compilation_->version();
+      kind.space.of_last_action() ? compilation_->history().size() : compilation_->version();
   if (observed.value && observed.value->first == version) {
     observation = observed.value->second;
     return Status::OK;

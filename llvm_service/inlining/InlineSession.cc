@@ -26,7 +26,7 @@ struct Shared {
 
   Shared() : programs(openBaselineFile()), settings(settingsOfFlags()) {
     for (Observation& observation : listObservations()) {
-      if (observation.ofLastAction) continue;
+      if (observation.space.of_last_action()) continue;
       spaces.push_back(observation.space);
       ofProgram.emplace(spaces.back().name(), std::move(observation));
     }

@@ -32,8 +32,6 @@ struct Observation {
   Compute compute;
   /// The value is the program itself, or is made by compiling it, so the module has to be valid.
   bool exports = false;
-  /// The value is about the last action, so it may change when the module does not.
-  bool ofLastAction = false;
 };
 
 /// A family of observations, in the order in which they are listed.

@@ -21,6 +21,7 @@ ObservationSpace makeSpace() {
   ObservationSpace space = tableSpace("PassStats", {{"functions_changed", Column::kTexts},
                                                     {"functions_added", Column::kTexts},
                                                     {"functions_removed", Column::kTexts}});
+  space.set_of_last_action(true);
   auto& fields = *space.mutable_space()->mutable_space_dict()->mutable_space();
   auto& defaults = *space.mutable_default_observation()->mutable_event_dict()->mutable_event();
   fields["changed"].mutable_boolean_value();
@@ -44,8 +45,6 @@ ObservationSpace makeSpace() {
 /// changed.
 ///
 /// When a step has several actions, it is about the last.
-Observations passStats() {
-  return {{makeSpace(), computePassStats, /*exports=*/false, /*ofLastAction=*/true}};
-}
+Observations passStats() { return {{makeSpace(), computePassStats}}; }
 
 }  // namespace compiler_gym::llvm_service

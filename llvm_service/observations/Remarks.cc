@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm_service/observations/Observation.h"
 #include "llvm_service/observations/Spaces.h"
@@ -45,8 +47,9 @@ Observations remarks() {
   for (const Field& field : kFields) {
     columns.emplace_back(field.name, Column::kTexts);
   }
-  return {{tableSpace("Remarks", columns), computeRemarks, /*exports=*/false,
-           /*ofLastAction=*/true}};
+  ObservationSpace space = tableSpace("Remarks", columns);
+  space.set_of_last_action(true);
+  return {{std::move(space), computeRemarks}};
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -124,10 +124,11 @@ def accepts(subject: Subject) -> str | None:
 @rule(
     "step.no-effect",
     "An action that is said to have had no effect has changed no deterministic observation",
-    "Set action_had_no_effect only if that is sure, or declare such observations not deterministic",
+    "Set action_had_no_effect only if that is sure, or declare such observations of_last_action",
 )
 def no_effect(subject: Subject) -> str | None:
-    numbers = subject.deterministic
+    spaces = subject.observation_spaces
+    numbers = [each for each in subject.deterministic if not spaces[each].of_last_action]
     idle = [action for action in subject.survey.idle if action not in subject.survey.ending]
     if not idle:
         raise NotChecked("no action is said to have no effect on the program")
@@ -142,7 +143,7 @@ def no_effect(subject: Subject) -> str | None:
         reply = answer.reply
         after = [exact(event) for event in reply.observation]
         changed = [
-            subject.observation_spaces[number].name
+            spaces[number].name
             for number, one, other in zip(numbers, before, after, strict=True)
             if one != other
         ]

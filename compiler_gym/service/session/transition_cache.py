@@ -143,6 +143,10 @@ class TransitionCache:
         self._varying = frozenset(
             index for index, space in enumerate(observation_spaces) if not space.deterministic
         )
+        # A state that is known by what it is does not say what has led to it.
+        self._varying_with_actions = self._varying.union(
+            index for index, space in enumerate(observation_spaces) if space.of_last_action
+        )
         self._identified: dict[Hashable, State] = {}
         self._roots: dict[Hashable, tuple[State, StartSessionReply]] = {}
         self._snapshots: OrderedDict[int, State] = OrderedDict()
@@ -207,9 +211,10 @@ class TransitionCache:
                 if identity is not None:
                     target = self._identified.setdefault(identity, new)
                 is_new = target is new
-            is_fixed = self._varying.isdisjoint(indices)
+            varying = self._varying if identity is None else self._varying_with_actions
+            is_fixed = varying.isdisjoint(indices)
             for index, event in zip(indices, reply.observation, strict=True):
-                if index not in self._varying:
+                if index not in varying:
                     target.observations[index] = event
             size = reply.ByteSize() + (_STATE_BYTES if former is None else 0)
             state.outcomes[key] = Outcome(

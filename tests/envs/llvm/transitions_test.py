@@ -64,6 +64,19 @@ def test_with_fresh_analyses_all_ways_to_a_program_are_one(shared_env):
         assert info["transition_was_known"]
 
 
+def test_what_tells_of_the_last_action_is_not_taken_for_that_of_another(shared_env):
+    shared_env.service.transitions = None
+    with LlvmEnv(
+        service_connection=shared_env.service, analyses="fresh", transition_cache=True
+    ) as env:
+        sroa = env.action_space["sroa"]
+        for _ in range(3):
+            env.reset(benchmark=kernel_uri("huffman"))
+            for changed in (True, False):
+                (stats,), *_ = env.step(sroa, observation_spaces=["PassStats"])
+                assert stats["changed"] == changed
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_command_line_forgets_what_the_environment_forgot(shared_env, tmp_path, seed):
     random = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from compiler_gym.envs.llvm.policies.network import train
+from compiler_gym.envs.llvm.policies.network_training import train
 from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.envs.llvm.policies.programs import training_programs
 from compiler_gym.envs.llvm.policies.training import Laboratory, Passes, Refinement, select
@@ -38,8 +38,9 @@ def main(
 ) -> None:
     """Train policies for IR instructions: sequence.json, coreset.json and network.json.
 
-    Needs hours with the defaults. Ctrl-C while a sequence is refined goes on with what there is.
-    The sequences of single programs are kept in tuned.json of the folder, and not looked for again.
+    Needs SciPy (pip install 'compiler_gym[statistics]'), and hours with the defaults. Ctrl-C while
+    a sequence is refined goes on with what there is. The sequences of single programs are kept in
+    tuned.json of the folder, and not looked for again.
     """
     output.mkdir(parents=True, exist_ok=True)
     about: dict[str, Any] = {

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import compiler_gym
-from compiler_gym.envs.llvm.policies.network import FEATURES, Network, features_of, train
+from compiler_gym.envs.llvm.policies.network import FEATURES, Network, features_of
+from compiler_gym.envs.llvm.policies.network_training import train
 from compiler_gym.envs.llvm.policies.policy import SHIPPED, Policy, costs_of
 from compiler_gym.envs.llvm.policies.programs import HELD_BACK_KERNELS
 from tests.envs.llvm.kernel_programs import kernel_uri

@@ -17,7 +17,7 @@ from compiler_gym.util.registration import make
 
 # Of the programs that the network learns from, every fourth says how well it does.
 _FOURTH = 4
-_UNITS, _DECAYS = (8, 32), (1e-5, 1e-4, 1e-3)
+_UNITS, _DECAYS = (8, 32), (1e-4, 1e-3, 1e-2)
 
 _console = Console(stderr=True, highlight=False)
 
@@ -28,11 +28,11 @@ def main(
     sequences: Annotated[int, typer.Option(min=1, help="How many to choose from.")] = 12,
     programs: Annotated[
         int, typer.Option(min=1, help="How many of csmith, and of real software, beside kernels.")
-    ] = 40,
-    more: Annotated[int, typer.Option(min=1, help="The same for the network.")] = 200,
-    largest: Annotated[int, typer.Option(help="The most IR instructions of a program.")] = 8000,
-    tries: Annotated[int, typer.Option(help="Of sequences, for each program.")] = 500,
-    refinements: Annotated[int, typer.Option(help="Changes tried of the best sequence.")] = 2000,
+    ] = 25,
+    more: Annotated[int, typer.Option(min=1, help="The same for the network.")] = 300,
+    largest: Annotated[int, typer.Option(help="The most IR instructions of a program.")] = 6000,
+    tries: Annotated[int, typer.Option(help="Of sequences, for each program.")] = 300,
+    refinements: Annotated[int, typer.Option(help="Changes tried of the best sequence.")] = 1200,
     seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Programs to compile at a time.")] = 2,
 ) -> None:
@@ -110,15 +110,17 @@ def _network(laboratory: Laboratory, coreset: tuple[Passes, ...], seed: int) -> 
     is_judge = np.arange(len(rows)) % _FOURTH == 0
     _say("best sequence for all", rows[is_judge, rows[~is_judge].mean(axis=0).argmin()])
     _say("best sequence for each", rows[is_judge].min(axis=1))
+    # Some programs are small whatever is done: that is not for the network to know.
+    differences = rows - rows.mean(axis=1, keepdims=True)
     kinds = {}
     for units in _UNITS:
         for decay in _DECAYS:
-            network = train(features[~is_judge], rows[~is_judge], units, decay, seed)
+            network = train(features[~is_judge], differences[~is_judge], units, decay, seed)
             choices = network.predict(features[is_judge]).argmin(axis=1)
             chosen = rows[is_judge][np.arange(is_judge.sum()), choices]
             _say(f"{units} units, decay {decay}", chosen)
             kinds[chosen.mean()] = units, decay
-    return train(features, rows, *kinds[min(kinds)], seed)
+    return train(features, differences, *kinds[min(kinds)], seed)
 
 
 def _say(what: str, logarithms: np.ndarray) -> None:

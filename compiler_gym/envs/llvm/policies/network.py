@@ -1,7 +1,7 @@
 """A small network that looks at a program, and says which sequence of passes to run on it.
 
 It has one hidden layer. What it predicts of each sequence is the logarithm of the IR instructions
-that the sequence leaves, divided by those that -Oz leaves.
+that the sequence leaves, less the mean of that over all sequences.
 """
 
 from dataclasses import dataclass

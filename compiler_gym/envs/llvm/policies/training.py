@@ -11,6 +11,7 @@ from threading import local
 
 import numpy as np
 
+from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.policies.network import features_of
 from compiler_gym.envs.llvm.policies.policy import COST, costs_of
@@ -50,6 +51,7 @@ class Laboratory:
         self._executor = ThreadPoolExecutor(jobs)
         self._of_thread = local()
         self._envs: list[LlvmEnv] = []
+        self._kept: dict[str, Benchmark] = {}
         uris = [*programs]
         counts = np.array([*self._executor.map(self._counts_of, uris)])
         is_used = (counts[:, 0] >= _SMALLEST) & (counts[:, 0] <= largest)
@@ -110,7 +112,9 @@ class Laboratory:
             self._of_thread.env = make("llvm-v0")
             self._envs.append(self._of_thread.env)
         env: LlvmEnv = self._of_thread.env
-        env.reset(benchmark=program)
+        # Programs that are generated would be made again each time.
+        env.reset(benchmark=self._kept.get(program, program))
+        self._kept[program] = env.benchmark
         return env
 
     def _counts_of(self, program: str) -> list[int]:

@@ -21,6 +21,10 @@ SHIPPED = {
 _DIGITS = 5
 
 
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
 @dataclass(frozen=True)
 class Choice:
     """What a policy has done to a program.
@@ -86,7 +90,8 @@ class Policy:
         }
         if self.network:
             facts["network"] = {
-                key: np.round(value, _DIGITS).tolist() for key, value in vars(self.network).items()
+                key: np.vectorize(_rounded)(value).tolist()
+                for key, value in vars(self.network).items()
             }
         with atomic_file_write(path, fileobj=True, mode="w") as file:
             json.dump(facts, file, indent=None if self.network else 1)

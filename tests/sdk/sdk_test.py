@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -60,8 +59,7 @@ def play(service: Path) -> list[int]:
 @pytest.fixture
 def folder(tmp_path):
     """A folder with the SDK and the service of the page."""
-    with tarfile.open(runfiles_path(f"{NAME}.tar.gz")) as archive:
-        archive.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(runfiles_path(f"{NAME}.tar.gz"), tmp_path)
     write_files(tmp_path, "text_service.cc")
     return tmp_path
 

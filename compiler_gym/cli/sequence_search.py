@@ -1,8 +1,9 @@
 """A search for sequences of LLVM passes that make a program smaller than ``-Oz`` does.
 
-Each program is an episode, played again and again: the search changes the best sequence known a
-little, compiles the program with it, and keeps it if the program became smaller. At the end passes
-that make no difference are taken out, and the real ``opt`` proves each result.
+Each program is an episode, played again and again: the search begins with a sequence that was
+learnt from many programs, changes the best sequence known a little, compiles the program with it,
+and keeps it if the program became smaller. At the end passes that make no difference are taken out,
+and the real ``opt`` proves each result.
 """
 
 import random
@@ -16,6 +17,7 @@ from pathlib import Path
 from compiler_gym.cli.options import program_name
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
+from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.envs.llvm.policies.sequences import FIRST_SEQUENCE, mutate
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
@@ -116,20 +118,21 @@ def _measure_baselines(env: LlvmEnv, game: Game) -> None:
 def _search(
     env: LlvmEnv, game: Game, stop: threading.Event, deadline: float, rng: random.Random
 ) -> None:
-    costs = game.costs[game.goal]
-    game.actions = [env.action_space[name] for name in FIRST_SEQUENCE]
-    game.commandline = env.action_space.to_string(game.actions)
-    cost = _compile(env, game.actions, game.goal)
-    costs["best"] = costs["O0"] if cost is None else cost
-    if cost is None:
-        game.actions = []
+    game.costs[game.goal]["best"] = game.costs[game.goal]["O0"]
+    for names in (FIRST_SEQUENCE, *Policy.load("sequence").sequences):
+        _try(env, game, [env.action_space[name] for name in names])
     while time.monotonic() < deadline and not stop.is_set():
-        candidate = mutate(game.actions, env.action_space.n, rng)
-        cost = _compile(env, candidate, game.goal)
+        _try(env, game, mutate(game.actions, env.action_space.n, rng))
         game.tries += 1
-        if cost is not None and cost <= costs["best"]:
-            costs["best"], game.actions = cost, candidate
-            game.commandline = env.action_space.to_string(candidate)
+
+
+def _try(env: LlvmEnv, game: Game, actions: list[int]) -> None:
+    """Keeps a sequence if it is as good as the best."""
+    costs = game.costs[game.goal]
+    cost = _compile(env, actions, game.goal)
+    if cost is not None and cost <= costs["best"]:
+        costs["best"], game.actions = cost, actions
+        game.commandline = env.action_space.to_string(actions)
 
 
 def _shorten(env: LlvmEnv, game: Game, stop: threading.Event, deadline: float) -> None:

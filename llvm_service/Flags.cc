@@ -117,7 +117,6 @@ namespace compiler_gym::llvm_service {
 
 SessionSettings settingsOfFlags() {
   SessionSettings settings;
-  settings.verification = parseVerification(FLAGS_verify).value();
   if (!FLAGS_ir2vec_vocabulary.empty()) {
     // The flag has been validated; a file that has gone since leaves sessions without.
     static_cast<void>(settings.setIr2vecVocabulary(FLAGS_ir2vec_vocabulary));

@@ -18,7 +18,7 @@ DECLARE_string(baseline_cache);
 
 namespace compiler_gym::llvm_service {
 
-/// What sessions begin with.
+/// What sessions begin with, but for the verification. To be read once, as it may load files.
 SessionSettings settingsOfFlags();
 
 /// Where costs are kept from run to run; null if they are not.

@@ -73,6 +73,7 @@ Action forgetAfter(Action action) {
 LlvmSession::LlvmSession(const boost::filesystem::path& workingDirectory)
     : CompilationSession(workingDirectory), observed_(shared().observations.size()) {
   settings_ = shared().settings;
+  settings_.verification = parseVerification(FLAGS_verify).value();
   targetTriple_ = FLAGS_target_triple;
 }
 

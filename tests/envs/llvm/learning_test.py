@@ -17,6 +17,7 @@ from compiler_gym.wrappers import AutophaseNorm, LastActions
 
 FATAL = "trigger-crash-module"
 IDS = [id for id in compiler_gym.COMPILER_GYM_ENVS if id.startswith("llvm-")]
+IDS_OF_PASSES = [id for id in IDS if id != "llvm-inline-v0"]
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_checker_of_gymnasium(id):
 
 
 class TestWhatIsLearntFrom:
-    @pytest.mark.parametrize("id", IDS)
+    @pytest.mark.parametrize("id", IDS_OF_PASSES)
     def test_every_environment_has_an_observation_and_a_reward(self, id):
         with gymnasium.make(id) as env, compiler_gym.make(id) as classic:
             assert env.observation_space_spec == (classic.observation_space_spec or "Autophase")
@@ -228,8 +229,7 @@ class TestRender:
 
 
 class TestObservations:
-    # The actions of inlining are no passes.
-    @pytest.mark.parametrize("id", [id for id in IDS if id != "llvm-inline-v0"])
+    @pytest.mark.parametrize("id", IDS_OF_PASSES)
     def test_crash(self, id, fragile):
         with gymnasium.make(id, **fragile) as env:
             assert env.reset()[0] in env.observation_space

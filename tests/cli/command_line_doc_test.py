@@ -25,7 +25,8 @@ def command_of(words):
 
 
 def options_of(command):
-    return {name for parameter in command.params for name in parameter.opts}
+    names = (each.opts + each.secondary_opts for each in command.params)
+    return {name for each in names for name in each}
 
 
 def section(name):

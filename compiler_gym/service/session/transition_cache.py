@@ -211,8 +211,8 @@ class TransitionCache:
                 if identity is not None:
                     target = self._identified.setdefault(identity, new)
                 is_new = target is new
+            is_fixed = self._varying.isdisjoint(indices)
             varying = self._varying if identity is None else self._varying_with_actions
-            is_fixed = varying.isdisjoint(indices)
             for index, event in zip(indices, reply.observation, strict=True):
                 if index not in varying:
                     target.observations[index] = event

@@ -112,9 +112,10 @@ class Laboratory:
             self._of_thread.env = make("llvm-v0")
             self._envs.append(self._of_thread.env)
         env: LlvmEnv = self._of_thread.env
-        # Programs that are generated would be made again each time.
-        env.reset(benchmark=self._kept.get(program, program))
-        self._kept[program] = env.benchmark
+        if program not in self._kept:
+            # Programs that are generated would be made again each time.
+            self._kept[program] = env.datasets.benchmark(program)
+        env.reset(benchmark=self._kept[program])
         return env
 
     def _counts_of(self, program: str) -> list[int]:

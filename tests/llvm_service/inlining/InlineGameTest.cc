@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Kernel, InlineDecisionsTest,
 
 TEST(InlineAnswersTest, ToAllQuestionsChangeTheProgramAndAreRepeatedByOpt) {
   for (const InlineChoice choice : {InlineChoice::kKeep, InlineChoice::kInline}) {
-    const auto game = startGame(kernel("json"), /*isInOrder=*/true);
+    const auto game = startGame(kernel("lzss"), /*isInOrder=*/true);
     ASSERT_NE(game, nullptr);
     const std::string byDefault = game->compilation().bitcode();
     std::vector<InlineDecision> decisions;

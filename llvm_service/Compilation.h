@@ -23,7 +23,8 @@ enum class Verification {
   /// After every action that changed the module.
   kAlways,
   /// Before the changed module leaves the service or is compiled: as text, bitcode or machine code;
-  /// and after each pass that is not LLVM's own, so that the culprit is named. Counting
+  /// and after each pass that is not LLVM's own or that the policy distrusts, so that the culprit
+  /// is named. Counting
   /// instructions does not need a valid module, and costs less than verifying it.
   kOnExport,
   kNever,

@@ -38,7 +38,7 @@ DEFINE_string(load_pass_plugin, "",
 DEFINE_string(verify, "export",
               "When to verify the module: 'always' (after each action that changed it), 'export' "
               "(before it is printed, written or compiled, and after each pass that is not LLVM's "
-              "own) or 'never'.");
+              "own or that the policy distrusts) or 'never'.");
 
 DEFINE_string(ir2vec_vocabulary, "",
               "A file of seed vectors for the Ir2vec observations, in LLVM's JSON format. Sessions "

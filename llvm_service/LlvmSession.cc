@@ -161,7 +161,8 @@ bool LlvmSession::isVerified(const Action& action) const {
   // What opt has to be given more for is not LLVM's: it may be anybody's first pass.
   const bool isForeign = !action.options.empty();
   return settings_.verification == Verification::kAlways ||
-         (settings_.verification == Verification::kOnExport && isForeign);
+         (settings_.verification == Verification::kOnExport &&
+          (isForeign || action.mayBreakModule));
 }
 
 Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,

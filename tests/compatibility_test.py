@@ -148,7 +148,6 @@ def test_what_is_absent_is_explained(row):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("compiler_gym.envs.llvm.datasets", "JotaiBenchRunnableDataset"),
         ("compiler_gym.wrappers", "make_mlir_rl_wrapper_env"),
         ("compiler_gym.third_party.llvm", "llvm_extract_one_path"),
     ],

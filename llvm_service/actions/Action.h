@@ -16,6 +16,8 @@ struct Action {
   std::string description;
   /// What `opt` has to be given besides, e.g. "-load-pass-plugin=/x/y.so"; often nothing.
   std::vector<std::string> options = {};
+  /// Whether it is known to leave an invalid module now and then.
+  bool mayBreakModule = false;
 };
 
 }  // namespace compiler_gym::llvm_service

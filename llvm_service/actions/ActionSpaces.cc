@@ -64,7 +64,9 @@ std::string describePass(const ListedPass& pass, const std::string& text, const 
 
 Action makeAction(const ListedPass& pass, const std::string& text, const Policy& policy) {
   const std::string pipeline = withAdaptors(pass.level, text, policy.needsMemorySSA(pass.name));
-  return {pipeline, pipeline, describePass(pass, text, policy)};
+  Action action = {pipeline, pipeline, describePass(pass, text, policy)};
+  action.mayBreakModule = policy.mayBreakModules(pass.name);
+  return action;
 }
 
 // Words that a shell splits again where they were joined.

@@ -7,17 +7,17 @@
 
 using compiler_gym::llvm_service::Policy;
 
-LLVM_YAML_IS_SEQUENCE_VECTOR(Policy::Exclusion)
+LLVM_YAML_IS_SEQUENCE_VECTOR(Policy::Rule)
 LLVM_YAML_IS_SEQUENCE_VECTOR(Policy::Spelling)
 LLVM_YAML_IS_SEQUENCE_VECTOR(Policy::Variants)
 
 namespace llvm::yaml {
 
 template <>
-struct MappingTraits<Policy::Exclusion> {
-  static void mapping(IO& io, Policy::Exclusion& exclusion) {
-    io.mapRequired("reason", exclusion.reason);
-    io.mapRequired("passes", exclusion.passes);
+struct MappingTraits<Policy::Rule> {
+  static void mapping(IO& io, Policy::Rule& rule) {
+    io.mapRequired("reason", rule.reason);
+    io.mapRequired("passes", rule.passes);
   }
 };
 
@@ -42,6 +42,7 @@ template <>
 struct MappingTraits<Policy> {
   static void mapping(IO& io, Policy& policy) {
     io.mapOptional("exclude", policy.exclusions);
+    io.mapOptional("verify", policy.verifications);
     io.mapOptional("spell", policy.spellings);
     io.mapOptional("memory_ssa_loop_passes", policy.memorySSALoopPasses);
     io.mapOptional("variants", policy.parameterised);
@@ -61,6 +62,10 @@ bool matches(const std::string& pattern, llvm::StringRef pass) {
   }
   llvm::consumeError(glob.takeError());
   return pattern == pass;
+}
+
+bool isAbout(const Policy::Rule& rule, llvm::StringRef pass) {
+  return llvm::any_of(rule.passes, [&](const auto& pattern) { return matches(pattern, pass); });
 }
 
 }  // namespace
@@ -88,13 +93,13 @@ const Policy& Policy::builtin() {
 }
 
 std::optional<std::string> Policy::exclusionReason(llvm::StringRef pass) const {
-  for (const Exclusion& exclusion : exclusions) {
-    if (llvm::any_of(exclusion.passes,
-                     [&](const auto& pattern) { return matches(pattern, pass); })) {
-      return exclusion.reason;
-    }
-  }
-  return std::nullopt;
+  const auto found =
+      llvm::find_if(exclusions, [&](const Rule& rule) { return isAbout(rule, pass); });
+  return found == exclusions.end() ? std::nullopt : std::optional(found->reason);
+}
+
+bool Policy::mayBreakModules(llvm::StringRef pass) const {
+  return llvm::any_of(verifications, [&](const Rule& rule) { return isAbout(rule, pass); });
 }
 
 std::string Policy::spelling(llvm::StringRef pass) const {

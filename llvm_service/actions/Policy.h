@@ -28,6 +28,9 @@ class Policy {
   /// without parameters unless they are part of the name, e.g. "print<loops>".
   std::optional<std::string> exclusionReason(llvm::StringRef pass) const;
 
+  /// Whether the module has to be verified after the pass.
+  bool mayBreakModules(llvm::StringRef pass) const;
+
   /// What to write for the pass, e.g. "instcombine<no-verify-fixpoint>" for "instcombine".
   std::string spelling(llvm::StringRef pass) const;
 
@@ -37,7 +40,7 @@ class Policy {
   /// The parameter texts worth having as further actions, e.g. {"memssa"} for "early-cse".
   std::vector<std::string> variants(llvm::StringRef pass) const;
 
-  struct Exclusion {
+  struct Rule {
     std::string reason;
     std::vector<std::string> passes;
   };
@@ -51,7 +54,8 @@ class Policy {
     std::vector<std::string> parameters;
   };
 
-  std::vector<Exclusion> exclusions;
+  std::vector<Rule> exclusions;
+  std::vector<Rule> verifications;
   std::vector<Spelling> spellings;
   std::vector<std::string> memorySSALoopPasses;
   std::vector<Variants> parameterised;

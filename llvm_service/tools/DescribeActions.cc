@@ -75,8 +75,9 @@ An action is one pass of LLVM, or a part of a pipeline. There are four action sp
 When the service starts it asks LLVM for the passes that work on IR, and takes out those that its
 policy excludes by name and for a reason. So a new version of LLVM brings its new passes along. The
 policy is `llvm_service/actions/policy.yaml`, or the file that the service is given with
-`--action_policy`. It also says which passes have variants with parameters worth having. Passes of
-one's own are added as `docs/adding-a-pass.md` says.
+`--action_policy`. It also says which passes have variants with parameters worth having, and after
+which the module is verified, as they are known to break it now and then. Passes of one's own are
+added as `docs/adding-a-pass.md` says.
 
 An action is what `opt -passes=` understands inside of `module(...)`: with the adaptors that give
 the pass a call graph component, a function or a loop at a time, and with the parameter that a pass

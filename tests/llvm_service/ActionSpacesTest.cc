@@ -364,7 +364,7 @@ TEST(ActionSpacesTest, APolicyOfAllWildcardsLeavesNothingOfLlvm) {
 TEST(ActionSpacesTest, TellsWhichNamesOfThePolicyThisLlvmDoesNotHave) {
   const std::vector<ListedPass> passes = listPasses();
   std::string unknown;
-  for (const Policy::Exclusion& exclusion : Policy::builtin().exclusions) {
+  for (const Policy::Rule& exclusion : Policy::builtin().exclusions) {
     for (const std::string& pattern : exclusion.passes) {
       const bool matched = llvm::any_of(passes, [&](const ListedPass& pass) {
         return llvm::cantFail(llvm::GlobPattern::create(pattern)).match(pass.name);

@@ -56,6 +56,14 @@ exclude:
   EXPECT_EQ(policy.exclusionReason("b"), "second");
 }
 
+TEST(PolicyTest, VerifiesAfterPasses) {
+  const Policy policy = parse("verify: [{reason: seen, passes: [a, 'b*']}]");
+  EXPECT_TRUE(policy.mayBreakModules("a"));
+  EXPECT_TRUE(policy.mayBreakModules("bc"));
+  EXPECT_FALSE(policy.mayBreakModules("c"));
+  EXPECT_EQ(policy.exclusionReason("a"), std::nullopt);
+}
+
 TEST(PolicyTest, SpellsPasses) {
   const Policy policy = parse(R"(
 spell:
@@ -99,7 +107,7 @@ TEST(PolicyTest, TheBuiltinPolicyHasTheRulesWithoutWhichPassesEndTheProcess) {
   EXPECT_TRUE(policy.needsMemorySSA("lnicm"));
   EXPECT_NE(policy.exclusionReason("print<loops>"), std::nullopt);
   EXPECT_EQ(policy.exclusionReason("sroa"), std::nullopt);
-  for (const Policy::Exclusion& exclusion : policy.exclusions) {
+  for (const Policy::Rule& exclusion : policy.exclusions) {
     EXPECT_THAT(exclusion.reason, ::testing::Not(IsEmpty()));
     EXPECT_THAT(exclusion.passes, ::testing::Not(IsEmpty())) << exclusion.reason;
   }

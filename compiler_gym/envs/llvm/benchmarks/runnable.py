@@ -94,7 +94,7 @@ def benchmark(
     uri = user_benchmark_uri(stem_of(inputs), contents, command.encode(), *expectation)
     check: ReferenceValidator | ProgramValidator
     if expected is None:
-        check = ReferenceValidator(options, timeout, command, tuple(files))
+        check = ReferenceValidator(options, timeout, (command,), tuple(files))
     else:
         wanted = ProgramRun(
             expected_stdout=expected, command=command, expected_files=expected_files

@@ -68,17 +68,14 @@ def with_sanitizers(benchmark: Benchmark, sanitizers: Sequence[str] = SANITIZERS
     known = [each for each in callbacks if isinstance(each, ProgramValidator | ReferenceValidator)]
     if not known:
         raise ValueError(f"Nobody knows how to run {benchmark.uri}, so no sanitizer can look at it")
-    runs = known[0].runs if isinstance(known[0], ProgramValidator) else [_run_of(known[0])]
-    added = [SanitizerValidator(runs, known[0].linker_options, name) for name in sanitizers]
+    added = [
+        SanitizerValidator(known[0].runs, known[0].linker_options, name) for name in sanitizers
+    ]
     return Benchmark(
         proto=benchmark.proto,
         validation_callbacks=[*callbacks, *added],
         sources=benchmark.sources,
     )
-
-
-def _run_of(validator: ReferenceValidator) -> ProgramRun:
-    return ProgramRun(command=validator.command)
 
 
 @dataclass(frozen=True)

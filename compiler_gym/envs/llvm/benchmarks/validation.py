@@ -175,15 +175,20 @@ class ReferenceValidator:
 
     Attributes:
         linker_options: Options for the linker.
-        reference_seconds: How long the unoptimised program may run.
-        command: As of :class:`ProgramRun`.
-        files: The names of the files that it writes.
+        reference_seconds: How long each run of the unoptimised program may take.
+        commands: The runs to make, each as the command of :class:`ProgramRun`.
+        files: The names of the files that each run writes.
     """
 
     linker_options: Sequence[str] = ("-lm",)
     reference_seconds: float = 10
-    command: str = ProgramRun.command
+    commands: Sequence[str] = (ProgramRun.command,)
     files: Sequence[str] = ()
+
+    @property
+    def runs(self) -> Sequence[ProgramRun]:
+        """The runs to make. What must come of them is not known."""
+        return [ProgramRun(command=command) for command in self.commands]
 
     def __call__(self, env: ProgramEnv) -> Iterator[ValidationError]:
         """Validates the program of an environment, which is reset.
@@ -199,28 +204,34 @@ class ReferenceValidator:
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
             folder = Path(name)
             unoptimised, bitcode = before_and_after(env, folder)
-            run = ProgramRun(
-                expected_stdout=folder / "expected",
-                command=self.command,
-                expected_files=[
-                    (name, folder / f"expected-{number}") for number, name in enumerate(self.files)
-                ],
-            )
-            reference = folder / "reference"
-            error = _build(unoptimised, reference, self.linker_options) or run_program(
-                reference,
-                run,
-                run.expected_stdout,
-                self.reference_seconds,
-                [path for _, path in run.expected_files],
-            )
-            if error:
-                yield ValidationError(f"{error.type} of the unoptimised program", error.data)
-                return
-            executable = folder / "a.out"
-            error = _build(bitcode, executable, self.linker_options) or _check_run(executable, run)
-            if error:
+            reference, executable = folder / "reference", folder / "a.out"
+            if error := _build(unoptimised, reference, self.linker_options):
+                yield _of_reference(error)
+            elif error := _build(bitcode, executable, self.linker_options):
                 yield error
+            else:
+                for command in self.commands:
+                    if error := self._compare(reference, executable, command):
+                        yield error
+
+    def _compare(self, reference: Path, executable: Path, command: str) -> ValidationError | None:
+        folder = reference.parent
+        run = ProgramRun(
+            expected_stdout=folder / "expected",
+            command=command,
+            expected_files=[
+                (name, folder / f"expected-{number}") for number, name in enumerate(self.files)
+            ],
+        )
+        written = [path for _, path in run.expected_files]
+        stdout, seconds = run.expected_stdout, self.reference_seconds
+        if error := run_program(reference, run, stdout, seconds, written):
+            return _of_reference(error)
+        return _check_run(executable, run)
+
+
+def _of_reference(error: ValidationError) -> ValidationError:
+    return ValidationError(f"{error.type} of the unoptimised program", error.data)
 
 
 def before_and_after(env: ProgramEnv, folder: Path) -> tuple[Path, Path]:

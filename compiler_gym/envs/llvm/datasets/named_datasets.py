@@ -3,12 +3,19 @@
 An environment has all of them that there are: ``env.datasets["benchmark://npb-v0"]``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from compiler_gym.datasets import Dataset
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    LIBRARIES,
+    ReferenceValidator,
+    validate_against_opt,
+)
+from compiler_gym.envs.llvm.datasets.cbench import CBenchInputs, with_recipe
 from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
@@ -29,8 +36,12 @@ class _Published(TarDataset):
     NAME: ClassVar[str]
     """The full name of the dataset."""
 
+    CHANGES: ClassVar[Mapping[str, str]] = {}
+    """What is not as published, as arguments of :class:`Dataset`."""
+
     def __init__(self, site_data_base: str | Path, sort_order: int | None = None):
         arguments = published_arguments(self.NAME, site_data_base, SOURCE_COMPILERS)
+        arguments.update(self.CHANGES)
         if sort_order is not None:
             arguments["sort_order"] = sort_order
         super().__init__(**arguments)
@@ -53,18 +64,30 @@ class BlasDataset(_PublishedWithManifest):
 
 
 class CBenchDataset(_PublishedWithManifest):
-    """The cBench programs."""
+    """The cBench programs. Most of them can be run and validated: see :mod:`.cbench`."""
 
     NAME = "benchmark://cbench-v1"
 
+    def __init__(self, site_data_base: str | Path, sort_order: int | None = None):
+        super().__init__(site_data_base, sort_order)
+        self._inputs = CBenchInputs(site_data_base)
 
-class CBenchLegacyDataset(_PublishedWithManifest):
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """As of :class:`TarDatasetWithManifest`; downloads the inputs, too, if need be.
+
+        Raises:
+            ValueError: The parameter ``dataset`` of the URI is out of range.
+        """
+        return with_recipe(super().benchmark_from_parsed_uri(uri), uri, self._inputs)
+
+
+class CBenchLegacyDataset(CBenchDataset):
     """The cBench programs, built with noinline. Deprecated."""
 
     NAME = "benchmark://cBench-v0"
 
 
-class CBenchLegacyDataset2(_PublishedWithManifest):
+class CBenchLegacyDataset2(CBenchDataset):
     """The cBench programs, by their former name. Deprecated."""
 
     NAME = "benchmark://cBench-v1"
@@ -92,6 +115,29 @@ class JotaiBenchDataset(_PublishedWithManifest):
     """C functions mined from public repositories, with drivers that call them."""
 
     NAME = "benchmark://jotaibench-v0"
+
+
+class JotaiBenchRunnableDataset(JotaiBenchDataset):
+    """The same functions, run by their drivers. No environment has it unless it is added.
+
+    A driver takes the number of an input; they are run with the first one. What they do is compared
+    with what they do when they are not optimised. Source: the paper of :attr:`references`.
+    """
+
+    CHANGES: ClassVar[Mapping[str, str]] = {
+        "name": "benchmark://jotai-runnable-v0",
+        "runnable": "Yes",
+        "validatable": "Yes",
+    }
+    RUN = "./a.out 0"
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """As of :class:`TarDatasetWithManifest`."""
+        benchmark = super().benchmark_from_parsed_uri(uri)
+        benchmark.proto.dynamic_config.CopyFrom(make_program_config(self.RUN))
+        for callback in (validate_against_opt, ReferenceValidator(LIBRARIES, commands=[self.RUN])):
+            benchmark.add_validation_callback(callback)
+        return benchmark
 
 
 class LinuxDataset(_PublishedWithManifest):

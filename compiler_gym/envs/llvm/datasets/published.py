@@ -24,13 +24,6 @@ from compiler_gym.util.nearest_names import unknown_name
 
 BITCODE = "bitcode"
 
-# Inputs and expected outputs of the programs of benchmark://cbench-v1, as arguments of
-# download_file().
-CBENCH_RUNTIME_DATA = {
-    "urls": ("https://dl.fbaipublicfiles.com/compiler_gym/cBench-v0-runtime-data.tar.bz2",),
-    "sha256": "a1b5b5d6b115e5809ccaefc2134434494271d184da67e2ee43d7f84d07329055",
-}
-
 
 def published_datasets(
     site_data_base: str | Path, compilers: Mapping[str, SourceCompiler] | None = None

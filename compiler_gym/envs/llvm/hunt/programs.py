@@ -134,10 +134,8 @@ def runs_of(benchmark: Benchmark) -> list[ProgramRun]:
     """Returns how a program can be run by a script; none if only its own callbacks know."""
     runs: list[ProgramRun] = []
     for callback in benchmark.validation_callbacks():
-        if isinstance(callback, ProgramValidator):
+        if isinstance(callback, ProgramValidator | ReferenceValidator):
             runs += callback.runs
-        elif isinstance(callback, ReferenceValidator):
-            runs.append(ProgramRun(command=callback.command))
     return runs
 
 

@@ -1,12 +1,19 @@
-"""A package index of the tests, whose source distributions are made here."""
+"""What the tests of datasets download: a package index and a server, with archives made here."""
 
+import bz2
 import hashlib
 import io
 import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from compiler_gym.envs.llvm.datasets import published
+from compiler_gym.envs.llvm.datasets.published import published_facts
 from compiler_gym.util import source_distributions
+from compiler_gym.util.download import MIRROR_VARIABLE
 
 
 class Mirror:
@@ -50,3 +57,60 @@ def mirror(tmp_path, monkeypatch):
     # Nobody listens there.
     monkeypatch.setattr(source_distributions, "_index", lambda: "http://127.0.0.1:1/simple")
     return Mirror(folder)
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """The folder of a server, which is where all downloads come from."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    handler = partial(QuietHandler, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
+        threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True).start()
+        monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv(MIRROR_VARIABLE, f"http://127.0.0.1:{http.server_port}")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        # Nothing else is reached.
+        monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+        yield folder
+        http.shutdown()
+
+
+@pytest.fixture
+def publish_archive(server):
+    def publish_archive(name, files, compression="bz2"):
+        """Puts an archive on the server, and returns its checksum."""
+        data = io.BytesIO()
+        with tarfile.open(fileobj=data, mode=f"w:{compression}") as tar:
+            for path, contents in files.items():
+                info = tarfile.TarInfo(path)
+                info.size = len(contents)
+                tar.addfile(info, io.BytesIO(contents))
+        (server / name).write_bytes(data.getvalue())
+        return hashlib.sha256(data.getvalue()).hexdigest()
+
+    return publish_archive
+
+
+@pytest.fixture
+def publish(server, publish_archive, monkeypatch):
+    def publish(name, files, manifest):
+        """Puts files of a dataset on the server, with the checksums that they have."""
+        facts = dict(published_facts()[name])
+        facts["tar_sha256"] = publish_archive(
+            facts["tar_urls"][0].rpartition("/")[2],
+            {f"{facts['strip_prefix']}/{path}": contents for path, contents in files.items()},
+            facts["tar_compression"],
+        )
+        if "manifest_urls" in facts:
+            listed = bz2.compress(manifest.encode())
+            (server / facts["manifest_urls"][0].rpartition("/")[2]).write_bytes(listed)
+            facts["manifest_sha256"] = hashlib.sha256(listed).hexdigest()
+        monkeypatch.setattr(published, "published_facts", lambda: {name: facts})
+
+    return publish

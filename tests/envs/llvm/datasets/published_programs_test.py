@@ -3,13 +3,6 @@
 The archives are small ones of the same shape, from an HTTP server of this machine.
 """
 
-import bz2
-import hashlib
-import io
-import tarfile
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,9 +11,7 @@ from compiler_gym.datasets import BenchmarkWithSource
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import with_dynamic_config
 from compiler_gym.envs.llvm.datasets import SOURCE_COMPILERS, published_dataset
-from compiler_gym.envs.llvm.datasets import published as module
 from compiler_gym.envs.llvm.datasets.published import BITCODE, published_facts
-from compiler_gym.util.download import MIRROR_VARIABLE
 
 LLVM10 = Path(__file__).parent / "llvm10"
 
@@ -57,49 +48,9 @@ def env():
         yield env
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def server(tmp_path, monkeypatch):
-    """The folder of a server, which is where all downloads come from."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    handler = partial(QuietHandler, directory=folder)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
-        threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True).start()
-        monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setenv(MIRROR_VARIABLE, f"http://127.0.0.1:{http.server_port}")
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        # Nothing else is reached.
-        monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
-        yield folder
-        http.shutdown()
-
-
-def publish(server, monkeypatch, name, files, manifest):
-    """Puts files of a dataset on the server, with the checksums that they have."""
-    facts = dict(published_facts()[name])
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode=f"w:{facts['tar_compression']}") as tar:
-        for path, contents in files.items():
-            info = tarfile.TarInfo(f"{facts['strip_prefix']}/{path}")
-            info.size = len(contents)
-            tar.addfile(info, io.BytesIO(contents))
-    (server / facts["tar_urls"][0].rpartition("/")[2]).write_bytes(data.getvalue())
-    facts["tar_sha256"] = hashlib.sha256(data.getvalue()).hexdigest()
-    if "manifest_urls" in facts:
-        listed = bz2.compress(manifest.encode())
-        (server / facts["manifest_urls"][0].rpartition("/")[2]).write_bytes(listed)
-        facts["manifest_sha256"] = hashlib.sha256(listed).hexdigest()
-    monkeypatch.setattr(module, "published_facts", lambda: {name: facts})
-
-
 @pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("name", NAMES)
-def test_episode(env, server, monkeypatch, tmp_path, name):
+def test_episode(env, publish, tmp_path, name):
     facts = published_facts()[name]
     program = PROGRAMS[facts["language"]]
     if "programs" in facts:
@@ -107,7 +58,7 @@ def test_episode(env, server, monkeypatch, tmp_path, name):
     else:
         programs = {each: f"{each}{facts['benchmark_file_suffix']}" for each in ("1", "folder/2")}
     manifest = "".join(f"{path}\n" for path in programs)
-    publish(server, monkeypatch, name, dict.fromkeys(programs.values(), program), manifest)
+    publish(name, dict.fromkeys(programs.values(), program), manifest)
     dataset = published_dataset(name, tmp_path, SOURCE_COMPILERS.get(facts["language"]))
     env.datasets.add(dataset)
     uris = [f"{name}/{each}" for each in programs]

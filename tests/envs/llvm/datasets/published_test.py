@@ -13,7 +13,6 @@ from compiler_gym.datasets import BenchmarkWithSource, Datasets, TarDatasetWithM
 from compiler_gym.envs.llvm.datasets import published as module
 from compiler_gym.envs.llvm.datasets.published import (
     BITCODE,
-    CBENCH_RUNTIME_DATA,
     published_dataset,
     published_datasets,
     published_facts,
@@ -45,7 +44,6 @@ def test_facts():
         if "manifest_urls" in facts:
             assert re.fullmatch("[0-9a-f]{64}", facts["manifest_sha256"])
             assert all(url.startswith("https://") for url in facts["manifest_urls"])
-    assert re.fullmatch("[0-9a-f]{64}", CBENCH_RUNTIME_DATA["sha256"])
 
 
 def test_bitcode_needs_no_compiler(tmp_path):

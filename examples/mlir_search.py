@@ -1,23 +1,16 @@
-"""Searches for passes of MLIR with which a kernel runs faster, at random and then by small changes.
+"""Searches for passes of MLIR with which kernels run faster: at random, and by small changes."""
 
-$ python mlir_search.py matmul-256 conv-2d-nhwc jacobi-2d --steps=300
-"""
-
-import argparse
 import random
 
 import numpy as np
+import typer
 
 import compiler_gym
 from compiler_gym.errors import ServiceError
 
-FINISH = ["canonicalize", "vectorize", "vector-contract", "canonicalize", "vector-hoist"]
-FINISHES = [
-    [],
-    FINISH,
-    ["linalg-to-affine", "affine-scalrep"],
-    ["linalg-to-affine", "affine-vectorize<8>"],
-]
+VECTORS = ["canonicalize", "vectorize", "vector-contract", "canonicalize", "vector-hoist"]
+AFFINE = ["linalg-to-loops", "fold-memref-alias-ops", "affine-raise", "affine-scalrep"]
+FINISHES = [[], VECTORS, AFFINE, ["linalg-to-affine", "affine-vectorize<8>"]]
 
 
 def measure(env, names, runs):
@@ -33,25 +26,18 @@ def measure(env, names, runs):
 
 def change(names, choices, chosen):
     """Leaves out, adds or exchanges an action, or begins anew."""
-    names = list(names)
-    what = chosen.random()
-    if what < 0.3 or not names:
-        tiles = chosen.sample(choices[:60], chosen.randrange(1, 6))
-        return tiles + chosen.choice(FINISHES)
+    names, what = list(names), chosen.random()
+    if what < 0.4 or not names:
+        loops = [name for name in choices if name.startswith(("tile", "interchange", "generalize"))]
+        return chosen.sample(loops, chosen.randrange(1, 6)) + chosen.choice(FINISHES)
     place = chosen.randrange(len(names))
-    if what < 0.5:
-        del names[place]
-    elif what < 0.75:
-        names.insert(place, chosen.choice(choices))
-    else:
-        names[place] = chosen.choice(choices)
+    names[place : place + chosen.randrange(2)] = chosen.sample(choices, int(what < 0.8))
     return names
 
 
 def search(env, steps, seed):
     """Returns the best actions that were found."""
-    chosen = random.Random(seed)
-    best, seconds = [], measure(env, [], 5)
+    best, seconds, chosen = [], measure(env, [], 5), random.Random(seed)
     for _ in range(steps):
         names = change(best, env.action_space.names, chosen)
         if measure(env, names, 1) < seconds and (again := measure(env, names, 5)) < seconds:
@@ -59,20 +45,16 @@ def search(env, steps, seed):
     return best
 
 
-def main():
-    """Searches for each kernel, and measures what was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kernels", nargs="+")
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    for kernel in args.kernels:
+def main(kernels: list[str], steps: int = 200, seed: int = 0):
+    """Search for each kernel, and measure what was found."""
+    for kernel in kernels:
         with compiler_gym.make("mlir-v0", benchmark=f"benchmark://mlir-kernels-v0/{kernel}") as env:
-            best = search(env, args.steps, args.seed)
-            before, after = (measure(env, names, 30) for names in ([], best))
-            times = f"{before * 1e3:.3f} ms, then {after * 1e3:.3f} ms, {before / after:.2f} x"
-            print(f"{kernel}: {times}: {' '.join(best)}", flush=True)
+            best = search(env, steps, seed)
+            start, end = (1e3 * measure(env, names, 30) for names in ([], best))
+            print(
+                f"{kernel}: {start:.3f} ms, {end:.3f} ms, {start / end:.2f} x:", *best, flush=True
+            )
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

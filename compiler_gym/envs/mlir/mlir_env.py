@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.mlir.mlir_command_line import MlirCommandline
-from compiler_gym.envs.mlir.mlir_datasets import get_mlir_datasets
+from compiler_gym.envs.mlir.mlir_datasets import compare_with_start, get_mlir_datasets
 from compiler_gym.envs.mlir.mlir_rewards import make_mlir_rewards
 from compiler_gym.errors import EnvironmentNotSupported, ServiceInitError, SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
@@ -98,7 +98,8 @@ class MlirEnv(ClientServiceCompilerEnv):
         """
         path = Path(path).expanduser().absolute()
         program = File(contents=path.read_bytes())
-        return Benchmark(BenchmarkProto(uri=f"file://{path}", program=program))
+        proto = BenchmarkProto(uri=f"file://{path}", program=program)
+        return Benchmark(proto, validation_callbacks=[compare_with_start])
 
     @property
     def runtime_observation_count(self) -> int:

@@ -136,6 +136,13 @@ def test_state(env):
     assert env.ir == ir
 
 
+def test_validation():
+    with MlirEnv() as env:
+        env.reset()
+        play(env, VECTORIZED)
+        assert env.validate().okay()
+
+
 def test_machine_without_mlir(tmp_path):
     service = tmp_path / "service"
     service.write_text(

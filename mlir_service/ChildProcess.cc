@@ -51,7 +51,8 @@ void writeAll(int descriptor, const std::string& bytes) {
 }
 
 /// What the child does: the status code, and then its text or the output.
-[[noreturn]] void actAsChild(const ChildFunction& function, pid_t parent, int descriptor) {
+[[noreturn]] void actAsChild(const std::string& what, const ChildFunction& function, pid_t parent,
+                             int descriptor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(EXIT_FAILURE);
   for (int signal = 1; signal < SIGRTMIN; ++signal) std::signal(signal, SIG_DFL);
@@ -60,8 +61,7 @@ void writeAll(int descriptor, const std::string& bytes) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   limitResources();
   std::string output;
-  const Status status =
-      util::callWithoutExceptions("the code of the kernel", [&] { return function(output); });
+  const Status status = util::callWithoutExceptions(what, [&] { return function(output); });
   const char code = static_cast<char>(status.error_code());
   writeAll(descriptor, std::string(1, code) + (status.ok() ? output : status.error_message()));
   _exit(EXIT_SUCCESS);
@@ -82,12 +82,12 @@ bool readUntil(int descriptor, Clock::time_point deadline, std::string& bytes) {
   }
 }
 
-Status statusOf(int waitStatus, const std::string& reply, std::string& output) {
+Status statusOf(const std::string& what, int waitStatus, const std::string& reply,
+                std::string& output) {
   if (WIFSIGNALED(waitStatus)) {
-    return {StatusCode::INTERNAL,
-            std::string("The code of the kernel crashed: ") + strsignal(WTERMSIG(waitStatus))};
+    return {StatusCode::INTERNAL, what + " crashed: " + strsignal(WTERMSIG(waitStatus))};
   }
-  if (reply.empty()) return {StatusCode::INTERNAL, "The code of the kernel ended its process"};
+  if (reply.empty()) return {StatusCode::INTERNAL, what + " ended its process"};
   const auto code = static_cast<StatusCode>(reply.front());
   if (code != StatusCode::OK) return {code, reply.substr(1)};
   output = reply.substr(1);
@@ -96,7 +96,8 @@ Status statusOf(int waitStatus, const std::string& reply, std::string& output) {
 
 }  // namespace
 
-Status callInChild(const ChildFunction& function, std::chrono::seconds limit, std::string& output) {
+Status callInChild(const std::string& what, const ChildFunction& function,
+                   std::chrono::seconds limit, std::string& output) {
   const auto deadline = Clock::now() + limit;
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return systemError("make a pipe");
@@ -105,7 +106,7 @@ Status callInChild(const ChildFunction& function, std::chrono::seconds limit, st
   const pid_t self = getpid();
   const pid_t child = fork();
   if (child < 0) return systemError("copy the process");
-  if (child == 0) actAsChild(function, self, writeEnd.get());
+  if (child == 0) actAsChild(what, function, self, writeEnd.get());
   writeEnd.close();
   std::string reply;
   const bool hasEnded = readUntil(readEnd.get(), deadline, reply);
@@ -115,9 +116,9 @@ Status callInChild(const ChildFunction& function, std::chrono::seconds limit, st
   }
   if (!hasEnded) {
     return {StatusCode::DEADLINE_EXCEEDED,
-            "The kernel took more than " + std::to_string(limit.count()) + " s and was ended"};
+            what + " took more than " + std::to_string(limit.count()) + " s and was ended"};
   }
-  return statusOf(waitStatus, reply, output);
+  return statusOf(what, waitStatus, reply, output);
 }
 
 }  // namespace compiler_gym::mlir_service

@@ -115,7 +115,7 @@ Status Execution::run(Contents& results) const {
     return Status::OK;
   };
   std::string output;
-  RETURN_IF_ERROR(callInChild(inChild, limit_, output));
+  RETURN_IF_ERROR(callInChild("Running the kernel", inChild, limit_, output));
   results.clear();
   size_t begin = 0;
   for (const Buffer& buffer : arguments_) {
@@ -149,7 +149,7 @@ Status Execution::measure(const Contents& expected, const RunCounts& counts,
     return Status::OK;
   };
   std::string output;
-  RETURN_IF_ERROR(callInChild(inChild, limit_, output));
+  RETURN_IF_ERROR(callInChild("Running the kernel", inChild, limit_, output));
   seconds.resize(output.size() / sizeof(double));
   std::memcpy(seconds.data(), output.data(), seconds.size() * sizeof(double));
   return Status::OK;

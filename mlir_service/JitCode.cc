@@ -51,6 +51,7 @@ JitCode::JitCode(const std::vector<Buffer>& arguments) : arguments_(arguments) {
 JitCode::~JitCode() = default;
 
 Status JitCode::load(const std::string& object) {
+  initializeHostTarget();
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return statusOf(jit.takeError());
   jit_ = std::move(*jit);

@@ -17,6 +17,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "mlir_service/ChildProcess.h"
 #include "mlir_service/Diagnostics.h"
 #include "mlir_service/Kernel.h"
 
@@ -34,6 +35,8 @@ constexpr char kLowering[] =
     "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-ub-to-llvm,"
     "convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts";
 
+constexpr std::chrono::seconds kCompileLimit(60);
+
 Status failed(const std::string& text) {
   return {StatusCode::INTERNAL, "The kernel cannot be compiled: " + text};
 }
@@ -47,12 +50,7 @@ Status lowerToLlvmDialect(mlir::ModuleOp module) {
 }
 
 std::unique_ptr<llvm::TargetMachine> makeHostMachine() {
-  static const bool initialized = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    return true;
-  }();
-  static_cast<void>(initialized);
+  initializeHostTarget();
   const llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
@@ -126,9 +124,7 @@ Status emit(llvm::Module& module, llvm::TargetMachine& machine, std::string& obj
   return Status::OK;
 }
 
-}  // namespace
-
-Status compile(mlir::ModuleOp original, MachineCode& code) {
+Status compileHere(mlir::ModuleOp original, MachineCode& code) {
   const Diagnostics diagnostics(*original.getContext());
   mlir::OwningOpRef<mlir::ModuleOp> module(original.clone());
   if (!lowerToLlvmDialect(*module).ok()) return failed(diagnostics.text());
@@ -147,6 +143,33 @@ Status compile(mlir::ModuleOp original, MachineCode& code) {
   code.llvmIr.clear();
   llvm::raw_string_ostream(code.llvmIr) << *llvmModule;
   return emit(*llvmModule, *machine, code.object);
+}
+
+}  // namespace
+
+void initializeHostTarget() {
+  static const bool initialized = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  static_cast<void>(initialized);
+}
+
+Status compile(mlir::ModuleOp module, MachineCode& code) {
+  const auto inChild = [module](std::string& output) -> Status {
+    MachineCode made;
+    RETURN_IF_ERROR(compileHere(module, made));
+    output = std::to_string(made.llvmIr.size()) + '\n' + made.llvmIr + made.object;
+    return Status::OK;
+  };
+  std::string output;
+  RETURN_IF_ERROR(callInChild("Compiling the kernel", inChild, kCompileLimit, output));
+  const size_t begin = output.find('\n') + 1;
+  const size_t size = std::stoul(output);
+  code.llvmIr = output.substr(begin, size);
+  code.object = output.substr(begin + size);
+  return Status::OK;
 }
 
 }  // namespace compiler_gym::mlir_service

@@ -6,6 +6,9 @@ A line of the list has the name of an action, the pass that it is in the words o
 -pass-pipeline='builtin.module(...)'``, and what it does, separated by tabs. To add an action, add
 a line to ``passes.txt`` or ``patterns.txt`` beside this file.
 
+The transform ``structured.promote`` is no action: its buffers are too small for windows and for
+partial tiles.
+
 The library has a named sequence of the Transform dialect for each action that is not a pass by
 itself. A transform that does not apply to an operation leaves it alone.
 """
@@ -208,26 +211,6 @@ def vectorize() -> Action:
     return on_matching("vectorize", body, matchers, what)
 
 
-def promote() -> Action:
-    """Copies of what tiles read. Of what is no part of something larger, it cannot be made."""
-    tiled = f"""
-  transform.named_sequence @reads_tile(%each: {ANY} {{transform.readonly}}) -> {ANY} {{
-    %tile = transform.get_producer_of_operand %each[0] : ({ANY}) -> {ANY}
-    transform.match.operation_name %tile ["memref.subview"] : {ANY}
-    %same = transform.match.structured %each : ({ANY}) -> {ANY} {{
-    ^bb0(%op: {ANY}):
-      transform.match.structured.yield %op : {ANY}
-    }}
-    transform.yield %same : {ANY}
-  }}
-"""
-    body = f"""      transform.structured.promote %op
-        {{operands_to_promote = [0, 1], use_full_tiles_by_default, alignment = 64}}
-        : ({ANY}) -> {ANY}"""
-    what = "Copy the first two operands of tiled linalg operations to buffers"
-    return on_matching("promote", body, {"reads_tile": tiled}, what)
-
-
 def pattern(name: str, patterns: list[str], description: str) -> Action:
     """Rewriting by some patterns, and the simplifications that go with it."""
     lines = "\n".join(f"          transform.apply_patterns.{each}" for each in patterns)
@@ -248,7 +231,6 @@ def actions(passes: Path, patterns: Path) -> Iterator[Action]:
         f"        transform.structured.generalize %op : {types}",
         "Make generic linalg operations of named ones",
     )
-    yield promote()
     yield vectorize()
     yield on_function(
         "vector-hoist",

@@ -19,7 +19,7 @@ TEST(ChildProcessTest, GivesOutput) {
     written = std::string(1'000'000, 'x') + '\0';
     return Status::OK;
   };
-  ASSERT_TRUE(callInChild(write, kLong, output).ok());
+  ASSERT_TRUE(callInChild("This", write, kLong, output).ok());
   EXPECT_EQ(output, std::string(1'000'000, 'x') + '\0');
 }
 
@@ -30,14 +30,14 @@ TEST(ChildProcessTest, ChangesNothingHere) {
     number = 2;
     return Status::OK;
   };
-  ASSERT_TRUE(callInChild(change, kLong, output).ok());
+  ASSERT_TRUE(callInChild("This", change, kLong, output).ok());
   EXPECT_EQ(number, 1);
 }
 
 TEST(ChildProcessTest, GivesErrors) {
   std::string output;
   const auto fail = [](std::string&) { return Status(StatusCode::DATA_LOSS, "wrong"); };
-  const Status status = callInChild(fail, kLong, output);
+  const Status status = callInChild("This", fail, kLong, output);
   EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
   EXPECT_EQ(status.error_message(), "wrong");
 }
@@ -48,15 +48,15 @@ TEST(ChildProcessTest, Crash) {
     raise(SIGSEGV);
     return Status::OK;
   };
-  const Status status = callInChild(crash, kLong, output);
+  const Status status = callInChild("This", crash, kLong, output);
   EXPECT_EQ(status.error_code(), StatusCode::INTERNAL);
-  EXPECT_NE(status.error_message().find("Segmentation fault"), std::string::npos);
+  EXPECT_NE(status.error_message().find("This crashed: Segmentation fault"), std::string::npos);
 }
 
 TEST(ChildProcessTest, Exit) {
   std::string output;
   const auto leave = [](std::string&) -> Status { _exit(0); };
-  EXPECT_EQ(callInChild(leave, kLong, output).error_code(), StatusCode::INTERNAL);
+  EXPECT_EQ(callInChild("This", leave, kLong, output).error_code(), StatusCode::INTERNAL);
 }
 
 TEST(ChildProcessTest, Hang) {
@@ -64,14 +64,15 @@ TEST(ChildProcessTest, Hang) {
   const auto hang = [](std::string&) -> Status {
     while (true) pause();
   };
-  const Status status = callInChild(hang, std::chrono::seconds(1), output);
+  const Status status = callInChild("This", hang, std::chrono::seconds(1), output);
   EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
 }
 
 TEST(ChildProcessTest, Exception) {
   std::string output;
   const auto raiseError = [](std::string&) -> Status { throw std::bad_alloc(); };
-  EXPECT_EQ(callInChild(raiseError, kLong, output).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(callInChild("This", raiseError, kLong, output).error_code(),
+            StatusCode::RESOURCE_EXHAUSTED);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler_gym.envs.gcc import registration as _gcc
 from compiler_gym.envs.llvm import registration as _llvm
+from compiler_gym.envs.mlir import registration as _mlir
 from compiler_gym.random_search import random_search
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
@@ -137,3 +138,4 @@ def _version() -> str:
 
 _llvm.register_environments()
 _gcc.register_environments()
+_mlir.register_environments()

@@ -1,12 +1,13 @@
 """Data files inside of the program."""
 
-def embedded_text(name, src, constant):
+def embedded_text(name, src, constant, namespace = "llvm_service"):
     """A header NAME.h beside a file, with the file's text as a constant.
 
     Args:
       name: of the target and, below the file's folder, the header.
       src: the file.
-      constant: of type const char[], in the namespace compiler_gym::llvm_service.
+      constant: of type const char[].
+      namespace: where the constant is, within compiler_gym.
     """
     native.genrule(
         name = name,
@@ -15,11 +16,11 @@ def embedded_text(name, src, constant):
         cmd = """
 {
   echo '#pragma once'
-  echo 'namespace compiler_gym::llvm_service {'
+  echo 'namespace compiler_gym::%s {'
   printf 'constexpr char %s[] = R"embedded('
   cat $<
   echo ')embedded";'
-  echo '}  // namespace compiler_gym::llvm_service'
+  echo '}  // namespace compiler_gym::%s'
 } > $@
-""" % constant,
+""" % (namespace, constant, namespace),
     )

@@ -7,9 +7,18 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("compiler_gym", "docs", "examples", "llvm_service", "proto", "tests", "third_party")
+FOLDERS = (
+    "compiler_gym",
+    "docs",
+    "examples",
+    "llvm_service",
+    "mlir_service",
+    "proto",
+    "tests",
+    "third_party",
+)
 
-_FILE = r"[\w./-]+\.(?:bzl|cc|def|h|md|proto|py|yaml)\b"
+_FILE = r"[\w./-]+\.(?:bzl|cc|def|h|md|proto|py|txt|yaml)\b"
 _FOLDER = r"(?<=`)[\w./-]+/(?=`)"
 
 

@@ -51,13 +51,13 @@ def missing_packages(packages, needed):
 
 
 def packages_in_readme():
-    """What to install for the service of LLVM, and what besides for services in Python."""
+    """What to install for the service of LLVM, and what besides for Python's and that of MLIR."""
     lines = block_with("apt-get install clang", code_blocks("README.md", "sh")).splitlines()
     return [line.partition("#")[0].removeprefix("apt-get install ").split() for line in lines]
 
 
 def test_packages_for_the_wheel():
-    packages, _ = packages_in_readme()
+    packages, _, _ = packages_in_readme()
     needed = libraries(find_service_binary("compiler_gym-llvm-service"))
     assert "libboost_filesystem.so.1.74.0" in needed
     assert not any(library.startswith("libLLVM") for library in needed)
@@ -66,8 +66,16 @@ def test_packages_for_the_wheel():
 
 
 def test_packages_for_services_in_python():
-    packages, more = packages_in_readme()
+    packages, more, _ = packages_in_readme()
     folder = "compiler_gym/service/runtime/foreign"
     needed = libraries(find_service_file("libcompiler_gym_runtime.so", folder))
+    assert missing_packages(packages, needed) != []
+    assert missing_packages([*packages, *more], needed) == []
+
+
+def test_packages_for_mlir():
+    packages, _, more = packages_in_readme()
+    needed = libraries(find_service_binary("compiler_gym-mlir-service", "mlir_service"))
+    assert "libMLIR.so.22.1" in needed
     assert missing_packages(packages, needed) != []
     assert missing_packages([*packages, *more], needed) == []

@@ -53,6 +53,10 @@ def _llvm_impl(ctx):
     libdir = ctx.execute([config, "--libdir"]).stdout.strip()
     libraries = ctx.execute([config, "--link-shared", "--libs"]).stdout.strip().split(" ")
     ctx.file("prefix.txt", "%s\n%s\n" % (prefix, version))
+
+    # Older ones lack transforms that are actions, and headers that have moved since.
+    has_mlir = int(version.split(".")[0]) >= 22 and ctx.path(libdir + "/libMLIR.so").exists
+    ctx.file("mlir.bzl", "HAS_MLIR = %s\n" % has_mlir)
     ctx.symlink(prefix + "/include", "include")
     ctx.symlink(prefix + "/bin", "bin")
     ctx.template("BUILD", Label("//third_party:llvm.BUILD"), substitutions = {

@@ -12,13 +12,14 @@ from pathlib import Path
 
 # What the build makes are data files of the package, all in one folder of it: nothing in the wheel
 # depends on the Python version.
-BUILT_FOLDERS = re.compile("^llvm_service/(tools/)?")
+BUILT_FOLDERS = re.compile("^(llvm_service/(tools/)?|mlir_service/)")
 SERVICE_PLACE = "compiler_gym/_service/"
 PROGRAMS = (
     "compiler_gym-llvm-service",
     "compiler_gym-llvm-service-shared",
     "compute_observation",
 )
+OPTIONAL_PROGRAMS = ("compiler_gym-mlir-service",)  # Not every LLVM comes with MLIR.
 TAG_OPTIONS = ["--python-tag", "py3", "--plat-name", "linux_x86_64"]
 SETUP = """
 import setuptools
@@ -49,6 +50,9 @@ def stage(files: dict[str, Path], folder: Path) -> None:
         shutil.copyfile(source, folder / place)
     for program in PROGRAMS:
         (folder / SERVICE_PLACE / program).chmod(0o755)
+    for program in OPTIONAL_PROGRAMS:
+        if (folder / SERVICE_PLACE / program).exists():
+            (folder / SERVICE_PLACE / program).chmod(0o755)
     (folder / "setup.py").write_text(SETUP)
 
 

@@ -9,7 +9,7 @@ case "${1:-}" in
   *) echo "usage: tools/lint.sh [--fix]" >&2; exit 2 ;;
 esac
 
-mapfile -t cpp < <(find benchmarks compiler_gym examples llvm_service tests -name '*.cc' -o -name '*.h')
+mapfile -t cpp < <(find benchmarks compiler_gym examples llvm_service mlir_service tests -name '*.cc' -o -name '*.h')
 status=0
 .venv/bin/ruff check --quiet "${ruff_check[@]}" . || status=1
 .venv/bin/ruff format --quiet "${ruff_format[@]}" . || status=1

@@ -18,6 +18,8 @@ packages=(
   libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev protobuf-compiler protobuf-compiler-grpc
   openssl python3 python3-venv
 )
+# For mlir-v0, which older ones are left out of.
+[ "$llvm_version" -lt 22 ] || packages+=("libmlir-$llvm_version-dev" "mlir-$llvm_version-tools")
 
 say() { printf '\033[1m%s\033[0m\n' "setup: $*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from compiler_gym.envs.gcc.gcc_env import GccEnv
     from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+    from compiler_gym.envs.mlir.mlir_env import MlirEnv
 
-__all__ = ["COMPILER_GYM_ENVS", "CompilerEnv", "GccEnv", "GymnasiumEnv", "LlvmEnv"]
+__all__ = ["COMPILER_GYM_ENVS", "CompilerEnv", "GccEnv", "GymnasiumEnv", "LlvmEnv", "MlirEnv"]
 
 # Loaded when first used.
 _MODULES = {
@@ -19,6 +20,7 @@ _MODULES = {
     "GccEnv": "gcc.gcc_env",
     "GymnasiumEnv": "gymnasium_adapter",
     "LlvmEnv": "llvm.llvm_env",
+    "MlirEnv": "mlir.mlir_env",
 }
 
 

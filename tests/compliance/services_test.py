@@ -24,6 +24,7 @@ _ENDING = {"step.end-of-session", "step.stops-at-end", "fork.ended"}
 SERVICES = {
     "llvm-v0": _FATAL | _ENDING,
     "gcc-v0": _FATAL | _ENDING,
+    "mlir-v0": _FATAL | _ENDING,
     "examples.example_compiler_gym_service:example-cc-v0": _FATAL | _ENDING,
     "examples.example_compiler_gym_service:example-py-v0": _FATAL | _ENDING,
 }

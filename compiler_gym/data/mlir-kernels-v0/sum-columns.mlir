@@ -1,0 +1,13 @@
+// The sum of each column, added to what is there.
+#element = affine_map<(i, j) -> (j, i)>
+#column = affine_map<(i, j) -> (i)>
+func.func @kernel(%a: memref<1024x1024xf32>, %r: memref<1024xf32>) {
+  linalg.generic {indexing_maps = [#element, #column], iterator_types = ["parallel", "reduction"]}
+    ins(%a : memref<1024x1024xf32>)
+    outs(%r : memref<1024xf32>) {
+  ^bb0(%x: f32, %so_far: f32):
+    %next = arith.addf %so_far, %x : f32
+    linalg.yield %next : f32
+  }
+  return
+}

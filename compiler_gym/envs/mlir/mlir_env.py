@@ -1,0 +1,143 @@
+"""The MLIR environment."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
+from compiler_gym.envs.mlir.mlir_command_line import MlirCommandline
+from compiler_gym.envs.mlir.mlir_datasets import compare_with_start, get_mlir_datasets
+from compiler_gym.envs.mlir.mlir_rewards import make_mlir_rewards
+from compiler_gym.errors import EnvironmentNotSupported, ServiceInitError, SessionNotFound
+from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
+from compiler_gym.service.proto import ActionSpace, File, py_converters
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.service.proto.py_converters import ServiceMessageConverters
+from compiler_gym.spaces import CommandlineFlag, Reward
+from compiler_gym.util.service_binary import find_service_binary, find_service_file
+
+DEFAULT_BENCHMARK = "benchmark://mlir-kernels-v0/matmul-256"
+
+_PACKAGE = "mlir_service"
+_LIBRARY = "mlir-library.mlir"
+
+
+class MlirEnv(ClientServiceCompilerEnv):
+    """The loops of one kernel are transformed by MLIR, and the kernel is run and measured.
+
+    Args:
+        service: The path of a service, or the address ``"host:port"`` of a running one; by default
+            the one that is built with this package.
+        benchmark: The benchmark to use while none is chosen explicitly; by default
+            :data:`DEFAULT_BENCHMARK`.
+        datasets: The datasets to choose benchmarks from, by default those of
+            :func:`get_mlir_datasets`.
+        rewards: The rewards to choose from, by default those of :func:`make_mlir_rewards`.
+        **kwargs: As of :class:`ClientServiceCompilerEnv`.
+
+    Raises:
+        EnvironmentNotSupported: If the service has not been built, or this machine lacks MLIR.
+        ServiceInitError: If the service does not start.
+    """
+
+    def __init__(
+        self,
+        service: str | Path | None = None,
+        benchmark: str | Benchmark | BenchmarkUri | None = None,
+        *,
+        datasets: Datasets | Iterable[Dataset] | None = None,
+        rewards: Iterable[Reward] | None = None,
+        **kwargs: Any,
+    ):
+        self._runtime_observation_count = 1
+        self._runtime_warmup_runs_count = 1
+        try:
+            super().__init__(
+                service=service or find_service_binary("compiler_gym-mlir-service", _PACKAGE),
+                benchmark=DEFAULT_BENCHMARK if benchmark is None else benchmark,
+                datasets=get_mlir_datasets() if datasets is None else datasets,
+                rewards=make_mlir_rewards() if rewards is None else rewards,
+                service_message_converters=ServiceMessageConverters(
+                    action_space_converter=_make_action_space
+                ),
+                **kwargs,
+            )
+        except ServiceInitError as error:
+            if "libMLIR" not in str(error):
+                raise
+            raise EnvironmentNotSupported(
+                "This machine lacks the library of MLIR. Install the package libmlir-22 "
+                f"(apt-get install libmlir-22). {error}"
+            ) from error
+
+    @property
+    def ir(self) -> str:
+        """The kernel as it is now, in the textual form of MLIR."""
+        return self.observation["Ir"]
+
+    def write_ir(self, path: str | Path) -> Path:
+        """Writes the kernel as it is now to a file, in the textual form of MLIR.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        path.write_text(self.ir)
+        return path
+
+    def make_benchmark(self, path: str | Path) -> Benchmark:
+        """Makes a benchmark of a file with a kernel in the textual form of MLIR.
+
+        Raises:
+            OSError: If the file cannot be read.
+        """
+        path = Path(path).expanduser().absolute()
+        program = File(contents=path.read_bytes())
+        proto = BenchmarkProto(uri=f"file://{path}", program=program)
+        return Benchmark(proto, validation_callbacks=[compare_with_start])
+
+    @property
+    def runtime_observation_count(self) -> int:
+        """How many runs of the kernel a ``Runtime`` observation measures; 1 by default.
+
+        Can be set at any time, holds for all further episodes, and is inherited by forks. Raises
+        ValueError if set to less than 1.
+        """
+        return self._runtime_observation_count
+
+    @runtime_observation_count.setter
+    def runtime_observation_count(self, count: int) -> None:
+        self._set_count("runtimes_per_observation_count", count, minimum=1)
+        self._runtime_observation_count = count
+
+    @property
+    def runtime_warmup_runs_count(self) -> int:
+        """How many runs go unmeasured before them, besides the one that is checked; 1 by default.
+
+        Can be set at any time, holds for all further episodes, and is inherited by forks. Raises
+        ValueError if set to less than 0.
+        """
+        return self._runtime_warmup_runs_count
+
+    @runtime_warmup_runs_count.setter
+    def runtime_warmup_runs_count(self, count: int) -> None:
+        self._set_count("warmup_runs_count_per_runtime_observation", count, minimum=0)
+        self._runtime_warmup_runs_count = count
+
+    def _set_count(self, name: str, count: int, minimum: int) -> None:
+        if count < minimum:
+            raise ValueError(f"The number of runs must be at least {minimum}, not {count}")
+        with suppress(SessionNotFound):  # It is sent when an episode begins.
+            self.send_param(f"mlir.set_{name}", str(count), resend_on_reset=True)
+
+
+def _make_action_space(proto: ActionSpace) -> MlirCommandline:
+    space: Any = py_converters.space_from_proto(proto.space, proto.name)
+    items = zip(space.names, space.flags, space.descriptions, strict=True)
+    library = find_service_file(_LIBRARY, _PACKAGE) or _LIBRARY
+    return MlirCommandline([CommandlineFlag(*item) for item in items], space.name, library)

@@ -1,0 +1,13 @@
+"""Makes the MLIR environment known by its id."""
+
+from compiler_gym.util.registration import register
+
+
+def register_environments() -> None:
+    """Registers ``mlir-v0``."""
+    register(
+        id="mlir-v0",
+        entry_point="compiler_gym.envs.mlir.mlir_env:MlirEnv",
+        # What those observe and are rewarded for behind gymnasium that do not say so themselves.
+        gymnasium_kwargs={"observation_space": "LoopNest", "reward_space": "SpeedUp"},
+    )

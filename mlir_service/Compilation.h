@@ -1,0 +1,67 @@
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir_service/Execution.h"
+#include "mlir_service/Kernel.h"
+#include "mlir_service/Lowering.h"
+
+namespace compiler_gym::mlir_service {
+
+/// A kernel while it is transformed, and what it was at the start.
+class Compilation {
+ public:
+  /// Reads a kernel, compiles and runs it, so that it is known what it computes.
+  ///
+  /// @return INVALID_ARGUMENT with the reason if that does not work.
+  [[nodiscard]] static grpc::Status start(const std::string& text,
+                                          std::unique_ptr<Compilation>& compilation);
+
+  /// Runs a pass.
+  ///
+  /// @param changed whether the module is another one now, as text.
+  /// @return INTERNAL with the reason if it fails. Nobody knows then what the module is.
+  [[nodiscard]] grpc::Status apply(const std::string& pipeline, bool& changed);
+
+  mlir::ModuleOp module() const { return *kernel_.module; }
+  /// The module as mlir-opt prints it.
+  const std::string& ir() const { return ir_; }
+  /// Counts the changes.
+  uint64_t version() const { return history_.size(); }
+  /// The passes that have changed something.
+  const std::vector<std::string>& history() const { return history_; }
+  const std::string& text() const { return text_; }
+
+  /// What the module is compiled to; made when it is first asked for.
+  [[nodiscard]] grpc::Status machineCode(const MachineCode*& code);
+
+  /// Runs the kernel as it is now: see Execution::measure().
+  [[nodiscard]] grpc::Status measure(const RunCounts& counts, std::chrono::seconds limit,
+                                     std::vector<double>& seconds);
+  /// Runs the kernel as it was at the start.
+  [[nodiscard]] grpc::Status measureStart(const RunCounts& counts, std::chrono::seconds limit,
+                                          std::vector<double>& seconds) const;
+
+ private:
+  Compilation() = default;
+  [[nodiscard]] grpc::Status runStart();
+
+  std::unique_ptr<mlir::MLIRContext> context_;
+  std::string text_;
+  Kernel kernel_;
+  std::string ir_;
+  std::vector<std::string> history_;
+  // Of the present version, and of the kernel at the start.
+  std::optional<MachineCode> code_;
+  MachineCode startCode_;
+  Contents expected_;
+};
+
+}  // namespace compiler_gym::mlir_service

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "mlir_service/Compilation.h"
+#include "mlir_service/actions/Actions.h"
+#include "mlir_service/observations/LoopNest.h"
+#include "tests/mlir_service/Programs.h"
+
+namespace compiler_gym::mlir_service {
+namespace {
+
+using grpc::StatusCode;
+
+class CompilationTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const grpc::Status status = Compilation::start(kTwice, compilation_);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+
+  /// Applies an action of that name. Returns whether something has changed.
+  bool apply(const std::string& name) {
+    for (const Action& action : allActions()) {
+      if (action.name != name) continue;
+      bool changed = false;
+      const grpc::Status status = compilation_->apply(action.pipeline, changed);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      return changed;
+    }
+    ADD_FAILURE() << "There is no action " << name;
+    return false;
+  }
+
+  std::unique_ptr<Compilation> compilation_;
+};
+
+TEST_F(CompilationTest, ActionsHaveNames) {
+  std::set<std::string> names;
+  for (const Action& action : allActions()) {
+    EXPECT_TRUE(names.insert(action.name).second) << action.name;
+    EXPECT_FALSE(action.pipeline.empty()) << action.name;
+    EXPECT_FALSE(action.description.empty()) << action.name;
+  }
+  EXPECT_GT(names.size(), 100);
+}
+
+TEST_F(CompilationTest, AllActionsKeepTheResults) {
+  for (const Action& action : allActions()) {
+    bool changed = false;
+    ASSERT_TRUE(compilation_->apply(action.pipeline, changed).ok()) << action.name;
+    if (!changed) continue;
+    std::vector<double> seconds;
+    const grpc::Status status =
+        compilation_->measure(RunCounts(), std::chrono::seconds(60), seconds);
+    EXPECT_TRUE(status.ok()) << action.name << ": " << status.error_message();
+    ASSERT_TRUE(Compilation::start(kTwice, compilation_).ok());
+  }
+}
+
+TEST_F(CompilationTest, WhatDoesNotApplyHasNoEffect) {
+  EXPECT_FALSE(apply("tile<2,8>"));
+  EXPECT_TRUE(compilation_->history().empty());
+  EXPECT_TRUE(apply("tile<1,4>"));
+  EXPECT_EQ(compilation_->history().size(), 1);
+}
+
+TEST_F(CompilationTest, Vectorizes) {
+  EXPECT_TRUE(apply("vectorize"));
+  EXPECT_EQ(loopNest(compilation_->module())[6], 32);
+  const MachineCode* code = nullptr;
+  ASSERT_TRUE(compilation_->machineCode(code).ok());
+  EXPECT_NE(code->llvmIr.find("x float>"), std::string::npos);
+}
+
+TEST_F(CompilationTest, UnknownPass) {
+  bool changed = false;
+  const grpc::Status status = compilation_->apply("no-such-pass", changed);
+  EXPECT_EQ(status.error_code(), StatusCode::INTERNAL);
+}
+
+TEST_F(CompilationTest, IsDeterministic) {
+  const std::string start = compilation_->ir();
+  apply("tile<1,4>");
+  apply("canonicalize");
+  const std::string tiled = compilation_->ir();
+  EXPECT_NE(tiled, start);
+  ASSERT_TRUE(Compilation::start(kTwice, compilation_).ok());
+  EXPECT_EQ(compilation_->ir(), start);
+  apply("tile<1,4>");
+  apply("canonicalize");
+  EXPECT_EQ(compilation_->ir(), tiled);
+}
+
+}  // namespace
+}  // namespace compiler_gym::mlir_service

@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir_service/Context.h"
+#include "mlir_service/Execution.h"
+#include "mlir_service/Lowering.h"
+#include "tests/mlir_service/Programs.h"
+
+namespace compiler_gym::mlir_service {
+namespace {
+
+constexpr std::chrono::seconds kLimit(60);
+
+/// A kernel and its code.
+struct Compiled {
+  explicit Compiled(const char* text) {
+    EXPECT_TRUE(makeContext(context).ok());
+    EXPECT_TRUE(parseKernel(text, *context, kernel).ok());
+    const grpc::Status status = compile(*kernel.module, code);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+
+  Execution execution() const { return Execution(kernel.arguments, code.object, kLimit); }
+
+  std::unique_ptr<mlir::MLIRContext> context;
+  Kernel kernel;
+  MachineCode code;
+};
+
+float numberAt(const std::string& contents, size_t index) {
+  float number = 0;
+  std::memcpy(&number, contents.data() + index * sizeof(float), sizeof(float));
+  return number;
+}
+
+std::string bytesOf(const std::vector<float>& numbers) {
+  return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
+}
+
+TEST(ExecutionTest, InputsAreSmallWholeNumbers) {
+  const std::vector<Buffer> arguments = {{ElementType::kF32, {100}}};
+  const Contents contents = makeInputs(arguments);
+  bool hasNegative = false;
+  for (size_t i = 0; i < 100; ++i) {
+    const float number = numberAt(contents[0], i);
+    EXPECT_EQ(number, std::round(number));
+    EXPECT_LE(std::abs(number), 2);
+    hasNegative |= number < 0;
+  }
+  EXPECT_TRUE(hasNegative);
+  EXPECT_EQ(makeInputs(arguments), contents);
+}
+
+TEST(ExecutionTest, Computes) {
+  const Compiled compiled(kTwice);
+  Contents results;
+  ASSERT_TRUE(compiled.execution().run(results).ok());
+  const Contents inputs = makeInputs(compiled.kernel.arguments);
+  EXPECT_EQ(results[0], inputs[0]);
+  for (size_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(numberAt(results[1], i), 2 * numberAt(inputs[0], i) + numberAt(inputs[1], i));
+  }
+}
+
+TEST(ExecutionTest, Measures) {
+  const Compiled compiled(kTwice);
+  Contents results;
+  ASSERT_TRUE(compiled.execution().run(results).ok());
+  std::vector<double> seconds;
+  ASSERT_TRUE(compiled.execution().measure(results, {/*warmup=*/2, /*measured=*/7}, seconds).ok());
+  ASSERT_EQ(seconds.size(), 7);
+  for (double each : seconds) EXPECT_GT(each, 0);
+}
+
+TEST(ExecutionTest, WrongResultsAreNotMeasured) {
+  Contents expected;
+  ASSERT_TRUE(Compiled(kTwice).execution().run(expected).ok());
+  std::vector<double> seconds;
+  const grpc::Status status =
+      Compiled(kAlmostTwice).execution().measure(expected, RunCounts(), seconds);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_NE(status.error_message().find("argument 1 has 99 at [2, 5] instead of"),
+            std::string::npos)
+      << status.error_message();
+  EXPECT_TRUE(seconds.empty());
+}
+
+TEST(ExecutionTest, WhatIsDifferent) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<Buffer> arguments = {{ElementType::kF32, {2, 2}}};
+  const Contents some = {bytesOf({1, nan, 0, 4})};
+  EXPECT_EQ(findDifference(arguments, some, {bytesOf({1, -nan, -0.0F, 4})}), "");
+  EXPECT_EQ(findDifference(arguments, some, {bytesOf({1, nan, 0, 5})}),
+            "argument 0 has 5 at [1, 1] instead of 4");
+  EXPECT_NE(findDifference(arguments, some, {bytesOf({1, 2, 0, 4})}), "");
+}
+
+}  // namespace
+}  // namespace compiler_gym::mlir_service

@@ -33,10 +33,9 @@ class Compilation {
   mlir::ModuleOp module() const { return *kernel_.module; }
   /// The module as mlir-opt prints it.
   const std::string& ir() const { return ir_; }
-  /// Counts the changes.
-  uint64_t version() const { return history_.size(); }
   /// The passes that have changed something.
   const std::vector<std::string>& history() const { return history_; }
+  /// The program as it was given.
   const std::string& text() const { return text_; }
 
   /// What the module is compiled to; made when it is first asked for.

@@ -1,6 +1,5 @@
 #include "mlir_service/Execution.h"
 
-#include <cmath>
 #include <cstring>
 #include <sstream>
 

@@ -28,6 +28,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun, ProgramVali
 from compiler_gym.envs.llvm.datasets.kernels_dataset import INPUT_SETS, KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES, OpenSourceDataset
+from compiler_gym.envs.llvm.policies.policy import SHIPPED, Policy
 from compiler_gym.envs.llvm.size.checks import Check, program_check
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
@@ -139,19 +140,36 @@ class Leads:
         return min(reversed(met), key=search.size)
 
 
-def measure(source: Source, evaluations: int, jobs: int, objective: Objective) -> Row:
+@dataclass(frozen=True)
+class Way:
+    """How programs are measured: rows that were measured in the same way belong together."""
+
+    evaluations: int
+    objective: Objective
+    policy: str | None
+
+    @property
+    def milestones(self) -> list[int]:
+        """The numbers of evaluations to report, and 0."""
+        return sorted({0, self.evaluations, *(n for n in MILESTONES if n < self.evaluations)})
+
+
+def measure(source: Source, way: Way, jobs: int) -> Row:
     begin = time.monotonic()
     leads = Leads()
-    linker = Linker() if objective is Objective.LINKED else None
+    linker = Linker() if way.objective is Objective.LINKED else None
+    advice = Policy.load(way.policy).sequences_for if way.policy else None
     with tempfile.TemporaryDirectory() as work:
-        budget = Budget(evaluations=evaluations)
+        budget = Budget(evaluations=way.evaluations)
         # Nothing learned from one program is used for another.
         portfolio = Portfolio(Path(work) / "learned.json")
         with Evaluator(source.compilation, Path(work), budget, jobs, linker) as evaluator:
-            search = Optimizer(evaluator, objective, source.check, portfolio, watch=leads.watch)
+            search = Optimizer(
+                evaluator, way.objective, source.check, portfolio, advice, watch=leads.watch
+            )
             search.start()
             search.run()
-    found = {count: leads.at(search, count) for count in (0, *MILESTONES) if count <= evaluations}
+    found = {count: leads.at(search, count) for count in way.milestones}
     return Row(
         name=source.name,
         before=search.size(search.baseline),
@@ -167,30 +185,22 @@ def measure(source: Source, evaluations: int, jobs: int, objective: Objective) -
 
 @dataclass(frozen=True)
 class Kept:
-    """Rows in a file, so that a run that was ended can go on; without one nothing is kept.
-
-    Rows are only those that were measured in the same way.
-    """
+    """Rows in a file, so that a run that was ended can go on; without one nothing is kept."""
 
     path: Path | None
-    evaluations: int
-    objective: Objective
-
-    @property
-    def _way(self) -> list:
-        return [self.evaluations, self.objective.value]
+    way: Way
 
     def rows(self) -> dict[str, Row]:
         if self.path is None or not self.path.exists():
             return {}
         lines = map(json.loads, self.path.read_text().splitlines())
-        rows = [_read_row(line["row"]) for line in lines if line["way"] == self._way]
+        rows = [_read_row(line["row"]) for line in lines if line["way"] == asdict(self.way)]
         return {row.name: row for row in rows}
 
     def add(self, row: Row) -> None:
         if self.path is not None:
             with self.path.open("a") as file:
-                file.write(json.dumps({"way": self._way, "row": asdict(row)}) + "\n")
+                file.write(json.dumps({"way": asdict(self.way), "row": asdict(row)}) + "\n")
 
 
 def _read_row(facts: dict) -> Row:
@@ -268,6 +278,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=max(MILESTONES))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--objective", choices=[each.value for each in Objective], default="text")
+    parser.add_argument("--policy", choices=[*SHIPPED], help="whose sequences are tried first")
     parser.add_argument("--opensource", type=int, help="so many files of opensource-v0 instead")
     parser.add_argument("--seed", type=int, default=0, help="which of them")
     parser.add_argument("--keep", type=Path, help="a file that keeps each row")
@@ -282,14 +293,14 @@ def main() -> None:
     sources: Iterable[Source] = [kernel(name) for name in arguments.programs or known]
     if arguments.opensource:
         sources = opensource_sources(arguments.opensource, arguments.seed)
-    objective = Objective(arguments.objective)
-    kept = Kept(arguments.keep, arguments.evaluations, objective)
+    way = Way(arguments.evaluations, Objective(arguments.objective), arguments.policy)
+    kept = Kept(arguments.keep, way)
     done, rows = kept.rows(), []
     try:
         for source in sources:
             row = done.get(source.name)
             if row is None:
-                row = measure(source, arguments.evaluations, arguments.jobs, objective)
+                row = measure(source, way, arguments.jobs)
                 kept.add(row)
                 print(f"{row.name}: {row.before} -> {row.at}, {row.stages}", flush=True)
             rows.append(row)

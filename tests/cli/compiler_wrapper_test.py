@@ -219,7 +219,7 @@ def test_programs_of_several_languages(folder, monkeypatch):
         if compiler == "plain":
             monkeypatch.setenv("COMPILER_GYM_BUDGET", "0s")
         else:
-            monkeypatch.setenv("COMPILER_GYM_BUDGET", "3s")
+            monkeypatch.setenv("COMPILER_GYM_BUDGET", "12s")
         for name in ("unit.c", "thrower.cc", "main.cc"):
             compile("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
         compile("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")

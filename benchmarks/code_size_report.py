@@ -5,16 +5,21 @@ and compared with what it must print, at the end of each stage of the search. Fi
 software are not run. Run it with::
 
     bazel run //benchmarks:code_size_report
-    bazel run //benchmarks:code_size_report -- --opensource 100
+    bazel run //benchmarks:code_size_report -- --opensource 100 --keep $PWD/rows.jsonl
+    bazel run //benchmarks:code_size_report -- --objective linked
+
+With --keep, a run that was ended goes on where it was; Ctrl-C reports what there is.
 """
 
 import argparse
+import json
 import math
 import os
 import random
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -23,11 +28,14 @@ from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun, ProgramVali
 from compiler_gym.envs.llvm.datasets.kernels_dataset import INPUT_SETS, KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES, OpenSourceDataset
+from compiler_gym.envs.llvm.policies.policy import SHIPPED, Policy
 from compiler_gym.envs.llvm.size.checks import Check, program_check
 from compiler_gym.envs.llvm.size.compilation import Compilation
-from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
+from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.envs.llvm.size.linking import Linker
 from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
 from compiler_gym.envs.llvm.size.portfolio import Portfolio, shipped_portfolio
+from compiler_gym.errors import BenchmarkInitError
 
 MILESTONES = (1, 10, 60, 120)
 _OPTIONS = ("-std=c11", "-w")
@@ -66,13 +74,21 @@ def kernel(name: str) -> Source:
     return Source(name, folder / "program.c", _OPTIONS, program_check(ProgramValidator(runs)))
 
 
-def opensource_sources(count: int, seed: int) -> list[Source]:
+def opensource_sources(count: int, seed: int) -> Iterator[Source]:
     """Files of the packages that are held back, of a size that is worth it."""
     dataset = next(each for each in get_llvm_datasets() if isinstance(each, OpenSourceDataset))
     uris = sorted(dataset.benchmark_uris("test"))
     random.Random(seed).shuffle(uris)
     sources = (opensource_source(dataset, uri) for uri in uris)
-    return [*islice((each for each in sources if each.code_bytes() in _WORTHWHILE), count)]
+    return islice(filter(_is_worthwhile, sources), count)
+
+
+def _is_worthwhile(source: Source) -> bool:
+    try:
+        return source.code_bytes() in _WORTHWHILE
+    except BenchmarkInitError as error:
+        print(f"{source.name} is left out: {error}", flush=True)
+        return False
 
 
 def opensource_source(dataset: OpenSourceDataset, uri: str) -> Source:
@@ -91,36 +107,106 @@ def opensource_source(dataset: OpenSourceDataset, uri: str) -> Source:
 
 @dataclass(frozen=True)
 class Row:
-    """What came of a program: sizes after as many evaluations, and at the end of stages."""
+    """What came of a program: sizes after as many evaluations, and at the end of stages.
+
+    ``loaded`` has all bytes that are loaded of the object file: before, and after as many.
+    """
 
     name: str
     before: int
     at: dict[int, int]
+    loaded: dict[int, int]
     stages: dict[str, int]
     seconds: float
     wrong: int
+    failed: int
     evaluations: int
 
 
-def measure(source: Source, evaluations: int, jobs: int, objective: Objective) -> Row:
+class Leads:
+    """The results that a search was led by, one after the other."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, Evaluation]] = []
+
+    def watch(self, search: Optimizer) -> None:
+        if not self._found or self._found[-1][1] is not search.leading:
+            self._found.append((search.evaluator.budget.used, search.leading))
+
+    def at(self, search: Optimizer, count: int) -> Evaluation:
+        """What there was after as many evaluations, without what turned out to be wrong."""
+        wrong = {each.change for each in search.wrong}
+        met = [each for used, each in self._found if used <= count and each.change not in wrong]
+        return min(reversed(met), key=search.size)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How programs are measured: rows that were measured in the same way belong together."""
+
+    evaluations: int
+    objective: Objective
+    policy: str | None
+
+    @property
+    def milestones(self) -> list[int]:
+        """The numbers of evaluations to report, and 0."""
+        return sorted({0, self.evaluations, *(n for n in MILESTONES if n < self.evaluations)})
+
+
+def measure(source: Source, way: Way, jobs: int) -> Row:
     begin = time.monotonic()
+    leads = Leads()
+    linker = Linker() if way.objective is Objective.LINKED else None
+    advice = Policy.load(way.policy).sequences_for if way.policy else None
     with tempfile.TemporaryDirectory() as work:
-        budget = Budget(evaluations=evaluations)
+        budget = Budget(evaluations=way.evaluations)
         # Nothing learned from one program is used for another.
         portfolio = Portfolio(Path(work) / "learned.json")
-        with Evaluator(source.compilation, Path(work), budget, jobs) as evaluator:
-            search = Optimizer(evaluator, objective, source.check, portfolio)
+        with Evaluator(source.compilation, Path(work), budget, jobs, linker) as evaluator:
+            search = Optimizer(
+                evaluator, way.objective, source.check, portfolio, advice, watch=leads.watch
+            )
             search.start()
             search.run()
+    found = {count: leads.at(search, count) for count in way.milestones}
     return Row(
         name=source.name,
         before=search.size(search.baseline),
-        at={count: _size_at(search, count) for count in MILESTONES if count <= evaluations},
+        at={count: search.size(each) for count, each in found.items() if count},
+        loaded={count: each.object.all for count, each in found.items()},
         stages={stage.name: stage.size for stage in search.stages},
         seconds=time.monotonic() - begin,
         wrong=len(search.wrong),
+        failed=evaluator.failed,
         evaluations=budget.used,
     )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows in a file, so that a run that was ended can go on; without one nothing is kept."""
+
+    path: Path | None
+    way: Way
+
+    def rows(self) -> dict[str, Row]:
+        if self.path is None or not self.path.exists():
+            return {}
+        lines = map(json.loads, self.path.read_text().splitlines())
+        rows = [_read_row(line["row"]) for line in lines if line["way"] == asdict(self.way)]
+        return {row.name: row for row in rows}
+
+    def add(self, row: Row) -> None:
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"way": asdict(self.way), "row": asdict(row)}) + "\n")
+
+
+def _read_row(facts: dict) -> Row:
+    # Keys of JSON are texts.
+    counted = {key: {int(k): v for k, v in facts[key].items()} for key in ("at", "loaded")}
+    return Row(**{**facts, **counted})
 
 
 def portfolio_gains(names: list[str], jobs: int) -> dict[str, float]:
@@ -139,12 +225,6 @@ def portfolio_gains(names: list[str], jobs: int) -> dict[str, float]:
     return {name: sum(values) / len(values) for name, values in gains.items()}
 
 
-def _size_at(search: Optimizer, count: int) -> int:
-    # The search may have ended before, with what is its result.
-    reached = [size for used, _, size in search.curve if used <= count]
-    return max(reached[-1], search.size(search.best))
-
-
 def saved(before: int, after: int) -> float:
     return 1 - after / before
 
@@ -161,18 +241,27 @@ def report(rows: list[Row]) -> str:
         sizes = [f"{row.at[count]} ({saved(row.before, row.at[count]):.1%})" for count in counts]
         cells = [row.name, str(row.before), *sizes, f"{row.seconds:.0f}", str(row.wrong)]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "| saved | " + " | ".join(f"after {count}" for count in counts) + " |"]
+    lines += ["", *_summary("saved", counts, [(row.before, row.at) for row in rows])]
+    loaded = [(row.loaded[0], row.loaded) for row in rows]
+    lines += ["", *_summary("saved of all that is loaded of the object files", counts, loaded)]
+    lines += ["", "By the end of each stage: " + ", ".join(_stages(rows))]
+    lines.append(f"clang failed in {sum(row.failed for row in rows)} evaluations.")
+    return "\n".join(lines)
+
+
+def _summary(title: str, counts: list[int], sizes: list[tuple[int, dict[int, int]]]) -> list[str]:
+    lines = [f"| {title} | " + " | ".join(f"after {count}" for count in counts) + " |"]
     lines.append(f"|---|{'---:|' * len(counts)}")
     for name, value in (
         ("geometric mean", lambda pairs: f"{geomean_saved(pairs):.2%}"),
         ("least", lambda pairs: f"{min(saved(*pair) for pair in pairs):.2%}"),
         ("most", lambda pairs: f"{max(saved(*pair) for pair in pairs):.2%}"),
-        ("programs smaller", lambda pairs: f"{sum(b > a for b, a in pairs)} of {len(pairs)}"),
+        ("smaller", lambda pairs: f"{sum(b > a for b, a in pairs)} of {len(pairs)}"),
+        ("larger", lambda pairs: f"{sum(b < a for b, a in pairs)} of {len(pairs)}"),
     ):
-        cells = [value([(row.before, row.at[count]) for row in rows]) for count in counts]
+        cells = [value([(before, after[count]) for before, after in sizes]) for count in counts]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    lines += ["", "By the end of each stage: " + ", ".join(_stages(rows))]
-    return "\n".join(lines)
+    return lines
 
 
 def _stages(rows: list[Row]) -> list[str]:
@@ -189,8 +278,10 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=max(MILESTONES))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--objective", choices=[each.value for each in Objective], default="text")
+    parser.add_argument("--policy", choices=[*SHIPPED], help="whose sequences are tried first")
     parser.add_argument("--opensource", type=int, help="so many files of opensource-v0 instead")
     parser.add_argument("--seed", type=int, default=0, help="which of them")
+    parser.add_argument("--keep", type=Path, help="a file that keeps each row")
     parser.add_argument("--portfolio", action="store_true", help="the gains of its changes alone")
     arguments = parser.parse_args()
     known = sorted(path.parent.name for path in KERNELS_PATH.glob("*/program.c"))
@@ -199,16 +290,24 @@ def main() -> None:
         for name, gain in sorted(gains.items(), key=lambda item: -item[1]):
             print(f"{gain:.4f} {name}")
         return
-    sources = [kernel(name) for name in arguments.programs or known]
+    sources: Iterable[Source] = [kernel(name) for name in arguments.programs or known]
     if arguments.opensource:
         sources = opensource_sources(arguments.opensource, arguments.seed)
-    rows = []
-    for source in sources:
-        objective = Objective(arguments.objective)
-        rows.append(measure(source, arguments.evaluations, arguments.jobs, objective))
-        row = rows[-1]
-        print(f"{row.name}: {row.before} -> {row.at}, {row.stages}", flush=True)
-    print(f"\n{report(rows)}")
+    way = Way(arguments.evaluations, Objective(arguments.objective), arguments.policy)
+    kept = Kept(arguments.keep, way)
+    done, rows = kept.rows(), []
+    try:
+        for source in sources:
+            row = done.get(source.name)
+            if row is None:
+                row = measure(source, way, arguments.jobs)
+                kept.add(row)
+                print(f"{row.name}: {row.before} -> {row.at}, {row.stages}", flush=True)
+            rows.append(row)
+    except KeyboardInterrupt:
+        print(f"Ctrl-C: {len(rows)} programs")
+    if rows:
+        print(f"\n{report(rows)}")
 
 
 if __name__ == "__main__":

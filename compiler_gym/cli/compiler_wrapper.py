@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.compiler_command import (
@@ -25,8 +25,11 @@ from compiler_gym.envs.llvm.benchmarks.compiler_command import (
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path
 
-BUDGET, OBJECTIVE, LEVEL, LOG = (
-    f"COMPILER_GYM_{name}" for name in ("BUDGET", "OBJECTIVE", "LEVEL", "LOG")
+if TYPE_CHECKING:
+    from compiler_gym.envs.llvm.size.optimizer import Advice
+
+BUDGET, OBJECTIVE, POLICY, LEVEL, LOG = (
+    f"COMPILER_GYM_{name}" for name in ("BUDGET", "OBJECTIVE", "POLICY", "LEVEL", "LOG")
 )
 """The environment variables that say what is wanted, as builds cannot."""
 
@@ -52,6 +55,18 @@ _TO_PREPROCESSOR = ("-Wp,-MD,", "-Wp,-MMD,")
 
 # What builds compile to find out what the compiler can do.
 _PROBES = ("conftest", "CMakeScratch", "CMakeTmp", "CompilerIdC", "cmTC_", "meson-private")
+
+
+_UNIT_OBJECTIVES = ("text", "all")
+_WHOLE = ", for which see `compiler-gym optimize --objective {}`"
+_NOT_OF_A_UNIT = {
+    "linked": "the size of a program is known when all of it is linked" + _WHOLE.format("linked"),
+    "runtime": "one source is no program that could be run" + _WHOLE.format("runtime"),
+}
+
+
+class WrongObjectiveError(ValueError):
+    """What is wanted cannot be had of a compiler. The text says why."""
 
 
 def cc() -> NoReturn:
@@ -81,6 +96,9 @@ def main(driver: str, words: Sequence[str]) -> int:
             return 0
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except WrongObjectiveError as error:
+        sys.stderr.write(f"compiler-gym: {error}\n")
+        return 1
     except Exception as error:
         _log(f"error\t{words!r}\t{error}")
     sys.stderr.flush()
@@ -180,12 +198,35 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
     status = clang.resolve().stat()
     facts = (
         *(str(clang), str(status.st_mtime_ns), str(status.st_size)),
-        *(os.environ.get(BUDGET, ""), os.environ.get(OBJECTIVE, "")),
+        *(os.environ.get(name, "") for name in (BUDGET, OBJECTIVE, POLICY)),
         *_options(command),
     )
     key = hashlib.sha256("\0".join(facts).encode())
     key.update(bitcode.read_bytes())
     return key.hexdigest()[:40]
+
+
+def _objective() -> str:
+    """Returns what is to be small.
+
+    Raises:
+        WrongObjectiveError: If that is not to be known of one source.
+    """
+    wanted = os.environ.get(OBJECTIVE) or _UNIT_OBJECTIVES[0]
+    if wanted not in _UNIT_OBJECTIVES:
+        why = _NOT_OF_A_UNIT.get(wanted, "there is no such objective")
+        names = " or ".join(_UNIT_OBJECTIVES)
+        raise WrongObjectiveError(f"{OBJECTIVE} is {wanted!r}, but has to be {names}: {why}")
+    return wanted
+
+
+def _advice() -> "Advice | None":
+    """Returns what says which sequences of passes are tried first, if that is wanted."""
+    if not os.environ.get(POLICY):
+        return None
+    from compiler_gym.envs.llvm.policies.policy import Policy
+
+    return Policy.load(os.environ[POLICY]).sequences_for
 
 
 def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
@@ -198,9 +239,9 @@ def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
     source = Path(command.sources[0].path)
     compilation = Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
     budget = Budget(parse_duration(os.environ.get(BUDGET) or _DEFAULT_BUDGET))
-    objective = Objective(os.environ.get(OBJECTIVE) or Objective.TEXT.value)
+    objective = Objective(_objective())
     with Evaluator(compilation, folder, budget) as evaluator:
-        search = Optimizer(evaluator, objective, is_unmarked=compilation.is_ir)
+        search = Optimizer(evaluator, objective, advice=_advice(), is_unmarked=compilation.is_ir)
         search.start()
         if search.size(search.baseline) < _WORTH_BYTES:
             return search.baseline.path

@@ -8,22 +8,18 @@ from compiler_gym.cli.console import print_json, print_line, print_table, progre
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
     JsonOption,
+    complete_policy,
     complete_program,
     opened_env,
     program_name,
     program_uri,
 )
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.policies.policy import COST, SHIPPED, Policy
+from compiler_gym.envs.llvm.policies.policy import COST, Policy
 from compiler_gym.envs.llvm.policies.programs import held_back_programs
 from compiler_gym.util.statistics import geometric_mean
 
 _RIGHT, _WRONG, _NOT_CHECKED, _ENDLESS = "right", "WRONG", "not checked", "no end"
-
-
-def complete_policy(incomplete: str) -> list[str]:
-    """Returns the shipped policies that begin with a text."""
-    return [name for name in SHIPPED if name.startswith(incomplete)]
 
 
 def evaluate(

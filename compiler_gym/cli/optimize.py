@@ -23,9 +23,16 @@ from compiler_gym.cli.optimize_speed import (
     workload_of,
 )
 from compiler_gym.cli.optimize_summary import print_linked_summary, print_summary
-from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
+from compiler_gym.cli.options import (
+    PROGRAM_HELP,
+    JsonOption,
+    complete_policy,
+    complete_program,
+    program_uri,
+)
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.envs.llvm.size.checks import command_check
 from compiler_gym.envs.llvm.size.compilation import check_options, options_of_bitcode
 from compiler_gym.envs.llvm.size.inputs import Input, known_program
@@ -91,6 +98,14 @@ def optimize(
         int | None, typer.Option(min=0, help="How often to run clang with changes, at most.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = 2,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            help="Begin with passes that were learnt for other programs: sequence, coreset or "
+            "network, see eval. Or a file.",
+            autocompletion=complete_policy,
+        ),
+    ] = None,
     check: Annotated[
         str | None,
         typer.Option(help="A command that ends with exit code 0 if the object file {} is right."),
@@ -154,12 +169,15 @@ def optimize(
     check_options(options)
     _check_flags(objective.value, len(programs), run, link, whole_program, keep, script)
     is_for_speed = objective.value == _RUNTIME
+    if policy is not None and is_for_speed:
+        raise typer.BadParameter("--policy is for programs that are to be small.")
     settings = Settings(
         options=tuple(speed_options(options) if is_for_speed else options),
         objective=None if is_for_speed else Objective(objective.value),
         seconds=parse_duration(budget),
         evaluations=evaluations,
         jobs=jobs,
+        policy=None if policy is None else Policy.load(policy),
         check=None if check is None else command_check(check),
         linker=Linker(link),
         script=script,

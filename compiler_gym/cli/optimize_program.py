@@ -9,6 +9,7 @@ from typing import Any
 from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_progress import Progress
 from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.envs.llvm.size.checks import Check
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
@@ -40,6 +41,7 @@ class Settings:
         seconds: The time for each program.
         evaluations: How often to run clang with changes; None for any number.
         jobs: How many compilers run at a time.
+        policy: Says which sequences of passes are tried first; None for none.
         check: Whether an object file is right; None for the program's own check, if it has one.
         linker: What links an object file to a program, where that is needed.
         script: Where a script goes that makes the object file again; None for nowhere.
@@ -51,6 +53,7 @@ class Settings:
     seconds: float
     evaluations: int | None
     jobs: int
+    policy: Policy | None
     check: Check | None
     linker: Linker
     script: Path | None
@@ -172,6 +175,7 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
                 objective,
                 check,
                 Portfolio(),
+                settings.policy and settings.policy.sequences_for,
                 is_unmarked=compilation.is_ir and not program.is_for_size,
                 watch=lambda search: progress.show(*_progress(search, Path(target.name))),
             )

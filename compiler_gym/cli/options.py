@@ -15,6 +15,7 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.policies.policy import SHIPPED
 from compiler_gym.envs.llvm.specs import observation_spaces, reward_spaces
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
@@ -43,6 +44,11 @@ def complete_observation(incomplete: str) -> list[str]:
 def complete_reward(incomplete: str) -> list[str]:
     """Returns the rewards that begin with a text."""
     return _starting([space.value for space in reward_spaces], incomplete)
+
+
+def complete_policy(incomplete: str) -> list[str]:
+    """Returns the shipped policies that begin with a text."""
+    return _starting(SHIPPED, incomplete)
 
 
 def _starting(names: Iterable[str], text: str) -> list[str]:

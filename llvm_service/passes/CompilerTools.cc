@@ -215,6 +215,16 @@ bool addSkipPasses(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
   return true;
 }
 
+// Like SkippedPasses of the process.
+bool restIsSkipped = false;
+
+struct SkipRest : llvm::PassInfoMixin<SkipRest> {
+  PreservedAnalyses run(Module& /*module*/, ModuleAnalysisManager& /*analyses*/) {
+    restIsSkipped = true;
+    return PreservedAnalyses::all();
+  }
+};
+
 const Function* functionOf(const llvm::Any& unit) {
   if (const auto* function = llvm::any_cast<const Function*>(&unit)) {
     return *function;
@@ -231,13 +241,14 @@ void askBeforePasses(llvm::PassBuilder& passBuilder) {
   if (callbacks == nullptr) {
     return;
   }
-  callbacks->registerShouldRunOptionalPassCallback(
-      [callbacks](StringRef className, const llvm::Any& unit) {
-        const Function* function = functionOf(unit);
-        return function == nullptr ||
-               !skippedPasses().isSkipped(callbacks->getPassNameForClassName(className),
-                                          function->getName());
-      });
+  callbacks->registerShouldRunOptionalPassCallback([callbacks](StringRef className,
+                                                               const llvm::Any& unit) {
+    const Function* function = functionOf(unit);
+    const bool isSkipped = function != nullptr &&
+                           skippedPasses().isSkipped(callbacks->getPassNameForClassName(className),
+                                                     function->getName());
+    return !isSkipped && !restIsSkipped;
+  });
 }
 
 }  // namespace
@@ -248,6 +259,7 @@ void registerCompilerTools(llvm::PassBuilder& passBuilder) {
   byParameter("set-call-sites", addSetCallSites)(passBuilder);
   byName<ModulePassManager>("list-functions", addTo<ListFunctions, ModulePassManager>)(passBuilder);
   byParameter("skip-passes", addSkipPasses)(passBuilder);
+  byName<ModulePassManager>("skip-rest", addTo<SkipRest, ModulePassManager>)(passBuilder);
   askBeforePasses(passBuilder);
   byParameter("set-attribute", addSetAttribute)(passBuilder);
 }

@@ -17,6 +17,7 @@ namespace compiler_gym::llvm_service {
 /// - `list-functions` prints the functions that the module defines: `index` and `name`.
 /// - `skip-passes<0=machine-cse+gvn;7=peephole-opt>` leaves passes out of functions: any that LLVM
 ///   can do without, on IR or on machine code, by the names that `-opt-bisect-limit` prints.
+/// - `skip-rest` leaves out all passes on IR that would come later, and that LLVM can do without.
 /// - `set-attribute<minsize>`, `set-attribute<tune-cpu=nocona>` gives an attribute to all functions
 ///   but those that are not to be optimised.
 void registerCompilerTools(llvm::PassBuilder& passBuilder);

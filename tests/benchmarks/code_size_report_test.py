@@ -10,18 +10,26 @@ from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 
 
+def row(name, sizes, loaded, stages):
+    at = {count: size for count, size in sizes.items() if count}
+    return Row(name, sizes[0], at, loaded, stages, 1.0, wrong=0, failed=1, evaluations=10)
+
+
 def test_saved():
+    two = {"portfolio": 170, "calls": 160}
     assert geomean_saved([(100, 90), (1000, 900)]) == pytest.approx(0.1)
     rows = [
-        Row("one", 100, {1: 90, 10: 80}, {"portfolio": 80}, 1.0, 0, 10),
-        Row("two", 200, {1: 200, 10: 160}, {"portfolio": 170, "calls": 160}, 1.0, 1, 9),
+        row("one", {0: 100, 1: 90, 10: 80}, {0: 120, 1: 120, 10: 132}, {"portfolio": 80}),
+        row("two", {0: 200, 1: 200, 10: 160}, {0: 240, 1: 240, 10: 240}, two),
     ]
     text = report(rows)
     assert "| one | 100 | 90 (10.0%) | 80 (20.0%) | 1 | 0 |" in text
     assert "| geometric mean | 5.13% | 20.00% |" in text
     assert "| least | 0.00% | 20.00% |" in text and "| most | 10.00% | 20.00% |" in text
-    assert "| programs smaller | 1 of 2 | 2 of 2 |" in text
-    assert text.endswith("portfolio 17.54% (2 programs), calls 20.00% (1 programs)")
+    assert "| smaller | 1 of 2 | 2 of 2 |" in text
+    assert "| least | 0.00% | -10.00% |" in text and "| larger | 0 of 2 | 1 of 2 |" in text
+    assert "portfolio 17.54% (2 programs), calls 20.00% (1 programs)\n" in text
+    assert text.endswith("clang failed in 2 evaluations.")
 
 
 def test_short_search(monkeypatch, capsys):
@@ -30,7 +38,26 @@ def test_short_search(monkeypatch, capsys):
     printed = capsys.readouterr().out
     before, after = map(int, re.findall(r"^\| sorting \| (\d+) \| (\d+) ", printed, re.M)[0])
     assert after < before
-    assert "| programs smaller | 1 of 1 |" in printed
+    assert "| smaller | 1 of 1 |" in printed
+
+
+def test_what_is_kept_is_not_measured_again(monkeypatch, capsys, tmp_path):
+    options = ["--evaluations", "1", "--jobs", "1", "--objective", "linked"]
+    keep = ["--keep", str(tmp_path / "rows")]
+    monkeypatch.setattr("sys.argv", ["report", "sorting", *options, *keep])
+    main()
+    first = capsys.readouterr().out.splitlines()
+    monkeypatch.setattr("sys.argv", ["report", "sorting", "aes", *options, *keep])
+
+    def stop(source, *_):
+        assert source.name == "aes"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(code_size_report, "measure", stop)
+    main()
+    second = capsys.readouterr().out.splitlines()
+    assert first[0].startswith("sorting: ") and second[0] == "Ctrl-C: 1 programs"
+    assert first[1:] == second[1:]
 
 
 def test_files_of_released_software(monkeypatch, capsys, tmp_path):

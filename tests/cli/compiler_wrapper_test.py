@@ -155,6 +155,34 @@ def test_what_goes_wrong_in_the_search_is_no_reason_to_fail(folder, monkeypatch)
     assert log()[0][0] == "error" and "'soon' is not a time" in log()[0][2]
 
 
+@pytest.mark.parametrize(
+    ("objective", "why"),
+    [
+        ("linked", "the size of a program is known when all of it is linked"),
+        ("runtime", "one source is no program that could be run"),
+        ("speed", "there is no such objective"),
+    ],
+)
+def test_objectives_that_are_not_those_of_a_source(folder, monkeypatch, objective, why):
+    monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", objective)
+    done = compile("-Oz", "-c", "unit.c", check=False)
+    said = f"compiler-gym: COMPILER_GYM_OBJECTIVE is '{objective}', but has to be text or all: "
+    assert done.returncode == 1 and done.stderr.startswith(said + why)
+    assert not (folder / "unit.o").exists()
+    # What is not searched has no objective.
+    compile("-O2", "-c", "unit.c")
+
+
+def test_policy(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_POLICY", "coreset")
+    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
+    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    assert read_object(folder / "unit.o").text <= read_object(folder / "clang.o").text
+    monkeypatch.setenv("COMPILER_GYM_POLICY", "corset")
+    compile("-Oz", "-c", "unit.c", "-o", "unit.o")  # Others are not what was found before.
+    assert [line[0] == "error" for line in log()] == [False, True]
+
+
 def test_ctrl_c_ends_it_and_leaves_nothing(folder, monkeypatch, tmp_path):
     monkeypatch.setenv("COMPILER_GYM_BUDGET", "600s")
     (tmp_path / "temporary").mkdir()
@@ -191,7 +219,7 @@ def test_programs_of_several_languages(folder, monkeypatch):
         if compiler == "plain":
             monkeypatch.setenv("COMPILER_GYM_BUDGET", "0s")
         else:
-            monkeypatch.setenv("COMPILER_GYM_BUDGET", "3s")
+            monkeypatch.setenv("COMPILER_GYM_BUDGET", "12s")
         for name in ("unit.c", "thrower.cc", "main.cc"):
             compile("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
         compile("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")

@@ -40,6 +40,22 @@ def test_a_program_becomes_smaller_and_still_works(run, environment):
     assert (environment / "json.o").read_bytes() == (environment / "first.o").read_bytes()
 
 
+@pytest.mark.parametrize("policy", ["sequence", "coreset", "network"])
+def test_policy_alone(run, environment, policy):
+    source = runfiles_path("compiler_gym/data/kernels-v0/bitops/program.c")
+    evaluations = 24 if policy == "coreset" else 2  # Before the passes of clang, and without.
+    done = run(
+        *("optimize", source, "-o", "b.o", "--policy", policy, "--evaluations", evaluations),
+        *("--script", "r", "--json", "--", "-std=c11", "-w"),
+    )
+    (result,) = json.loads(done.stdout)
+    assert [stage["name"] for stage in result["stages"]] == ["policy"]
+    assert result["evaluations"] == evaluations and result["failed_evaluations"] == 0
+    assert result["after"]["text"] <= result["before"]["text"]
+    assert read_object(environment / "b.o").text == result["after"]["text"]
+    assert result["command_repeats"] and result["script_repeats"]
+
+
 def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
     done = run("optimize", "sorting", "--evaluations", "3", "--json", "--objective", "all")
     (result,) = json.loads(done.stdout)
@@ -135,6 +151,10 @@ def test_what_is_wrong_is_said(fails, run, environment, program_c):
     assert "'1 day' is not a time" in fails("optimize", "program.c", "--budget", "1 day", code=2)
     assert "'text', 'all', 'linked', 'runtime'" in fails(
         "optimize", "program.c", "--objective", "speed", code=2
+    )
+    assert "no policy of that name: sequence" in fails("optimize", "a.c", "--policy", "corset")
+    assert "--policy is for programs that are to be small" in fails(
+        "optimize", "program.c", "--objective", "runtime", "--policy", "sequence", code=2
     )
     assert "The option -S of clang" in fails("optimize", "program.c", "--", "-S")
     assert "--script is for one program" in fails("optimize", "a.c", "b.c", "--script", "s", code=2)

@@ -10,6 +10,7 @@ import numpy as np
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.policies.network import Network, features_of
 from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.registration import make
 
 COST = "IrInstructionCount"
 
@@ -97,6 +98,31 @@ class Policy:
             json.dump(facts, file, indent=None if self.network else 1)
             file.write("\n")
 
+    def sequences_for(self, bitcode: Path | None) -> tuple[tuple[str, ...], ...]:
+        """Returns the sequences that are to be tried on a program: all, or what the network says.
+
+        Args:
+            bitcode: The program. None if it is not known, which leaves the network the sequence
+                that is most useful.
+
+        Raises:
+            ServiceError: If the bitcode cannot be read.
+        """
+        if self.network is None:
+            return self.sequences
+        if bitcode is None:
+            return self.sequences[:1]
+        with make("llvm-v0", benchmark=f"file://{bitcode}") as env:
+            assert isinstance(env, LlvmEnv)
+            env.reset()
+            return self._sequences_for(env)
+
+    def _sequences_for(self, env: LlvmEnv) -> tuple[tuple[str, ...], ...]:
+        """The same of the program of an episode that has just begun."""
+        if self.network is None:
+            return self.sequences
+        return (self.sequences[int(self.network.predict(features_of(env)).argmin())],)
+
     def play(self, env: LlvmEnv) -> Choice:
         """Plays the episode of an environment, which begins again.
 
@@ -104,10 +130,8 @@ class Policy:
             LookupError: If there is no such pass.
             ServiceError: If the program cannot be compiled at all.
         """
-        sequences = self.sequences
-        if self.network:
-            env.reset(benchmark=env.benchmark)
-            sequences = (sequences[int(self.network.predict(features_of(env)).argmin())],)
+        env.reset(benchmark=env.benchmark)
+        sequences = self._sequences_for(env)
         costs = [costs_of(env, sequence) for sequence in sequences]
         best = min(range(len(sequences)), key=lambda number: min(costs[number]))
         cost = min(costs[best])

@@ -30,12 +30,14 @@ class Change:
         calls: Which calls, by their number, are to be inlined (True), and which not (False). About
             others LLVM decides.
         skipped: Passes of LLVM that are left out of functions, by the number of the function.
+        sequence: Passes of a policy, which run after those of the plugin, and before clang's own.
     """
 
     options: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
     calls: tuple[tuple[int, bool], ...] = ()
     skipped: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    sequence: tuple[str, ...] = ()
 
     def arguments(self, plugin: Path | None) -> list[str]:
         """Returns the arguments of clang that make the change.
@@ -51,6 +53,8 @@ class Change:
         if self.skipped:
             functions = (f"{index}={'+'.join(names)}" for index, names in self.skipped)
             passes.append(f"skip-passes<{';'.join(functions)}>")
+        # Numbers of calls and functions are those of the program before any other pass.
+        passes += self.sequence
         if not passes:
             return words
         # Loaded before options are understood, as it has one of its own, and then as a plugin.

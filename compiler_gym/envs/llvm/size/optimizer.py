@@ -1,8 +1,9 @@
 """The search for the smallest object file that clang makes of a source."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 
 from compiler_gym.envs.llvm.size.checks import Check
 from compiler_gym.envs.llvm.size.climb import Move, climb
@@ -15,8 +16,15 @@ from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, skippable_pa
 # What clang does with functions that are to be small: of bitcode they need not be marked.
 _MARKS = ("mark-for-size<Oz>",)
 
+# Before the passes of clang, or with this in place of them.
+_IN_PLACE_OF_CLANGS = ("skip-rest",)
+
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8
+
+
+Advice = Callable[[Path | None], Sequence[Sequence[str]]]
+"""Takes the bitcode of a source, or None. Returns sequences of passes that may be good for it."""
 
 
 class Objective(str, Enum):
@@ -61,6 +69,7 @@ class Optimizer:
         objective: What is to be small.
         check: Whether a result is right; None to believe the compiler.
         portfolio: What is tried first.
+        advice: Sequences of passes that are tried before that, such as those of a policy.
         is_unmarked: Whether the functions of the source are not marked to be made small.
         watch: Called when there is something new to say.
 
@@ -79,6 +88,7 @@ class Optimizer:
         objective: Objective = Objective.TEXT,
         check: Check | None = None,
         portfolio: Portfolio | None = None,
+        advice: Advice | None = None,
         is_unmarked: bool = False,
         watch: Callable[["Optimizer"], None] = lambda _: None,
     ):
@@ -93,6 +103,7 @@ class Optimizer:
         self.curve: list[tuple[int, float, int]] = []
         self._check = check
         self._portfolio = Portfolio() if portfolio is None else portfolio
+        self._advice = advice
         self._is_unmarked = is_unmarked
         self._watch = watch
         self._seen: list[Evaluation] = []
@@ -140,13 +151,14 @@ class Optimizer:
             KeyboardInterrupt: After Ctrl-C. What is best by then has been checked.
         """
         self._run("marks", self._mark)
+        self._run("policy", self._follow_advice)
         self._run("portfolio", self._try_portfolio)
         inlining = self._inlining()
         while True:
             before = self.best
             self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
             self._run("functions", self._skip_passes)
-            self._run("options", lambda: self._climb(toggles(self._has_passes)))
+            self._run("options", lambda: self._climb(self._toggles()))
             self._run("calls", lambda: self._climb(inlining.moves_of_calls(self.best.change)))
             if self.best is before or self.evaluator.budget.is_over:
                 break
@@ -187,9 +199,25 @@ class Optimizer:
         if self._is_unmarked and self._has_passes:
             self.evaluator.evaluate([Change(passes=_MARKS)])
 
+    def _follow_advice(self) -> None:
+        if self._advice is not None and self._has_passes:
+            base = self.best.change
+            sequences = self._advice(self.evaluator.unit)
+            self.evaluator.evaluate(
+                [
+                    replace(base, sequence=(*sequence, *end))
+                    for sequence in sequences
+                    for end in ((), _IN_PLACE_OF_CLANGS)
+                ]
+            )
+
     def _try_portfolio(self) -> None:
         base = self.best
-        names = {each.change.plus(*base.change.passes): each.name for each in self._changes()}
+        passes, sequence = base.change.passes, base.change.sequence
+        names = {
+            replace(each.change.plus(*passes), sequence=sequence): each.name
+            for each in self._changes()
+        }
         found = self.evaluator.evaluate([*names])
         if self.objective is Objective.LINKED:
             return  # Gains of what is linked depend on the rest of it.
@@ -214,6 +242,10 @@ class Optimizer:
         if self._directs_clang:
             sites = list_call_sites(self.evaluator)
         return Inlining(self.evaluator, sites)
+
+    def _toggles(self) -> list[Move]:
+        moves = toggles(self._has_passes)
+        return [*moves, _without_sequence] if self.best.change.sequence else moves
 
     def _skip_passes(self) -> None:
         if self._directs_clang:
@@ -249,3 +281,7 @@ class Optimizer:
         if digest not in self._verdicts:
             self._verdicts[digest] = self._check(evaluation.path)
         return self._verdicts[digest]
+
+
+def _without_sequence(change: Change) -> Change:
+    return replace(change, sequence=())

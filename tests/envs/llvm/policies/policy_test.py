@@ -115,6 +115,20 @@ class TestFiles:
             Policy.load("corset")
 
 
+class TestSequencesOfAProgram:
+    def test_all_without_a_network(self):
+        assert Policy((POOR, GOOD), {}).sequences_for(None) == (POOR, GOOD)
+
+    def test_the_network_looks_at_bitcode(self, env, tmp_path):
+        policy = Policy.load("network")
+        env.reset(benchmark=kernel_uri("bytecode_vm"))
+        env.write_bitcode(tmp_path / "program.bc")
+        chosen = int(policy.network.predict(features_of(env)).argmin())
+        expected = (policy.sequences[chosen],)
+        assert policy.sequences_for(tmp_path / "program.bc") == expected
+        assert policy.sequences_for(None) == policy.sequences[:1] != expected
+
+
 class TestShipped:
     @pytest.mark.parametrize("name", SHIPPED)
     def test_beats_oz_on_a_program_that_it_has_not_learnt_from(self, env, name):

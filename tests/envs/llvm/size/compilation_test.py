@@ -1,5 +1,6 @@
 """The commands of clang."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,11 @@ def test_skipped_passes():
     assert change.skipped == ((0, ("licm",)), (2, ("dse", "gvn")))
     assert change.skip({2: "gvn"}) == change
     words = change.decide({1: True}).arguments(Path("/p.so"))
-    assert words[-1] == "-first-passes=set-call-sites<1=inline>,skip-passes<0=licm;2=dse+gvn>"
+    first = "-first-passes=set-call-sites<1=inline>,skip-passes<0=licm;2=dse+gvn>"
+    assert words[-1] == first
+    # The passes of a policy change what has a number.
+    last = replace(change.decide({1: True}), sequence=("function(sroa)", "ipsccp"))
+    assert last.arguments(Path("/p.so"))[-1] == f"{first},function(sroa),ipsccp"
 
 
 @pytest.mark.parametrize("option", ["-S", "-E", "-o", "-emit-llvm", "-flto", "-flto=thin", "-MD"])

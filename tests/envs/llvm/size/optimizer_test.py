@@ -37,6 +37,40 @@ def test_smaller_and_the_same_with_any_number_of_jobs(compilation, start):
     assert one.curve[-1][2] == one.size(one.best)
 
 
+def test_advice_is_tried_first_and_can_be_dropped(compilation, start):
+    asked = []
+    sequences = [("function(sroa)", "cgscc(inline)"), ("no-such-pass",), ("function(gvn)",)]
+
+    def advice(bitcode):
+        asked.append(bitcode)
+        return sequences
+
+    evaluator = start(compilation, evaluations=6)
+    tried = []
+    search = Optimizer(evaluator, advice=advice)
+    search.start()
+    evaluator.watch, take = lambda it: (tried.append(it), take(it)), evaluator.watch
+    search.run()
+    assert asked == [evaluator.unit] and evaluator.failed == 2 and tried[2:4] == [None, None]
+    first, last = sequences[0], sequences[2]
+    expected = [first, (*first, "skip-rest"), last, (*last, "skip-rest")]
+    assert [each.change.sequence for each in tried if each] == expected
+    assert [stage.name for stage in search.stages] == ["policy"]
+    # What makes it larger is dropped.
+    grown = searched(start(compilation, evaluations=20), advice=lambda _: [("loop-unroll",)])
+    assert grown.best.change.sequence == ()
+    assert grown.size(grown.best) < grown.size(grown.baseline)
+
+
+def test_the_search_goes_on_from_advice(compilation, start):
+    for_speed = replace(compilation, options=("-O2",))
+    advice = ("mark-for-size<Oz>",)
+    search = searched(start(for_speed, evaluations=60), advice=lambda _: [advice])
+    assert [stage.name for stage in search.stages][:3] == ["policy", "portfolio", "callees"]
+    assert search.best.change.sequence == advice and search.best.change.options
+    assert reproduces(for_speed, search.best)
+
+
 def test_objective(compilation, start):
     search = searched(start(compilation, evaluations=12), Objective.ALL)
     assert search.size(search.best) == search.best.object.all < search.baseline.object.all

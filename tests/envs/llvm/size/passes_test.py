@@ -9,6 +9,7 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.functions import list_functions
+from compiler_gym.envs.llvm.size.object_file import read_object
 
 _MODULE = """
 define internal i32 @small(i32 %x) {
@@ -160,9 +161,23 @@ def test_the_code_generator_leaves_passes_out_too(compilation, start):
 _OF_THE_CODE_GENERATOR = ("codegenprepare", "machine-cse", "peephole-opt", "branch-folder")
 
 
+def test_the_rest_is_left_out(start, compilation):
+    evaluator = start(compilation)
+    plain = evaluator.evaluate_source()
+    sequences = [("skip-rest",), ("function(sroa)", "skip-rest"), ("function(sroa)",)]
+    alone, promoted, before = evaluator.evaluate([Change(sequence=each) for each in sequences])
+    # It is as if there were no passes; what comes before is run.
+    none = evaluator.compilation.command_of_unit(evaluator.unit, evaluator.unit.with_name("n.o"))
+    subprocess.run([*none, "-Xclang", "-disable-llvm-passes"], check=True)
+    assert alone.object.code == read_object(evaluator.unit.with_name("n.o")).code
+    assert alone.object.text > promoted.object.text
+    assert promoted.object.code != plain.object.code == before.object.code
+
+
 @pytest.mark.parametrize(
     "passes",
     [
+        "skip-rest<1>",
         "skip-passes",
         "skip-passes<>",
         "skip-passes<0>",

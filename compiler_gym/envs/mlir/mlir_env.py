@@ -5,6 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.mlir.mlir_command_line import MlirCommandline
 from compiler_gym.envs.mlir.mlir_datasets import compare_with_start, get_mlir_datasets
@@ -89,6 +91,25 @@ class MlirEnv(ClientServiceCompilerEnv):
         path = Path(path).expanduser()
         path.write_text(self.ir)
         return path
+
+    @override
+    def render(self, mode: str = "human") -> str | None:
+        """Shows the kernel.
+
+        Args:
+            mode: ``"human"`` prints it in the textual form of MLIR. ``"ansi"`` returns the default
+                observation as text, that form if there is none.
+
+        Raises:
+            ValueError: If the mode is another.
+            SessionNotFound: If there is no episode.
+        """
+        if mode == "human":
+            print(self.ir)
+            return None
+        if mode == "ansi" and self.observation_space_spec is None:
+            return self.ir
+        return super().render(mode)
 
     def make_benchmark(self, path: str | Path) -> Benchmark:
         """Makes a benchmark of a file with a kernel in the textual form of MLIR.

@@ -56,6 +56,14 @@ def test_gymnasium():
     env.close()
 
 
+def test_render(env, capsys):
+    env.render()
+    assert capsys.readouterr().out == f"{env.ir}\n"
+    assert env.render("ansi") == env.ir
+    with pytest.raises(ValueError, match="Unknown render mode 'pdf'"):
+        env.render("pdf")
+
+
 def test_no_effect(env):
     _, _, done, info = env.step(env.action_space["tile<6,8>"])
     assert not done

@@ -8,13 +8,11 @@ from functools import partial
 import gymnasium
 
 import compiler_gym
+from compiler_gym.envs.llvm.policies.programs import HELD_BACK_KERNELS
 from compiler_gym.vector import CompilerVectorEnv
 from compiler_gym.wrappers import ActionHistogram, AutophaseNorm
 
-HELD_BACK = [
-    f"benchmark://kernels-v0/{name}"
-    for name in ("bitops", "containers", "graphs", "life", "mini_language", "sha256", "text_stats")
-]
+HELD_BACK = [f"benchmark://kernels-v0/{name}" for name in HELD_BACK_KERNELS]
 TRAINING = [
     f"benchmark://kernels-v0/{name}"
     for name in (

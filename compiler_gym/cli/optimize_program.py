@@ -8,6 +8,7 @@ from typing import Any
 
 from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_progress import Progress
+from compiler_gym.cli.optimize_result import Product
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.envs.llvm.size.checks import Check
@@ -20,7 +21,7 @@ from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
 from compiler_gym.envs.llvm.size.portfolio import Portfolio
 from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
 from compiler_gym.envs.llvm.size.report import compare_functions, readable_names
-from compiler_gym.util.shell_format import join_cmd, plural
+from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8
 _MAX_NAME = 56
@@ -60,35 +61,19 @@ class Settings:
     is_quiet: bool
 
 
-@dataclass(frozen=True)
-class Result:
-    """What came of a program.
+@dataclass(frozen=True, kw_only=True)
+class Result(Product):
+    """What came of a program that was to be small.
 
     Attributes:
-        program: What was compiled.
-        target: The object file.
         search: The search, at its end.
-        seconds: How long it took.
-        is_finished: False if Ctrl-C ended it.
         is_checked: Whether there was a check.
         from_bitcode: Whether clang made the same code of the bitcode of the source.
-        command: What makes the object file of the source.
-        repeats: Whether that makes the same bytes.
-        script: The script that makes the object file; None if none was asked for.
-        script_repeats: Whether it makes the same bytes.
     """
 
-    program: Input
-    target: Path
     search: Optimizer
-    seconds: float
-    is_finished: bool
     is_checked: bool
     from_bitcode: bool
-    command: list[str]
-    repeats: bool
-    script: Path | None
-    script_repeats: bool
 
     @property
     def objects(self) -> tuple[ObjectFile, ObjectFile]:
@@ -120,11 +105,8 @@ class Result:
         before, after = self.objects
         search = self.search
         budget = search.evaluator.budget
-        return {
-            "source": str(self.program.path),
-            "object": str(self.target),
+        return super().as_json() | {
             "objective": search.objective.value,
-            "finished": self.is_finished,
             "level": search.evaluator.compilation.level,
             "before": {"text": before.text, "all": before.all},
             "apart": self.apart,
@@ -135,7 +117,6 @@ class Result:
             "checked": self.is_checked,
             "evaluations": budget.used,
             "failed_evaluations": search.evaluator.failed,
-            "seconds": self.seconds,
             "from_bitcode": self.from_bitcode,
             "stages": [asdict(each) for each in search.stages],
             "curve": search.curve,
@@ -144,10 +125,6 @@ class Result:
                 {"name": each.name, "before": each.before, "after": each.after}
                 for each in compare_functions(before.functions, after.functions)
             ],
-            "command": self.command,
-            "command_repeats": self.repeats,
-            "script": self.script and str(self.script),
-            "script_repeats": self.script_repeats if self.script else None,
         }
 
 
@@ -269,11 +246,7 @@ def print_report(result: Result) -> None:
     print_table(rows)
     _print_functions(result)
     _print_doubts(result)
-    print_line("\nMade by")
-    print_line(f"  {join_cmd(result.command)}")
-    if result.script is not None:
-        verdict = "identical" if result.script_repeats else "other bytes"
-        print_line(f"and by {result.script}: {verdict}")
+    result.print_origin()
 
 
 def describe_files(before: LinkedSize, after: LinkedSize) -> str:

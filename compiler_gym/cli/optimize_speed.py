@@ -12,6 +12,7 @@ import numpy as np
 from compiler_gym.cli.console import messages, print_line, print_table
 from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.cli.optimize_progress import Progress
+from compiler_gym.cli.optimize_result import Product
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import Compilation, has_level
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
@@ -21,7 +22,7 @@ from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_
 from compiler_gym.envs.llvm.speed.optimizer import SpeedOptimizer
 from compiler_gym.envs.llvm.speed.workload import CommandWorkload, ProgramWorkload, Workload
 from compiler_gym.util.runtimes import RuntimeComparison
-from compiler_gym.util.shell_format import join_cmd, plural
+from compiler_gym.util.shell_format import plural
 
 LEVEL = "-O3"
 """The level to begin with, unless the user has one."""
@@ -30,31 +31,15 @@ LEVEL = "-O3"
 _SHORT_SECONDS = 0.005
 
 
-@dataclass(frozen=True)
-class SpeedResult:
-    """What came of a program.
+@dataclass(frozen=True, kw_only=True)
+class SpeedResult(Product):
+    """What came of a program that was to be fast.
 
     Attributes:
-        program: What was compiled.
-        target: The object file.
         search: The search, at its end.
-        seconds: How long it took.
-        is_finished: False if Ctrl-C ended it.
-        command: What makes the object file of the source.
-        repeats: Whether that makes the same bytes.
-        script: The script that makes the object file; None if none was asked for.
-        script_repeats: Whether it makes the same bytes.
     """
 
-    program: Input
-    target: Path
     search: SpeedOptimizer
-    seconds: float
-    is_finished: bool
-    command: list[str]
-    repeats: bool
-    script: Path | None
-    script_repeats: bool
 
     @property
     def is_faster(self) -> bool:
@@ -66,11 +51,8 @@ class SpeedResult:
         search = self.search
         before, after = search.baseline.evaluation.object, search.best.evaluation.object
         comparison = search.comparison
-        return {
-            "source": str(self.program.path),
-            "object": str(self.target),
+        return super().as_json() | {
             "objective": "runtime",
-            "finished": self.is_finished,
             "level": search.evaluator.compilation.level,
             "faster": self.is_faster,
             "speedup": comparison.speedup if comparison and self.is_faster else 1.0,
@@ -81,15 +63,10 @@ class SpeedResult:
             "after": {"text": after.text, "all": after.all},
             "evaluations": search.evaluator.budget.used,
             "failed_evaluations": search.evaluator.failed,
-            "seconds": self.seconds,
             "from_bitcode": search.evaluator.unit is not None,
             "stages": [asdict(each) for each in search.stages],
             "wrong": [each.why for each in search.wrong],
             "options": [*search.best.change.options],
-            "command": self.command,
-            "command_repeats": self.repeats,
-            "script": self.script and str(self.script),
-            "script_repeats": self.script_repeats if self.script else None,
         }
 
 
@@ -235,11 +212,7 @@ def print_speed_report(result: SpeedResult) -> None:
         print_line()
         for line in doubts:
             print_line(line)
-    print_line("\nMade by")
-    print_line(f"  {join_cmd(result.command)}")
-    if result.script is not None:
-        verdict = "identical" if result.script_repeats else "other bytes"
-        print_line(f"and by {result.script}: {verdict}")
+    result.print_origin()
 
 
 def _print_proof(result: SpeedResult) -> None:

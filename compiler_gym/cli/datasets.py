@@ -64,13 +64,17 @@ def _row(dataset: Dataset) -> dict[str, Any]:
     size = dataset.site_data_size_in_bytes
     return {
         "dataset": dataset.name.removeprefix(f"{dataset.scheme}://"),
-        "programs": dataset.size or None,
+        "number": dataset.size or None,
         "size": _describe_bytes(size) if size or dataset.installed else "-",
         "licence": _beginning(dataset.license or "unknown", _LICENCE_WIDTH),
-        "run": dataset.runnable.lower(),
-        "check": dataset.validatable.lower(),
+        "run": _briefly(dataset.runnable),
+        "check": _briefly(dataset.validatable),
         "source": _beginning(_host_of(dataset.source) or dataset.source, _SOURCE_WIDTH),
     }
+
+
+def _briefly(answer: str) -> str:
+    return "some" if answer == "Partially" else answer.lower()
 
 
 def _beginning(text: str, width: int) -> str:

@@ -66,6 +66,7 @@ def test_list_of_datasets(run, environment):
     for row in (
         r"kernels-v0 +28 +[\d.]+ (kB|B) +MIT +yes +yes +built in",
         r"programs-v0 +16 +- +Several +yes +yes +Python package…",
+        r"cbench-v1 +23 +- +BSD 3-Clause +some +some +fbaipublicfiles.com",
         r"npb-v0 +122 +- +NASA Open… +no +no +fbaipublicfiles.com",
         r"anghabench-v1 +1041333 +- +Unknown +no +no +github.com",
         r"csmith-v0 + 0 B +BSD +yes +yes +csmith",

@@ -37,6 +37,21 @@ def fit(samples, penalty: float) -> np.ndarray:
     return weights
 
 
+def margin_of(played: dict[str, list], penalty: float) -> float:
+    """What a prediction must exceed to be believed, judged by programs it was not fitted to."""
+    if len(played) < 2:
+        return 0.0
+    judged = []
+    for program, samples in played.items():
+        weights = fit(
+            [each for name in played if name != program for each in played[name]], penalty
+        )
+        judged += [(weights[int(was)] @ inputs, reward) for inputs, was, reward in samples]
+    predicted, rewards = np.array(sorted(judged, reverse=True)).T
+    gained = np.cumsum(rewards)
+    return predicted[gained.argmax()] - 1e-12 if gained.max() > 0 else np.inf
+
+
 def main(
     rounds: Annotated[int, typer.Option(help="Episodes of each training program.")] = 6,
     penalty: Annotated[float, typer.Option(help="On large weights.")] = 100.0,
@@ -44,14 +59,15 @@ def main(
     seed: Annotated[int, typer.Option(help="Of what is random.")] = 0,
 ) -> None:
     """Show, after each round, how much smaller than -Oz programs become that were not played."""
-    rng, samples = np.random.default_rng(seed), []
+    rng, played = np.random.default_rng(seed), {name: [] for name in TRAINING[:programs]}
     with compiler_gym.make("llvm-inline-v0") as env:
         for number in range(1, rounds + 1):
-            for program in TRAINING[:programs]:
+            for program, samples in played.items():
                 samples += play(env, program, lambda *_: rng.random() < 0.3)
-            weights, gains = fit(samples, penalty), []
+            samples, gains = [each for some in played.values() for each in some], []
+            weights, margin = fit(samples, penalty), margin_of(played, penalty)
             for program in TEST[:programs]:
-                play(env, program, lambda x, default, w=weights: w[int(default)] @ x > 0)
+                play(env, program, lambda x, was, w=weights, m=margin: w[int(was)] @ x > m)
                 gains.append(env.episode_reward)
             print(f"{number} rounds, {len(samples)} samples: {np.mean(gains):.2%} smaller than -Oz")
 

@@ -89,7 +89,7 @@ class MlirEnv(ClientServiceCompilerEnv):
             OSError: If the file cannot be written.
         """
         path = Path(path).expanduser()
-        path.write_text(self.ir)
+        path.write_text(self.ir, encoding="utf-8")
         return path
 
     @override

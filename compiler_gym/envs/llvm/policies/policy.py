@@ -115,13 +115,11 @@ class Policy:
         with make("llvm-v0", benchmark=f"file://{bitcode}") as env:
             assert isinstance(env, LlvmEnv)
             env.reset()
-            return self._sequences_for(env)
+            return self._choice_of(self.network, env)
 
-    def _sequences_for(self, env: LlvmEnv) -> tuple[tuple[str, ...], ...]:
-        """The same of the program of an episode that has just begun."""
-        if self.network is None:
-            return self.sequences
-        return (self.sequences[int(self.network.predict(features_of(env)).argmin())],)
+    def _choice_of(self, network: Network, env: LlvmEnv) -> tuple[tuple[str, ...], ...]:
+        """What a network says of the program of an episode that has just begun."""
+        return (self.sequences[int(network.predict(features_of(env)).argmin())],)
 
     def play(self, env: LlvmEnv) -> Choice:
         """Plays the episode of an environment, which begins again.
@@ -130,8 +128,10 @@ class Policy:
             LookupError: If there is no such pass.
             ServiceError: If the program cannot be compiled at all.
         """
-        env.reset(benchmark=env.benchmark)
-        sequences = self._sequences_for(env)
+        sequences = self.sequences
+        if self.network is not None:
+            env.reset(benchmark=env.benchmark)
+            sequences = self._choice_of(self.network, env)
         costs = [costs_of(env, sequence) for sequence in sequences]
         best = min(range(len(sequences)), key=lambda number: min(costs[number]))
         cost = min(costs[best])

@@ -10,7 +10,7 @@ import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 
@@ -82,20 +82,17 @@ class CBenchInputs(TarDataset):
             tar_urls=self.URLS,
             tar_sha256=self.SHA256,
         )
-        self._failed = False
 
+    @cached_property
     def folder(self) -> Path | None:
-        """Returns the folder that has those of each kind in one of its folders.
+        """The folder that has those of each kind in one of its folders.
 
-        Downloads them if need be. If that fails, says so once, and returns None from then on.
+        They are downloaded if need be. If that fails, it is said once, and this is None.
         """
-        if self._failed:
-            return None
         try:
             self.install()
             return self._found()
         except DatasetInitError as error:
-            self._failed = True
             warnings.warn(
                 f"The programs of cBench cannot be run or validated without their inputs: {error}",
                 stacklevel=2,
@@ -124,7 +121,7 @@ def with_recipe(benchmark: Benchmark, uri: BenchmarkUri, inputs: CBenchInputs) -
     if recipe is None:
         return benchmark
     number = run_number(uri, len(recipe.inputs))
-    data = inputs.folder()
+    data = inputs.folder
     if data is None:
         return benchmark
     commands = recipe.commands(data)

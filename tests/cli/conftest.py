@@ -138,16 +138,18 @@ class Terminal:
         found, _, self.text = self.text.partition(text)
         return found
 
-    def end(self) -> int:
-        """Waits for the end of the program, and returns its exit code."""
+    def end(self, code: int = 0) -> None:
+        """Waits for the end of the program; its exit code is to be as expected."""
         while True:
             try:
-                if not os.read(self._fd, 4096):
-                    break
-            except OSError:
+                text = os.read(self._fd, 4096)
+            except OSError:  # As Linux says it.
+                text = b""
+            if not text:
                 break
+            self.text += text.decode(errors="replace")
         _, status = os.waitpid(self.pid, 0)
-        return os.waitstatus_to_exitcode(status)
+        assert os.waitstatus_to_exitcode(status) == code, self.text[-2000:]
 
     def close(self) -> None:
         os.close(self._fd)

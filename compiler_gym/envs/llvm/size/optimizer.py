@@ -12,6 +12,7 @@ from compiler_gym.envs.llvm.size.functions import list_functions, skip_passes
 from compiler_gym.envs.llvm.size.inlining import Inlining, list_call_sites
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, skippable_passes, toggles
+from compiler_gym.envs.llvm.size.unmarking import unmark
 
 # What clang does with functions that are to be small: of bitcode they need not be marked.
 _MARKS = ("mark-for-size<Oz>",)
@@ -151,6 +152,7 @@ class Optimizer:
         inlining = self._inlining()
         while True:
             before = self.best
+            self._run("unmark", self._unmark)
             self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
             self._run("functions", self._skip_passes)
             self._run("options", lambda: self._climb(self._toggles()))
@@ -249,6 +251,13 @@ class Optimizer:
             skip_passes(
                 self.leading, functions, names, self.evaluator.evaluate, self._cost, self._sizes
             )
+
+    def _unmark(self) -> None:
+        """The mark that -Oz gives to functions is about bytes."""
+        is_marked = self.evaluator.compilation.level == "-Oz"
+        if self.objective is Objective.INSTRUCTIONS and is_marked and self._directs_clang:
+            functions = list_functions(self.evaluator)
+            unmark(self.leading, functions, self.evaluator.evaluate, self._sizes)
 
     def _sizes(self, evaluation: Evaluation) -> Mapping[str, int]:
         return self.objective.of_functions(evaluation.object)

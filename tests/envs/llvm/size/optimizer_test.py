@@ -83,7 +83,8 @@ def test_fewest_instructions(compilation, start, tmp_path):
     portfolio = Portfolio(tmp_path / "learned.json")
     evaluator = start(compilation, 600, 40, objective=Objective.INSTRUCTIONS)
     search = searched(evaluator, Objective.INSTRUCTIONS, portfolio=portfolio)
-    assert [stage.name for stage in search.stages][:3] == ["portfolio", "callees", "functions"]
+    stages = ["portfolio", "unmark", "callees", "functions"]
+    assert [stage.name for stage in search.stages][:4] == stages
     before, after = search.baseline.object, search.best.object
     assert search.size(search.best) == sum(after.instructions.values())
     assert search.size(search.best) < 0.95 * sum(before.instructions.values())

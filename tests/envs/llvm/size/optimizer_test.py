@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from compiler_gym.envs.llvm.size import optimizer
 from compiler_gym.envs.llvm.size.checks import command_check
 from compiler_gym.envs.llvm.size.object_file import ObjectFile
 from compiler_gym.envs.llvm.size.objective import Objective
@@ -94,6 +95,19 @@ def test_fewest_instructions(compilation, start, tmp_path):
     for_bytes = searched(start(compilation, evaluations=1), portfolio=portfolio)
     assert for_bytes.best.object.instructions is None
     assert (tmp_path / "learned.json").exists()
+
+
+def test_passes_are_left_out_by_what_is_to_be_small(compilation, start, monkeypatch):
+    asked = []
+
+    def skip_passes(leading, functions, passes, evaluate, cost, sizes):
+        asked.append((sizes(leading), leading.object))
+
+    monkeypatch.setattr(optimizer, "skip_passes", skip_passes)
+    for objective in (Objective.INSTRUCTIONS, Objective.ALL):
+        searched(start(compilation, evaluations=40, objective=objective), objective)
+    assert asked[0][0] == asked[0][1].instructions
+    assert asked[-1][0] == asked[-1][1].functions
 
 
 def test_of_as_many_instructions_the_smaller_is_better():

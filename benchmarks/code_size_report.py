@@ -33,7 +33,8 @@ from compiler_gym.envs.llvm.size.checks import Check, program_check
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.linking import Linker
-from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
+from compiler_gym.envs.llvm.size.objective import Objective
+from compiler_gym.envs.llvm.size.optimizer import Optimizer
 from compiler_gym.envs.llvm.size.portfolio import Portfolio, shipped_portfolio
 from compiler_gym.errors import BenchmarkInitError
 
@@ -163,7 +164,9 @@ def measure(source: Source, way: Way, jobs: int) -> Row:
         budget = Budget(evaluations=way.evaluations)
         # Nothing learned from one program is used for another.
         portfolio = Portfolio(Path(work) / "learned.json")
-        with Evaluator(source.compilation, Path(work), budget, jobs, linker) as evaluator:
+        with Evaluator(
+            source.compilation, Path(work), budget, jobs, linker, way.objective.read
+        ) as evaluator:
             search = Optimizer(
                 evaluator, way.objective, source.check, portfolio, advice, watch=leads.watch
             )

@@ -57,7 +57,7 @@ _TO_PREPROCESSOR = ("-Wp,-MD,", "-Wp,-MMD,")
 _PROBES = ("conftest", "CMakeScratch", "CMakeTmp", "CompilerIdC", "cmTC_", "meson-private")
 
 
-_UNIT_OBJECTIVES = ("text", "all")
+_UNIT_OBJECTIVES = ("text", "all", "instructions")
 _WHOLE = ", for which see `compiler-gym optimize --objective {}`"
 _NOT_OF_A_UNIT = {
     "linked": "the size of a program is known when all of it is linked" + _WHOLE.format("linked"),
@@ -215,7 +215,8 @@ def _objective() -> str:
     wanted = os.environ.get(OBJECTIVE) or _UNIT_OBJECTIVES[0]
     if wanted not in _UNIT_OBJECTIVES:
         why = _NOT_OF_A_UNIT.get(wanted, "there is no such objective")
-        names = " or ".join(_UNIT_OBJECTIVES)
+        *first, last = _UNIT_OBJECTIVES
+        names = f"{', '.join(first)} or {last}"
         raise WrongObjectiveError(f"{OBJECTIVE} is {wanted!r}, but has to be {names}: {why}")
     return wanted
 
@@ -234,16 +235,18 @@ def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
     from compiler_gym.cli.durations import parse_duration
     from compiler_gym.envs.llvm.size.compilation import Compilation
     from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
-    from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
+    from compiler_gym.envs.llvm.size.objective import Objective
+    from compiler_gym.envs.llvm.size.optimizer import Optimizer
 
     source = Path(command.sources[0].path)
     compilation = Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
     budget = Budget(parse_duration(os.environ.get(BUDGET) or _DEFAULT_BUDGET))
     objective = Objective(_objective())
-    with Evaluator(compilation, folder, budget) as evaluator:
+    with Evaluator(compilation, folder, budget, read=objective.read) as evaluator:
         search = Optimizer(evaluator, objective, advice=_advice(), is_unmarked=compilation.is_ir)
         search.start()
-        if search.size(search.baseline) < _WORTH_BYTES:
+        in_bytes = Objective.ALL if objective is Objective.ALL else Objective.TEXT
+        if in_bytes.cost(search.baseline.object)[0] < _WORTH_BYTES:
             return search.baseline.path
         search.run()
     before, after = search.size(search.baseline), search.size(search.best)

@@ -37,7 +37,7 @@ from compiler_gym.envs.llvm.size.checks import command_check
 from compiler_gym.envs.llvm.size.compilation import check_options, options_of_bitcode
 from compiler_gym.envs.llvm.size.inputs import Input, known_program
 from compiler_gym.envs.llvm.size.linking import Linker
-from compiler_gym.envs.llvm.size.optimizer import Objective
+from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.whole_program import merge_program
 from compiler_gym.util.shell_format import plural
 
@@ -86,8 +86,8 @@ def optimize(
     objective: Annotated[
         Goal,
         typer.Option(
-            help="What to make small: code, all that is loaded, or that of the linked program; or "
-            "runtime, to make the program fast."
+            help="What to make small: code, all that is loaded, that of the linked program, or the "
+            "number of machine instructions; or runtime, to make the program fast."
         ),
     ] = Goal.text,
     budget: Annotated[
@@ -153,7 +153,8 @@ def optimize(
 
     With --objective runtime the program is linked and run in turns with that of clang. If nothing
     is proved to be faster, the object file is that of clang. With --objective linked, several
-    programs are parts of one, which --link links.
+    programs are parts of one, which --link links. With --objective instructions, the object file
+    with the fewest instructions of the machine is kept; for IR instructions see search.
 
     Ctrl-C ends the search, and writes the best that was found by then.
 
@@ -292,7 +293,8 @@ def _merged(
     folder, for_size = target.parent, settings.objective is not None
     inputs = [first, *(_input(name, folder, for_size) for name in names[1:])]
     with working_on(f"compiling {plural(len(inputs), 'part')}"):
-        merged = merge_program(inputs, target.with_suffix(".whole.bc"), settings.options, keep)
+        bitcode, objective = target.with_suffix(".whole.bc"), settings.objective or Objective.TEXT
+        merged = merge_program(inputs, bitcode, settings.options, keep, objective.read)
     return merged, target
 
 

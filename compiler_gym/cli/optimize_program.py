@@ -17,10 +17,11 @@ from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker
 from compiler_gym.envs.llvm.size.object_file import ObjectFile
-from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
+from compiler_gym.envs.llvm.size.objective import Objective
+from compiler_gym.envs.llvm.size.optimizer import Optimizer
 from compiler_gym.envs.llvm.size.portfolio import Portfolio
 from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
-from compiler_gym.envs.llvm.size.report import compare_functions, readable_names
+from compiler_gym.envs.llvm.size.report import FunctionChange, compare_functions, readable_names
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8
@@ -29,6 +30,7 @@ _GOALS = {
     Objective.TEXT: "bytes of code",
     Objective.ALL: "bytes",
     Objective.LINKED: "bytes linked",
+    Objective.INSTRUCTIONS: "instructions",
 }
 
 
@@ -87,30 +89,42 @@ class Result(Product):
         return (before, after) if before and after else None
 
     @property
+    def functions(self) -> list[FunctionChange]:
+        """The functions that changed, in the unit of the objective."""
+        before, after = map(self.search.objective.of_functions, self.objects)
+        return compare_functions(before, after)
+
+    @property
     def saved(self) -> float:
         """The share that is saved of what clang makes by itself."""
         before = self.search.size(self.search.baseline)
         return 1 - self.search.size(self.search.best) / before if before else 0.0
 
     @property
-    def apart(self) -> dict[str, int] | None:
+    def apart(self) -> dict[str, int | None] | None:
         """What clang makes of the parts of a whole program, by objective."""
         apart = self.program.apart
         if not apart:
             return None
-        return {"text": sum(each.text for each in apart), "all": sum(each.all for each in apart)}
+        counts = [each.instruction_count for each in apart]
+        known = [count for count in counts if count is not None]
+        return {
+            "text": sum(each.text for each in apart),
+            "all": sum(each.all for each in apart),
+            "instructions": sum(known) if len(known) == len(counts) else None,
+        }
 
     def as_json(self) -> dict[str, Any]:
-        """Returns all about it."""
+        """Returns all about it; functions in the unit of the objective."""
         before, after = self.objects
         search = self.search
         budget = search.evaluator.budget
         return super().as_json() | {
             "objective": search.objective.value,
             "level": search.evaluator.compilation.level,
-            "before": {"text": before.text, "all": before.all},
+            "before": _sizes(before),
             "apart": self.apart,
-            "after": {"text": after.text, "all": after.all},
+            "after": _sizes(after),
             "linked": self.linked
             and {"before": asdict(self.linked[0]), "after": asdict(self.linked[1])},
             "saved": self.saved,
@@ -123,9 +137,13 @@ class Result(Product):
             "wrong": [{"size": each.size, "why": each.why} for each in search.wrong],
             "functions": [
                 {"name": each.name, "before": each.before, "after": each.after}
-                for each in compare_functions(before.functions, after.functions)
+                for each in self.functions
             ],
         }
+
+
+def _sizes(found: ObjectFile) -> dict[str, int | None]:
+    return {"text": found.text, "all": found.all, "instructions": found.instruction_count}
 
 
 def optimize_program(program: Input, target: Path, settings: Settings) -> Result:
@@ -133,6 +151,7 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
 
     Raises:
         BenchmarkInitError: If it does not compile.
+        EnvironmentNotSupported: If a tool is not installed that the objective needs.
         Exception: As of :class:`Optimizer` and for files that cannot be written.
     """
     compilation = Compilation(
@@ -144,7 +163,9 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         budget = Budget(settings.seconds, settings.evaluations)
         with (
-            Evaluator(compilation, Path(folder), budget, settings.jobs, linker) as evaluator,
+            Evaluator(
+                compilation, Path(folder), budget, settings.jobs, linker, objective.read
+            ) as evaluator,
             Progress(target.name, settings.is_quiet) as progress,
         ):
             search = Optimizer(
@@ -217,7 +238,13 @@ def _summary(search: Optimizer, target: Path) -> str:
     saved = f"{1 - after / before:.2%}" if before else "0 %"
     level = search.evaluator.compilation.level
     goal = _GOALS[search.objective]
-    return f"{target}: {after} {goal}, {saved} smaller than the {before} of clang {level}"
+    less = _comparative(search.objective)
+    return f"{target}: {after} {goal}, {saved} {less} than the {before} of clang {level}"
+
+
+def _comparative(objective: Objective) -> str:
+    """Returns what is said of less of what is to be small."""
+    return "fewer" if objective is Objective.INSTRUCTIONS else "smaller"
 
 
 def print_report(result: Result) -> None:
@@ -226,18 +253,18 @@ def print_report(result: Result) -> None:
     print_line(_summary(search, result.target))
     if result.linked is not None:
         print_line(describe_files(*result.linked))
-    if result.apart is not None and search.objective is not Objective.LINKED:
-        print_line(_comparison(result, result.apart))
+    if result.program.apart and search.objective is not Objective.LINKED:
+        print_line(_comparison(result))
     if not result.is_finished:
         print_line("Ctrl-C ended the search. This is the best that was found by then.")
-    before = search.size(search.baseline)
-    rows = [{"stage": "clang", "evaluations": 0, "seconds": "", "bytes": before, "saved": ""}]
+    before, unit = search.size(search.baseline), search.objective.unit
+    rows = [{"stage": "clang", "evaluations": 0, "seconds": "", unit: before, "saved": ""}]
     rows += [
         {
             "stage": each.name,
             "evaluations": each.evaluations,
             "seconds": f"{each.seconds:.1f}",
-            "bytes": each.size,
+            unit: each.size,
             "saved": f"{1 - each.size / before:.2%}" if before else "",
         }
         for each in search.stages
@@ -257,23 +284,23 @@ def describe_files(before: LinkedSize, after: LinkedSize) -> str:
     )
 
 
-def _comparison(result: Result, apart: dict[str, int]) -> str:
+def _comparison(result: Result) -> str:
     """Says what a whole program is smaller than: the sum of its parts."""
     search = result.search
-    before = apart[search.objective.value]
+    before = sum(search.objective.cost(each)[0] for each in result.program.apart)
     saved = 1 - search.size(search.best) / before if before else 0.0
     level = search.evaluator.compilation.level
     parts = plural(len(result.program.apart), "part")
+    it_is = "these are" if search.objective is Objective.INSTRUCTIONS else "it is"
     return (
-        f"Of its {parts}, one by one, clang {level} makes {before}: it is {saved:.2%} smaller than "
-        "that."
+        f"Of its {parts}, one by one, clang {level} makes {before}: {it_is} {saved:.2%} "
+        f"{_comparative(search.objective)} than that."
     )
 
 
 def _print_functions(result: Result) -> None:
-    """Prints where the bytes went."""
-    before, after = result.objects
-    changes = compare_functions(before.functions, after.functions)
+    """Prints where the bytes or instructions went."""
+    changes = result.functions
     if not changes:
         return
     first = changes[:_MAX_FUNCTIONS]
@@ -310,7 +337,7 @@ def _print_doubts(result: Result) -> None:
     else:
         print_line("Not checked: nothing was run. --check names a command that does.")
     for each in search.wrong:
-        print_line(f"A result of {each.size} bytes failed the check: {each.why}")
+        print_line(f"A result of {each.size} {search.objective.unit} failed the check: {each.why}")
     if search.evaluator.failed:
         print_line(f"clang failed in {plural(search.evaluator.failed, 'evaluation')}.")
     if not result.from_bitcode:

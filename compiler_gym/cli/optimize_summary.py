@@ -5,7 +5,13 @@ from collections.abc import Sequence
 
 from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_program import Result, describe_files
-from compiler_gym.envs.llvm.size.optimizer import Objective
+from compiler_gym.envs.llvm.size.objective import Objective
+
+_GOALS = {
+    Objective.TEXT: "Bytes of code",
+    Objective.ALL: "Bytes of all that is loaded",
+    Objective.INSTRUCTIONS: "Machine instructions",
+}
 
 
 def print_summary(results: Sequence[Result]) -> None:
@@ -24,17 +30,22 @@ def print_summary(results: Sequence[Result]) -> None:
         }
         for each, search in zip(results, searches, strict=True)
     ]
-    goal = "code" if searches[0].objective is Objective.TEXT else "all that is loaded"
-    print_table(rows, f"Bytes of {goal} in object files, chosen by search, against clang {level}")
+    objective = searches[0].objective
+    title = f"{_GOALS[objective]} in object files, chosen by search, against clang {level}"
+    print_table(rows, title)
+    counts = objective is Objective.INSTRUCTIONS
+    are_smaller = "have fewer instructions" if counts else "are smaller"
     smaller = sum(each.saved > 0 for each in results)
     rest = math.exp(sum(math.log(1 - each.saved) for each in results) / len(results))
     print_line(
-        f"\n{smaller} of {len(results)} are smaller than those of clang {level}, by {1 - rest:.2%} "
-        "in the geometric mean."
+        f"\n{smaller} of {len(results)} {are_smaller} than those of clang {level}, by "
+        f"{1 - rest:.2%} in the geometric mean."
     )
     if not results[-1].is_finished:
         print_line("Ctrl-C ended the search. These are the best that were found by then.")
-    print_line("For one program alone it says where its bytes went, and what command makes it.")
+    print_line(
+        f"For one program alone it says where its {objective.unit} went, and what command makes it."
+    )
 
 
 def print_linked_summary(results: Sequence[Result]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from compiler_gym.cli import compiler_wrapper
 from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.size.instructions import read_with_instructions
 from compiler_gym.envs.llvm.size.object_file import read_object
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.processes import descendants, is_running, wait_until
@@ -134,6 +135,18 @@ def test_another_level_and_objective_for_all(folder, monkeypatch):
     assert read_object(folder / "unit.o").all == int(after)
 
 
+def test_fewest_instructions(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", "instructions")
+    clang("-Oz", "-c", "unit.c", "-o", "clang.o")
+    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    ((before, after, *_),) = log()
+    counts = [read_with_instructions(folder / name) for name in ("clang.o", "unit.o")]
+    assert [int(before), int(after)] == [each.instruction_count for each in counts]
+    assert int(after) < int(before)
+    # A hundred bytes of code are worth a search, not only a hundred instructions.
+    assert counts[0].instruction_count < 100 < counts[0].text
+
+
 def test_errors_and_warnings_are_those_of_clang(folder):
     (folder / "wrong.c").write_text("int f(void) { return g; }\n")
     done = compile("-Oz", "-c", "wrong.c", check=False)
@@ -166,8 +179,9 @@ def test_what_goes_wrong_in_the_search_is_no_reason_to_fail(folder, monkeypatch)
 def test_objectives_that_are_not_those_of_a_source(folder, monkeypatch, objective, why):
     monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", objective)
     done = compile("-Oz", "-c", "unit.c", check=False)
-    said = f"compiler-gym: COMPILER_GYM_OBJECTIVE is '{objective}', but has to be text or all: "
-    assert done.returncode == 1 and done.stderr.startswith(said + why)
+    said = f"compiler-gym: COMPILER_GYM_OBJECTIVE is '{objective}', but has to be "
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{said}text, all or instructions: {why}")
     assert not (folder / "unit.o").exists()
     # What is not searched has no objective.
     compile("-O2", "-c", "unit.c")

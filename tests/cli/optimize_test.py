@@ -62,6 +62,7 @@ def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
     assert result["checked"] and result["command_repeats"] and result["finished"]
     assert result["after"]["all"] < result["before"]["all"]
     assert result["saved"] == pytest.approx(1 - result["after"]["all"] / result["before"]["all"])
+    assert result["before"]["instructions"] is result["after"]["instructions"] is None
     assert result["evaluations"] == 3 and result["curve"][0][0] == 0
     assert sorted(os.listdir()) == ["sorting.input.bc", "sorting.o"]
     # The measure is what clang makes of the source.
@@ -69,6 +70,53 @@ def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
     options = ["-Oz", "-std=c11", "-w"]
     subprocess.run([tools.clang_path(), *options, "-c", source, "-o", "clang.o"], check=True)
     assert read_object(environment / "clang.o").text == result["before"]["text"]
+
+
+def instructions_of(path):
+    """All that llvm-objdump lists: with one section for each function there is no padding."""
+    command = [tools.tool_path("llvm-objdump"), "-d", "--no-show-raw-insn", path]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return len(re.findall(r"^ +[0-9a-f]+: *\t", listed, re.M))
+
+
+def test_fewest_instructions(run, environment):
+    options = ("-std=c11", "-w", "-ffunction-sections")
+    source = KERNEL / "program.c"
+    asked = ("optimize", source, "--objective", "instructions", "--evaluations", "12")
+    done = run(*asked, "-o", "json.o", "--", *options)
+    summary = r"^json\.o: (\d+) instructions, [\d.]+% fewer than the (\d+) of clang -Oz$"
+    after, before = map(int, re.search(summary, done.stdout, re.M).groups())
+    assert re.search(rf"^clang +0 +{before}$", done.stdout, re.M)
+    assert re.search(r"^stage +evaluations +seconds +instructions +saved$", done.stdout, re.M)
+    assert "bytes" not in done.stdout
+    subprocess.run([tools.clang_path(), "-Oz", *options, "-c", source, "-o", "clang.o"], check=True)
+    assert instructions_of("clang.o") == before
+    assert instructions_of("json.o") == after < 0.98 * before
+    command = done.stdout.partition("Made by\n")[2].splitlines()[0]
+    (environment / "json.o").rename("first.o")
+    subprocess.run(command, shell=True, check=True)
+    assert (environment / "json.o").read_bytes() == (environment / "first.o").read_bytes()
+    (result,) = json.loads(run(*asked, "-o", "json.o", "--json", "--", *options).stdout)
+    assert result["objective"] == "instructions" and result["command_repeats"]
+    assert (result["before"]["instructions"], result["after"]["instructions"]) == (before, after)
+    assert result["saved"] == pytest.approx(1 - after / before)
+    assert result["stages"][-1]["size"] == result["curve"][-1][2] == after
+    changes = result["functions"]
+    assert sum(each["before"] - each["after"] for each in changes) == before - after > 0
+
+
+def test_instructions_of_several_programs_and_of_a_whole_one(run, environment, program_c):
+    (environment / "g.c").write_text("int g(int x) { return x * 3 / 5; }\n")
+    few = ("--objective", "instructions", "--evaluations", "2")
+    done = run("optimize", "program.c", "g.c", "-o", "made", *few)
+    assert "Machine instructions in object files" in done.stdout and "bytes" not in done.stdout
+    count = instructions_of("made/g.o")
+    assert re.search(rf"^g\.o +\d+ +{count} +[\d.]+% +2 ", done.stdout, re.M)
+    assert re.search(r"^\d of 2 have fewer instructions than those of clang", done.stdout, re.M)
+    whole = ("optimize", "g.c", "--whole-program", "--keep", "g", *few)
+    assert "Of its 1 part, one by one, clang -Oz makes " in run(*whole).stdout
+    (result,) = json.loads(run(*whole, "--json").stdout)
+    assert result["apart"]["instructions"] == result["before"]["instructions"] > 0
 
 
 def test_several_programs(run, environment, program_c):
@@ -149,7 +197,7 @@ def test_what_is_wrong_is_said(fails, run, environment, program_c):
     )
     assert "Did you mean benchmark://kernels-v0/sha256?" in fails("optimize", "sha257")
     assert "'1 day' is not a time" in fails("optimize", "program.c", "--budget", "1 day", code=2)
-    assert "'text', 'all', 'linked', 'runtime'" in fails(
+    assert "'text', 'all', 'linked', 'instructions', 'runtime'" in fails(
         "optimize", "program.c", "--objective", "speed", code=2
     )
     assert "no policy of that name: sequence" in fails("optimize", "a.c", "--policy", "corset")
@@ -158,10 +206,10 @@ def test_what_is_wrong_is_said(fails, run, environment, program_c):
     )
     assert "The option -S of clang" in fails("optimize", "program.c", "--", "-S")
     assert "--script is for one program" in fails("optimize", "a.c", "b.c", "--script", "s", code=2)
-    assert "--run is for --objective runtime" in fails(
-        "optimize", "program.c", "--run", "{}", code=2
-    )
-    assert "--link is for --objective" in fails("optimize", "program.c", "--link", "x", code=2)
+    for goal in ("text", "instructions"):
+        words = ("optimize", "program.c", "--objective", goal)
+        assert "--link is for --objective" in fails(*words, "--link", "x", code=2)
+        assert "--run is for --objective runtime" in fails(*words, "--run", "{}", code=2)
     twice = fails("optimize", "program.c", "./program.c", code=2)
     assert "several programs called program" in twice
     assert "fails the check, too: exit code 1" in fails("optimize", "program.c", "--check", "false")

@@ -87,6 +87,7 @@ class Evaluator:
         budget: What may be used.
         jobs: How many compilers run at a time. What comes of them does not depend on it.
         linker: Links each object file; None if only these count.
+        read: Reads an object file, as that of an objective does.
 
     Attributes:
         unit: The bitcode of the source; None if clang makes other code of that than of the source.
@@ -102,6 +103,7 @@ class Evaluator:
         budget: Budget,
         jobs: int = 1,
         linker: Linker | None = None,
+        read: Callable[[Path], ObjectFile] = read_object,
     ):
         self.compilation = compilation
         self.budget = budget
@@ -110,6 +112,7 @@ class Evaluator:
         self.messages = ""
         self.watch: Callable[[Evaluation | None], None] = lambda _: None
         self._linker = linker
+        self._read_object = read
         self._folder = folder
         self._pool = ThreadPoolExecutor(jobs)
         self._stop = threading.Event()
@@ -133,7 +136,8 @@ class Evaluator:
 
         Raises:
             BenchmarkInitError: If the source does not compile. The text says why.
-            ValueError: If the object file is not ELF, or does not link.
+            ValueError: If the object file is not ELF, does not link, or cannot be read otherwise.
+            EnvironmentNotSupported: If reading it needs a tool that is not installed.
         """
         begin = time.monotonic()
         path = self._folder / "source.o"
@@ -220,7 +224,7 @@ class Evaluator:
     def _read(self, change: Change, path: Path) -> Evaluation:
         """Reads what clang has made."""
         linked = self._linker.size(path) if self._linker else None
-        return Evaluation(change, read_object(path), path, linked)
+        return Evaluation(change, self._read_object(path), path, linked)
 
     def _next_path(self) -> Path:
         return self._folder / f"{next(self._numbers)}.o"

@@ -21,6 +21,7 @@ def skip_passes(
     passes: Sequence[str],
     evaluate: Callable[[Sequence[Change]], list[Evaluation]],
     cost: Callable[[Evaluation], tuple[int, int]],
+    sizes: Callable[[Evaluation], Mapping[str, int]],
 ) -> Evaluation:
     """Leaves out of each function the pass without which it is smallest, if it is smaller then.
 
@@ -30,22 +31,24 @@ def skip_passes(
         passes: What can be left out.
         evaluate: Evaluates changes, as far as the budget goes.
         cost: What is to be small.
+        sizes: What each function has of that, by name.
 
     Returns:
         The smallest result.
     """
-    present = {name: functions[name] for name in start.object.functions if name in functions}
+    before = sizes(start)
+    present = {name: functions[name] for name in before if name in functions}
     changes = {
         start.change.skip(dict.fromkeys(present.values(), name)): name for name in passes if present
     }
     found = evaluate([*changes])
+    after = {changes[each.change]: sizes(each) for each in found}
     best: dict[int, str] = {}
     for function, index in present.items():
-        sizes = {changes[each.change]: each.object.functions.get(function) for each in found}
         smaller = {
-            name: size
-            for name, size in sizes.items()
-            if size is not None and size < start.object.functions[function]
+            name: each[function]
+            for name, each in after.items()
+            if function in each and each[function] < before[function]
         }
         if smaller:
             best[index] = min(smaller, key=lambda name: smaller[name])

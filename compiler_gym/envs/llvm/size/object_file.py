@@ -2,7 +2,7 @@
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +28,8 @@ class ObjectFile:
         functions: The bytes of each function by its symbol.
         code: A digest of the executable sections.
         digest: A digest of the whole file.
+        instructions: The machine instructions of each function by its symbol; None if they have not
+            been counted.
     """
 
     text: int
@@ -35,6 +37,12 @@ class ObjectFile:
     functions: dict[str, int]
     code: str
     digest: str
+    instructions: Mapping[str, int] | None = None
+
+    @property
+    def instruction_count(self) -> int | None:
+        """The machine instructions of all functions; None if they have not been counted."""
+        return None if self.instructions is None else sum(self.instructions.values())
 
 
 class _Section(NamedTuple):

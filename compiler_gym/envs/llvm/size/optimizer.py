@@ -1,8 +1,7 @@
 """The search for the smallest object file that clang makes of a source."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 
 from compiler_gym.envs.llvm.size.checks import Check
@@ -11,7 +10,9 @@ from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.evaluator import Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.functions import list_functions, skip_passes
 from compiler_gym.envs.llvm.size.inlining import Inlining, list_call_sites
+from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, skippable_passes, toggles
+from compiler_gym.envs.llvm.size.unmarking import unmark
 
 # What clang does with functions that are to be small: of bitcode they need not be marked.
 _MARKS = ("mark-for-size<Oz>",)
@@ -22,17 +23,13 @@ _IN_PLACE_OF_CLANGS = ("skip-rest",)
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8
 
+# What is learned is about bytes of object files. Gains of what is linked depend on the rest of it,
+# and fewer instructions are not always fewer bytes.
+_LEARNED = (Objective.TEXT, Objective.ALL)
+
 
 Advice = Callable[[Path | None], Sequence[Sequence[str]]]
 """Takes the bitcode of a source, or None. Returns sequences of passes that may be good for it."""
-
-
-class Objective(str, Enum):
-    """What is to be small: code, all that is loaded, or all that is loaded of what is linked."""
-
-    TEXT = "text"
-    ALL = "all"
-    LINKED = "linked"
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Stage:
         name: What it is called.
         evaluations: How many there were at its end.
         seconds: How much time had passed at its end.
-        size: The size at its end, checked if there is a check.
+        size: The size at its end, checked if there is a check, in the unit of the objective.
     """
 
     name: str
@@ -54,7 +51,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A result that a check did not pass."""
+    """A result that a check did not pass; its size is in the unit of the objective."""
 
     change: Change
     size: int
@@ -65,7 +62,7 @@ class Optimizer:
     """Searches for changes of a compilation that make the object file smaller.
 
     Args:
-        evaluator: Runs clang, with a budget.
+        evaluator: Runs clang, with a budget, and reads what the objective needs.
         objective: What is to be small.
         check: Whether a result is right; None to believe the compiler.
         portfolio: What is tried first.
@@ -111,14 +108,13 @@ class Optimizer:
         evaluator.watch = self._take
 
     def size(self, evaluation: Evaluation) -> int:
-        """Returns what is to be small."""
+        """Returns what is to be small, in the unit of the objective."""
         return self._cost(evaluation)[0]
 
     def _cost(self, evaluation: Evaluation) -> tuple[int, int]:
         if self.objective is Objective.LINKED:
             return self._cost_of_linked(evaluation)
-        text, everything = evaluation.object.text, evaluation.object.all
-        return (text, everything) if self.objective is Objective.TEXT else (everything, text)
+        return self.objective.cost(evaluation.object)
 
     def _cost_of_linked(self, evaluation: Evaluation) -> tuple[int, int]:
         linked = evaluation.linked
@@ -156,6 +152,7 @@ class Optimizer:
         inlining = self._inlining()
         while True:
             before = self.best
+            self._run("unmark", self._unmark)
             self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
             self._run("functions", self._skip_passes)
             self._run("options", lambda: self._climb(self._toggles()))
@@ -219,8 +216,8 @@ class Optimizer:
             for each in self._changes()
         }
         found = self.evaluator.evaluate([*names])
-        if self.objective is Objective.LINKED:
-            return  # Gains of what is linked depend on the rest of it.
+        if self.objective not in _LEARNED:
+            return
         before = self.size(base) or 1
         self._portfolio.learn({names[each.change]: 1 - self.size(each) / before for each in found})
 
@@ -251,7 +248,19 @@ class Optimizer:
         if self._directs_clang:
             functions = list_functions(self.evaluator)
             names = skippable_passes()
-            skip_passes(self.leading, functions, names, self.evaluator.evaluate, self._cost)
+            skip_passes(
+                self.leading, functions, names, self.evaluator.evaluate, self._cost, self._sizes
+            )
+
+    def _unmark(self) -> None:
+        """The mark that -Oz gives to functions is about bytes."""
+        is_marked = self.evaluator.compilation.level == "-Oz"
+        if self.objective is Objective.INSTRUCTIONS and is_marked and self._directs_clang:
+            functions = list_functions(self.evaluator)
+            unmark(self.leading, functions, self.evaluator.evaluate, self._sizes)
+
+    def _sizes(self, evaluation: Evaluation) -> Mapping[str, int]:
+        return self.objective.of_functions(evaluation.object)
 
     def _climb(self, moves: Sequence[Move]) -> None:
         climb(self.leading, moves, self.evaluator.evaluate, self._cost)

@@ -1,4 +1,4 @@
-"""Where the bytes went: the functions of two object files compared."""
+"""Where the bytes or instructions went: the functions of two object files compared."""
 
 import re
 import subprocess
@@ -21,8 +21,8 @@ class FunctionChange:
 
     Attributes:
         name: Its symbol; all that the outliner has made count as one.
-        before: Its bytes; 0 if there was none.
-        after: Its bytes; 0 if there is none any more: it was inlined.
+        before: Its size, bytes or instructions; 0 if there was none.
+        after: Its size; 0 if there is none any more: it was inlined.
     """
 
     name: str
@@ -31,7 +31,7 @@ class FunctionChange:
 
     @property
     def saved(self) -> int:
-        """The bytes that it became smaller by."""
+        """What it became smaller by."""
         return self.before - self.after
 
 

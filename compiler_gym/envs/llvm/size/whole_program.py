@@ -1,21 +1,25 @@
 """Whole programs: all sources in one module, of which is kept only what is called from outside."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import link, run_tool
 from compiler_gym.envs.llvm.size.compilation import IR_SUFFIXES, Compilation
 from compiler_gym.envs.llvm.size.inputs import Input
-from compiler_gym.envs.llvm.size.object_file import read_object
+from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
 
 _SECONDS = 600
 _PUBLIC_NAMES = ("--defined-only", "--extern-only", "--just-symbol-name")
 
 
 def merge_program(
-    inputs: Sequence[Input], output: Path, options: Sequence[str], keep: Sequence[str]
+    inputs: Sequence[Input],
+    output: Path,
+    options: Sequence[str],
+    keep: Sequence[str],
+    read: Callable[[Path], ObjectFile] = read_object,
 ) -> Input:
     """Makes one module of sources, as for link-time optimisation.
 
@@ -27,6 +31,7 @@ def merge_program(
         output: The bitcode file to be written.
         options: The user's options of clang.
         keep: The functions and variables that others may refer to, such as ``main``.
+        read: Reads the object files of the sources, as that of an objective does.
 
     Raises:
         BenchmarkInitError: If something does not compile or link. The text says why.
@@ -40,7 +45,7 @@ def merge_program(
             compilation = Compilation(tools.clang_path(), each.path, tuple(options))
             unit, made = folder / f"{number}.bc", folder / f"{number}.o"
             run_tool(compilation.command(made), _SECONDS)
-            apart.append(read_object(made))
+            apart.append(read(made))
             if not compilation.is_ir:
                 run_tool(compilation.unit_command(unit), _SECONDS)
             units.append(each.path if compilation.is_ir else unit)

@@ -5,6 +5,7 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
+from compiler_gym.envs.llvm.size.objective import Objective
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -60,10 +61,11 @@ def fixture_start(tmp_path):
     """Starts an evaluator, which is ended after the test."""
     opened = []
 
-    def start(compilation, seconds=60.0, evaluations=None, jobs=2):
+    def start(compilation, seconds=60.0, evaluations=None, jobs=2, objective=Objective.TEXT):
         folder = tmp_path / f"evaluator-{len(opened)}"
         folder.mkdir()
-        evaluator = Evaluator(compilation, folder, Budget(seconds, evaluations), jobs)
+        budget = Budget(seconds, evaluations)
+        evaluator = Evaluator(compilation, folder, budget, jobs, read=objective.read)
         opened.append(evaluator.__enter__())
         return evaluator
 

@@ -6,6 +6,7 @@ from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.evaluator import Evaluation
 from compiler_gym.envs.llvm.size.functions import list_functions, skip_passes
 from compiler_gym.envs.llvm.size.object_file import ObjectFile
+from compiler_gym.envs.llvm.size.objective import Objective
 
 _NUMBERS = {"one": 0, "two": 3, "gone": 5}
 _SAVED = {(0, "a"): 5, (0, "b"): 7, (3, "a"): 4, (3, "b"): -20, (3, "c"): 3}
@@ -18,10 +19,12 @@ def evaluation(change):
             function = {0: "one", 3: "two"}[index]
             sizes[function] -= _SAVED.get((index, name), 0)
     size = sum(sizes.values())
-    return Evaluation(change, ObjectFile(size, size, sizes, "", ""), Path())
+    # What is smallest in bytes has the most instructions.
+    counts = {name: 300 - size for name, size in sizes.items()}
+    return Evaluation(change, ObjectFile(size, size, sizes, "", "", counts), Path())
 
 
-def skipped(budget):
+def skipped(budget, objective=Objective.TEXT):
     asked = []
 
     def evaluate(changes):
@@ -30,7 +33,14 @@ def skipped(budget):
         return [*map(evaluation, new)]
 
     start = evaluation(Change())
-    best = skip_passes(start, _NUMBERS, "abcd", evaluate, lambda each: (each.object.text, 0))
+    best = skip_passes(
+        start,
+        _NUMBERS,
+        "abcd",
+        evaluate,
+        lambda each: objective.cost(each.object),
+        lambda each: objective.of_functions(each.object),
+    )
     return best, asked
 
 
@@ -38,6 +48,12 @@ def test_each_function_keeps_its_best():
     best, asked = skipped(100)
     assert best.change.skipped == ((0, ("b",)), (3, ("a",)))
     assert best.object.text == 300 - 7 - 4 and len(asked) == 5
+
+
+def test_the_best_is_what_has_the_fewest_instructions_if_these_count():
+    best, asked = skipped(100, Objective.INSTRUCTIONS)
+    assert best.change.skipped == ((3, ("b",)),)
+    assert best.object.instructions == {"one": 200, "two": 80} and len(asked) == 5
 
 
 def test_the_best_of_what_was_tried_if_that_was_all():

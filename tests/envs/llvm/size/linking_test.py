@@ -9,7 +9,8 @@ from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker, LinkError
 from compiler_gym.envs.llvm.size.object_file import read_object
-from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
+from compiler_gym.envs.llvm.size.objective import Objective
+from compiler_gym.envs.llvm.size.optimizer import Optimizer
 
 
 def compiled(source, output, *options):

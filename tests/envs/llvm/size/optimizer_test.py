@@ -4,8 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from compiler_gym.envs.llvm.size import optimizer
 from compiler_gym.envs.llvm.size.checks import command_check
-from compiler_gym.envs.llvm.size.optimizer import Objective, Optimizer
+from compiler_gym.envs.llvm.size.object_file import ObjectFile
+from compiler_gym.envs.llvm.size.objective import Objective
+from compiler_gym.envs.llvm.size.optimizer import Optimizer
+from compiler_gym.envs.llvm.size.portfolio import Portfolio
 from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
 
 _RUN = 'p=$(mktemp) && clang-22 {} -o "$p" && "$p" | cmp - out'
@@ -74,6 +78,47 @@ def test_the_search_goes_on_from_advice(compilation, start):
 def test_objective(compilation, start):
     search = searched(start(compilation, evaluations=12), Objective.ALL)
     assert search.size(search.best) == search.best.object.all < search.baseline.object.all
+
+
+def test_fewest_instructions(compilation, start, tmp_path):
+    portfolio = Portfolio(tmp_path / "learned.json")
+    evaluator = start(compilation, 600, 40, objective=Objective.INSTRUCTIONS)
+    search = searched(evaluator, Objective.INSTRUCTIONS, portfolio=portfolio)
+    stages = ["portfolio", "unmark", "callees", "functions"]
+    assert [stage.name for stage in search.stages][:4] == stages
+    before, after = search.baseline.object, search.best.object
+    assert search.size(search.best) == sum(after.instructions.values())
+    assert search.size(search.best) < 0.95 * sum(before.instructions.values())
+    assert search.stages[-1].size == search.curve[-1][2] == after.instruction_count
+    # The portfolio is about bytes.
+    assert not (tmp_path / "learned.json").exists()
+    for_bytes = searched(start(compilation, evaluations=1), portfolio=portfolio)
+    assert for_bytes.best.object.instructions is None
+    assert (tmp_path / "learned.json").exists()
+
+
+def test_passes_are_left_out_by_what_is_to_be_small(compilation, start, monkeypatch):
+    asked = []
+
+    def skip_passes(leading, functions, passes, evaluate, cost, sizes):
+        asked.append((sizes(leading), leading.object))
+
+    monkeypatch.setattr(optimizer, "skip_passes", skip_passes)
+    for objective in (Objective.INSTRUCTIONS, Objective.ALL):
+        searched(start(compilation, evaluations=40, objective=objective), objective)
+    assert asked[0][0] == asked[0][1].instructions
+    assert asked[-1][0] == asked[-1][1].functions
+
+
+def test_of_as_many_instructions_the_smaller_is_better():
+    large, small = (ObjectFile(size, 100, {}, "", "", {"f": 3}) for size in (20, 19))
+    few = ObjectFile(30, 100, {}, "", "", {"f": 1, "g": 1})
+    assert sorted([large, few, small], key=Objective.INSTRUCTIONS.cost) == [few, small, large]
+
+
+def test_instructions_have_to_be_counted(compilation, start):
+    with pytest.raises(ValueError, match=r"need Objective\.INSTRUCTIONS\.read"):
+        Optimizer(start(compilation), Objective.INSTRUCTIONS).start()
 
 
 def test_nothing_to_gain_is_no_loss(compilation, start):

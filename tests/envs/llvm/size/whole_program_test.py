@@ -7,6 +7,7 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.object_file import read_object
+from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.whole_program import merge_program
 from compiler_gym.errors import BenchmarkInitError
 
@@ -36,6 +37,13 @@ def test_what_nobody_needs_goes_and_the_rest_is_local(inputs, tmp_path):
     assert symbols(merged.path) == {"main": "T", "f": "t"}
     assert (merged.name, merged.check, merged.is_for_size) == ("all", None, True)
     assert [set(each.functions) for each in merged.apart] == [{"main", "unused"}, {"f", "others"}]
+    counted = merge_program(
+        inputs, tmp_path / "all.bc", ["-DSTEP=3"], ["main"], Objective.INSTRUCTIONS.read
+    )
+    assert [set(each.instructions) for each in counted.apart] == [
+        {"main", "unused"},
+        {"f", "others"},
+    ]
     made = tmp_path / "all"
     subprocess.run([tools.clang_path(), "-Oz", merged.path, "-o", made], check=True)
     assert subprocess.run([made]).returncode == 21

@@ -7,7 +7,7 @@ from typing import Any
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.errors import ValidationError
+from compiler_gym.errors import ServiceError, ValidationError
 from compiler_gym.validation_result import ValidationResult
 
 _REWARD_RELATIVE_TOLERANCE = 1e-5
@@ -77,7 +77,14 @@ def _check_reward(env: CompilerEnv, state: CompilerEnvState) -> dict[str, Any]:
 def _check_semantics(env: CompilerEnv) -> dict[str, Any]:
     if not env.benchmark.is_validatable():
         return {"errors": []}
-    errors = env.benchmark.validate(env)
+    try:
+        errors = env.benchmark.validate(env)
+    except OSError:
+        raise  # It is the service that fails.
+    except ServiceError as error:
+        # There is no program to run, for example because LLVM's verifier rejects the module.
+        details = {"details": str(error)}
+        errors = [ValidationError(type="The program cannot be had", data=details)]
     return {
         "benchmark_semantics_validated": env.benchmark.is_run_to_validate(),
         "benchmark_semantics_validation_failed": bool(errors),

@@ -7,6 +7,7 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import validate_against_opt
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.errors import ServiceError
 
 KERNELS = sorted(path.parent.name for path in KERNELS_PATH.glob("*/program.c"))
 USEFUL = ["sroa", "inline", "instcombine", "simplifycfg", "gvn", "licm", "loop-vectorize"]
@@ -62,6 +63,20 @@ def test_wrong_output_is_noticed(env, tmp_path):
     result = env.validate()
     assert result.benchmark_semantics_validation_failed
     assert [error.type for error in result.errors] == ["Wrong output"] * 2
+
+
+def test_program_that_cannot_be_had_is_noticed(env):
+    """As where LLVM's verifier rejects the module after passes that broke it."""
+
+    def validate(env):
+        raise ServiceError("LLVM's verifier rejects the module")
+
+    proto = env.datasets.benchmark("benchmark://kernels-v0/sha256").proto
+    env.reset(benchmark=Benchmark(proto, validation_callbacks=[validate]))
+    result = env.validate()
+    assert result.benchmark_semantics_validation_failed
+    (error,) = result.errors
+    assert "verifier rejects the module" in error.data["details"]
 
 
 def test_difference_to_opt_is_noticed(env, monkeypatch):

@@ -45,12 +45,16 @@ def test_all_defects_are_in_passes_that_the_policy_knows():
         assert re.search(rf"[\[ ,]{name}[\],]", known), name
 
 
-def test_action_that_breaks_a_module_fails():
+@pytest.mark.parametrize(
+    ("name", "action"),
+    [("scalarizer", "function(scalarizer<load-store>)"), ("attributor-light", "attributor-light")],
+)
+def test_action_that_breaks_a_module_fails(name, action):
     with LlvmEnv() as env:
         env.action_space = "PassesWithParameters"
-        env.reset(benchmark=make_benchmark(DEFECTS[0].with_name("scalarizer-broken-module.ll")))
-        _, _, done, info = env.step(env.action_space["function(scalarizer<load-store>)"])
+        env.reset(benchmark=make_benchmark(DEFECTS[0].with_name(f"{name}-broken-module.ll")))
+        _, _, done, info = env.step(env.action_space[action])
         if not done:
             pytest.skip("This LLVM does not have the defect any more")
-        assert "After function(scalarizer<load-store>)" in info["error_details"]
+        assert f"After {action}" in info["error_details"]
         assert "LLVM's verifier rejects the module" in info["error_details"]

@@ -1,3 +1,4 @@
+import itertools
 import subprocess
 from pathlib import Path
 
@@ -68,6 +69,17 @@ def test_different_from_opt(tmp_path):
     assert [error.type for error in errors] == ["Bitcode differs from opt"]
     assert errors[0].data["commandline"] == COMMANDLINE
     assert errors[0].data["environment_sha1"] != errors[0].data["opt_sha1"]
+
+
+def test_opt_that_differs_from_run_to_run(tmp_path, monkeypatch):
+    numbers = itertools.count()
+
+    def run_opt(commandline, folder, check):
+        (folder / "output.bc").write_text(str(next(numbers) // 3))
+        return subprocess.CompletedProcess(commandline, 0)
+
+    monkeypatch.setattr(validation, "run_opt", run_opt)
+    assert errors_of(validate_against_opt, OptEnv(tmp_path)) == ["opt is not deterministic"]
 
 
 def test_opt_that_fails(tmp_path):

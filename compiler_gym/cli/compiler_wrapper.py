@@ -65,8 +65,8 @@ _NOT_OF_A_UNIT = {
 }
 
 
-class WrongObjectiveError(ValueError):
-    """What is wanted cannot be had of a compiler. The text says why."""
+class WrongSettingError(ValueError):
+    """A variable of the environment says what cannot be had of a compiler. The text says why."""
 
 
 def cc() -> NoReturn:
@@ -96,7 +96,7 @@ def main(driver: str, words: Sequence[str]) -> int:
             return 0
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except WrongObjectiveError as error:
+    except WrongSettingError as error:
         sys.stderr.write(f"compiler-gym: {error}\n")
         return 1
     except Exception as error:
@@ -210,29 +210,49 @@ def _objective() -> str:
     """Returns what is to be small.
 
     Raises:
-        WrongObjectiveError: If that is not to be known of one source.
+        WrongSettingError: If that is not to be known of one source.
     """
     wanted = os.environ.get(OBJECTIVE) or _UNIT_OBJECTIVES[0]
     if wanted not in _UNIT_OBJECTIVES:
         why = _NOT_OF_A_UNIT.get(wanted, "there is no such objective")
         *first, last = _UNIT_OBJECTIVES
         names = f"{', '.join(first)} or {last}"
-        raise WrongObjectiveError(f"{OBJECTIVE} is {wanted!r}, but has to be {names}: {why}")
+        raise WrongSettingError(f"{OBJECTIVE} is {wanted!r}, but has to be {names}: {why}")
     return wanted
 
 
+def _seconds() -> float:
+    """Returns the time for a source.
+
+    Raises:
+        WrongSettingError: If what is wanted is no time.
+    """
+    from compiler_gym.cli.durations import parse_duration
+
+    try:
+        return parse_duration(os.environ.get(BUDGET) or _DEFAULT_BUDGET)
+    except ValueError as error:
+        raise WrongSettingError(f"{BUDGET}: {error}") from error
+
+
 def _advice() -> "Advice | None":
-    """Returns what says which sequences of passes are tried first, if that is wanted."""
+    """Returns what says which sequences of passes are tried first, if that is wanted.
+
+    Raises:
+        WrongSettingError: If there is no such policy.
+    """
     if not os.environ.get(POLICY):
         return None
     from compiler_gym.envs.llvm.policies.policy import Policy
 
-    return Policy.load(os.environ[POLICY]).sequences_for
+    try:
+        return Policy.load(os.environ[POLICY]).sequences_for
+    except (OSError, ValueError) as error:
+        raise WrongSettingError(f"{POLICY}: {error}") from error
 
 
 def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
     """Returns the smallest object file that was found."""
-    from compiler_gym.cli.durations import parse_duration
     from compiler_gym.envs.llvm.size.compilation import Compilation
     from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
     from compiler_gym.envs.llvm.size.objective import Objective
@@ -240,10 +260,9 @@ def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
 
     source = Path(command.sources[0].path)
     compilation = Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
-    budget = Budget(parse_duration(os.environ.get(BUDGET) or _DEFAULT_BUDGET))
-    objective = Objective(_objective())
+    budget, objective, advice = Budget(_seconds()), Objective(_objective()), _advice()
     with Evaluator(compilation, folder, budget, read=objective.read) as evaluator:
-        search = Optimizer(evaluator, objective, advice=_advice(), is_unmarked=compilation.is_ir)
+        search = Optimizer(evaluator, objective, advice=advice, is_unmarked=compilation.is_ir)
         search.start()
         in_bytes = Objective.ALL if objective is Objective.ALL else Objective.TEXT
         if in_bytes.cost(search.baseline.object)[0] < _WORTH_BYTES:

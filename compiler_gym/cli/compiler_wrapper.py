@@ -90,8 +90,8 @@ def main(driver: str, words: Sequence[str]) -> int:
         Its exit code.
     """
     clang = tools.tool_path(driver)
-    command = _command_for_size(driver, words)
     try:
+        command = _command_for_size(driver, words)
         if command is not None and _compile(clang, command, words):
             return 0
     except KeyboardInterrupt:
@@ -120,12 +120,24 @@ def _command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand | No
     if output.exists() and not output.is_file():
         return None
     levels = [word for (word, *_) in command.options if word.startswith("-O")]
-    return command if os.environ.get(LEVEL) or (levels[-1:] and levels[-1] in _FOR_SIZE) else None
+    return command if _level() or (levels[-1:] and levels[-1] in _FOR_SIZE) else None
+
+
+def _level() -> str | None:
+    """Returns the level in place of that of every command, if there is one.
+
+    Raises:
+        WrongSettingError: If it is none of those for size.
+    """
+    wanted = os.environ.get(LEVEL) or None
+    if wanted and wanted not in _FOR_SIZE:
+        raise WrongSettingError(f"{LEVEL} is {wanted!r}, but has to be {' or '.join(_FOR_SIZE)}")
+    return wanted
 
 
 def _options(command: CompilerCommand) -> list[str]:
     """Returns the options without the source, and with the level that is wanted."""
-    wanted = os.environ.get(LEVEL)
+    wanted = _level()
     options = [each for each in command.options if not (wanted and each[0].startswith("-O"))]
     language = command.sources[0].language
     words = [word for option in options for word in option if not word.startswith(_TO_PREPROCESSOR)]
@@ -188,7 +200,7 @@ def _bitcode_command(
             kept += ["-MQ", command.output]
     if sys.stderr.isatty():
         kept.append("-fcolor-diagnostics")
-    level = [os.environ[LEVEL]] if os.environ.get(LEVEL) else []
+    level = filter(None, [_level()])
     stop = ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-o", str(bitcode)]
     return [str(clang), *kept, *level, *stop]
 

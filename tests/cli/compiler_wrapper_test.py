@@ -171,15 +171,16 @@ def test_what_goes_wrong_in_the_search_is_no_reason_to_fail(folder, monkeypatch)
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("COMPILER_GYM_BUDGET", "soon", "'soon' is not a time: write 60s, 2m or 500ms"),
-        ("COMPILER_GYM_POLICY", "corset", "There is no file corset, and no policy of that name: "),
+        ("COMPILER_GYM_BUDGET", "soon", ": 'soon' is not a time: write 60s, 2m or 500ms"),
+        ("COMPILER_GYM_LEVEL", "-O9", " is '-O9', but has to be -Os or -Oz"),
+        ("COMPILER_GYM_POLICY", "corset", ": There is no file corset, and no policy of that name"),
     ],
 )
 def test_mistyped_settings(folder, monkeypatch, variable, value, said):
     monkeypatch.setenv(variable, value)
     done = compile("-Oz", "-c", "unit.c", check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"compiler-gym: {variable}: {said}")
+    assert done.stderr.startswith(f"compiler-gym: {variable}{said}")
     assert not (folder / "unit.o").exists()
 
 

@@ -207,8 +207,11 @@ def _bitcode_command(
 
 def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
     """Returns a name for all that the object file depends on."""
+    from compiler_gym.envs.llvm.size.portfolio import shipped_digest
+
     status = clang.resolve().stat()
     facts = (
+        shipped_digest(),
         *(str(clang), str(status.st_mtime_ns), str(status.st_size)),
         *(os.environ.get(name, "") for name in (BUDGET, OBJECTIVE, POLICY)),
         *_options(command),

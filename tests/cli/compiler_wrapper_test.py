@@ -18,13 +18,14 @@ KERNEL = runfiles_path("compiler_gym/data/kernels-v0/json/program.c")
 
 _SOURCE = """
 #include "limit.h"
-static int work(int x) {
-  int sum = 0;
-  for (int i = 0; i < LIMIT; i++) sum += (x ^ i) * 31 + (sum >> 3);
+static unsigned work(unsigned x) {
+  unsigned sum = 0;
+  for (int i = 0; i < LIMIT; i++) sum = (sum ^ (x >> i % 32)) * 31u + (sum << 7 | sum >> 25);
   return sum;
 }
-int first(int x) { return work(x) + work(x + 1) * work(x * 5); }
-int second(int x) { return work(work(x)) - first(x); }
+static unsigned twice(unsigned x) { return work(x) ^ work(x + 2); }
+int first(int x) { return twice(x) + work(x + 1) * work(x * 5); }
+int second(int x) { return work(twice(x)) - first(x); }
 """
 
 

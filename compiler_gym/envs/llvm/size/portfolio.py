@@ -1,5 +1,6 @@
 """The changes that are tried first, in the order of what they have been good for."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,6 +39,12 @@ class Known:
 def shipped_portfolio() -> tuple[Known, ...]:
     """Returns the changes that come with the package, the best first."""
     return tuple(Known(each["name"], _change(each), each["gain"]) for each in _shipped()["changes"])
+
+
+@cache
+def shipped_digest() -> str:
+    """Returns a digest of what searches try, which results that were kept depend on."""
+    return hashlib.sha256(_SHIPPED.read_bytes()).hexdigest()
 
 
 def toggles(with_passes: bool) -> list[Move]:

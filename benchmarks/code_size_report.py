@@ -36,6 +36,7 @@ from compiler_gym.envs.llvm.size.linking import Linker
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.optimizer import Optimizer
 from compiler_gym.envs.llvm.size.portfolio import Portfolio, shipped_portfolio
+from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.errors import BenchmarkInitError
 
 MILESTONES = (1, 10, 60, 120)
@@ -165,7 +166,13 @@ def measure(source: Source, way: Way, jobs: int) -> Row:
         # Nothing learned from one program is used for another.
         portfolio = Portfolio(Path(work) / "learned.json")
         with Evaluator(
-            source.compilation, Path(work), budget, jobs, linker, way.objective.read
+            source.compilation,
+            Path(work),
+            budget,
+            jobs,
+            linker,
+            trial_linker(source.options),
+            way.objective.read,
         ) as evaluator:
             search = Optimizer(
                 evaluator, way.objective, source.check, portfolio, advice, watch=leads.watch
@@ -177,7 +184,7 @@ def measure(source: Source, way: Way, jobs: int) -> Row:
         name=source.name,
         before=search.size(search.baseline),
         at={count: search.size(each) for count, each in found.items() if count},
-        loaded={count: each.object.all for count, each in found.items()},
+        loaded={count: each.loaded for count, each in found.items()},
         stages={stage.name: stage.size for stage in search.stages},
         seconds=time.monotonic() - begin,
         wrong=len(search.wrong),
@@ -213,18 +220,19 @@ def _read_row(facts: dict) -> Row:
 
 
 def portfolio_gains(names: list[str], jobs: int) -> dict[str, float]:
-    """By the name of each change of the portfolio how much smaller it makes programs on average."""
-    known = shipped_portfolio()
+    """By the name of each change of the portfolio which share of the loaded bytes it saves."""
+    known = shipped_portfolio(with_experimental=True)
     gains: dict[str, list[float]] = {each.name: [] for each in known}
-    for name in names:
+    for source in map(kernel, names):
+        trial = trial_linker(source.options)
         with (
             tempfile.TemporaryDirectory() as work,
-            Evaluator(kernel(name).compilation, Path(work), Budget(), jobs) as evaluator,
+            Evaluator(source.compilation, Path(work), Budget(), jobs, trial=trial) as evaluator,
         ):
-            before = evaluator.evaluate_source().object.text
+            before = evaluator.evaluate_source().loaded
             found = {each.change: each for each in evaluator.evaluate([k.change for k in known])}
         for each in known:
-            gains[each.name].append(saved(before, found[each.change].object.text))
+            gains[each.name].append(saved(before, found[each.change].loaded))
     return {name: sum(values) / len(values) for name, values in gains.items()}
 
 
@@ -246,7 +254,7 @@ def report(rows: list[Row]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *_summary("saved", counts, [(row.before, row.at) for row in rows])]
     loaded = [(row.loaded[0], row.loaded) for row in rows]
-    lines += ["", *_summary("saved of all that is loaded of the object files", counts, loaded)]
+    lines += ["", *_summary("saved of all that is loaded", counts, loaded)]
     lines += ["", "By the end of each stage: " + ", ".join(_stages(rows))]
     lines.append(f"clang failed in {sum(row.failed for row in rows)} evaluations.")
     return "\n".join(lines)
@@ -280,7 +288,7 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", help="by default all that are built in")
     parser.add_argument("--evaluations", type=int, default=max(MILESTONES))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--objective", choices=[each.value for each in Objective], default="text")
+    parser.add_argument("--objective", choices=[each.value for each in Objective], default="all")
     parser.add_argument("--policy", choices=[*SHIPPED], help="whose sequences are tried first")
     parser.add_argument("--opensource", type=int, help="so many files of opensource-v0 instead")
     parser.add_argument("--seed", type=int, default=0, help="which of them")

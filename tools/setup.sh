@@ -11,7 +11,7 @@ llvm_version=${LLVM_VERSION:-22}
 packages=(
   bazel-bootstrap bazel-platforms bazel-rules-cc bazel-rules-java bazel-rules-proto bazel-skylib
   "clang-$llvm_version" clang-format-22 "libclang-rt-$llvm_version-dev"
-  "llvm-$llvm_version" "llvm-$llvm_version-dev" "llvm-$llvm_version-tools"
+  "lld-$llvm_version" "llvm-$llvm_version" "llvm-$llvm_version-dev" "llvm-$llvm_version-tools"
   "libpolly-$llvm_version-dev" libzstd-dev
   cmake csmith libcsmith-dev file make pkg-config
   g++ libbenchmark-dev libboost-filesystem-dev libgflags-dev libgmock-dev libgoogle-glog-dev

@@ -28,8 +28,9 @@ from compiler_gym.util.runfiles_path import cache_path
 if TYPE_CHECKING:
     from compiler_gym.envs.llvm.size.optimizer import Advice
 
-BUDGET, OBJECTIVE, POLICY, LEVEL, LOG = (
-    f"COMPILER_GYM_{name}" for name in ("BUDGET", "OBJECTIVE", "POLICY", "LEVEL", "LOG")
+BUDGET, OBJECTIVE, POLICY, LEVEL, LOG, EXPERIMENTAL = (
+    f"COMPILER_GYM_{name}"
+    for name in ("BUDGET", "OBJECTIVE", "POLICY", "LEVEL", "LOG", "EXPERIMENTAL")
 )
 """The environment variables that say what is wanted, as builds cannot."""
 
@@ -57,7 +58,7 @@ _TO_PREPROCESSOR = ("-Wp,-MD,", "-Wp,-MMD,")
 _PROBES = ("conftest", "CMakeScratch", "CMakeTmp", "CompilerIdC", "cmTC_", "meson-private")
 
 
-_UNIT_OBJECTIVES = ("text", "all", "instructions")
+_UNIT_OBJECTIVES = ("all", "text", "instructions")
 _WHOLE = ", for which see `compiler-gym optimize --objective {}`"
 _NOT_OF_A_UNIT = {
     "linked": "the size of a program is known when all of it is linked" + _WHOLE.format("linked"),
@@ -213,7 +214,7 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
     facts = (
         shipped_digest(),
         *(str(clang), str(status.st_mtime_ns), str(status.st_size)),
-        *(os.environ.get(name, "") for name in (BUDGET, OBJECTIVE, POLICY)),
+        *(os.environ.get(name, "") for name in (BUDGET, OBJECTIVE, POLICY, EXPERIMENTAL)),
         *_options(command),
     )
     key = hashlib.sha256("\0".join(facts).encode())
@@ -234,6 +235,18 @@ def _objective() -> str:
         names = f"{', '.join(first)} or {last}"
         raise WrongSettingError(f"{OBJECTIVE} is {wanted!r}, but has to be {names}: {why}")
     return wanted
+
+
+def _with_experimental() -> bool:
+    """Returns whether to use options that LLVM itself sets nowhere.
+
+    Raises:
+        WrongSettingError: If the variable is neither 0 nor 1.
+    """
+    wanted = os.environ.get(EXPERIMENTAL) or "0"
+    if wanted not in ("0", "1"):
+        raise WrongSettingError(f"{EXPERIMENTAL} is {wanted!r}; expected 0 or 1")
+    return wanted == "1"
 
 
 def _seconds() -> float:
@@ -272,15 +285,23 @@ def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
     from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
     from compiler_gym.envs.llvm.size.objective import Objective
     from compiler_gym.envs.llvm.size.optimizer import Optimizer
+    from compiler_gym.envs.llvm.size.trial_link import trial_linker
 
     source = Path(command.sources[0].path)
     compilation = Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
     budget, objective, advice = Budget(_seconds()), Objective(_objective()), _advice()
-    with Evaluator(compilation, folder, budget, read=objective.read) as evaluator:
-        search = Optimizer(evaluator, objective, advice=advice, is_unmarked=compilation.is_ir)
+    with_experimental = _with_experimental()
+    trial = trial_linker(compilation.options)
+    with Evaluator(compilation, folder, budget, trial=trial, read=objective.read) as evaluator:
+        search = Optimizer(
+            evaluator,
+            objective,
+            advice=advice,
+            is_unmarked=compilation.is_ir,
+            with_experimental=with_experimental,
+        )
         search.start()
-        in_bytes = Objective.ALL if objective is Objective.ALL else Objective.TEXT
-        if in_bytes.cost(search.baseline.object)[0] < _WORTH_BYTES:
+        if search.baseline.object.text < _WORTH_BYTES:
             return search.baseline.path
         search.run()
     before, after = search.size(search.baseline), search.size(search.best)

@@ -86,10 +86,10 @@ def optimize(
     objective: Annotated[
         Goal,
         typer.Option(
-            help="What to make small: code, all that is loaded, that of the linked program, or the "
-            "number of machine instructions; or runtime, to make the program fast."
+            help="The size to reduce: all bytes loaded, bytes of code, bytes of the linked "
+            "program, or machine instructions; or runtime, to make the program fast."
         ),
-    ] = Goal.text,
+    ] = Goal.all,
     budget: Annotated[
         str,
         typer.Option(help="Time for each program, such as 60s, 2m or 500ms.", callback=_seconds),
@@ -142,6 +142,13 @@ def optimize(
     script: Annotated[
         Path | None, typer.Option(help="Write a script here that makes the object file again.")
     ] = None,
+    experimental: Annotated[
+        bool,
+        typer.Option(
+            "--experimental/--safe",
+            help="Also use options that LLVM itself sets for no target and at no level.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make an object file that is smaller than that of clang -Oz, or faster than that of clang -O3.
@@ -182,6 +189,7 @@ def optimize(
         check=None if check is None else command_check(check),
         linker=Linker(link),
         script=script,
+        with_experimental=experimental,
         is_quiet=as_json,
     )
     if whole_program:
@@ -293,7 +301,7 @@ def _merged(
     folder, for_size = target.parent, settings.objective is not None
     inputs = [first, *(_input(name, folder, for_size) for name in names[1:])]
     with working_on(f"compiling {plural(len(inputs), 'part')}"):
-        bitcode, objective = target.with_suffix(".whole.bc"), settings.objective or Objective.TEXT
+        bitcode, objective = target.with_suffix(".whole.bc"), settings.objective or Objective.ALL
         merged = merge_program(inputs, bitcode, settings.options, keep, objective.read)
     return merged, target
 

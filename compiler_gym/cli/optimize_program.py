@@ -13,22 +13,23 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.envs.llvm.size.checks import Check
 from compiler_gym.envs.llvm.size.compilation import Compilation
-from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
+from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker
 from compiler_gym.envs.llvm.size.object_file import ObjectFile
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.optimizer import Optimizer
-from compiler_gym.envs.llvm.size.portfolio import Portfolio
+from compiler_gym.envs.llvm.size.portfolio import experimental_options
 from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
 from compiler_gym.envs.llvm.size.report import FunctionChange, compare_functions, readable_names
+from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8
 _MAX_NAME = 56
 _GOALS = {
+    Objective.ALL: "bytes loaded",
     Objective.TEXT: "bytes of code",
-    Objective.ALL: "bytes",
     Objective.LINKED: "bytes linked",
     Objective.INSTRUCTIONS: "instructions",
 }
@@ -48,6 +49,7 @@ class Settings:
         check: Whether an object file is right; None for the program's own check, if it has one.
         linker: What links an object file to a program, where that is needed.
         script: Where a script goes that makes the object file again; None for nowhere.
+        with_experimental: Whether to use options that LLVM itself sets nowhere.
         is_quiet: Whether nothing is said while it runs, unless there is a terminal.
     """
 
@@ -60,6 +62,7 @@ class Settings:
     check: Check | None
     linker: Linker
     script: Path | None
+    with_experimental: bool
     is_quiet: bool
 
 
@@ -116,19 +119,19 @@ class Result(Product):
 
     def as_json(self) -> dict[str, Any]:
         """Returns all about it; functions in the unit of the objective."""
-        before, after = self.objects
         search = self.search
         budget = search.evaluator.budget
         return super().as_json() | {
             "objective": search.objective.value,
             "level": search.evaluator.compilation.level,
-            "before": _sizes(before),
+            "before": _sizes(search.baseline),
             "apart": self.apart,
-            "after": _sizes(after),
+            "after": _sizes(search.best),
             "linked": self.linked
             and {"before": asdict(self.linked[0]), "after": asdict(self.linked[1])},
             "saved": self.saved,
             "checked": self.is_checked,
+            "experimental": experimental_options(search.best.change),
             "evaluations": budget.used,
             "failed_evaluations": search.evaluator.failed,
             "from_bitcode": self.from_bitcode,
@@ -142,8 +145,14 @@ class Result(Product):
         }
 
 
-def _sizes(found: ObjectFile) -> dict[str, int | None]:
-    return {"text": found.text, "all": found.all, "instructions": found.instruction_count}
+def _sizes(evaluation: Evaluation) -> dict[str, int | None]:
+    found = evaluation.object
+    return {
+        "loaded": evaluation.loaded,
+        "text": found.text,
+        "all": found.all,
+        "instructions": found.instruction_count,
+    }
 
 
 def optimize_program(program: Input, target: Path, settings: Settings) -> Result:
@@ -158,13 +167,19 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
         tools.clang_path(), program.path, settings.options, tools.own_passes_path()
     )
     check = settings.check or program.check
-    objective = settings.objective or Objective.TEXT
+    objective = settings.objective or Objective.ALL
     linker = settings.linker if objective is Objective.LINKED else None
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         budget = Budget(settings.seconds, settings.evaluations)
         with (
             Evaluator(
-                compilation, Path(folder), budget, settings.jobs, linker, objective.read
+                compilation,
+                Path(folder),
+                budget,
+                settings.jobs,
+                linker,
+                trial_linker(compilation.options),
+                objective.read,
             ) as evaluator,
             Progress(target.name, settings.is_quiet) as progress,
         ):
@@ -172,9 +187,9 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
                 evaluator,
                 objective,
                 check,
-                Portfolio(),
-                settings.policy and settings.policy.sequences_for,
+                advice=settings.policy and settings.policy.sequences_for,
                 is_unmarked=compilation.is_ir and not program.is_for_size,
+                with_experimental=settings.with_experimental,
                 watch=lambda search: progress.show(*_progress(search, Path(target.name))),
             )
             is_finished = _run(search)
@@ -242,6 +257,16 @@ def _summary(search: Optimizer, target: Path) -> str:
     return f"{target}: {after} {goal}, {saved} {less} than the {before} of clang {level}"
 
 
+def _other_bytes(search: Optimizer) -> str:
+    """Returns the code of a search for few loaded bytes, or the reverse; else nothing."""
+    before, after = search.baseline, search.best
+    if search.objective is Objective.ALL:
+        return f"Code: {after.object.text} bytes, where clang makes {before.object.text}."
+    if search.objective is Objective.TEXT:
+        return f"Loaded: {after.loaded} bytes, where clang makes {before.loaded}."
+    return ""
+
+
 def _comparative(objective: Objective) -> str:
     """Returns what is said of less of what is to be small."""
     return "fewer" if objective is Objective.INSTRUCTIONS else "smaller"
@@ -251,6 +276,8 @@ def print_report(result: Result) -> None:
     """Prints what came of a program."""
     search = result.search
     print_line(_summary(search, result.target))
+    if line := _other_bytes(search):
+        print_line(line)
     if result.linked is not None:
         print_line(describe_files(*result.linked))
     if result.program.apart and search.objective is not Objective.LINKED:
@@ -287,8 +314,9 @@ def describe_files(before: LinkedSize, after: LinkedSize) -> str:
 def _comparison(result: Result) -> str:
     """Says what a whole program is smaller than: the sum of its parts."""
     search = result.search
-    before = sum(search.objective.cost(each)[0] for each in result.program.apart)
-    saved = 1 - search.size(search.best) / before if before else 0.0
+    size = search.objective.size_of_sections
+    before, after = sum(map(size, result.program.apart)), size(search.best.object)
+    saved = 1 - after / before if before else 0.0
     level = search.evaluator.compilation.level
     parts = plural(len(result.program.apart), "part")
     it_is = "these are" if search.objective is Objective.INSTRUCTIONS else "it is"
@@ -336,6 +364,8 @@ def _print_doubts(result: Result) -> None:
         print_line("Checked: it passes the check.")
     else:
         print_line("Not checked: nothing was run. --check names a command that does.")
+    if options := experimental_options(search.best.change):
+        print_line(f"Experimental options, which LLVM sets for no target: {', '.join(options)}")
     for each in search.wrong:
         print_line(f"A result of {each.size} {search.objective.unit} failed the check: {each.why}")
     if search.evaluator.failed:

@@ -18,6 +18,7 @@ from compiler_gym.envs.llvm.size.compilation import Compilation, has_level
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.linking import Linker
+from compiler_gym.envs.llvm.size.portfolio import experimental_options
 from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
 from compiler_gym.envs.llvm.speed.optimizer import SpeedOptimizer
 from compiler_gym.envs.llvm.speed.workload import CommandWorkload, ProgramWorkload, Workload
@@ -67,6 +68,7 @@ class SpeedResult(Product):
             "stages": [asdict(each) for each in search.stages],
             "wrong": [each.why for each in search.wrong],
             "options": [*search.best.change.options],
+            "experimental": experimental_options(search.best.change),
         }
 
 
@@ -121,6 +123,7 @@ def optimize_speed(
                 evaluator,
                 workload,
                 settings.check or known,
+                with_experimental=settings.with_experimental,
                 watch=lambda search: progress.show(_progress(search, target.name)),
             )
             is_finished = _run(search)
@@ -238,6 +241,8 @@ def _doubts(result: SpeedResult) -> Iterator[str]:
     if result.is_faster:
         yield "Checked: it prints what it should."
         yield f"Its code has {after.text} bytes, where clang makes {before.text}."
+    if options := experimental_options(search.best.change):
+        yield f"Experimental options, which LLVM sets for no target: {', '.join(options)}"
     if search.run_seconds < _SHORT_SECONDS:
         yield (
             f"A run takes {1000 * search.run_seconds:.2g} ms, of which much is to start the "

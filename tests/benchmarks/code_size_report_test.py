@@ -77,7 +77,7 @@ def test_files_of_released_software(monkeypatch, capsys, tmp_path):
 
 def test_gains_of_the_portfolio(monkeypatch, capsys):
     first = code_size_report.shipped_portfolio()[:2]
-    monkeypatch.setattr(code_size_report, "shipped_portfolio", lambda: first)
+    monkeypatch.setattr(code_size_report, "shipped_portfolio", lambda **_: first)
     monkeypatch.setattr("sys.argv", ["report", "sorting", "--portfolio", "--jobs", "1"])
     main()
     lines = capsys.readouterr().out.splitlines()

@@ -26,6 +26,9 @@ from compiler_gym.util.service_binary import find_service_file
 # Written by the build beside the service: a line with the LLVM's folder, one with its version.
 _PREFIX_FILE = "llvm_prefix.txt"
 
+# The Debian packages of tools that are not in that of LLVM itself, without the version.
+_PACKAGES = {"clang": "clang", "clang++": "clang", "ld.lld": "lld"}
+
 _OWN_PASSES_FILE = "compiler_gym-llvm-passes.so"
 
 # As in third_party/system.bzl; for a source tree in which the service has not been built.
@@ -151,7 +154,7 @@ def _tool_path(name: str, llvm_prefix: str, search_path: str) -> Path:
     for path in _candidates(name, search_path):
         if _is_executable(path):
             return path
-    package = f"clang-{LLVM_VERSION}" if name.startswith("clang") else f"llvm-{LLVM_VERSION}"
+    package = f"{_PACKAGES.get(name, 'llvm')}-{LLVM_VERSION}"
     raise EnvironmentNotSupported(
         f"'{name}' of LLVM {LLVM_VERSION} is not installed. Install it, on Debian and Ubuntu with "
         f"'apt-get install {package}', or set LLVM_PREFIX to the folder that has bin/{name}"

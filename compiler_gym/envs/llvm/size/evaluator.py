@@ -15,8 +15,9 @@ from typing import Any
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Change, Compilation
-from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker
+from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker, LinkError
 from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
+from compiler_gym.envs.llvm.size.trial_link import TrialLinker
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.util.commands import CommandError, kill_running_commands, run_command
 
@@ -70,12 +71,19 @@ class Evaluation:
         object: What is in the object file.
         path: The object file.
         linked: How large the program is that it is linked to; None if it is not linked.
+        alone: How large the object file is when it is linked alone; None if it is not.
     """
 
     change: Change
     object: ObjectFile
     path: Path
     linked: LinkedSize | None = None
+    alone: LinkedSize | None = None
+
+    @property
+    def loaded(self) -> int:
+        """Bytes that are loaded: linked alone if that is known, else of the sections."""
+        return self.object.all if self.alone is None else self.alone.loaded
 
 
 class Evaluator:
@@ -86,7 +94,8 @@ class Evaluator:
         folder: Where object files go.
         budget: What may be used.
         jobs: How many compilers run at a time. What comes of them does not depend on it.
-        linker: Links each object file; None if only these count.
+        linker: Links each object file to a program; None if only object files count.
+        trial: Links each object file alone; None if its own sections are all that counts.
         read: Reads an object file, as that of an objective does.
 
     Attributes:
@@ -103,6 +112,7 @@ class Evaluator:
         budget: Budget,
         jobs: int = 1,
         linker: Linker | None = None,
+        trial: TrialLinker | None = None,
         read: Callable[[Path], ObjectFile] = read_object,
     ):
         self.compilation = compilation
@@ -112,6 +122,7 @@ class Evaluator:
         self.messages = ""
         self.watch: Callable[[Evaluation | None], None] = lambda _: None
         self._linker = linker
+        self._trial = trial
         self._read_object = read
         self._folder = folder
         self._pool = ThreadPoolExecutor(jobs)
@@ -146,12 +157,22 @@ class Evaluator:
         except CommandError as error:
             raise BenchmarkInitError(str(error)) from error
         self.messages = done.stderr
-        evaluation = self._read(NO_CHANGE, path)
+        evaluation = self._read_source(path)
         seconds = time.monotonic() - begin
         self._limit = round(max(_SHORTEST_LIMIT_SECONDS, _SLOWER * seconds))
         self.unit = self._make_unit(evaluation.object)
         self._known[NO_CHANGE] = evaluation
         return evaluation
+
+    def _read_source(self, path: Path) -> Evaluation:
+        try:
+            return self._read(NO_CHANGE, path)
+        except LinkError:
+            if self._trial is None:
+                raise
+            # Some targets have code that does not link alone, such as branches that are too short.
+            self._trial = None
+            return self._read(NO_CHANGE, path)
 
     def _make_unit(self, expected: ObjectFile) -> Path | None:
         """Returns the bitcode of the source; None if clang makes other code of that."""
@@ -224,7 +245,8 @@ class Evaluator:
     def _read(self, change: Change, path: Path) -> Evaluation:
         """Reads what clang has made."""
         linked = self._linker.size(path) if self._linker else None
-        return Evaluation(change, self._read_object(path), path, linked)
+        alone = self._trial.size(path) if self._trial else None
+        return Evaluation(change, self._read_object(path), path, linked, alone)
 
     def _next_path(self) -> Path:
         return self._folder / f"{next(self._numbers)}.o"

@@ -5,21 +5,24 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
+from compiler_gym.envs.llvm.size.evaluator import Evaluation
 from compiler_gym.envs.llvm.size.instructions import read_with_instructions
 from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
 
-Count = TypeVar("Count")
+Size = TypeVar("Size")
+
+_COUNTER = "Objective.INSTRUCTIONS.read"
 
 
 class Objective(str, Enum):
-    """What is to be small.
+    """The size that a search reduces.
 
-    Code, all that is loaded, or all that is loaded of what is linked: in bytes; or the number of
-    machine instructions.
+    All bytes that are loaded, those of code alone, all that is loaded of the linked program, or the
+    number of machine instructions.
     """
 
-    TEXT = "text"
     ALL = "all"
+    TEXT = "text"
     LINKED = "linked"
     INSTRUCTIONS = "instructions"
 
@@ -39,15 +42,30 @@ class Objective(str, Enum):
         read = read_with_instructions if self is Objective.INSTRUCTIONS else read_object
         return read(path)
 
-    def cost(self, found: ObjectFile) -> tuple[int, int]:
-        """Returns the size of an object file, and what counts among those of the same size.
+    def cost(self, evaluation: Evaluation) -> tuple[int, int]:
+        """Returns the size of an object file, and a second one that decides among equal sizes.
 
         Raises:
-            ValueError: If its instructions have not been counted, but are what counts.
+            ValueError: If the objective needs instructions that have not been counted, or a program
+                that has not been linked.
+        """
+        found = evaluation.object
+        if self is Objective.INSTRUCTIONS:
+            return _known(found.instruction_count, _COUNTER), found.text
+        if self is Objective.LINKED:
+            linked = _known(evaluation.linked, "a linker")
+            return linked.loaded, linked.file
+        return (evaluation.loaded, found.text)[:: 1 if self is Objective.ALL else -1]
+
+    def size_of_sections(self, found: ObjectFile) -> int:
+        """Returns the size of an object file by itself, without what a linker adds.
+
+        Raises:
+            ValueError: If the objective needs instructions that have not been counted.
         """
         if self is Objective.INSTRUCTIONS:
-            return _counted(found.instruction_count), found.text
-        return (found.text, found.all) if self is Objective.TEXT else (found.all, found.text)
+            return _known(found.instruction_count, _COUNTER)
+        return found.text if self is Objective.TEXT else found.all
 
     def of_functions(self, found: ObjectFile) -> Mapping[str, int]:
         """Returns the size of each function by its symbol.
@@ -56,11 +74,11 @@ class Objective(str, Enum):
             ValueError: If its instructions have not been counted, but are what counts.
         """
         if self is Objective.INSTRUCTIONS:
-            return _counted(found.instructions)
+            return _known(found.instructions, _COUNTER)
         return found.functions
 
 
-def _counted(count: Count | None) -> Count:
-    if count is None:
-        raise ValueError("Instructions were not counted: they need Objective.INSTRUCTIONS.read")
-    return count
+def _known(size: Size | None, need: str) -> Size:
+    if size is None:
+        raise ValueError(f"The size is not known: the evaluator needs {need}")
+    return size

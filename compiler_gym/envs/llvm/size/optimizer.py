@@ -68,6 +68,7 @@ class Optimizer:
         portfolio: What is tried first.
         advice: Sequences of passes that are tried before that, such as those of a policy.
         is_unmarked: Whether the functions of the source are not marked to be made small.
+        with_experimental: Whether to use options that LLVM itself sets nowhere.
         watch: Called when there is something new to say.
 
     Attributes:
@@ -82,11 +83,12 @@ class Optimizer:
     def __init__(
         self,
         evaluator: Evaluator,
-        objective: Objective = Objective.TEXT,
+        objective: Objective = Objective.ALL,
         check: Check | None = None,
         portfolio: Portfolio | None = None,
         advice: Advice | None = None,
         is_unmarked: bool = False,
+        with_experimental: bool = False,
         watch: Callable[["Optimizer"], None] = lambda _: None,
     ):
         self.evaluator = evaluator
@@ -99,7 +101,8 @@ class Optimizer:
         self.wrong: list[Wrong] = []
         self.curve: list[tuple[int, float, int]] = []
         self._check = check
-        self._portfolio = Portfolio() if portfolio is None else portfolio
+        self._with_experimental = with_experimental
+        self._portfolio = portfolio or Portfolio(with_experimental=with_experimental)
         self._advice = advice
         self._is_unmarked = is_unmarked
         self._watch = watch
@@ -114,17 +117,15 @@ class Optimizer:
     def _cost(self, evaluation: Evaluation) -> tuple[int, int]:
         if self.objective is Objective.LINKED:
             return self._cost_of_linked(evaluation)
-        return self.objective.cost(evaluation.object)
+        return self.objective.cost(evaluation)
 
     def _cost_of_linked(self, evaluation: Evaluation) -> tuple[int, int]:
-        linked = evaluation.linked
-        if linked is None:
-            raise ValueError("Sizes of what is linked need a linker: give the evaluator one")
-        before = self.baseline.linked or linked
-        if linked.file > before.file:
+        loaded, file = self.objective.cost(evaluation)
+        before = self.baseline.linked
+        if before and file > before.file:
             # A larger file is no gain, whatever is in it.
-            return before.loaded + linked.file - before.file, linked.file
-        return linked.loaded, linked.file
+            return before.loaded + file - before.file, file
+        return loaded, file
 
     def start(self) -> None:
         """Compiles the source without a change.
@@ -241,7 +242,7 @@ class Optimizer:
         return Inlining(self.evaluator, sites)
 
     def _toggles(self) -> list[Move]:
-        moves = toggles(self._has_passes)
+        moves = toggles(self._has_passes, self._with_experimental)
         return [*moves, _without_sequence] if self.best.change.sequence else moves
 
     def _skip_passes(self) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -36,9 +36,29 @@ class Known:
 
 
 @cache
-def shipped_portfolio() -> tuple[Known, ...]:
-    """Returns the changes that come with the package, the best first."""
-    return tuple(Known(each["name"], _change(each), each["gain"]) for each in _shipped()["changes"])
+def shipped_portfolio(with_experimental: bool = False) -> tuple[Known, ...]:
+    """Returns the changes that come with the package, the best first.
+
+    Args:
+        with_experimental: Whether to include changes with experimental options.
+    """
+    known = (Known(each["name"], _change(each), each["gain"]) for each in _shipped()["changes"])
+    return tuple(each for each in known if with_experimental or not is_experimental(each.change))
+
+
+def experimental_options(change: Change) -> list[str]:
+    """Returns the experimental options of a change, for code size or for speed.
+
+    An option is experimental unless LLVM itself sets it for some target or level, or it only
+    changes a threshold or leaves out a pass that LLVM can leave out.
+    """
+    experimental = {*_shipped()["experimental"]}
+    return [option for option in change.options if option in experimental]
+
+
+def is_experimental(change: Change) -> bool:
+    """Returns whether a change has an experimental option."""
+    return bool(experimental_options(change))
 
 
 @cache
@@ -47,14 +67,31 @@ def shipped_digest() -> str:
     return hashlib.sha256(_SHIPPED.read_bytes()).hexdigest()
 
 
-def toggles(with_passes: bool) -> list[Move]:
+def toggles(with_passes: bool, with_experimental: bool = False) -> list[Move]:
     """Returns moves that each add something to a change, or take it away.
 
     Args:
-        with_passes: Whether there are passes.
+        with_passes: Whether clang has the plugin, which parts with passes need.
+        with_experimental: Whether to include experimental options.
     """
-    parts = map(_change, _shipped()["parts"])
-    return [partial(toggled, part) for part in parts if with_passes or not part.passes]
+    return moves_of(map(_change, _shipped()["parts"]), with_passes, with_experimental)
+
+
+def moves_of(
+    parts: Iterable[Change], with_passes: bool, with_experimental: bool = False
+) -> list[Move]:
+    """Returns moves that each add a part to a change, or take it away.
+
+    Args:
+        parts: The parts, the most promising first.
+        with_passes: Whether clang has the plugin, which parts with passes need.
+        with_experimental: Whether to include experimental options.
+    """
+    return [
+        partial(toggled, part)
+        for part in parts
+        if (with_passes or not part.passes) and (with_experimental or not is_experimental(part))
+    ]
 
 
 def skippable_passes() -> list[str]:
@@ -87,15 +124,18 @@ class Portfolio:
 
     Args:
         path: The file that keeps what was learned; by default one in the cache folder.
+        with_experimental: Whether to include changes with experimental options.
     """
 
-    def __init__(self, path: Path | None = None):
+    def __init__(self, path: Path | None = None, with_experimental: bool = False):
         self._path = cache_path(_LEARNED) if path is None else path
+        self._with_experimental = with_experimental
 
     def changes(self) -> list[Known]:
         """Returns the changes, the most promising first."""
         learned = self._read()
-        return sorted(shipped_portfolio(), key=lambda each: -_expected(each, learned))
+        known = shipped_portfolio(self._with_experimental)
+        return sorted(known, key=lambda each: -_expected(each, learned))
 
     def learn(self, gains: Mapping[str, float]) -> None:
         """Keeps what changes did to one more program. Nothing is kept where that cannot be.

@@ -86,6 +86,7 @@ class SpeedOptimizer:
         workload: Links and runs the program.
         check: Whether an object file is right; None if what the workload checks is enough.
         seed: Of the order in which programs run.
+        with_experimental: Whether to use options that LLVM itself sets nowhere.
         watch: Called when there is something new to say.
 
     Attributes:
@@ -108,6 +109,7 @@ class SpeedOptimizer:
         workload: Workload,
         check: Check | None = None,
         seed: int = 0,
+        with_experimental: bool = False,
         watch: Callable[["SpeedOptimizer"], None] = lambda _: None,
     ):
         self.evaluator = evaluator
@@ -124,6 +126,7 @@ class SpeedOptimizer:
         self.pairs = (0, 0)
         self._workload = workload
         self._check = check
+        self._with_experimental = with_experimental
         self._watch = watch
         self._repeats = 1
         self._rng = np.random.default_rng(seed)
@@ -162,7 +165,7 @@ class SpeedOptimizer:
         """
         while True:
             before = self.leading
-            self._run("options", portfolio.moves(self._has_passes))
+            self._run("options", portfolio.moves(self._has_passes, self._with_experimental))
             self._run("callees", self._moves_of_callees())
             if self.leading is before or self._is_over():
                 break

@@ -1,12 +1,12 @@
 """The options that are tried, the most promising first."""
 
 import json
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from compiler_gym.envs.llvm.size.climb import Move
 from compiler_gym.envs.llvm.size.compilation import Change
-from compiler_gym.envs.llvm.size.portfolio import toggled
+from compiler_gym.envs.llvm.size.portfolio import moves_of
 
 _SHIPPED = Path(__file__).parent / "portfolio.json"
 
@@ -23,10 +23,11 @@ def parts() -> tuple[Change, ...]:
     )
 
 
-def moves(with_passes: bool) -> list[Move]:
+def moves(with_passes: bool, with_experimental: bool = False) -> list[Move]:
     """Returns moves that each add something to a change, or take it away.
 
     Args:
-        with_passes: Whether there are passes.
+        with_passes: Whether clang has the plugin, which parts with passes need.
+        with_experimental: Whether to include experimental options.
     """
-    return [partial(toggled, part) for part in parts() if with_passes or not part.passes]
+    return moves_of(parts(), with_passes, with_experimental)

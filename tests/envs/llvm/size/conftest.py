@@ -6,6 +6,7 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.objective import Objective
+from compiler_gym.envs.llvm.size.trial_link import trial_linker
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -65,7 +66,8 @@ def fixture_start(tmp_path):
         folder = tmp_path / f"evaluator-{len(opened)}"
         folder.mkdir()
         budget = Budget(seconds, evaluations)
-        evaluator = Evaluator(compilation, folder, budget, jobs, read=objective.read)
+        trial = trial_linker(compilation.options)
+        evaluator = Evaluator(compilation, folder, budget, jobs, trial=trial, read=objective.read)
         opened.append(evaluator.__enter__())
         return evaluator
 

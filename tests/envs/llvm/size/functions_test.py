@@ -38,7 +38,7 @@ def skipped(budget, objective=Objective.TEXT):
         _NUMBERS,
         "abcd",
         evaluate,
-        lambda each: objective.cost(each.object),
+        objective.cost,
         lambda each: objective.of_functions(each.object),
     )
     return best, asked

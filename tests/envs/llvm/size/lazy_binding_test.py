@@ -70,13 +70,13 @@ def test_the_program_notices_what_a_resolver_overwrites(printed):
     assert printed(Change(("-enable-ipra",))) != EXPECTED
 
 
-@pytest.mark.parametrize("known", shipped_portfolio(), ids=lambda known: known.name)
+@pytest.mark.parametrize("known", shipped_portfolio(True), ids=lambda known: known.name)
 def test_changes_of_the_portfolio(printed, known):
     assert printed(known.change) == EXPECTED
 
 
 def test_parts_of_changes(printed):
-    for toggle in toggles(with_passes=True):
+    for toggle in toggles(with_passes=True, with_experimental=True):
         assert printed(toggle(Change())) == EXPECTED
 
 

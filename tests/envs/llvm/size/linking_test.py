@@ -85,5 +85,5 @@ def test_a_larger_file_is_no_gain(linked, compilation):
 
 
 def test_it_needs_a_linker(start, compilation):
-    with pytest.raises(ValueError, match="need a linker"):
+    with pytest.raises(ValueError, match="needs a linker"):
         Optimizer(start(compilation), Objective.LINKED).start()

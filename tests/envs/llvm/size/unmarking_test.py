@@ -43,13 +43,13 @@ def test_a_search_finds_that(compilation, start):
     compilation.source.write_text(_SOURCE)
     for options, stages in ((("-Oz",), ["unmark"]), (("-Os",), [])):
         of_level = replace(compilation, options=options)
-        evaluator = start(of_level, evaluations=11, objective=Objective.INSTRUCTIONS)
+        evaluator = start(of_level, evaluations=13, objective=Objective.INSTRUCTIONS)
         search = Optimizer(evaluator, Objective.INSTRUCTIONS)
         search.start()
         search.run()
         assert [each.name for each in search.stages if each.name == "unmark"] == stages
         assert (_CONSTANT in search.best.change.options) == bool(stages)
-    for_bytes = Optimizer(start(compilation, evaluations=11))
+    for_bytes = Optimizer(start(compilation, evaluations=13))
     for_bytes.start()
     for_bytes.run()
     assert "unmark" not in [each.name for each in for_bytes.stages]

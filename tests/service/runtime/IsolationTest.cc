@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/filesystem/fstream.hpp>
 #include <chrono>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -137,6 +139,48 @@ TEST_F(IsolatedServiceTest, ProgramThatDoesNotStartCostsNobodyAnything) {
   EXPECT_EQ(client().end(other).reply.remaining_sessions(), 0);
   expectServes();
   expectExit(stop(), 0);
+}
+
+// Starts a session on a program whose start waits until the file "released" is there, and more
+// sessions on it meanwhile.
+class SimultaneousStartTest : public IsolatedServiceTest {
+ protected:
+  using Started = toy::Answer<StartSessionReply>;
+
+  void beginOthers(const std::string& text) {
+    for (int i = 0; i < 3; ++i) {
+      others_.push_back(std::async(
+          std::launch::async, [this, text] { return client().start(makeBenchmark("uri", text)); }));
+    }
+  }
+
+  void release() const { fs::ofstream(working() / "released") << "released"; }
+
+  std::vector<std::future<Started>> others_;
+};
+
+TEST_F(SimultaneousStartTest, DoesNotInheritTheDeadlineOfAnother) {
+  start({"--spare_sessions=0"});
+  const ToyClient hurried(port_, milliseconds(500));
+  auto first = std::async(std::launch::async,
+                          [&] { return hurried.start(makeBenchmark("uri", "awaited")); });
+  awaitAsleep();
+  beginOthers("awaited");
+  EXPECT_EQ(first.get().code(), StatusCode::DEADLINE_EXCEEDED);
+  release();
+  for (auto& other : others_) {
+    const Started started = other.get();
+    ASSERT_TRUE(started.ok()) << started.message();
+    EXPECT_EQ(client().textOf(started.reply.session_id()), "awaited");
+  }
+}
+
+TEST_F(SimultaneousStartTest, NoneSucceedsOnAProgramThatIsRefused) {
+  start({"--spare_sessions=0"});
+  beginOthers("awaited-unacceptable");
+  awaitAsleep();
+  release();
+  for (auto& other : others_) EXPECT_EQ(other.get().code(), StatusCode::INVALID_ARGUMENT);
 }
 
 // ---------------------------------------------------------------------------

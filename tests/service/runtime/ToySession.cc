@@ -135,6 +135,14 @@ void announceSleep(const boost::filesystem::path& directory) {
   std::ofstream((directory / "asleep").string()) << "asleep";
 }
 
+// Waits until a test has made the file "released".
+void awaitRelease(const boost::filesystem::path& directory) {
+  announceSleep(directory);
+  while (!boost::filesystem::exists(directory / "released")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 [[noreturn]] void hang() {
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
@@ -243,7 +251,8 @@ Status ToySession::init(const ActionSpace& actionSpace, const Benchmark& benchma
   actionCount_ = static_cast<size_t>(actionSpace.space().named_discrete().name_size());
   const Status status = readProgram(benchmark.program(), &text_);
   if (!status.ok()) return status;
-  if (text_ == "unacceptable") {
+  if (text_.rfind("awaited", 0) == 0) awaitRelease(workingDirectory());
+  if (text_ == "unacceptable" || text_ == "awaited-unacceptable") {
     return Status(StatusCode::INVALID_ARGUMENT, "Cannot parse the program");
   }
   if (text_ == "deadly") std::abort();

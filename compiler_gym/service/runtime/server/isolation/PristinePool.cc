@@ -66,29 +66,52 @@ Status PristinePool::start(const Origin& origin, const SpaceIndices& observation
     return SessionProcess::start(forkServer_, origin, deadline, process);
   }
   const std::string key = std::to_string(origin.actionSpace) + " " + origin.benchmark->uri();
-  const EntryPtr entry = find(key);
-  std::unique_lock lock(entry->mutex, std::defer_lock);
-  if (!lock.try_lock_until(deadline)) {
-    return Status(StatusCode::DEADLINE_EXCEEDED,
-                  "The time limit was over while another session was started on the program");
+  EntryPtr entry;
+  std::unique_lock<std::timed_mutex> lock;
+  RETURN_IF_ERROR(lockEntry(key, deadline, &entry, &lock));
+  const Status status = startFrom(*entry, key, origin, observations, deadline, process);
+  if (status.ok()) return status;
+  // Nobody else may get what this start has failed with.
+  entry->pristine.reset();
+  forget(key, *entry);
+  return status;
+}
+
+Status PristinePool::lockEntry(const std::string& key, Deadline deadline, EntryPtr* entry,
+                               std::unique_lock<std::timed_mutex>* lock) {
+  while (true) {
+    const EntryPtr found = find(key);
+    std::unique_lock locked(found->mutex, std::defer_lock);
+    if (!locked.try_lock_until(deadline)) {
+      return Status(StatusCode::DEADLINE_EXCEEDED,
+                    "The time limit was over while another session was started on the program");
+    }
+    // It may have been forgotten in the meantime.
+    if (!isKept(key, *found)) continue;
+    *entry = found;
+    *lock = std::move(locked);
+    return Status::OK;
   }
+}
+
+Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origin& origin,
+                               const SpaceIndices& observations, Deadline deadline,
+                               std::shared_ptr<SessionProcess>* process) {
   Status status;
   // A pristine session can have been killed from outside; then a new one is made, once.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    status = prepare(*entry, key, origin, deadline);
-    if (!status.ok()) break;
-    observe(*entry, key, observations, deadline);
-    if (!entry->pristine->isForkable(deadline)) {
-      *process = std::move(entry->pristine);
-      forget(key, *entry);
+    RETURN_IF_ERROR(prepare(entry, key, origin, deadline));
+    observe(entry, key, observations, deadline);
+    if (!entry.pristine->isForkable(deadline)) {
+      *process = std::move(entry.pristine);
+      forget(key, entry);
       return Status::OK;
     }
     std::unique_ptr<SessionProcess::CopyOrder> order;
-    status = spares_.copy(entry->pristine, deadline, process, &order);
-    if (status.error_code() != StatusCode::ABORTED) break;
-    entry->pristine.reset();
+    status = spares_.copy(entry.pristine, deadline, process, &order);
+    if (status.error_code() != StatusCode::ABORTED) return status;
+    entry.pristine.reset();
   }
-  if (!status.ok()) forget(key, *entry);
   return status;
 }
 
@@ -101,8 +124,11 @@ Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin&
   entry.program = program;
   entry.pristine.reset();
   entry.observed.clear();
-  RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, &entry.pristine));
-  measure(key, *entry.pristine);
+  // One that has failed to start must never be copied.
+  std::shared_ptr<SessionProcess> started;
+  RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, &started));
+  entry.pristine = std::move(started);
+  measure(key, entry);
   return Status::OK;
 }
 
@@ -118,18 +144,24 @@ void PristinePool::observe(Entry& entry, const std::string& key, const SpaceIndi
   StepReply reply;
   // The session that asks fails in the same way, and says so.
   entry.canObserve = entry.pristine->call(Method::kObserve, request, &reply, deadline).ok();
-  if (entry.canObserve) measure(key, *entry.pristine);
+  if (entry.canObserve) measure(key, entry);
 }
 
-void PristinePool::measure(const std::string& key, const SessionProcess& pristine) {
-  const size_t bytes = std::max(pristine.ownMemoryBytes(), kMinProcessBytes);
+void PristinePool::measure(const std::string& key, Entry& entry) {
+  const size_t bytes = std::max(entry.pristine->ownMemoryBytes(), kMinProcessBytes);
   std::vector<EntryPtr> evicted;
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
-  if (found == entries_.end()) return;
-  sizeInBytes_ += bytes - found->second->bytes;
-  found->second->bytes = bytes;
+  if (found == entries_.end() || found->second.get() != &entry) return;
+  sizeInBytes_ += bytes - entry.bytes;
+  entry.bytes = bytes;
   evicted = evict();
+}
+
+bool PristinePool::isKept(const std::string& key, const Entry& entry) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found != entries_.end() && found->second.get() == &entry;
 }
 
 void PristinePool::forget(const std::string& key, const Entry& entry) {

@@ -47,8 +47,15 @@ class PristinePool {
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 
-  // The entry of the program, which the caller locks before anything else.
   EntryPtr find(const std::string& key);
+  // Finds the entry of the program and locks it. DEADLINE_EXCEEDED if another start holds it for
+  // too long.
+  grpc::Status lockEntry(const std::string& key, Deadline deadline, EntryPtr* entry,
+                         std::unique_lock<std::timed_mutex>* lock);
+  // Starts a session process by the entry, whose lock the caller holds.
+  grpc::Status startFrom(Entry& entry, const std::string& key, const Origin& origin,
+                         const SpaceIndices& observations, Deadline deadline,
+                         std::shared_ptr<SessionProcess>* process);
   // Makes the entry's pristine session if it is not there. Expects the caller to hold its lock.
   grpc::Status prepare(Entry& entry, const std::string& key, const Origin& origin,
                        Deadline deadline);
@@ -56,7 +63,8 @@ class PristinePool {
   // lock.
   void observe(Entry& entry, const std::string& key, const SpaceIndices& observations,
                Deadline deadline);
-  void measure(const std::string& key, const SessionProcess& pristine);
+  void measure(const std::string& key, Entry& entry);
+  bool isKept(const std::string& key, const Entry& entry) const;
   void forget(const std::string& key, const Entry& entry);
   // Expects the caller to hold mutex_. What it removes is destroyed by the caller.
   std::vector<EntryPtr> evict();

@@ -9,11 +9,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
-from time import monotonic
-from typing import Any
+from time import monotonic, time
+from typing import Any, NamedTuple
 
+from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.util.runfiles_path import create_user_logs_dir
+from compiler_gym.util.tabulate import tabulate
 from compiler_gym.util.timer import humanize_duration
 
 logger = logging.getLogger(__name__)
@@ -31,14 +33,115 @@ _PROGRAM = "optimized.bc"
 _STEP_SECONDS = 300
 _GRACE_SECONDS = 1
 
-_PROGRESS_COLUMNS = (
-    "runtime_seconds",
-    "total_episode_count",
-    "total_step_count",
-    "num_passes",
-    "reward",
-)
 _REPLAY_COLUMNS = ("step", "action", "had_effect", "reward", "total_reward")
+
+
+class RandomSearchProgressLogEntry(NamedTuple):
+    """A row of ``random_search_progress.csv``: an improvement of the best reward.
+
+    Attributes:
+        runtime_seconds: Seconds since the start of the search.
+        total_episode_count: Complete episodes of all workers.
+        total_step_count: Steps of all workers.
+        num_passes: Actions of the episode that improved.
+        reward: Cumulative reward of that episode.
+    """
+
+    runtime_seconds: float
+    total_episode_count: int
+    total_step_count: int
+    num_passes: int
+    reward: float
+
+    def to_csv(self) -> str:
+        """Returns the row as text, without a newline."""
+        return tabulate([self], tablefmt="csv")
+
+    @classmethod
+    def from_csv(cls, line: str) -> "RandomSearchProgressLogEntry":
+        """Parses a row of text.
+
+        Raises:
+            ValueError: The text has another number of columns, or they are not numbers.
+        """
+        values = line.rstrip().split(",")
+        if len(values) != len(cls._fields):
+            raise ValueError(f"expected {','.join(cls._fields)}, got {line!r}")
+        seconds, *counts, reward = values
+        return cls(float(seconds), *map(int, counts), float(reward))
+
+
+class RandomAgentWorker(threading.Thread):
+    """A thread that plays episodes of random actions until it is told to stop.
+
+    Call :meth:`start`, and set :attr:`alive` to false to end it.
+
+    Args:
+        make_env: Makes the environment of the thread, which must have a reward space.
+        patience: Number of actions without a new best reward that end an episode; 0 for the
+            number of actions.
+
+    Attributes:
+        alive: Whether to go on.
+        total_environment_count: Environments made.
+        total_episode_count: Complete episodes.
+        total_step_count: Steps of all episodes.
+        best_returns: The highest cumulative reward; minus infinity before the first step.
+        best_actions: The actions that led to it.
+        best_commandline: Their command line.
+        best_found_at_time: When it was found, as ``time.time()``.
+    """
+
+    def __init__(self, make_env: Callable[[], CompilerEnv], patience: int):
+        super().__init__(name="RandomAgentWorker", daemon=True)
+        self._make_env = make_env
+        self._patience = patience
+        self.alive = True
+        self.total_environment_count = 0
+        self.total_episode_count = 0
+        self.total_step_count = 0
+        self.best_returns = -math.inf
+        self.best_actions: list[Any] = []
+        self.best_commandline = ""
+        self.best_found_at_time = time()
+
+    def run(self) -> None:
+        """Plays episodes; called by :meth:`start`."""
+        with self._make_env() as env:
+            self.total_environment_count += 1
+            while self.alive:
+                env.reset(benchmark=env.benchmark)
+                patience = self._patience or env.action_space.n
+                _play_episode(env, patience, self._consider, lambda: not self.alive)
+                self.total_episode_count += 1
+
+    def _consider(self, env: CompilerEnv) -> bool:
+        self.total_step_count += 1
+        reward = float(env.episode_reward or 0)
+        if reward <= self.best_returns:
+            return False
+        self.best_actions, self.best_commandline = env.actions, env.commandline()
+        self.best_returns, self.best_found_at_time = reward, time()
+        return True
+
+
+def replay_actions_from_logs(
+    env: CompilerEnv, logdir: str | Path, benchmark: str | Benchmark | None = None
+) -> None:
+    """Replays the best actions of a random search, prints each step and rewrites the results.
+
+    Args:
+        env: An environment with a reward space. It is in the best state afterwards.
+        logdir: The folder of the search's files. Files of a replay there are overwritten.
+        benchmark: The benchmark; by default that of the search.
+
+    Raises:
+        FileNotFoundError: The folder has no random search.
+    """
+    folder = Path(logdir)
+    metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+    rows = _replay(env, folder, benchmark or metadata["benchmark"])
+    print(tabulate(rows, _REPLAY_COLUMNS, tablefmt="simple"))
 
 
 def search(
@@ -67,7 +170,7 @@ def search(
             found = _Findings(folder, env, patience, total_runtime)
             _run_workers(make_env, found, total_runtime, workers)
             found.write()
-        _replay(env, folder)
+        _replay(env, folder, env.benchmark)
         return env
     except BaseException:
         env.close()
@@ -104,17 +207,24 @@ def _work(make_env: Callable[[], CompilerEnv], found: "_Findings", stop: threadi
     with make_env() as env:
         while not stop.is_set():
             env.reset(benchmark=found.benchmark)
-            _play_episode(env, found, stop)
+            patience = found.patience or env.action_space.n
+            _play_episode(env, patience, found.consider, stop.is_set, found.step_seconds)
             found.count_episode()
 
 
-def _play_episode(env: CompilerEnv, found: "_Findings", stop: threading.Event) -> None:
-    patience = left = found.patience or env.action_space.n
-    while left > 0 and not stop.is_set():
-        _, _, done, info = env.step(env.action_space.sample(), timeout=found.step_seconds())
+def _play_episode(
+    env: CompilerEnv,
+    patience: int,
+    consider: Callable[[CompilerEnv], bool],
+    is_stopped: Callable[[], bool],
+    step_seconds: Callable[[], float] = lambda: _STEP_SECONDS,
+) -> None:
+    left = patience
+    while left > 0 and not is_stopped():
+        _, _, done, info = env.step(env.action_space.sample(), timeout=step_seconds())
         if "error_type" in info:
             return
-        left = patience if found.consider(env) else left - 1
+        left = patience if consider(env) else left - 1
         if done:
             return
 
@@ -146,7 +256,7 @@ class _Findings:
         }
         self._write_metadata()
         with (folder / PROGRESS).open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow(_PROGRESS_COLUMNS)
+            csv.writer(file, lineterminator="\n").writerow(RandomSearchProgressLogEntry._fields)
 
     def step_seconds(self) -> float:
         """Returns how long a step may take: one that hangs must not outlast the search for long."""
@@ -167,11 +277,16 @@ class _Findings:
                 return False
             self._reward, self._actions = reward, env.actions
             runtime = monotonic() - self._start
-            row = (runtime, self._episodes, self._steps, len(self._actions), reward)
-            with (self._folder / PROGRESS).open("a", encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerow(row)
+            entry = RandomSearchProgressLogEntry(
+                runtime, self._episodes, self._steps, len(self._actions), reward
+            )
+            with (self._folder / PROGRESS).open("a", encoding="utf-8") as file:
+                file.write(f"{entry.to_csv()}\n")
         logger.info(
-            "Reward %.4f of %d actions after %s", reward, row[3], humanize_duration(runtime)
+            "Reward %.4f of %d actions after %s",
+            reward,
+            entry.num_passes,
+            humanize_duration(runtime),
         )
         return True
 
@@ -192,9 +307,10 @@ class _Findings:
         (self._folder / METADATA).write_text(text + "\n", encoding="utf-8")
 
 
-def _replay(env: CompilerEnv, folder: Path) -> None:
-    """Brings an environment into the best state, and writes how it got there."""
-    env.reset(benchmark=env.benchmark)
+def _replay(env: CompilerEnv, folder: Path, benchmark: str | Benchmark) -> list[tuple[Any, ...]]:
+    """Brings an environment into the best state. Writes and returns the rows of the replay."""
+    rows = []
+    env.reset(benchmark=benchmark)
     lines = (folder / BEST_ACTIONS).read_text(encoding="utf-8").splitlines()
     with (folder / _REPLAY).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -202,7 +318,9 @@ def _replay(env: CompilerEnv, folder: Path) -> None:
         for i, action in enumerate(map(int, lines), start=1):
             _, reward, _, info = env.step(action)
             had_effect = not info.get("action_had_no_effect", False)
-            writer.writerow((i, action, had_effect, reward, env.episode_reward))
+            rows.append((i, action, had_effect, reward, env.episode_reward))
+            writer.writerow(rows[-1])
     (folder / _BEST_COMMANDLINE).write_text(env.commandline() + "\n", encoding="utf-8")
     if hasattr(env, "write_bitcode"):
         env.write_bitcode(folder / _PROGRAM)
+    return rows

@@ -4,10 +4,22 @@
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.random_agents import (
+        RandomAgentWorker,
+        RandomSearchProgressLogEntry,
+        replay_actions_from_logs,
+    )
+
+__all__ = [
+    "RandomAgentWorker",
+    "RandomSearchProgressLogEntry",
+    "random_search",
+    "replay_actions_from_logs",
+]
 
 
 def random_search(
@@ -51,3 +63,11 @@ def random_search(
     """
     search = import_module("compiler_gym.random_agents").search
     return search(make_env, outdir, total_runtime, patience, nproc, skip_done)
+
+
+if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module("compiler_gym.random_agents"), name)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import threading
 import time
 
@@ -9,9 +10,15 @@ import pytest
 
 import compiler_gym
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
-from compiler_gym.random_search import random_search
+from compiler_gym.random_search import (
+    RandomAgentWorker,
+    RandomSearchProgressLogEntry,
+    random_search,
+    replay_actions_from_logs,
+)
 from compiler_gym.spaces import Discrete
 from compiler_gym.wrappers import CompilerEnvWrapper, Counter, TimeLimit
+from tests.processes import wait_until
 from tests.service.toy_service import HELLO, make_toy_env
 
 APPEND_A, HANG = 3, 11
@@ -190,3 +197,56 @@ def test_no_reward_space(tmp_path):
 def test_wrong_numbers(make_env, values, tmp_path):
     with pytest.raises(ValueError, match="needs a time and a number of workers"):
         random_search(make_env, tmp_path, **values)
+
+
+def test_random_agent_worker(make_env):
+    worker = RandomAgentWorker(make_env, patience=5)
+    assert worker.alive and worker.best_returns == -math.inf
+    worker.start()
+    wait_until(lambda: worker.total_episode_count >= 2 and worker.best_returns > 0)
+    worker.alive = False
+    worker.join(60)
+    assert not worker.is_alive()
+    assert worker.total_environment_count == 1
+    assert worker.total_step_count >= worker.total_episode_count * 5
+    with make_env() as env:
+        env.reset()
+        env.multistep(worker.best_actions)
+        assert env.episode_reward == worker.best_returns
+        assert env.commandline() == worker.best_commandline
+
+
+def test_progress_log_entry(make_env, tmp_path):
+    entry = RandomSearchProgressLogEntry(1.5, 2, 30, 4, 0.25)
+    assert entry.to_csv() == "1.5,2,30,4,0.25"
+    assert RandomSearchProgressLogEntry.from_csv("1.5,2,30,4,0.25\n") == entry
+    with pytest.raises(ValueError, match=r"expected runtime_seconds,.*got '1,2'"):
+        RandomSearchProgressLogEntry.from_csv("1,2")
+    with random_search(make_env, tmp_path, total_runtime=0.5, nproc=1) as env:
+        reward = env.episode_reward
+    header, *lines = (tmp_path / "random_search_progress.csv").read_text().splitlines()
+    assert header.split(",") == list(RandomSearchProgressLogEntry._fields)
+    assert RandomSearchProgressLogEntry.from_csv(lines[-1]).reward == reward
+
+
+def test_replay_actions_from_logs(make_env, tmp_path, capsys):
+    benchmark = "benchmark://kernels-v0/fft"
+
+    def make():
+        env = make_env()
+        env.benchmark = benchmark
+        return env
+
+    with random_search(make, tmp_path, total_runtime=0.5, nproc=1) as env:
+        actions, reward = env.actions, env.episode_reward
+        files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        env.reset(benchmark="benchmark://kernels-v0/json")
+        replay_actions_from_logs(env, tmp_path)
+        assert (str(env.benchmark), env.actions) == (benchmark, actions)
+        assert env.episode_reward == reward
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].split() == ["step", "action", "had_effect", "reward", "total_reward"]
+        assert [int(line.split()[1]) for line in lines[2:]] == actions
+        replay_actions_from_logs(env, tmp_path, benchmark="benchmark://kernels-v0/json")
+        assert str(env.benchmark) == "benchmark://kernels-v0/json"

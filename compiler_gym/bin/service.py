@@ -12,6 +12,7 @@ from compiler_gym.bin.flags_program import no_arguments, start
 from compiler_gym.cli.console import print_line
 from compiler_gym.cli.describe import Part, table_of
 from compiler_gym.cli.service import port_argument, serve
+from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.util.flags.benchmark_from_flags import benchmark_from_flags
 from compiler_gym.util.flags.env_from_flags import env_from_flags
 from compiler_gym.util.tabulate import tabulate
@@ -36,17 +37,29 @@ def main(arguments: list[str]) -> None:
         with env_from_flags(benchmark_from_flags(), [port_argument(port)]) as env:
             serve(env)
     with env_from_flags(benchmark_from_flags()) as env:
-        for part, heading in _HEADINGS.items():
-            _print_part(heading, table_of(env, part))
-        for space in env.action_spaces:
-            env.action_space = space.name
-            env.reset()
-            _print_part(f"{space.name} Action Space", table_of(env, Part.actions))
+        print_service_capabilities(env)
+
+
+def print_service_capabilities(env: CompilerEnv) -> None:
+    """Prints the datasets, observations, rewards and actions of an environment.
+
+    Selects each action space in turn and starts an episode with it.
+
+    Args:
+        env: The environment.
+    """
+    for part, heading in _HEADINGS.items():
+        _print_part(heading, table_of(env, part))
+    for space in env.action_spaces:
+        env.action_space = space.name
+        env.reset()
+        _print_part(f"{space.name} Action Space", table_of(env, Part.actions))
 
 
 def _print_part(heading: str, rows: list[dict[str, Any]]) -> None:
     print_line(heading)
-    print_line(flags.FLAGS.heading_underline_char * len(heading))
+    # By name: a program that imports this module may not have parsed the flags.
+    print_line(flags.FLAGS["heading_underline_char"].value * len(heading))
     print_line()
     if rows:
         print_line(tabulate([row.values() for row in rows], [*rows[0]], tablefmt="rst"))

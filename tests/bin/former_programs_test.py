@@ -10,6 +10,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.bin.manual_env import commands
+from compiler_gym.bin.service import print_service_capabilities
 from tests.cli.conftest import command
 from tests.processes import descendants, wait_until
 
@@ -70,6 +71,15 @@ def test_service_prints_tables(run):
     assert run("--ls_env", module=bin("service")).stdout.splitlines() == sorted(
         compiler_gym.COMPILER_GYM_ENVS
     )
+
+
+def test_print_service_capabilities(capsys):
+    """Without flags, as programs call it that import it."""
+    with compiler_gym.make("llvm-v0") as env:
+        print_service_capabilities(env)
+    text = capsys.readouterr().out
+    for heading in ("Datasets", "Reward Spaces", "PassesAll Action Space"):
+        assert f"{heading}\n{'-' * len(heading)}\n\n" in text
 
 
 def test_service_serves(environment):

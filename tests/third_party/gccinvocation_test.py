@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler_gym.third_party.gccinvocation.gccinvocation import GccInvocation
+from compiler_gym.third_party.gccinvocation.gccinvocation import GccInvocation, cmdline_to_argv
 
 COMMAND = (
     "/usr/bin/gcc -c -pthread -O2 -DNDEBUG -D_GNU_SOURCE -D SIZE=3 -I. -IInclude -I ./Include "
@@ -19,6 +19,12 @@ def test_parts():
     assert invocation.defines == ["NDEBUG", "_GNU_SOURCE", "SIZE=3"]
     assert invocation.includepaths == [".", "Include", "./Include"]
     assert invocation.otherargs == ["-c", "-pthread", "-O2", "-isystem", "lib", "-o", "a.o"]
+
+
+def test_cmdline_to_argv():
+    assert cmdline_to_argv("gcc '-DA=\"a b\"' a.c") == ["gcc", '-DA="a b"', "a.c"]
+    with pytest.raises(ValueError):
+        cmdline_to_argv("gcc 'a.c")
 
 
 def test_from_cmdline():

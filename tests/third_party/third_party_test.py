@@ -8,7 +8,7 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.inst2vec import make_test_vocabulary
 from compiler_gym.third_party import llvm
-from compiler_gym.third_party.autophase import AUTOPHASE_FEATURE_NAMES
+from compiler_gym.third_party.autophase import AUTOPHASE_FEATURE_DIM, AUTOPHASE_FEATURE_NAMES
 from compiler_gym.third_party.inst2vec import Inst2vecEncoder
 
 PATHS = [
@@ -43,7 +43,7 @@ def test_tools_work_together(tmp_path):
 
 
 def test_autophase():
-    assert len(AUTOPHASE_FEATURE_NAMES) == 56
+    assert len(AUTOPHASE_FEATURE_NAMES) == AUTOPHASE_FEATURE_DIM == 56
 
 
 def test_inst2vec():

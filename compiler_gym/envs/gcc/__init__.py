@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler_gym.envs.gcc.gcc import Gcc, get_gcc
+    from compiler_gym.envs.gcc.gcc import DEFAULT_GCC, Gcc, get_gcc
     from compiler_gym.envs.gcc.gcc_env import GccEnv
     from compiler_gym.envs.gcc.options import (
         GccFlagAlignOption,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from compiler_gym.envs.gcc.spec import GccSpec, get_spec
 
 __all__ = [
+    "DEFAULT_GCC",
     "Gcc",
     "GccEnv",
     "GccFlagAlignOption",
@@ -36,6 +37,7 @@ __all__ = [
 
 # Loaded when first used: registering the environments imports this package.
 _MODULES = {
+    "DEFAULT_GCC": "gcc",
     "Gcc": "gcc",
     "GccEnv": "gcc_env",
     "GccSpec": "spec",

@@ -12,9 +12,10 @@ from typing import Any
 from google.protobuf.message import Message
 from gymnasium import spaces as gym_spaces
 
-from compiler_gym.service.proto import ActionSpace, Event, type_converters
+from compiler_gym.service.proto import ActionSpace, Event, converter_classes, type_converters
 from compiler_gym.service.proto.action_converters import event_encoder
 from compiler_gym.service.proto.conversion_error import ConversionError
+from compiler_gym.service.proto.converter_classes import *  # noqa: F403 - likewise.
 from compiler_gym.service.proto.event_converters import (
     EVENT_TYPE_IDS,
     event_to_value,
@@ -29,7 +30,7 @@ from compiler_gym.service.proto.space_converters import (
 )
 from compiler_gym.service.proto.space_encoders import space_to_proto
 from compiler_gym.service.proto.type_converters import *  # noqa: F403 - as many names as it has.
-from compiler_gym.service.proto.type_converters import make_message_default_converter
+from compiler_gym.service.proto.type_converters import message_default_converter
 
 __all__ = [
     "EVENT_TYPE_IDS",
@@ -46,6 +47,7 @@ __all__ = [
     "space_from_proto_by_kind",
     "space_to_proto",
     "value_to_event",
+    *converter_classes.__all__,
     *type_converters.__all__,
 ]
 
@@ -60,10 +62,7 @@ def message_to_python(message: Message) -> Any:
         ConversionError: There is nothing in Python for the message.
         ValueError: The message is malformed.
     """
-    return _DEFAULT(message)
-
-
-_DEFAULT = make_message_default_converter()
+    return message_default_converter(message)
 
 
 @dataclass(frozen=True)

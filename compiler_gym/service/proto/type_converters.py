@@ -63,9 +63,11 @@ __all__ = [
     "convert_range_message",
     "convert_sequence_space",
     "convert_standard_tensor_message_to_numpy",
+    "convert_tensor_message_to_numpy",
     "convert_to_boolean_box_message",
     "convert_to_boolean_range_message",
     "convert_to_boolean_sequence_space",
+    "convert_to_box_message",
     "convert_to_byte_box_message",
     "convert_to_byte_sequence_space",
     "convert_to_bytes_sequence_space",
@@ -82,9 +84,13 @@ __all__ = [
     "convert_to_int64_sequence_space",
     "convert_to_named_discrete_space_message",
     "convert_to_permutation_space_message",
+    "convert_to_range_message",
+    "convert_to_ranged_sequence_space",
     "convert_to_string_sequence_space",
     "convert_to_string_space",
+    "convert_trivial",
     "make_message_default_converter",
+    "message_default_converter",
     "observation_space_from_proto",
     "to_event_message_default_converter",
     "to_space_message_default_converter",
@@ -163,13 +169,15 @@ def make_message_default_converter() -> TypeBasedConverter:
     """Returns a new converter of messages: of events to values, of descriptions to spaces.
 
     It knows events and all that they are made of; spaces and all that they are made of, action
-    spaces and observation spaces; what is opaque, and ``google.protobuf.Any`` of these.
+    spaces and observation spaces; what is opaque, and ``google.protobuf.Any`` of these. Truth
+    values, numbers and texts stay as they are.
     """
     converter = TypeBasedConverter(
         {
             Event: event_to_value,
             ListEvent: lambda message: event_to_value(Event(event_list=message)),
             DictEvent: lambda message: event_to_value(Event(event_dict=message)),
+            **dict.fromkeys((bool, int, float, str), convert_trivial),
             **dict.fromkeys(_KIND_OF_TENSOR, convert_standard_tensor_message_to_numpy),
             Opaque: opaque_to_value,
             Space: space_from_proto,
@@ -227,13 +235,14 @@ def _unpacked(message: AnyMessage) -> Message:
     return Space(any_value=message)
 
 
-def _to_part(kind: str) -> Callable[[gym_spaces.Space[Any]], Any]:
-    """Returns the function that makes the part of a description of one kind of space."""
+def _to_part(*kinds: str) -> Callable[[gym_spaces.Space[Any]], Any]:
+    """Returns the function that makes the part of a description of some kinds of spaces."""
 
     def convert(space: gym_spaces.Space[Any]) -> Any:
         message = space_to_proto(space)
-        if message.WhichOneof("value") != kind:
-            raise ConversionError(f"{space} is a {message.WhichOneof('value')}, not a {kind}")
+        kind = message.WhichOneof("value")
+        if kind not in kinds:
+            raise ConversionError(f"{space} is a {kind}, not a {' or a '.join(kinds)}")
         return getattr(message, kind)
 
     return convert
@@ -256,6 +265,7 @@ def convert_standard_tensor_message_to_numpy(tensor: Any) -> np.ndarray:
     return event_to_value(Event(**{_KIND_OF_TENSOR[type(tensor)]: tensor}))
 
 
+convert_tensor_message_to_numpy = convert_standard_tensor_message_to_numpy
 convert_byte_tensor_message_to_numpy = convert_standard_tensor_message_to_numpy
 convert_numpy_to_boolean_tensor_message = _to_tensor("boolean_tensor")
 convert_numpy_to_byte_tensor_message = _to_tensor("byte_tensor")
@@ -263,6 +273,11 @@ convert_numpy_to_int64_tensor_message = _to_tensor("int64_tensor")
 convert_numpy_to_float_tensor_message = _to_tensor("float_tensor")
 convert_numpy_to_double_tensor_message = _to_tensor("double_tensor")
 convert_numpy_to_string_tensor_message = _to_tensor("string_tensor")
+
+
+def convert_trivial(value: Any) -> Any:
+    """Returns a value as it is."""
+    return value
 
 
 def convert_bytes_to_numpy(data: bytes) -> np.ndarray:
@@ -306,10 +321,12 @@ convert_box_message = _part_to_space
 convert_sequence_space = _part_to_space
 convert_discrete_space_message = _part_to_space
 convert_named_discrete_space_message = _part_to_space
+convert_to_range_message = _to_part("boolean_value", "int64_value", "float_value", "double_value")
 convert_to_boolean_range_message = _to_part("boolean_value")
 convert_to_int64_range_message = _to_part("int64_value")
 convert_to_float_range_message = _to_part("float_value")
 convert_to_double_range_message = _to_part("double_value")
+convert_to_box_message = _to_part("boolean_box", "byte_box", "int64_box", "float_box", "double_box")
 convert_to_boolean_box_message = _to_part("boolean_box")
 convert_to_byte_box_message = _to_part("byte_box")
 convert_to_int64_box_message = _to_part("int64_box")
@@ -318,6 +335,10 @@ convert_to_double_box_message = _to_part("double_box")
 convert_to_discrete_space_message = _to_part("discrete")
 convert_to_named_discrete_space_message = _to_part("named_discrete")
 convert_to_string_space = _to_part("string_value")
+convert_to_ranged_sequence_space = _to_part(
+    *("boolean_sequence", "byte_sequence", "bytes_sequence"),
+    *("int64_sequence", "float_sequence", "double_sequence"),
+)
 convert_to_boolean_sequence_space = _to_part("boolean_sequence")
 convert_to_byte_sequence_space = _to_part("byte_sequence")
 convert_to_bytes_sequence_space = _to_part("bytes_sequence")
@@ -325,3 +346,5 @@ convert_to_int64_sequence_space = _to_part("int64_sequence")
 convert_to_float_sequence_space = _to_part("float_sequence")
 convert_to_double_sequence_space = _to_part("double_sequence")
 convert_to_string_sequence_space = _to_part("string_sequence")
+
+message_default_converter = make_message_default_converter()

@@ -27,6 +27,15 @@ _OPTIONS_WITH_VALUE = _words(
 )
 
 
+def cmdline_to_argv(cmdline: str) -> list[str]:
+    """Splits a command line that is written as for a shell into words.
+
+    Raises:
+        ValueError: Quotes do not match.
+    """
+    return shlex.split(cmdline)
+
+
 class GccInvocation:
     """A command line of gcc, taken apart.
 
@@ -67,7 +76,7 @@ class GccInvocation:
         Raises:
             ValueError: If it is empty, or quotes do not match.
         """
-        return cls(shlex.split(cmdline))
+        return cls(cmdline_to_argv(cmdline))
 
     def restrict_to_one_source(self, source: str) -> "GccInvocation":
         """Returns the command line with one of the sources in place of all.

@@ -4,7 +4,7 @@ import pytest
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.gcc import GccEnv
-from compiler_gym.envs.gcc.datasets import GccDatasets
+from compiler_gym.envs.gcc.datasets import CsmithBenchmark, GccDatasets
 from compiler_gym.envs.gcc.datasets.validation import compare_with_unoptimised
 from compiler_gym.errors import BenchmarkInitError
 
@@ -24,6 +24,12 @@ def test_datasets(env):
         "benchmark://jotaibench-v0",
         "generator://csmith-v0",
     ]
+
+
+def test_csmith_benchmarks_have_a_class(env):
+    if shutil.which("csmith") is None:
+        pytest.skip("csmith is not installed")
+    assert type(env.datasets.benchmark("generator://csmith-v0/1")) is CsmithBenchmark
 
 
 class TestKernels:

@@ -132,7 +132,7 @@ def test_message_default_converter_of_something_else():
     with pytest.raises(KeyError):
         make_message_default_converter()(packed(DiscreteSpace(n=2)))
     with pytest.raises(KeyError):
-        make_message_default_converter()("text")
+        make_message_default_converter()(object())
 
 
 def test_converters_are_independent():
@@ -283,3 +283,77 @@ def test_messages_to_spaces_by_name():
     assert py_converters.convert_range_message(DoubleRange(min=1)) == Scalar(min=1)
     assert py_converters.convert_sequence_space(Int64SequenceSpace()) == Sequence(dtype=np.int64)
     assert py_converters.convert_box_message(box) == Box(0, 1, shape=(1,), dtype=np.int64)
+
+
+RANGES = [Scalar(min=True, dtype=bool), Scalar(min=1, max=2, dtype=np.int64), Scalar(min=0.5)]
+BOXES = [SPACES[name] for name in SPACES if name.endswith("_box_message")]
+SEQUENCES = [SPACES[f"convert_to_{kind}_sequence_space"] for kind in ("boolean", "bytes", "int64")]
+
+
+@pytest.mark.parametrize(
+    "name, spaces",
+    [
+        ("convert_to_range_message", RANGES),
+        ("convert_to_box_message", BOXES),
+        ("convert_to_ranged_sequence_space", SEQUENCES),
+    ],
+)
+def test_space_of_any_dtype_to_message_and_back(name, spaces):
+    convert = getattr(py_converters, name)
+    for space in spaces:
+        assert py_converters.message_default_converter(convert(space)) == space
+    with pytest.raises(KeyError, match="is a discrete, not a"):
+        convert(Discrete(2))
+
+
+def test_numpy_to_tensor_message_and_back():
+    convert = py_converters.NumpyToTensorMessageConverter()
+    for array in (np.arange(3), np.zeros((2, 2)), np.array([True]), np.array([1], np.int8)):
+        back = py_converters.convert_tensor_message_to_numpy(convert(array))
+        assert back.dtype == array.dtype
+        np.testing.assert_array_equal(back, array)
+
+
+def test_message_default_converter_knows_plain_values():
+    for value in (True, 3, 0.5, "text"):
+        assert py_converters.message_default_converter(value) is value
+        assert py_converters.convert_trivial(value) is value
+
+
+def test_event_message_converters():
+    inner = make_message_default_converter()
+    inner.conversion_map[int] = lambda value: -value
+    decode = py_converters.EventMessageDefaultConverter(inner)
+    assert decode(Event(int64_value=3)) == -3
+    assert decode(Event()) is None
+    encode = py_converters.ToEventMessageConverter(py_converters.NumpyToTensorMessageConverter())
+    event = encode(np.arange(2))
+    assert event.WhichOneof("value") == "int64_tensor"
+    assert decode(event).tolist() == [0, 1]
+    assert py_converters.ToEventMessageConverter(py_converters.value_to_event)(5).int64_value == 5
+    with pytest.raises(KeyError, match="expected a part of Event, got DiscreteSpace"):
+        py_converters.ToEventMessageConverter(lambda value: DiscreteSpace(n=value))(3)
+
+
+def test_space_message_converters():
+    inner = make_message_default_converter()
+    inner.conversion_map[DiscreteSpace] = lambda message: Discrete(message.n + 1)
+    decode = py_converters.SpaceMessageDefaultConverter(inner)
+    encode = py_converters.ToSpaceMessageConverter(py_converters.convert_to_discrete_space_message)
+    assert decode(encode(Discrete(3))) == Discrete(4)
+    whole = py_converters.ToSpaceMessageConverter(to_space_message_default_converter())
+    assert whole(Discrete(3)) == encode(Discrete(3))
+    with pytest.raises(KeyError):
+        decode(Space())
+
+
+def test_any_converters():
+    message = AnyMessage()
+    message.Pack(DiscreteSpace(n=2))
+    unpack = py_converters.ProtobufAnyUnpacker()
+    assert unpack(message) == DiscreteSpace(n=2)
+    convert = py_converters.ProtobufAnyConverter(unpack, make_message_default_converter())
+    assert convert(message) == Discrete(2)
+    own = py_converters.ProtobufAnyUnpacker({Event.DESCRIPTOR.full_name: Event})
+    with pytest.raises(KeyError, match=r"expected one of the types .*Event.*, got .*DiscreteSpace"):
+        own(message)

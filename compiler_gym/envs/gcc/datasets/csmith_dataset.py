@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from compiler_gym.datasets import Benchmark, BenchmarkSource, BenchmarkWithSource
+from compiler_gym.datasets import Benchmark, BenchmarkSource
 from compiler_gym.envs.gcc.datasets.preprocessing import preprocess
 from compiler_gym.envs.gcc.datasets.validation import compare_with_unoptimised
 from compiler_gym.envs.gcc.gcc import Gcc
@@ -39,6 +39,6 @@ class CsmithDataset(generators.CsmithDataset):
         """They are run when they are validated, and how that knows by itself."""
 
     def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:
-        return BenchmarkWithSource(
+        return generators.CsmithBenchmark(
             proto, validation_callbacks=[compare_with_unoptimised], sources=[source]
         )

@@ -1,6 +1,10 @@
 """The programs that the LLVM environments come with or can download, and the user's own."""
 
-from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
+from compiler_gym.envs.llvm.datasets.generators import (
+    CsmithBenchmark,
+    CsmithDataset,
+    LlvmStressDataset,
+)
 from compiler_gym.envs.llvm.datasets.hugging_face_dataset import HuggingFaceDataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
@@ -38,6 +42,7 @@ __all__ = [
     "CHStoneDataset",
     "CLgenDataset",
     "ClangSourceCompiler",
+    "CsmithBenchmark",
     "CsmithDataset",
     "GitHubDataset",
     "HuggingFaceDataset",

@@ -8,13 +8,14 @@ with what they do when they are not optimised.
 import json
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri
+from compiler_gym.datasets.benchmark import ValidationCallback
 from compiler_gym.datasets.tar_dataset import TarDataset
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
@@ -25,10 +26,12 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 from compiler_gym.envs.llvm.datasets.run_number import run_number
 from compiler_gym.errors import DatasetInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.util.runfiles_path import site_data_path
 
 # The programs read there how often they shall do their work.
 _REPEAT_ONCE = "echo 1 > _finfo_dataset"
 _TIMEOUT_SECONDS = 300
+_PREFIX = "benchmark://cbench-v1/"
 _ALL_INPUTS = tuple(range(1, 21))
 
 
@@ -90,8 +93,7 @@ class CBenchInputs(TarDataset):
         They are downloaded if need be. If that fails, it is said once, and this is None.
         """
         try:
-            self.install()
-            return self._found()
+            return self.installed_folder()
         except DatasetInitError as error:
             warnings.warn(
                 f"The programs of cBench cannot be run or validated without their inputs: {error}",
@@ -99,7 +101,13 @@ class CBenchInputs(TarDataset):
             )
             return None
 
-    def _found(self) -> Path:
+    def installed_folder(self) -> Path:
+        """Returns the folder; downloads the inputs if need be.
+
+        Raises:
+            DatasetInitError: They cannot be downloaded.
+        """
+        self.install()
         for path in sorted(self.dataset_root.rglob(self._KNOWN_FOLDER)):
             return path.parent
         raise DatasetInitError(f"There is no folder {self._KNOWN_FOLDER} in {self.dataset_root}")
@@ -124,16 +132,42 @@ def with_recipe(benchmark: Benchmark, uri: BenchmarkUri, inputs: CBenchInputs) -
     data = inputs.folder
     if data is None:
         return benchmark
-    commands = recipe.commands(data)
-    measured = commands[number]
-    validated = [f"{_REPEAT_ONCE}; {command}" for command in commands]
-    if "dataset" in uri.params:
-        validated = [validated[number]]
+    measured = recipe.commands(data)[number]
     config = make_program_config(measured, pre_run=[_REPEAT_ONCE], timeout=_TIMEOUT_SECONDS)
     return Benchmark(
         BenchmarkProto(uri=str(uri), program=benchmark.proto.program, dynamic_config=config),
-        validation_callbacks=[
-            validate_against_opt,
-            ReferenceValidator(LIBRARIES, _TIMEOUT_SECONDS, validated, recipe.files),
-        ],
+        validation_callbacks=_validators(
+            recipe, data, [number] if "dataset" in uri.params else range(len(recipe.inputs))
+        ),
     )
+
+
+def _validators(recipe: Recipe, data: Path, runs: Iterable[int]) -> list[ValidationCallback]:
+    commands = recipe.commands(data)
+    validated = [f"{_REPEAT_ONCE}; {commands[number]}" for number in runs]
+    reference = ReferenceValidator(LIBRARIES, _TIMEOUT_SECONDS, validated, recipe.files)
+    return [validate_against_opt, reference]
+
+
+class _Validators(Mapping[str, list[ValidationCallback]]):
+    """The validation callbacks of each program, by URI, with all of its inputs.
+
+    Looking one up downloads the inputs if need be, and raises DatasetInitError if that fails.
+    """
+
+    def __getitem__(self, uri: str) -> list[ValidationCallback]:
+        if not uri.startswith(_PREFIX):
+            raise KeyError(uri)
+        recipe = cbench_recipes()[uri.removeprefix(_PREFIX)]
+        data = CBenchInputs(site_data_path()).installed_folder()
+        return _validators(recipe, data, range(len(recipe.inputs)))
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{_PREFIX}{name}" for name in cbench_recipes())
+
+    def __len__(self) -> int:
+        return len(cbench_recipes())
+
+
+VALIDATORS: Mapping[str, list[ValidationCallback]] = _Validators()
+"""The validation callbacks of the programs of cBench that can be validated, by URI."""

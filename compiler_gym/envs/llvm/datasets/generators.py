@@ -138,6 +138,10 @@ class GeneratedDataset(Dataset):
         return int(text)
 
 
+class CsmithBenchmark(BenchmarkWithSource):
+    """A random C program by Csmith."""
+
+
 class CsmithDataset(GeneratedDataset):
     """Random C programs that print a checksum of what they have computed. See :class:`Dataset`.
 
@@ -155,7 +159,7 @@ class CsmithDataset(GeneratedDataset):
             description="Random C programs that print a checksum",
             license="BSD",
             site_data_base=site_data_base,
-            benchmark_class=BenchmarkWithSource,
+            benchmark_class=CsmithBenchmark,
             references={
                 "Paper": "https://doi.org/10.1145/1993498.1993532",
                 "Homepage": "https://embed.cs.utah.edu/csmith/",
@@ -179,9 +183,11 @@ class CsmithDataset(GeneratedDataset):
         return make_dynamic_config(run="./a.out > output.txt", outfiles=["output.txt"])
 
     def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:
-        benchmark = super()._benchmark(proto, source)
-        benchmark.add_validation_callback(ReferenceValidator())
-        return benchmark
+        return CsmithBenchmark(
+            proto,
+            validation_callbacks=[validate_against_opt, ReferenceValidator()],
+            sources=[source],
+        )
 
 
 class LlvmStressDataset(GeneratedDataset):

@@ -7,7 +7,7 @@ import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark
 from compiler_gym.envs.llvm.datasets import CBenchDataset
-from compiler_gym.envs.llvm.datasets.cbench import CBenchInputs, cbench_recipes
+from compiler_gym.envs.llvm.datasets.cbench import VALIDATORS, CBenchInputs, cbench_recipes
 
 NAME = "benchmark://cbench-v1"
 
@@ -140,6 +140,17 @@ def test_program_that_is_run(env, inputs, dataset, name):
     result = env.validate()
     assert result.okay(), result
     assert result.benchmark_semantics_validated
+
+
+def test_validators(env, inputs, dataset, monkeypatch, tmp_path):
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path))
+    assert list(VALIDATORS) == [f"{NAME}/{name}" for name in cbench_recipes()]
+    uri = f"{NAME}/susan"
+    assert VALIDATORS[uri] == env.datasets.benchmark(uri).validation_callbacks()
+    for unknown in (f"{NAME}/adpcm", "susan"):
+        assert unknown not in VALIDATORS
+        with pytest.raises(KeyError):
+            VALIDATORS[unknown]
 
 
 def test_files_are_compared(env, inputs, dataset):

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm.datasets import CsmithDataset, LlvmStressDataset
+from compiler_gym.envs.llvm.datasets import CsmithBenchmark, CsmithDataset, LlvmStressDataset
 from compiler_gym.envs.llvm.datasets.generators import SEEDS
 from compiler_gym.errors import EnvironmentNotSupported
 
@@ -54,6 +54,11 @@ def test_to_ask_whether_there_is_a_program_does_not_make_it(dataset, monkeypatch
     monkeypatch.setattr(type(dataset), "_make", None)
     assert f"{dataset.name}/{SEEDS - 1}" in dataset
     assert f"{dataset.name}/0" in dataset
+
+
+def test_csmith_benchmarks_have_a_class():
+    assert CsmithDataset().benchmark_class is CsmithBenchmark
+    assert type(CsmithDataset().benchmark_from_seed(1)) is CsmithBenchmark
 
 
 def test_without_csmith(monkeypatch, tmp_path):

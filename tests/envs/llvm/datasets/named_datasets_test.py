@@ -6,7 +6,7 @@ import pytest
 
 from compiler_gym.datasets import TarDataset, TarDatasetWithManifest
 from compiler_gym.envs.llvm import datasets as module
-from compiler_gym.envs.llvm.datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.envs.llvm.datasets import LlvmDatasets, chstone, get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.published import published_facts
 
 NAMES = {
@@ -43,6 +43,10 @@ def test_class(class_name, name, tmp_path):
     assert dataset.site_data_path.is_relative_to(tmp_path)
     assert type(pickle.loads(pickle.dumps(dataset))) is type(dataset)
     assert not any(tmp_path.iterdir())
+
+
+def test_module_of_chstone():
+    assert chstone.CHStoneDataset is module.CHStoneDataset
 
 
 def test_misspelt_names_are_still_told(tmp_path):

@@ -1,3 +1,5 @@
+import copy
+import pickle
 import subprocess
 
 import pytest
@@ -28,6 +30,10 @@ entry:
   ret i32 %x
 }
 """
+
+
+def pickle_copy(value):
+    return pickle.loads(pickle.dumps(value))
 
 
 @pytest.fixture
@@ -69,14 +75,38 @@ def test_plain_action_is_not_hidden_by_a_parameterised_one():
     ("name", "message"),
     [
         ("sorra", "Did you mean sroa"),
-        ("-newgvn", "is 'function\\(newgvn\\)' today, which the space 'PassesAll' does not offer"),
-        ("-barrier", "has no counterpart in today's LLVM"),
+        (
+            "-newgvn",
+            "is 'function\\(newgvn\\)' today, which the space 'PassesAll' does not offer: "
+            '.*action_space="Legacy124"',
+        ),
+        ("-barrier", 'has no counterpart in today\'s LLVM: .*action_space="Legacy124"'),
         ("", "is not in the space"),
     ],
 )
 def test_unknown_names(space, name, message):
     with pytest.raises(UnknownNameError, match=message):
         space[name]
+
+
+@pytest.mark.parametrize("copied", [lambda value: value, copy.deepcopy, pickle_copy])
+def test_lists_find_names_of_former_releases(space, copied):
+    space = copied(space)
+    for names in (space.flags, space.names):
+        assert names == NAMES and isinstance(names, list)
+        assert names.index("globaldce") == 4
+        assert names.index("-sroa") == names.index("function(sroa)") == 0
+        assert names.index("-functionattrs") == 7
+        with pytest.raises(ValueError, match=r"-newgvn.*action_space=\"Legacy124\""):
+            names.index("-newgvn")
+        with pytest.raises(ValueError, match="Did you mean"):
+            names.index("-srao")
+        with pytest.raises(ValueError):
+            names.index("-sroa", 1)  # As for lists: the first item does not count.
+        assert names.index("globaldce", 2, 5) == 4
+        assert copied(names).index("-sroa") == 0
+    assert space.with_items(space.items, "other").flags.index("-sroa") == 0
+    assert space.with_macros({"all": ["sroa", "dce"]}).names.index("all") == len(NAMES)
 
 
 def test_to_string(space):

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from typing import SupportsIndex
 
 import numpy as np
 from typing_extensions import override
@@ -35,6 +36,8 @@ class LlvmCommandline(Commandline):
     - ``sroa`` and ``-sroa``, the pass without its adaptors;
     - ``instcombine``, a pass without its parameters, if the space has no action for it plain;
     - ``-functionattrs``, what CompilerGym 0.2.5 called it (see :data:`LEGACY_ACTIONS`).
+
+    ``flags.index()`` and ``names.index()`` understand them as well.
     """
 
     def __init__(
@@ -49,6 +52,8 @@ class LlvmCommandline(Commandline):
         for alias, pipeline in _aliases(self.flags):
             if pipeline in self._indices:
                 self._aliases.setdefault(alias, self._indices[pipeline])
+        self.flags = _Names(self.flags, self)
+        self.names = _Names(self.names, self)
 
     @property
     def pipelines(self) -> list[str]:
@@ -145,12 +150,36 @@ class LlvmCommandline(Commandline):
         pipeline = LEGACY_ACTIONS[name]
         if pipeline is None:
             return (
-                f"'-{name}' of CompilerGym 0.2.5 has no counterpart in today's LLVM: leave it out"
+                f"'-{name}' of CompilerGym 0.2.5 has no counterpart in today's LLVM: leave it out, "
+                'or make the environment with action_space="Legacy124", where it does nothing'
             )
         return (
             f"'-{name}' of CompilerGym 0.2.5 is '{pipeline}' today, which the space {self.name!r} "
-            "does not offer: leave it out, or choose another of env.action_spaces"
+            'does not offer: make the environment with action_space="Legacy124", which has all '
+            "actions of that release"
         )
+
+
+class _Names(list[str]):
+    """A list whose ``index()`` understands all names of the actions of a space."""
+
+    def __init__(self, names: Iterable[str], space: LlvmCommandline):
+        super().__init__(names)
+        self._space = space
+
+    @override
+    def index(self, value: str, *bounds: SupportsIndex) -> int:
+        """Returns the number of an action.
+
+        Raises:
+            ValueError: There is no such action. The text names similar ones.
+        """
+        try:
+            return super().index(value, *bounds)
+        except ValueError:
+            if bounds:
+                raise
+        return self._space[value]
 
 
 def _aliases(flags: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -272,6 +272,9 @@ class CompilerEnv(ABC):
         A failure of the compiler ends the episode: the result is then the default observation,
         the reward that takes back those of the episode, ``done``, and an ``info`` with
         ``error_type``, the name of the exception's class, and ``error_details``, its whole text.
+        An episode that is lost for another reason (time limit, a process killed from outside,
+        Ctrl-C, no service) ends with the last observation, the reward 0, and
+        ``info["TimeLimit.truncated"]`` as well.
         Environments that can recover from it go on instead, and say so by
         ``info["recovered"]``.
 

@@ -12,7 +12,6 @@ import numpy as np
 from gymnasium import spaces
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
-from compiler_gym.errors import ServiceIsClosed, ServiceTransportError, SessionNotFound
 from compiler_gym.spaces.neutral import neutral_value
 from compiler_gym.util.registration import make
 from compiler_gym.util.settings import is_setting
@@ -24,13 +23,6 @@ _RESET_OPTIONS = ("benchmark", "action_space", "observation_space", "reward_spac
 
 # In gymnasium there is no such method; its checker warns of environments that have it.
 _NOT_FORWARDED = ("seed",)
-
-# Failures that say nothing about the program and the actions: elsewhere, or with more time, the
-# episode could have gone on.
-_LOSSES = frozenset(
-    error.__name__
-    for error in (TimeoutError, ServiceIsClosed, ServiceTransportError, SessionNotFound)
-)
 
 # What some learners ask for whether they show it or not, as there are no pictures of programs.
 _PICTURE = "rgb_array"
@@ -48,9 +40,9 @@ class GymnasiumEnv(gymnasium.Env):
     crash, about which ``info`` then has more. ``truncated`` tells that the episode was cut short:
     by the wrapper :class:`compiler_gym.wrappers.TimeLimit` around the environment proper, or
     because its session was lost. That is so if ``info["error_type"]`` is ``TimeoutError``,
-    ``ServiceIsClosed``, ``ServiceTransportError`` or ``SessionNotFound``. After such a step, as
-    after a crash, the observation is the default value of its space; where that is None, zeros, or
-    an empty text or sequence.
+    ``ServiceIsClosed``, ``ServiceTransportError``, ``SessionLost`` or ``SessionNotFound``. Such a
+    step returns the last observation, and the reward 0. After a crash, the observation is the
+    default value of its space; where that is None, zeros, or an empty text or sequence.
 
     Learners count on an observation and a reward. An environment without a default observation
     observes an array of shape ``(0,)``, and one without a reward is rewarded by 0; each of them
@@ -208,8 +200,7 @@ class GymnasiumEnv(gymnasium.Env):
         if reward is None:
             self.warn_of_none("reward")
             reward = 0.0
-        is_lost = done and info.get("error_type") in _LOSSES
-        truncated = is_lost or bool(info.get("TimeLimit.truncated"))
+        truncated = bool(info.get("TimeLimit.truncated"))
         return self._observation(observation), reward, done and not truncated, truncated, info
 
     def _observation(self, observation: Any) -> Any:

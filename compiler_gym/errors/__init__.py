@@ -15,6 +15,7 @@ from compiler_gym.errors.service_errors import (
     ServiceOSError,
     ServiceTransportError,
     SessionDied,
+    SessionLost,
     SessionNotFound,
 )
 from compiler_gym.errors.validation_error import ValidationError
@@ -32,6 +33,7 @@ __all__ = [
     "ServiceOSError",
     "ServiceTransportError",
     "SessionDied",
+    "SessionLost",
     "SessionNotFound",
     "TooManyRequests",
     "UnknownNameError",

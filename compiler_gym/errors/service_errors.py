@@ -32,6 +32,15 @@ class SessionDied(ServiceError):  # noqa: N818
     """
 
 
+class SessionLost(SessionDied):
+    """The session has ended through no fault of the compiler.
+
+    Users meet it when its process was killed from outside (``kill``, or the kernel for want of
+    memory), or when a request was interrupted by Ctrl-C. The text says which. The episode is
+    truncated, and no action is to blame.
+    """
+
+
 class ServiceOSError(ServiceError, OSError):
     """The operating system denied the service something.
 
@@ -69,3 +78,14 @@ class ServiceIsClosed(ServiceError, TypeError):  # noqa: N818
     Users meet it when they go on using an environment after ``env.close()``, or when the
     service was killed from outside.
     """
+
+
+#: Failures that say nothing about the program and the actions: elsewhere, or with more time, the
+#: episode could have gone on. A step that fails so truncates the episode.
+LOSSES: tuple[type[Exception], ...] = (
+    TimeoutError,
+    ServiceIsClosed,
+    ServiceTransportError,
+    SessionLost,
+    SessionNotFound,
+)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         ServiceOSError,
         ServiceTransportError,
         SessionDied,
+        SessionLost,
         SessionNotFound,
     )
     from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
@@ -31,6 +32,7 @@ __all__ = [
     "ServiceOSError",
     "ServiceTransportError",
     "SessionDied",
+    "SessionLost",
     "SessionNotFound",
 ]
 

@@ -53,14 +53,9 @@ class Slot:
     def make(self, action: Any, timeout: float) -> tuple[float, bool, bool]:
         """Makes a step and waits for it: :meth:`begin` and :meth:`finish`, but faster.
 
-        An interrupt ends the episode.
+        After an interrupt, the next step truncates the episode.
         """
-        try:
-            result = self.env.compiler_env.multistep((action,), timeout=timeout)
-        except KeyboardInterrupt:
-            self.is_over = True
-            raise
-        return self._note(result)
+        return self._note(self.env.compiler_env.multistep((action,), timeout=timeout))
 
     def finish(self) -> tuple[float, bool, bool]:
         """Waits for the end of the step, and keeps its observation and information.

@@ -87,9 +87,10 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
             self.reset_infos[number] = info = infos[number]
             last = {"terminal_observation": info.pop("final_obs")}
             infos[number] = {**info.pop("final_info"), **last}
-        cut = truncated & ~terminated & (not self._limit_is_an_end)
+        cut = truncated & ~terminated
         for info, is_cut in zip(infos, cut.tolist(), strict=True):
-            info["TimeLimit.truncated"] = is_cut
+            is_lost = "error_type" in info  # Which no observation can foretell.
+            info["TimeLimit.truncated"] = is_cut and (is_lost or not self._limit_is_an_end)
         return observations, rewards.astype(np.float32), ended, infos
 
     def close(self) -> None:

@@ -32,8 +32,8 @@ class CompilerVectorEnv(VectorEnv):
     if the service has ended, in one new service for all.
 
     After a ``KeyboardInterrupt`` in :meth:`step` or :meth:`recv` no result is lost: take them by
-    :meth:`recv`, or give them up by :meth:`reset`. (With a single environment, one in :meth:`step`
-    ends its episode.) After any other exception in :meth:`step`, the results of the others are
+    :meth:`recv`, or give them up by :meth:`reset`. (With a single environment, the next step
+    truncates the episode.) After any other exception in :meth:`step`, the results of the others are
     dropped, and one can go on.
 
     Args:

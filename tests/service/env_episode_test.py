@@ -425,7 +425,7 @@ class TestErrors:
         env.reward_space = Slow("slow", default_value=-1)
         assert env.step(NO_OP)[1:3] == (5, False)
         _, reward, done, info = env.step(NO_OP, timeout=0.5)
-        assert (reward, done, info["error_type"]) == (-1, True, "TimeoutError")
+        assert (reward, done, info["error_type"]) == (0, True, "TimeoutError")
         assert "env.observation['length'] after a reset has 300 s" in info["error_details"]
         env.reward_space = "length"
         del env.reward.spaces["slow"]

@@ -49,10 +49,10 @@ class TestKilledService:
         env.step(APPEND_A)
         kill_service(env)
         observation, reward, done, info = env.step(NO_OP)
-        assert observation == env.observation_space_spec.default_value
-        assert reward == -6
-        assert env.episode_reward == 0
+        assert (observation, reward) == ("helloa", 0)
+        assert env.episode_reward == 6
         assert done
+        assert info["TimeLimit.truncated"]
         assert info["error_type"] == "ServiceIsClosed"
         assert "killed by SIGKILL" in info["error_details"]
         assert not env.in_episode

@@ -119,8 +119,11 @@ class TestFailures:
         assert envs.step([APPEND_A] * 3)[0] == ("helloaaa", "helloa", "helloaa")
 
     def test_time_limit(self, envs):
-        observations, _, terminated, truncated, infos = envs.step([APPEND_A, HANG, NO_OP], 0.3)
-        assert observations == ("helloa", "", "hello")
+        observations, rewards, terminated, truncated, infos = envs.step(
+            [APPEND_A, HANG, NO_OP], 0.3
+        )
+        assert observations == ("helloa", "hello", "hello")
+        assert rewards[1] == 0
         assert not terminated.any()
         assert truncated.tolist() == [False, True, False]
         assert infos["error_type"][1] == "TimeoutError"

@@ -193,7 +193,7 @@ def _compare(
 
 def _failure_kind(info: dict[str, Any]) -> str:
     """Returns what kind of failure a step reports."""
-    kinds = {"TimeoutError": "time limit", "SessionDied": "crash"}
+    kinds = {"TimeoutError": "time limit", "SessionDied": "crash", "SessionLost": "session lost"}
     if "verifier rejects" in info.get("error_details", ""):
         return "invalid IR"
     return kinds.get(info.get("error_type", ""), "refused")

@@ -8,6 +8,7 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.service.proto import Event
 from compiler_gym.spaces import Reward
 from compiler_gym.util.shallow_copy import shallow_copy
+from compiler_gym.views import ObservationSpaceSpec
 
 
 @dataclass
@@ -27,6 +28,10 @@ class Episode:
         reward: The sum of the rewards, None if there is no default reward space.
         rewarded: How many actions there were when the last reward was added to it.
         params: The session parameters that were sent, in order.
+        observed: The observation spaces of the last step with the default ones, or of the
+            reset, and what they were.
+        is_interrupted: Whether a step was interrupted (Ctrl-C), so that nobody knows how far the
+            session got.
         beginning: What a session parameter has made of the program before the actions, as text;
             empty if there was none.
         start_time: When it began, by :func:`time.monotonic`.
@@ -41,6 +46,8 @@ class Episode:
     reward: float | None = None
     rewarded: int = 0
     params: list[tuple[str, str]] = field(default_factory=list)
+    observed: tuple[tuple[ObservationSpaceSpec, ...], list[Any]] = ((), [])
+    is_interrupted: bool = False
     beginning: str = ""
     start_time: float = field(default_factory=time.monotonic)
 
@@ -101,6 +108,7 @@ class Episode:
             events: What was recorded for that step.
         """
         record = self.copy()
+        record.is_interrupted = False
         if events:
             del record.actions[-record.counts.pop() :]
             del record.requests[-1:]

@@ -6,7 +6,8 @@ from typing import Any
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.running_step import FinishedStep, RunningStep
-from compiler_gym.errors import ServiceError
+from compiler_gym.errors import ServiceError, SessionLost
+from compiler_gym.errors.service_errors import LOSSES
 from compiler_gym.service.environment.action_spaces import ActionSpaces
 from compiler_gym.service.environment.episode import Episode
 from compiler_gym.service.environment.observing import make_observer
@@ -66,6 +67,9 @@ class ServiceStep(RunningStep):
             reply = self._session.finish_step(self._reply, self._timeout)
         except Exception as error:
             return runner._default_result(runner._after_error(plan, events, error))
+        except BaseException:
+            runner.episode.is_interrupted = True
+            raise
         return runner._default_result(
             runner._after_reply(plan, self._actions, events, reply, self._rewards_deadline)
         )
@@ -140,6 +144,7 @@ class EpisodeRunner:
         except BaseException:
             self.sessions.end()
             raise
+        self.episode.observed = choices.reset_plan.observation_spaces, observations
         return observations[0] if observations else None
 
     def run(self, plan: StepPlan, actions: Iterable[Any], timeout: float) -> RunResult:
@@ -152,11 +157,16 @@ class EpisodeRunner:
         session = self.sessions.require_session()
         actions, events = self.action_spaces.encoder.encode(actions)
         self.episode.record(actions, events)
+        if self.episode.is_interrupted:
+            return self._fail(plan, _interruption(), events)
         deadline = Deadline(timeout)
         try:
             reply = session.step(events, plan.indices, timeout)
         except Exception as error:
             return self._after_error(plan, events, error)
+        except BaseException:
+            self.episode.is_interrupted = True
+            raise
         return self._after_reply(plan, actions, events, reply, deadline)
 
     def _after_reply(
@@ -179,6 +189,8 @@ class EpisodeRunner:
             return self._after_error(plan, events, error)
         finally:
             self.sessions.step_deadline = None
+        if plan is self.choices.step_plan:
+            self.episode.observed = plan.observation_spaces, observations
         has_new_action_space = reply.HasField("new_action_space")
         if has_new_action_space:
             self.action_spaces.replace(reply.new_action_space)
@@ -209,6 +221,9 @@ class EpisodeRunner:
         recovered = self._recover(plan, events) if self.recovers else None
         if recovered is not None:
             return *recovered, False, info | {"action_had_no_effect": True, "recovered": True}
+        if isinstance(error, LOSSES):
+            info["TimeLimit.truncated"] = True
+            return *plan.last_values(*self.episode.observed), True, info
         return *plan.defaults(self.episode.reward), True, info
 
     def _recover(self, plan: StepPlan, events: list[Event]) -> tuple[list[Any], list[float]] | None:
@@ -266,6 +281,8 @@ class EpisodeRunner:
         actions, events = self.action_spaces.encoder.encode(actions)
         self.episode.record(actions, events)
         try:
+            if self.episode.is_interrupted:
+                raise _interruption()
             return ServiceStep(self, session, actions, events, timeout)
         except ServiceError as error:
             return FinishedStep(
@@ -324,6 +341,13 @@ class EpisodeRunner:
         benchmark = self.episode.benchmark if self.episode else None
         choices = self.choices.copy(make_observer(sessions), benchmark)
         return EpisodeRunner(sessions, self.action_spaces.copy(), choices, self.recovers)
+
+
+def _interruption() -> SessionLost:
+    return SessionLost(
+        "The session was lost: a step before was interrupted (Ctrl-C), and it is not known how far "
+        "that has come. env.reset() begins another episode"
+    )
 
 
 def make_runner(

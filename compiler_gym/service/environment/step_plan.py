@@ -72,6 +72,19 @@ class StepPlan:
         ]
         return observations, rewards
 
+    def last_values(
+        self, specs: Sequence[ObservationSpaceSpec], observations: Sequence[Any]
+    ) -> tuple[list[Any], list[float]]:
+        """Returns the observations and rewards of a step that was lost: no change.
+
+        Args:
+            specs: What was observed last.
+            observations: The values of these.
+        """
+        known = dict(zip(specs, observations, strict=True))
+        last = [known.get(spec, spec.default_value) for spec in self.observation_spaces]
+        return last, [0.0] * len(self.reward_spaces)
+
     def defaults(self, episode_reward: float | None) -> tuple[list[Any], list[float]]:
         """Returns the observations and rewards of a step that failed.
 

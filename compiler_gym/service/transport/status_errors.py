@@ -11,6 +11,7 @@ from compiler_gym.errors import (
     ServiceOSError,
     ServiceTransportError,
     SessionDied,
+    SessionLost,
     SessionNotFound,
 )
 
@@ -19,6 +20,9 @@ SESSION_NOT_FOUND_PHRASE = "Session not found"
 
 # How a service begins the details of FAILED_PRECONDITION when it is the lease that has ended.
 _LEASE_HAS_ENDED = "The lease "
+
+# How a service begins the details of ABORTED when the compiler is not to blame.
+_SESSION_WAS_LOST = "The session was lost"
 
 # gRPC reports a request that cannot be encoded on this side as INTERNAL with these details.
 _UNSERIALISABLE_REQUEST = "Exception serializing request"
@@ -50,7 +54,8 @@ def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
         ``ValueError`` for INVALID_ARGUMENT, ``NotImplementedError`` for UNIMPLEMENTED,
         ``SessionNotFound`` or ``FileNotFoundError`` for NOT_FOUND, ``ServiceOSError`` for
         RESOURCE_EXHAUSTED, ``TypeError`` for FAILED_PRECONDITION and for a request that cannot be
-        encoded, ``SessionDied`` for ABORTED, ``ServiceTransportError`` for UNAVAILABLE and for a
+        encoded, ``SessionDied`` for ABORTED, ``SessionLost`` if the compiler is not to blame for
+        that, ``ServiceTransportError`` for UNAVAILABLE and for a
         lease that has ended (the service was restarted, or thinks that this process has gone),
         ``TimeoutError`` for DEADLINE_EXCEEDED, ``ServiceIsClosed`` for CANCELLED (the channel was
         closed during the call), ``PermissionError`` for UNAUTHENTICATED, ``ServiceError`` for all
@@ -60,6 +65,8 @@ def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
     details = error.details() or ""
     if code is grpc.StatusCode.NOT_FOUND and details.startswith(SESSION_NOT_FOUND_PHRASE):
         return SessionNotFound(details)
+    if code is grpc.StatusCode.ABORTED and details.startswith(_SESSION_WAS_LOST):
+        return SessionLost(details)
     if code is grpc.StatusCode.FAILED_PRECONDITION and details.startswith(_LEASE_HAS_ENDED):
         return ServiceTransportError(details)
     if code is grpc.StatusCode.INTERNAL and details.startswith(_UNSERIALISABLE_REQUEST):

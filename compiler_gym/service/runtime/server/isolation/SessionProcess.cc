@@ -30,6 +30,8 @@ constexpr std::chrono::seconds kSendTimeout(10);
 constexpr std::chrono::milliseconds kSpareTimeout(10);
 // The copy of a large process takes some milliseconds.
 constexpr std::chrono::milliseconds kMeetingTimeout(100);
+// A process that is killed closes its sockets a moment before it has ended.
+constexpr int kEndingMilliseconds = 200;
 // From this share of its limit on, a process may have failed for want of memory.
 constexpr uint64_t kScarcePercent = 90;
 
@@ -42,6 +44,14 @@ std::string inSeconds(uint64_t microseconds) {
   std::ostringstream text;
   text << std::round(static_cast<double>(microseconds) / 1e3) / 1e3 << " s";
   return text.str();
+}
+
+// Clients know a session that was lost from one whose compiler has crashed by this beginning.
+constexpr char kWasLost[] = "The session was lost: ";
+
+// Whether a signal is one that compilers do not send to themselves.
+bool isFromOutside(int signal) {
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
 std::string inMebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
@@ -251,7 +261,7 @@ Status SessionProcess::epitaph() {
 }
 
 bool SessionProcess::hasDiedInAction() const {
-  return isDead_ && !isClosed_ && record_->isActing() &&
+  return isDead_ && !isClosed_ && !wasLost_ && record_->isActing() &&
          record_->endReason() != EndReason::kClientGone;
 }
 
@@ -263,12 +273,19 @@ void SessionProcess::appendToEpitaph(const std::string& text) {
 Status SessionProcess::die() {
   // One that was never asked anything may have introduced itself all the same.
   if (pid_ == 0) receiveIntroduction(Clock::now());
+  hadEnded_ = record_->endReason() == EndReason::kNone && isEnding();
   kill();
   epitaph_ = describeDeath();
   isDead_ = true;
   control_.close();
   VLOG(1) << epitaph_->error_message();
   return *epitaph_;
+}
+
+bool SessionProcess::isEnding() const {
+  if (!pidfd_.isOpen()) return false;
+  pollfd process = {pidfd_.get(), POLLIN, 0};
+  return poll(&process, 1, kEndingMilliseconds) == 1;
 }
 
 Status SessionProcess::describeDeath() {
@@ -287,7 +304,7 @@ Status SessionProcess::describeDeath() {
                         " for a session was reached in " + activity +
                         " (--session_memory_mib of the service changes it)" + output);
     case EndReason::kClientGone:
-      return Status(StatusCode::ABORTED, "The session's client has gone away");
+      return Status(StatusCode::ABORTED, std::string(kWasLost) + "its client has gone away");
     case EndReason::kNotForked:
       return Status(StatusCode::RESOURCE_EXHAUSTED,
                     "Cannot make a process for the session: " +
@@ -306,8 +323,20 @@ Status SessionProcess::describeDeath() {
   const std::optional<Death> death = forkServer_.waitForDeath(pid_, kDeathNoticeTimeout);
   if (death) memoryNote_ = describeMemory(*death);
   const std::string note = memoryNote_.empty() ? "" : ". " + memoryNote_;
+  wasLost_ = hadEnded_ && death && isLoss(*death);
+  if (wasLost_) {
+    return Status(StatusCode::ABORTED, kWasLost + ("its process " + describeEnd(death)) +
+                                           ", for which no action or observation is to blame" +
+                                           note + output);
+  }
   return Status(StatusCode::ABORTED,
                 "The session's process " + describeEnd(death) + " in " + activity + note + output);
+}
+
+bool SessionProcess::isLoss(const Death& death) const {
+  // One whose client has closed its socket ends in order.
+  return !record_->isAtWork() ||
+         (WIFSIGNALED(death.status) && isFromOutside(WTERMSIG(death.status)));
 }
 
 std::string SessionProcess::describeEnd(const std::optional<Death>& death) const {

@@ -26,7 +26,8 @@ struct Origin {
 
 // One process of a session. Methods may be called from any number of threads; requests are made one
 // after the other. When the process has died they fail with its epitaph:
-//   ABORTED             it was ended by a signal, or has exited
+//   ABORTED             it was ended by a signal, or has exited. The text begins with "The session
+//                       was lost: " if it was killed from outside, or did nothing
 //   DEADLINE_EXCEEDED   its request took longer than it may
 //   RESOURCE_EXHAUSTED  it needed more memory than it may have
 // with the action that it was applying, and what it has printed last.
@@ -121,7 +122,11 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   grpc::Status exchange(Method method, const google::protobuf::MessageLite& request, Frame* reply,
                         Deadline deadline);
   grpc::Status die();
+  // Whether the process has ended, or is about to. Waits a moment for that.
+  bool isEnding() const;
   grpc::Status describeDeath();
+  // Whether an end is nothing that the compiler has done.
+  bool isLoss(const Death& death) const;
   std::string describeEnd(const std::optional<Death>& death) const;
   std::string describeMemory(const Death& death) const;
   void kill() const;
@@ -143,6 +148,9 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   std::optional<uint64_t> copiedState_;
   std::atomic<bool> isCopiedAgain_ = false;
   std::atomic<bool> isDead_ = false;
+  std::atomic<bool> wasLost_ = false;
+  // Whether the process had ended before it was killed from here to be sure.
+  bool hadEnded_ = false;
   std::atomic<bool> isClosed_ = false;
 };
 

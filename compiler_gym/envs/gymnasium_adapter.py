@@ -218,7 +218,10 @@ class GymnasiumEnv(gymnasium.Env):
 
     def fork(self) -> "GymnasiumEnv":
         """Returns an independent environment in exactly the state of this one."""
-        clone = GymnasiumEnv(self._compiler_env.fork(), self.render_mode)
+        return self._fork_around(self._compiler_env.fork())
+
+    def _fork_around(self, env: CompilerEnv) -> "GymnasiumEnv":
+        clone = GymnasiumEnv(env, self.render_mode)
         clone.spec = self.spec
         clone._np_random = copy.deepcopy(self._np_random)
         clone._np_random_seed = self._np_random_seed
@@ -237,7 +240,10 @@ class GymnasiumEnv(gymnasium.Env):
         raise TypeError("An environment cannot be copied. Use env.fork()")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "GymnasiumEnv":
-        return self.fork()
+        if id(self._compiler_env.unwrapped) not in memo:
+            return self.fork()
+        # A reward keeps this, and is copied for a fork of the environment inside.
+        return self._fork_around(copy.deepcopy(self._compiler_env, memo))
 
     def __getattr__(self, name: str) -> Any:
         # Called for what is not found here.

@@ -430,7 +430,12 @@ class ClientServiceCompilerEnv(CompilerEnv):
             clones.append(self.sibling())
             return clones[0]._runner
 
-        self._runner.fork(make_clone)
+        try:
+            self._runner.fork(make_clone)
+        except BaseException:
+            for clone in clones:
+                clone.close()
+            raise
         return clones[0]
 
     def sibling(self) -> Self:
@@ -438,10 +443,17 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
         Both are to be closed. They share a service.
         """
+        sessions = self._sessions.sibling()
         clone = shallow_copy(self)
-        clone._hold(self._runner.copy())
-        clone._selection = self._selection.copy()
-        clone._init_fork(self)
+        # Before anything can fail: to give up the clone must not end the sessions of this one.
+        clone._sessions = sessions
+        try:
+            clone._hold(self._runner.copy(sessions, {id(self): clone}))
+            clone._selection = self._selection.copy()
+            clone._init_fork(self)
+        except BaseException:
+            clone.close()
+            raise
         return clone
 
     def share_service(self, others: Iterable["ClientServiceCompilerEnv"]) -> None:

@@ -347,10 +347,21 @@ class CompilerEnvWrapper(CompilerEnv):
             _ = self.env.episode_walltime
         except SessionNotFound:
             self.reset()  # There was no episode yet.
+        return self._fork_around(self.env.fork(), {})
+
+    @override
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if id(self.unwrapped) not in memo:
+            return self.fork()
+        # A reward keeps this wrapper, and is copied for a fork of the environment inside.
+        return self._fork_around(copy.deepcopy(self.env, memo), memo)
+
+    def _fork_around(self, env: CompilerEnv, memo: dict[int, Any]) -> Self:
+        """Returns a wrapper like this one around a fork, which it closes if that fails."""
         fork = object.__new__(type(self))
-        fork.env = self.env.fork()
+        fork.env = env
         try:
-            memo = _counterparts(self, fork)
+            memo = {**memo, **_counterparts(self, fork)}
             for name, value in vars(self).items():
                 if name != "env":
                     vars(fork)[name] = self._fork_attribute(name, value, memo)

@@ -1,13 +1,16 @@
 """Forks of environments."""
 
 import copy
+import gc
 
 import numpy as np
 import pytest
 
+from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.errors import ServiceError, SessionNotFound
-from compiler_gym.service import ClientServiceCompilerEnv
+from compiler_gym.service import ClientServiceCompilerEnv, ConnectionOpts
 from compiler_gym.spaces import Reward
+from compiler_gym.wrappers import Counter, TimeLimit
 from tests.service.fake_service import FakeService
 from tests.service.toy_service import (
     HELLO,
@@ -15,6 +18,7 @@ from tests.service.toy_service import (
     is_running,
     kill_service,
     make_toy_env,
+    open_sessions,
     text_benchmark,
 )
 
@@ -355,3 +359,66 @@ class TestReplay:
             env.fork()
         assert len(service.sessions) == 1
         assert env.step(1)[0] == 12
+
+
+class TestRewardsThatCannotBeCopied:
+    class Unable(Reward):
+        def __init__(self):
+            super().__init__("unable", observation_spaces=["length"])
+            self.values = (i for i in range(9))  # Generators cannot be copied.
+
+        def update(self, actions, observations, observation_view):
+            return float(observations[0])
+
+    @pytest.fixture(params=["direct", "grpc"])
+    def env(self, request):
+        opts = ConnectionOpts(direct_channel=request.param == "direct")
+        with make_toy_env(
+            observation_space="text", rewards=[self.Unable()], connection_settings=opts
+        ) as env:
+            env.reset()
+            yield env
+
+    @pytest.mark.parametrize("method", ["fork", "validate", "sibling"])
+    def test_parent_goes_on(self, env, method):
+        env.step(APPEND_A)
+        with pytest.raises(TypeError, match="generator"):
+            getattr(env, method)()
+        gc.collect()
+        assert env.step(APPEND_A)[0] == "helloaa"
+        assert open_sessions(env.service) == 1
+        assert not env.service.is_shared
+
+
+class TestRewardsThatKeepTheEnvironment:
+    class Keeping(Reward):
+        def __init__(self):
+            super().__init__("keeping", observation_spaces=["length"])
+            self.env = None
+
+        def update(self, actions, observations, observation_view):
+            return float(len(self.env.actions))
+
+    @pytest.mark.parametrize(
+        "keep",
+        [
+            lambda env: env,
+            Counter,
+            lambda env: TimeLimit(Counter(env), 9),
+            GymnasiumEnv,
+            lambda env: GymnasiumEnv(Counter(env)),
+        ],
+    )
+    def test_fork(self, keep):
+        reward = self.Keeping()
+        with make_toy_env(rewards=[reward], reward_space="keeping") as env:
+            reward.env = keep(env)
+            env.reset()
+            env.step(APPEND_A)
+            with env.fork() as fork:
+                assert type(fork.reward_space.env) is type(reward.env)
+                kept = fork.reward_space.env
+                assert getattr(kept, "compiler_env", kept).unwrapped is fork
+                assert fork.step(APPEND_A)[1] == 2
+                assert env.actions == [APPEND_A]
+            assert env.validate().okay()

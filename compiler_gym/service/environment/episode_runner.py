@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from compiler_gym.datasets import Benchmark
@@ -17,7 +18,7 @@ from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.cached_session import CachedSession
-from compiler_gym.service.session.session import Session
+from compiler_gym.service.session.session import END_SECONDS, Session
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward
@@ -317,15 +318,26 @@ class EpisodeRunner:
                 clones[0].episode = self.episode.copy()
             return clones[0]
 
+        def try_to_clone() -> None:
+            # The reply must be taken whatever happens, or nobody would end the new session.
+            with suppress(Exception):
+                clone()
+
         forked: Session | CachedSession | None = None
         if self.sessions.session is not None:
             session = self.sessions.require_session()
             try:
-                forked = session.fork(meanwhile=clone)
+                forked = session.fork(meanwhile=try_to_clone)
             except NotImplementedError:  # Of a service that cannot fork sessions.
                 clone()._repeat_alone(self.episode)
                 return
-        clone().sessions.session = forked
+        try:
+            clone().sessions.session = forked
+        except BaseException:
+            if forked is not None:
+                with suppress(ServiceError, OSError):
+                    forked.end(END_SECONDS)
+            raise
 
     def _repeat_alone(self, episode: Episode) -> None:
         """Starts a session in the state of an episode; gives up the connection if that fails."""
@@ -335,11 +347,17 @@ class EpisodeRunner:
             self.sessions.close()
             raise
 
-    def copy(self) -> "EpisodeRunner":
-        """Returns a runner like this one but without an episode. They share the connection."""
-        sessions = self.sessions.sibling()
+    def copy(self, sessions: SessionManager, counterparts: dict[int, Any]) -> "EpisodeRunner":
+        """Returns a runner like this one but without an episode.
+
+        Args:
+            sessions: A sibling of the manager of this one.
+            counterparts: What stands for which object in the copies of rewards, by its ``id``.
+        """
+        # It is shared, because it cannot change and may be large.
         benchmark = self.episode.benchmark if self.episode else None
-        choices = self.choices.copy(make_observer(sessions), benchmark)
+        counterparts = counterparts | {id(benchmark): benchmark}
+        choices = self.choices.copy(make_observer(sessions), counterparts)
         return EpisodeRunner(sessions, self.action_spaces.copy(), choices, self.recovers)
 
 

@@ -1,12 +1,12 @@
 """Copies of rewards, for forks."""
 
 import copy
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from compiler_gym.datasets import Benchmark
 from compiler_gym.spaces import Reward
 from compiler_gym.util.shallow_copy import shallow_copy
 
@@ -14,27 +14,27 @@ _DTYPES = (type(np.dtype(kind)) for kind in (bool, np.int64, np.float32, np.floa
 _IMMUTABLE = frozenset((type(None), bool, int, float, str, np.float64, np.int64, *_DTYPES))
 
 
-def copy_reward(reward: Reward, benchmark: Benchmark | None) -> Reward:
+def copy_reward(reward: Reward, counterparts: Mapping[int, Any]) -> Reward:
     """Returns a reward that remembers the same and goes on independently.
 
     The same as ``copy.deepcopy``, which is slow where nothing but numbers are remembered.
 
     Args:
         reward: The reward.
-        benchmark: The benchmark of the episode. It is shared, because it cannot change and may be
-            large.
+        counterparts: What stands for which object in the copy, by the object's ``id``: for an
+            environment its fork.
     """
     if _is_shallow(type(reward)):
         clone = shallow_copy(reward)
         clone.observation_spaces = clone.observation_spaces[:]
         return clone
-    memo: dict[int, Any] = {id(benchmark): benchmark}
+    memo = dict(counterparts)
     if not _is_plain(type(reward)):
         return copy.deepcopy(reward, memo)
     clone = shallow_copy(reward)
     remembered = clone.__dict__
     for name, value in reward.__dict__.items():
-        if type(value) not in _IMMUTABLE and value is not benchmark:
+        if type(value) not in _IMMUTABLE:
             remembered[name] = _copy(value, memo)
     return clone
 

@@ -1,6 +1,6 @@
 """Which observations and rewards an environment has, and which of them its steps return."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,17 +120,17 @@ class SpaceChoices:
             self.reward = None
             self._plan()
 
-    def copy(self, raw_step: RawStep, benchmark: Benchmark | None) -> "SpaceChoices":
+    def copy(self, raw_step: RawStep, counterparts: Mapping[int, Any]) -> "SpaceChoices":
         """Returns the same choices for a fork, whose rewards remember the same as these.
 
         Args:
             raw_step: Makes a step of the fork.
-            benchmark: That of the present or else the last episode, which rewards may share.
+            counterparts: As of :func:`copy_reward`.
         """
         clone = shallow_copy(self)
         clone.observations = self.observations.copy(raw_step)
         copies = {
-            name: copy_reward(reward, benchmark) for name, reward in self.rewards.spaces.items()
+            name: copy_reward(reward, counterparts) for name, reward in self.rewards.spaces.items()
         }
         clone.rewards = RewardView(copies.values(), clone.observations)
         if self.reward is not None:

@@ -91,7 +91,7 @@ class TestRewardCopy:
     def test_nested_values(self):
         reward = Reward("a", ["b"])
         reward.values = {"x": [1]}
-        clone = copy_reward(reward, None)
+        clone = copy_reward(reward, {})
         reward.values["x"].append(2)
         reward.observation_spaces.append("c")
         assert clone.values == {"x": [1]}
@@ -102,7 +102,7 @@ class TestRewardCopy:
         benchmark = text_benchmark("a")
         reward = Reward("a")
         reward.benchmark, reward.pair = benchmark, [benchmark]
-        clone = copy_reward(reward, benchmark)
+        clone = copy_reward(reward, {id(benchmark): benchmark})
         assert clone.benchmark is benchmark
         assert clone.pair[0] is benchmark
 
@@ -116,7 +116,7 @@ class TestRewardCopy:
         for reward_class, are_shared in ((Shallow, True), (Derived, False)):
             reward = reward_class("a", ["b"])
             reward.values = {"x": [1]}
-            clone = copy_reward(reward, None)
+            clone = copy_reward(reward, {})
             assert type(clone) is reward_class
             assert (clone.values is reward.values) == are_shared
             assert clone.observation_spaces == ["b"]
@@ -127,7 +127,7 @@ class TestRewardCopy:
             def __deepcopy__(self, memo):
                 return "mine"
 
-        assert copy_reward(Own("a"), None) == "mine"
+        assert copy_reward(Own("a"), {}) == "mine"
 
 
 def test_episode_that_begins_again():

@@ -21,9 +21,9 @@ flags.DEFINE_list("activate", [], "Does nothing: every dataset can be used.")
 flags.DEFINE_list("deactivate", [], "Does nothing: datasets cannot be set aside.")
 
 
-def main(arguments: list[str]) -> None:
+def main(argv: list[str]) -> None:
     """Does what the flags say, and prints the datasets."""
-    no_arguments(arguments)
+    no_arguments(argv)
     values = flags.FLAGS
     if not values["env"].present and not values.ls_env:
         values.env = "llvm-v0"

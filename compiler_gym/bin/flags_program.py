@@ -17,7 +17,7 @@ def start(description: str | None, main: Callable[[list[str]], int | None]) -> N
 
     Args:
         description: What the program does, for its help.
-        main: The program; it is given the arguments that are not flags.
+        main: The program; it is given the arguments that are not flags, after the program's name.
     """
     name = Path(sys.argv[0]).stem
     if any(argument in _HELP for argument in sys.argv[1:]):
@@ -30,7 +30,7 @@ def start(description: str | None, main: Callable[[list[str]], int | None]) -> N
 
     def run() -> int | None:
         try:
-            return main(arguments)
+            return main([sys.argv[0], "--", *arguments])
         except flags.Error as error:
             raise ValueError(str(error)) from error
 
@@ -44,7 +44,21 @@ def _print_help(description: str) -> None:
             print(flags.FLAGS.module_help(module).partition("\n")[2])
 
 
-def no_arguments(arguments: list[str]) -> None:
-    """Raises ValueError if there are arguments besides flags."""
-    if arguments:
+def parse_arguments(argv: list[str]) -> list[str]:
+    """Parses flags, and returns the arguments that are not flags.
+
+    Scripts that call a program's ``main()`` may give it flags, too.
+
+    Args:
+        argv: The program's name, flags and arguments.
+
+    Raises:
+        absl.flags.Error: A flag does not exist or has a wrong value.
+    """
+    return flags.FLAGS(argv)[1:]
+
+
+def no_arguments(argv: list[str]) -> None:
+    """Same as :func:`parse_arguments`, but raises ValueError if there are other arguments."""
+    if arguments := parse_arguments(argv):
         raise ValueError(f"Unrecognised arguments: {' '.join(arguments)}. See --help")

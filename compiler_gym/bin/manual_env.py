@@ -75,9 +75,9 @@ def _prompt(player: Player) -> str:
     return f"compiler_gym:{program_name(player.benchmark)}> "
 
 
-def main(arguments: list[str]) -> None:
+def main(argv: list[str]) -> None:
     """Plays the environment of the flags."""
-    no_arguments(arguments)
+    no_arguments(argv)
     with working_on("starting"):
         env = env_from_flags(benchmark_from_flags())
     with env:

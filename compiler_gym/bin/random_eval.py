@@ -20,9 +20,9 @@ from compiler_gym.util.runfiles_path import create_user_logs_dir
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 
 
-def main(arguments: list[str]) -> None:
+def main(argv: list[str]) -> None:
     """Prints a table of all searches below the folder."""
-    no_arguments(arguments)
+    no_arguments(argv)
     given = flags.FLAGS.output_dir
     folder = Path(given) if given else create_user_logs_dir("random_search").parent
     paths = sorted(folder.rglob(METADATA))

@@ -24,9 +24,9 @@ def print_replay_of(env: CompilerEnv, folder: Path) -> None:
     print_replay(env, list(played(env, actions)))
 
 
-def main(arguments: list[str]) -> None:
+def main(argv: list[str]) -> None:
     """Plays the actions of a folder, in the environment that they were found in."""
-    no_arguments(arguments)
+    no_arguments(argv)
     values = flags.FLAGS
     if not values.output_dir:
         raise flags.Error("--output_dir is not given: name the folder of a random search")

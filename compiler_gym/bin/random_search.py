@@ -34,9 +34,9 @@ flags.DEFINE_float("fail_threshold", None, "End with exit code 1 if the reward i
 flags.DEFINE_boolean("ls_reward", False, "Print the names of the rewards and exit.")
 
 
-def main(arguments: list[str]) -> int | None:
+def main(argv: list[str]) -> int | None:
     """Searches; returns 1 if what is found is not good enough."""
-    no_arguments(arguments)
+    no_arguments(argv)
     values = flags.FLAGS
     benchmark = benchmark_from_flags()
     if values.ls_reward:

@@ -29,9 +29,9 @@ _HEADINGS = {
 }
 
 
-def main(arguments: list[str]) -> None:
+def main(argv: list[str]) -> None:
     """Does what the flags say."""
-    no_arguments(arguments)
+    no_arguments(argv)
     port = flags.FLAGS.run_on_port
     if port is not None:
         with env_from_flags(benchmark_from_flags(), [port_argument(port)]) as env:

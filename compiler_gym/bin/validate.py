@@ -9,7 +9,7 @@ from pathlib import Path
 
 from absl import flags
 
-from compiler_gym.bin.flags_program import start
+from compiler_gym.bin.flags_program import parse_arguments, start
 from compiler_gym.cli.console import print_line
 from compiler_gym.cli.validate import as_plain, summary, validated
 from compiler_gym.compiler_env_state import CompilerEnvStateReader
@@ -25,9 +25,10 @@ flags.DEFINE_boolean("summary_only", False, "Print no line for each state.")
 flags.DEFINE_string("validation_logfile", "validation.log.json", "The file for all results.")
 
 
-def main(arguments: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """Validates the states of the files; returns 1 if any is not valid."""
     values = flags.FLAGS
+    arguments = parse_arguments(argv)
     with env_from_flags() as env:  # A wrong flag is told about before anything is read.
         reward = env.reward_space.name if env.reward_space else None
     if not arguments:

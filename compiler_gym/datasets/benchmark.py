@@ -5,6 +5,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import total_ordering
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -73,6 +74,7 @@ class BenchmarkSource(NamedTuple):
         return f"{self.filename} ({len(self.contents)} bytes)"
 
 
+@total_ordering
 class Benchmark:
     """A program to compile.
 

@@ -6,6 +6,7 @@ import shutil
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import total_ordering
 from itertools import islice
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from compiler_gym.util.file_lock import file_lock
 _VERSION = re.compile(r"-v([0-9]+)$")
 
 
+@total_ordering
 class Dataset:
     """A collection of benchmarks.
 
@@ -50,6 +52,9 @@ class Dataset:
     Raises:
         ValueError: The name is malformed.
     """
+
+    # For subclasses that do not call __init__.
+    sort_order: int = 0
 
     def __init__(
         self,
@@ -330,7 +335,7 @@ class Dataset:
     def __lt__(self, other: object) -> bool:
         if isinstance(other, Dataset):
             return (self.sort_order, self.name) < (other.sort_order, other.name)
-        return NotImplemented
+        return self.name < other if isinstance(other, str) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.name)

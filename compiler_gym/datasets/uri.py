@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import total_ordering
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -23,6 +24,7 @@ def names_benchmark(text: str) -> bool:
     return _IN_VERSIONED_DATASET.match(text) is not None
 
 
+@total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchmarkUri:
     """A benchmark URI: ``scheme://dataset/path?params#fragment``.

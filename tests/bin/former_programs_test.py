@@ -1,5 +1,6 @@
 """``python -m compiler_gym.bin.NAME`` with the flags of CompilerGym 0.2.5."""
 
+import io
 import json
 import os
 import re
@@ -7,8 +8,11 @@ import signal
 import subprocess
 
 import pytest
+from absl import flags
+from absl.testing import flagsaver
 
 import compiler_gym
+from compiler_gym.bin import manual_env, service
 from compiler_gym.bin.manual_env import commands
 from compiler_gym.bin.service import print_service_capabilities
 from tests.cli.conftest import command
@@ -137,6 +141,25 @@ def test_manual_env(run):
         *("undo", "breakpoint"),
     }
     assert "action mem2reg" in run(ENV, module=bin("manual_env"), stdin="tutorial").stdout
+
+
+@pytest.fixture
+def restored_flags():
+    with flagsaver.flagsaver():
+        yield
+
+
+def test_called_as_a_function(restored_flags, monkeypatch, capsys):
+    """As scripts do it: with the name of a program, flags, and no run of absl's."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("action sroa\nexit\n"))
+    manual_env.main(["argv0", ENV, "--benchmark=kernels-v0/json"])
+    assert re.search(r"1  sroa +changed", capsys.readouterr().out)
+    service.main(["argv0", ENV, "--heading_underline_char=#"])
+    assert "Datasets\n########\n" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="Unrecognised arguments: word"):
+        service.main(["argv0", ENV, "word"])
+    with pytest.raises(flags.Error, match="no_such_flag"):
+        manual_env.main(["argv0", "--no_such_flag=1"])
 
 
 def test_random_searches(run, environment):

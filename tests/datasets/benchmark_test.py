@@ -1,12 +1,13 @@
 """Tests of compiler_gym.datasets.Benchmark."""
 
+import itertools
 import pickle
 import threading
 from typing import ClassVar
 
 import pytest
 
-from compiler_gym.datasets import Benchmark, BenchmarkSource, BenchmarkWithSource
+from compiler_gym.datasets import Benchmark, BenchmarkSource, BenchmarkUri, BenchmarkWithSource
 from compiler_gym.errors import ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 
@@ -268,3 +269,18 @@ class TestCopy:
     def test_pickle(self, benchmark):
         clone = pickle.loads(pickle.dumps(benchmark.copy()))
         assert clone == benchmark and clone.proto == benchmark.proto
+
+
+def test_benchmarks_uris_and_texts_compare():
+    texts = ["benchmark://a-v0/1", "benchmark://a-v0/2"]
+    kinds = [
+        str,
+        BenchmarkUri.from_string,
+        lambda uri: Benchmark.from_file_contents(uri, b""),
+    ]
+    for left, right in itertools.product(kinds, repeat=2):
+        low, same, high = left(texts[0]), right(texts[0]), right(texts[1])
+        assert low < high and low <= high and high > low and high >= low
+        assert low <= same and low >= same and not low < same and not low > same
+    with pytest.raises(TypeError):
+        assert kinds[2](texts[0]) <= 3

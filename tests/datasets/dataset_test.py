@@ -190,3 +190,22 @@ def test_pickle(tmp_path):
     duplicate = pickle.loads(pickle.dumps(dataset))
     assert list(duplicate) == list(dataset)
     assert duplicate.site_data_path == dataset.site_data_path
+
+
+class WithoutInit(Dataset):
+    """Does not call the base class; has only what it overrides."""
+
+    name = "benchmark://b-v0"
+
+    def __init__(self):
+        """Does nothing."""
+
+
+def test_datasets_compare():
+    low, high = Numbers("a-v0"), WithoutInit()
+    assert low < high and low <= high and high > low and high >= low
+    assert low <= Numbers("a-v0") and low >= Numbers("a-v0") and not low < Numbers("a-v0")
+    assert Numbers("c-v0", sort_order=-1) <= low
+    assert low < "benchmark://b-v0" and low >= "benchmark://a-v0"
+    with pytest.raises(TypeError):
+        assert low <= 3

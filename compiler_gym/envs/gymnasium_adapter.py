@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ClosedEnvironmentError
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.spaces.neutral import neutral_value
@@ -104,6 +105,7 @@ class GymnasiumEnv(gymnasium.Env):
             raise
         self.render_mode = render_mode
         self._is_warned_of: set[str] = set()
+        self._is_closed = False
 
     @property
     def compiler_env(self) -> CompilerEnv:
@@ -148,8 +150,10 @@ class GymnasiumEnv(gymnasium.Env):
 
         Raises:
             ValueError: If there is no such option.
+            ClosedEnvironmentError: If the environment was closed.
             Exception: As of :meth:`CompilerEnv.reset`.
         """
+        self._check_open()
         super().reset(seed=seed)
         self._warn_of_lost_settings()
         options = options or {}
@@ -187,11 +191,23 @@ class GymnasiumEnv(gymnasium.Env):
         action_space.seed(seed_of_actions)
 
     def step(self, action: Any, **kwargs: Any) -> GymnasiumStepResult:
-        """Applies an action. See :meth:`CompilerEnv.step` for the arguments and errors."""
+        """Applies an action. See :meth:`CompilerEnv.step` for the arguments and errors.
+
+        Raises:
+            TypeError: If it is given several actions.
+            ClosedEnvironmentError: If the environment was closed.
+        """
+        self._check_open()
+        if isinstance(action, list | tuple | np.ndarray) and not self.action_space.contains(action):
+            raise TypeError(
+                f"Expected an action of {self.action_space}, got {action!r}. For several actions "
+                "there is env.unwrapped.multistep()"
+            )
         return self.step_result(self._compiler_env.step(action, **kwargs))
 
     def multistep(self, actions: Iterable[Any], **kwargs: Any) -> GymnasiumStepResult:
         """Applies any number of actions at once. See :meth:`CompilerEnv.multistep`."""
+        self._check_open()
         return self.step_result(self._compiler_env.multistep(actions, **kwargs))
 
     def step_result(self, result: StepResult) -> GymnasiumStepResult:
@@ -228,8 +244,13 @@ class GymnasiumEnv(gymnasium.Env):
         return clone
 
     def close(self) -> None:
-        """Closes the environment proper."""
+        """Closes the environment proper. There are no further episodes."""
+        self._is_closed = True
         self._compiler_env.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedEnvironmentError("The environment was closed. Make another one")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}{self._compiler_env!r}>"

@@ -22,6 +22,13 @@ class SessionNotFound(ServiceError):  # noqa: N818
     """
 
 
+class NoEpisode(SessionNotFound, AttributeError):  # noqa: N818
+    """There is no episode, so that properties which tell of it have no value.
+
+    It is an AttributeError so that ``hasattr(env, "state")`` and ``inspect.getmembers(env)`` work.
+    """
+
+
 class SessionDied(ServiceError):  # noqa: N818
     """The process of the session has ended, most often because a pass crashed.
 

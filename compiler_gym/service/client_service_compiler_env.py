@@ -15,7 +15,7 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import UNCHANGED, CompilerEnv, StepResult
 from compiler_gym.envs.running_step import RunningStep
-from compiler_gym.errors import SessionNotFound
+from compiler_gym.errors.service_errors import NoEpisode
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
@@ -357,7 +357,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     def _require_episode(self) -> Episode:
         if self._runner.episode is None:
-            raise SessionNotFound("There was no episode yet. Call env.reset() first")
+            raise NoEpisode("There was no episode yet. Call env.reset() first")
         return self._runner.episode
 
     # States.
@@ -473,7 +473,9 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @property
     def service(self) -> CompilerGymServiceConnection:
-        """The connection to the service, made if need be. Raises ServiceIsClosed after close()."""
+        """The connection to the service, made if need be. None after :meth:`close`."""
+        if self._sessions.is_closed:
+            return None  # type: ignore[return-value]  # As ever; nobody wants to check each time.
         return self._sessions.connection
 
     @property

@@ -67,7 +67,7 @@ class CompilerVectorEnv(VectorEnv):
             raise ValueError(f"max_episode_steps must be positive, not {max_episode_steps}")
         self.envs = tuple(envs)
         self.num_envs = len(self.envs)
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = _checked_mode(autoreset_mode)
         self.copy = copy
         self.metadata = {**self.envs[0].metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self.envs[0].render_mode
@@ -484,6 +484,14 @@ class CompilerVectorEnv(VectorEnv):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _checked_mode(mode: str | AutoresetMode) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        choices = ", ".join(repr(each.value) for each in AutoresetMode)
+        raise ValueError(f"Unknown autoreset_mode {mode!r}. There are: {choices}") from None
 
 
 def _range_of(space: Any) -> tuple[int, int] | None:

@@ -1,5 +1,6 @@
 """Episodes of limited length."""
 
+import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ class TimeLimit(CompilerEnvWrapper):
 
     The step that reaches the limit returns ``done``. ``info["TimeLimit.truncated"]`` is then
     whether the episode would have gone on; behind the adapter to gymnasium, such a step is
-    ``truncated`` rather than ``terminated``.
+    ``truncated`` rather than ``terminated``. A step after that gives a warning, and ends again.
 
     Args:
         env: The environment.
@@ -39,10 +40,12 @@ class TimeLimit(CompilerEnvWrapper):
             )
         self._max_episode_steps = max_episode_steps
         self._elapsed_steps = 0
+        self._is_warned = False
 
     @override
     def reset(self, *args: Any, **kwargs: Any) -> Any:
         self._elapsed_steps = 0
+        self._is_warned = False
         return super().reset(*args, **kwargs)
 
     @override
@@ -55,14 +58,26 @@ class TimeLimit(CompilerEnvWrapper):
         **kwargs: Any,
     ) -> StepResult:
         actions = list(actions)
+        self._warn_of_further(actions)
         result = super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
         return self._limited(len(actions), result)
 
     @override
     def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
         actions = list(actions)
+        self._warn_of_further(actions)
         step = super()._begin_multistep(actions, timeout)
         return ConvertedStep(step, partial(self._limited, len(actions)))
+
+    def _warn_of_further(self, actions: list[Any]) -> None:
+        has_ended = self._elapsed_steps >= self._max_episode_steps
+        if actions and has_ended and not self._is_warned:
+            self._is_warned = True
+            warnings.warn(
+                f"The episode has ended after its {self._max_episode_steps} steps. Call "
+                "env.reset() before the next step",
+                stacklevel=4,
+            )
 
     def _limited(self, count: int, result: StepResult) -> StepResult:
         observation, reward, done, info = result

@@ -8,6 +8,7 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.error import ClosedEnvironmentError
 from gymnasium.utils.env_checker import check_env
 
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
@@ -286,6 +287,19 @@ class TestExtendedInterface:
         env.close()
         assert not env.in_episode
         env.close()
+        for act in (env.reset, lambda: env.step(NO_OP), lambda: env.multistep([])):
+            with pytest.raises(ClosedEnvironmentError, match="closed"):
+                act()
+        assert env.compiler_env.service is None
+
+
+@pytest.mark.parametrize("actions", [[1, 2, 3], (1,), np.array([3]), [3]])
+def test_several_actions(env, actions):
+    env.reset()
+    with pytest.raises(TypeError, match=r"Expected an action of .*multistep"):
+        env.step(actions)
+    assert env.actions == []
+    assert env.step(np.array(APPEND_A))[1] == 6
 
 
 def test_arguments_for_an_object(env):

@@ -1,13 +1,19 @@
 """Episodes of environments with a service: reset, steps, observations, rewards, errors."""
 
+import inspect
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.errors import BenchmarkInitError, ServiceError, ServiceIsClosed, SessionNotFound
 from compiler_gym.spaces import Reward
+from compiler_gym.wrappers import CompilerEnvWrapper
 from tests.service.toy_service import HELLO, make_toy_env, text_benchmark
 
 UPPERCASE, REVERSE, ROTATE, APPEND_A, NO_OP, END, END_LATER, FAIL, THROW, RESTRICT = range(10)
@@ -494,12 +500,11 @@ def test_closed_environment():
     env.reset()
     env.close()
     assert not env.in_episode
-    with pytest.raises(SessionNotFound):
+    with pytest.raises(SessionNotFound, match=r"closed.*reset"):
         env.step(0)
-    with pytest.raises(SessionNotFound):
+    with pytest.raises(SessionNotFound, match=r"closed.*reset"):
         env.observation["text"]
-    with pytest.raises(ServiceIsClosed, match=r"closed.*reset"):
-        env.service  # noqa: B018 - must not start a service.
+    assert env.service is None
     with pytest.raises(ServiceIsClosed, match=r"closed.*reset"):
         env.version  # noqa: B018
     assert env.actions == []
@@ -507,3 +512,36 @@ def test_closed_environment():
     env.close()
     assert env.reset() == "hello"
     env.close()
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, CompilerEnvWrapper, GymnasiumEnv])
+def test_members_before_the_first_reset(wrap):
+    """Learners' libraries look at all of them."""
+    with make_toy_env() as plain:
+        env = wrap(plain)
+        assert not hasattr(env, "state")
+        names = [name for name, _ in inspect.getmembers(env)]
+        assert "state" not in names
+        assert "action_space" in names
+        with pytest.raises(SessionNotFound, match="no episode"):
+            env.state  # noqa: B018
+        env.reset()
+        assert hasattr(env, "state")
+
+
+def test_no_warning_of_sockets_at_exit():
+    program = """
+from tests.service.toy_service import make_toy_env
+env = make_toy_env()
+env.reset()
+env.step(3)
+fork = env.fork()
+"""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ResourceWarning" not in done.stderr

@@ -295,6 +295,11 @@ class TestAsynchronous:
         assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
 
 
+def test_unknown_autoreset_mode(toy_id):
+    with pytest.raises(ValueError, match=r"'Same'.*'NextStep', 'SameStep', 'Disabled'"):
+        compiler_gym.make_vec(toy_id, autoreset_mode="Same")
+
+
 class TestInterrupt:
     @pytest.mark.parametrize("call", ["step", "recv"])
     def test_no_result_is_lost(self, envs, call):

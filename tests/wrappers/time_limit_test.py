@@ -14,9 +14,14 @@ def test_limit(small):
             *_, done, info = env.step(0)
             assert done == (i == 2)
         assert info["TimeLimit.truncated"]
-    *_, done, info = env.step(0)
+    with pytest.warns(UserWarning, match="after its 3 steps") as warned:
+        *_, done, info = env.step(0)
+        env.step(0)
+    assert len(warned) == 1
     assert done
     assert info["TimeLimit.truncated"]
+    env.reset()
+    env.step(0)
 
 
 def test_before_the_limit(small):

@@ -16,6 +16,7 @@ from compiler_gym.errors import (
     SessionDied,
     SessionNotFound,
 )
+from compiler_gym.errors.service_errors import NoEpisode
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import (
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 # The time that a service which may be stuck gets to end by itself.
 _STUCK_SERVICE_EXIT_SECONDS = 1
+
+_IS_CLOSED = "The environment is closed. env.reset() starts it again"
 
 # After these failures the session is not there any more.
 _SESSION_IS_LOST = (
@@ -62,6 +65,7 @@ class SessionManager:
         session: The session, or None.
         params: Session parameters to be sent to each new session.
         transition_bytes: As above.
+        is_closed: Whether :meth:`close` was called, and nothing has started a session since.
         step_deadline: That of the step whose rewards are being computed, or None.
     """
 
@@ -80,7 +84,7 @@ class SessionManager:
         self.params: dict[str, str] = {}
         self._endpoint = endpoint
         self._connection: CompilerGymServiceConnection | None = None
-        self._is_closed = False
+        self.is_closed = False
         self._owner_pid = os.getpid()
         self._starter = SessionStarter()
         self._versions: GetVersionReply | None = None
@@ -100,8 +104,8 @@ class SessionManager:
             ServiceTransportError: If an unmanaged service cannot be reached.
         """
         self._check_owner()
-        if self._is_closed:
-            raise ServiceIsClosed("The environment is closed. env.reset() starts it again")
+        if self.is_closed:
+            raise ServiceIsClosed(_IS_CLOSED)
         if self._connection is not None and not self._connection.is_alive:
             self.disconnect()
         if self._connection is None:
@@ -180,7 +184,7 @@ class SessionManager:
             ServiceInitError: If the service cannot be started.
             ServiceOSError: If all attempts failed.
         """
-        self._is_closed = False
+        self.is_closed = False
         for attempt in itertools.count(1):
             connection = self.connection
             try:
@@ -269,7 +273,9 @@ class SessionManager:
         """
         self._check_owner()
         if self.session is None:
-            raise SessionNotFound("There is no episode. Call env.reset() first")
+            if self.is_closed:
+                raise NoEpisode(_IS_CLOSED)
+            raise NoEpisode("There is no episode. Call env.reset() first")
         return self.session
 
     def step(self, actions: Sequence[Event], indices: Sequence[int], timeout: float) -> StepReply:
@@ -334,7 +340,7 @@ class SessionManager:
 
     def close(self) -> None:
         """Ends the session and gives up the connection, until a session is started."""
-        self._is_closed = True
+        self.is_closed = True
         self.end()
         self.disconnect()
 
@@ -356,7 +362,7 @@ class SessionManager:
                 self.end()
                 self.disconnect()
                 self._connection = other.connection.retain()
-                self._is_closed = False
+                self.is_closed = False
                 return
 
     def sibling(self) -> "SessionManager":
@@ -365,6 +371,6 @@ class SessionManager:
         clone = shallow_copy(self)
         clone.session = None
         clone.params = self.params.copy()
-        clone._connection = None if self._is_closed else self.connection.retain()
+        clone._connection = None if self.is_closed else self.connection.retain()
         clone._starter = SessionStarter()
         return clone

@@ -5,6 +5,7 @@ its reply to GetSpaces (``frames.py`` tells how). It then takes all requests on 
 each session opens a further socket straight to that session's process, for its steps.
 """
 
+import atexit
 import contextlib
 import logging
 import os
@@ -479,6 +480,13 @@ _stubs: "weakref.WeakSet[DirectStub]" = weakref.WeakSet()
 def _close_all_in_child() -> None:
     for stub in list(_stubs):
         stub._close_in_child()
+
+
+@atexit.register
+def _close_all_at_exit() -> None:
+    # Of environments that nobody has closed. Python warns of sockets that are left.
+    for stub in list(_stubs):
+        stub.close()
 
 
 os.register_at_fork(after_in_child=_close_all_in_child)

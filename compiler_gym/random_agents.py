@@ -251,6 +251,7 @@ class _Findings:
         self._metadata: dict[str, Any] = {
             "env": env.spec.id if env.spec else None,
             "benchmark": str(env.benchmark),
+            "action_space": getattr(env.action_space, "name", None),
             "reward": env.reward_space.name if env.reward_space else None,
             "patience": int(patience or env.action_space.n),
         }

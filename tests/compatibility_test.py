@@ -156,3 +156,18 @@ def test_what_is_not_there_yet_is_not(module, name):
     """So that the list of what is missing does not outlive its truth."""
     assert f"`{name}`" in TEXT or f"`{module}.{name}`" in TEXT
     assert not hasattr(importlib.import_module(module), name)
+
+
+def test_documents_name_extras_that_exist():
+    project = text_of("pyproject.toml")
+    section = project.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
+    extra = re.compile(r"extra `(\w+)`|compiler_gym\[(\w+)\]")
+    found = {
+        name
+        for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+        for names in extra.findall(path.read_text(encoding="utf-8"))
+        for name in names
+        if name
+    }
+    assert "sb3" in found
+    assert found <= set(re.findall(r"^([\w-]+) = ", section, re.M))

@@ -34,6 +34,7 @@ def main(argv: list[str]) -> None:
     metadata = json.loads((folder / METADATA).read_text())
     values.env = values.env or metadata["env"]
     values.reward = values.reward or metadata["reward"]
+    values.action_space = values.action_space or metadata.get("action_space")
     with env_from_flags(benchmark_from_flags() or metadata["benchmark"]) as env:
         print_replay_of(env, folder)
 

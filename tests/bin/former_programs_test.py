@@ -27,6 +27,7 @@ STATES = (
 )
 COMMON_FLAGS = [
     *("env", "service", "local_service_binary", "observation", "reward", "benchmark", "ls_env"),
+    "action_space",
     "service_rpc_call_max_seconds",
     "service_init_max_seconds",
     "service_init_max_attempts",
@@ -177,6 +178,15 @@ def test_random_searches(run, environment):
     rows = run("--output_dir=all", module=bin("random_eval")).stdout.splitlines()[2:]
     assert [row.split()[0] for row in rows] == ["json", "Geometric", "Average"]
     assert rows[0].split()[2:] == rows[2].split()[1:]
+
+
+def test_replay_in_the_action_space_of_the_search(run):
+    arguments = (ENV, "--action_space=Legacy124", "--output_dir=legacy", "--nproc=1")
+    text = run(
+        *arguments, "--benchmark=kernels-v0/json", "--runtime=1", module=bin("random_search")
+    ).stdout
+    replay = text.partition("\n")[2]
+    assert run("--output_dir=legacy", module=bin("random_replay")).stdout == replay
 
 
 def test_list_of_rewards(run):

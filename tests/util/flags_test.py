@@ -67,6 +67,25 @@ def test_environment():
     ], done.stderr
 
 
+def test_action_space():
+    program = """
+    from absl import app
+    from compiler_gym.util.flags.env_from_flags import env_session_from_flags
+
+    def main(argv):
+        with env_session_from_flags() as env:
+            env.reset()
+            print(env.action_space.name, env.action_space.names.index("-mem2reg"))
+
+    app.run(main)
+    """
+    done = run("--env=llvm-v0", "--action_space=Legacy124", program=program)
+    assert done.stdout == "Legacy124 103\n", done.stderr
+    done = run("--env=llvm-v0", "--action_space=Legacy", program=program)
+    assert done.returncode != 0
+    assert "Did you mean Legacy124" in done.stderr
+
+
 def test_what_the_id_says_holds(tmp_path):
     done = run("--env=llvm-autophase-ic-v0")
     lines = done.stdout.splitlines()

@@ -17,6 +17,7 @@ flags.DEFINE_string("service", None, "The host:port of a service that runs, to u
 flags.DEFINE_string("local_service_binary", None, "The program of a service to start.")
 flags.DEFINE_string("observation", None, "The name of the default observation.")
 flags.DEFINE_string("reward", None, "The name of the default reward.")
+flags.DEFINE_string("action_space", None, "The name of the action space, e.g. Legacy124.")
 flags.DEFINE_boolean("ls_env", False, "Print the ids of the environments and exit.")
 flags.DEFINE_integer(
     "service_rpc_call_max_seconds", 300, "How long the service may take to answer."
@@ -56,7 +57,7 @@ def env_from_flags(
 
     Raises:
         absl.flags.Error: If ``--env`` is not given.
-        LookupError: If there is no such environment, observation or reward.
+        LookupError: If there is no such environment, observation, reward or action space.
     """
     values = flags.FLAGS
     if values.ls_env:
@@ -67,6 +68,7 @@ def env_from_flags(
     binary = values.local_service_binary
     arguments = {
         "benchmark": benchmark,
+        "action_space": values.action_space,
         "observation_space": values.observation,
         "reward_space": values.reward,
         "service": values.service or (binary and Path(binary)),

@@ -1,6 +1,7 @@
 """Policies as files: sequences of passes, and a network that chooses among them."""
 
 import json
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ SHIPPED = {
 """The policies that come with the package."""
 
 _DIGITS = 5
+_REASON_WIDTH = 200
 
 
 def _rounded(value: float) -> float:
@@ -81,7 +83,12 @@ class Policy:
             network = weights and Network(**{key: np.array(it) for key, it in weights.items()})
             return cls(sequences, facts["about"], network)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} is not a policy: {error!r}") from error
+            # Not the repr: that of a UnicodeDecodeError has the whole file.
+            reason = textwrap.shorten(f"{type(error).__name__}: {error}", _REASON_WIDTH)
+            raise ValueError(
+                f"expected a policy, JSON with the keys 'about' and 'sequences', got {path} "
+                f"({reason}); try one of {', '.join(SHIPPED)}"
+            ) from error
 
     def save(self, path: Path) -> None:
         """Writes it to a file."""

@@ -103,12 +103,20 @@ class TestFiles:
         for name, value in vars(network).items():
             np.testing.assert_allclose(getattr(read.network, name), value, rtol=1e-4)
 
-    @pytest.mark.parametrize("text", ["", "[]", '{"sequences": 3}', '{"sequences": ["a"]}'])
-    def test_what_is_no_policy(self, tmp_path, text):
+    @pytest.mark.parametrize(
+        "contents",
+        [
+            *(b"", b"[]", b'{"sequences": 3}', b'{"sequences": ["a"]}'),
+            b"\x7fELF\xff" * 1000,
+            b'{"about": {}, "sequences": [], "network": {"' + b"x" * 5000 + b'": 1}}',
+        ],
+    )
+    def test_what_is_no_policy(self, tmp_path, contents):
         path = tmp_path / "policy.json"
-        path.write_text(text)
-        with pytest.raises(ValueError, match="is not a policy"):
+        path.write_bytes(contents)
+        with pytest.raises(ValueError, match=r"expected a policy.* got .*policy\.json") as caught:
             Policy.load(path)
+        assert len(str(caught.value)) < 500
 
     def test_what_is_not_there(self):
         with pytest.raises(FileNotFoundError, match="no policy of that name: sequence, coreset"):

@@ -317,7 +317,8 @@ class CompilerEnv(ABC):
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
         """Begins what :meth:`multistep` does, and need not wait for it.
 
-        Several environments can so be stepped at the same time. Until the step is finished, by its
+        Several environments can so be stepped at the same time. A class that overrides
+        :meth:`multistep` or :meth:`step` alone gets one that waits for the step. Until the step is finished, by its
         ``result()``, nothing else is to be done with the environment but :meth:`reset` and
         :meth:`close`, after its ``cancel()``.
 
@@ -329,6 +330,17 @@ class CompilerEnv(ABC):
             Exception: As of :meth:`multistep`, for actions that are not valid.
         """
         return FinishedStep(self.multistep(actions, timeout=timeout))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+
+        def origin(name: str) -> type:
+            return next(base for base in cls.__mro__ if name in vars(base))
+
+        begins = origin("begin_multistep")
+        if not (issubclass(begins, origin("multistep")) and issubclass(begins, origin("step"))):
+            # That of a base class would leave out what these do.
+            cls.begin_multistep = CompilerEnv.begin_multistep  # type: ignore[method-assign]
 
     @abstractmethod
     def fork(self) -> Self:
@@ -484,3 +496,8 @@ class CompilerEnv(ABC):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.fork()
+
+
+def waits_for_steps(env: CompilerEnv) -> bool:
+    """Whether ``env.begin_multistep()`` waits for the step, because its class overrides no more."""
+    return type(env).begin_multistep is CompilerEnv.begin_multistep

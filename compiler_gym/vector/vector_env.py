@@ -1,5 +1,6 @@
 """The vector environment."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,11 +10,13 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, Res
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, iterate
 
+from compiler_gym.envs.compiler_env import CompilerEnv, waits_for_steps
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.service.transport.reply_polling import ReplyPolling
 from compiler_gym.service.transport.reply_waiting import ReplyWaiting
 from compiler_gym.vector.batches import Batches, VectorStepResult, vector_infos
 from compiler_gym.vector.slot import Slot
+from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 _RESET_OPTIONS = ("benchmark", "timeout", "reset_mask")
 
@@ -68,6 +71,8 @@ class CompilerVectorEnv(VectorEnv):
         self.envs = tuple(envs)
         self.num_envs = len(self.envs)
         self.autoreset_mode = _checked_mode(autoreset_mode)
+        if self.num_envs > 1:
+            _warn_of_serial_steps(self.envs[0].compiler_env)
         self.copy = copy
         self.metadata = {**self.envs[0].metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self.envs[0].render_mode
@@ -492,6 +497,20 @@ def _checked_mode(mode: str | AutoresetMode) -> AutoresetMode:
     except ValueError:
         choices = ", ".join(repr(each.value) for each in AutoresetMode)
         raise ValueError(f"Unknown autoreset_mode {mode!r}. There are: {choices}") from None
+
+
+def _warn_of_serial_steps(env: CompilerEnv) -> None:
+    """Warns if something has environments make their steps one after the other."""
+    while True:
+        if waits_for_steps(env):
+            warnings.warn(
+                f"{type(env).__name__} overrides step() or multistep(), but not begin_multistep(): "
+                "the environments make their steps one after the other. See docs/wrappers.md",
+                stacklevel=4,
+            )
+        if not isinstance(env, CompilerEnvWrapper):
+            return
+        env = env.env
 
 
 def _range_of(space: Any) -> tuple[int, int] | None:

@@ -1,12 +1,14 @@
 """Actions that are known to do nothing."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
@@ -70,9 +72,18 @@ class ActionMask(CompilerEnvWrapper):
     ) -> StepResult:
         actions = list(actions)
         idle = self._known()
-        observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, *args, **kwargs
-        )
+        result = super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
+        return self._with_mask(actions, idle, result)
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        actions = list(actions)
+        idle = self._known()
+        step = super().begin_multistep(actions, timeout)
+        return ConvertedStep(step, partial(self._with_mask, actions, idle))
+
+    def _with_mask(self, actions: list[Any], idle: set[int], result: StepResult) -> StepResult:
+        observation, reward, done, info = result
         if not done:
             self._idle, self._actions = idle, self.env.actions
             self._learn(actions, info)

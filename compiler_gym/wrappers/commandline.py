@@ -8,6 +8,7 @@ from gymnasium.spaces import Space
 from typing_extensions import Self, override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.service.environment.action_spaces import copy_space
 from compiler_gym.spaces import Commandline, CommandlineFlag, Reward
 from compiler_gym.views import ObservationSpaceSpec
@@ -104,18 +105,33 @@ class CommandlineWithTerminalAction(_DerivedCommandline):
         *args: Any,
         **kwargs: Any,
     ) -> StepResult:
+        actions, is_terminal = self._up_to_terminal(actions)
+        result = super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
+        return self._ended(result) if is_terminal else result
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        actions, is_terminal = self._up_to_terminal(actions)
+        step = super().begin_multistep(actions, timeout)
+        return ConvertedStep(step, self._ended) if is_terminal else step
+
+    def _up_to_terminal(self, actions: Iterable[Any]) -> tuple[list[Any], bool]:
+        """Returns the actions before the terminal one, and whether that is among them."""
         actions = list(actions)
-        terminal = self.action_space.n - 1
-        is_terminal = terminal in actions
-        if is_terminal:
-            actions = actions[: actions.index(terminal)]
-        observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, *args, **kwargs
-        )
-        if is_terminal and not done:
-            done = True
+        space = self.action_space
+        for position, action in enumerate(actions):
+            if isinstance(action, str):
+                action = space[action]
+            if action == space.n - 1:
+                return actions[:position], True
+        return actions, False
+
+    @staticmethod
+    def _ended(result: StepResult) -> StepResult:
+        observation, reward, done, info = result
+        if not done:
             info["terminal_action"] = True
-        return observation, reward, done, info
+        return observation, reward, True, info
 
 
 class ConstrainedCommandline(_DerivedCommandline):
@@ -199,3 +215,7 @@ class ConstrainedCommandline(_DerivedCommandline):
     ) -> StepResult:
         actions = [self.action(action) for action in actions]
         return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return super().begin_multistep([self.action(action) for action in actions], timeout)

@@ -3,7 +3,6 @@
 import copy
 import warnings
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,9 @@ class CompilerEnvWrapper(CompilerEnv):
 
     Every method and property of :class:`CompilerEnv` is here that of the wrapped environment. The
     arguments are handed on as they were given, so that overrides may take fewer of them. To change
-    what happens in a step override :meth:`multistep`, which :meth:`step` calls.
+    what happens in a step override :meth:`multistep`, which :meth:`step` calls, and
+    :meth:`begin_multistep`, by which vector environments make many steps at once. A class that
+    overrides the first alone gets a :meth:`begin_multistep` that waits for the step.
     :meth:`apply` and :meth:`validate` are about the compiler's own actions, as are
     :attr:`state` and :meth:`commandline`, and do not go by way of the steps of wrappers.
 
@@ -251,16 +252,6 @@ class CompilerEnvWrapper(CompilerEnv):
 
     @override
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
-        if _can_begin_steps(type(self)):
-            return self._begin_multistep(actions, timeout)
-        return super().begin_multistep(actions, timeout)
-
-    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
-        """Begins a step of the environment inside.
-
-        Override this too where :meth:`multistep` is overridden, so that environments with the
-        wrapper can be stepped at the same time; otherwise their steps are made one by one.
-        """
         return self.env.begin_multistep(actions, timeout)
 
     @override
@@ -399,17 +390,6 @@ class CompilerEnvWrapper(CompilerEnv):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
-
-
-@cache
-def _can_begin_steps(wrapper: type[CompilerEnvWrapper]) -> bool:
-    """Says whether all that a class of wrappers does in a step is there in the divided form too."""
-
-    def origin(name: str) -> type:
-        return next(base for base in wrapper.__mro__ if name in vars(base))
-
-    begins = origin("_begin_multistep")
-    return issubclass(begins, origin("multistep")) and issubclass(begins, origin("step"))
 
 
 def _counterparts(env: CompilerEnv, fork: CompilerEnv) -> dict[int, Any]:

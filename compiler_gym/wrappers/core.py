@@ -71,8 +71,8 @@ class ActionWrapper(CompilerEnvWrapper):
         return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
 
     @override
-    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
-        return super()._begin_multistep([self.action(action) for action in actions], timeout)
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return super().begin_multistep([self.action(action) for action in actions], timeout)
 
 
 class ObservationWrapper(CompilerEnvWrapper):
@@ -129,8 +129,8 @@ class ObservationWrapper(CompilerEnvWrapper):
         return self._converted(result) if is_default else result
 
     @override
-    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
-        return ConvertedStep(super()._begin_multistep(actions, timeout), self._converted)
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return ConvertedStep(super().begin_multistep(actions, timeout), self._converted)
 
     def _converted(self, result: StepResult) -> StepResult:
         observation, reward, done, info = result
@@ -162,9 +162,9 @@ class RewardWrapper(CompilerEnvWrapper):
         return self._converted(former, result) if is_default else result
 
     @override
-    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
         former = self.env.episode_reward
-        step = super()._begin_multistep(actions, timeout)
+        step = super().begin_multistep(actions, timeout)
         return ConvertedStep(step, partial(self._converted, former))
 
     def _converted(self, former: float | None, result: StepResult) -> StepResult:

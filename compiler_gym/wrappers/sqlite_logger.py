@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
@@ -150,9 +151,15 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
         *args: Any,
         **kwargs: Any,
     ) -> StepResult:
-        observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, *args, **kwargs
-        )
+        result = super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
+        return self._recorded(result)
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return ConvertedStep(super().begin_multistep(actions, timeout), self._recorded)
+
+    def _recorded(self, result: StepResult) -> StepResult:
+        observation, reward, done, info = result
         if self.env.in_episode:
             observing_failed, failure = self._record(done)
             done = done or observing_failed

@@ -63,10 +63,10 @@ class TimeLimit(CompilerEnvWrapper):
         return self._limited(len(actions), result)
 
     @override
-    def _begin_multistep(self, actions: Iterable[Any], timeout: float) -> RunningStep:
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
         actions = list(actions)
         self._warn_of_further(actions)
-        step = super()._begin_multistep(actions, timeout)
+        step = super().begin_multistep(actions, timeout)
         return ConvertedStep(step, partial(self._limited, len(actions)))
 
     def _warn_of_further(self, actions: list[Any]) -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.errors import ValidationError
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
@@ -40,9 +42,17 @@ class ValidateBenchmarkAfterEveryStep(CompilerEnvWrapper):
         **kwargs: Any,
     ) -> StepResult:
         former = self.env.episode_reward
-        observation, reward, done, info = super().multistep(
-            actions, observation_spaces, reward_spaces, *args, **kwargs
-        )
+        result = super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
+        return self._validated(former, result)
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        former = self.env.episode_reward
+        step = super().begin_multistep(actions, timeout)
+        return ConvertedStep(step, partial(self._validated, former))
+
+    def _validated(self, former: float | None, result: StepResult) -> StepResult:
+        observation, reward, done, info = result
         error = None if done else self._first_error()
         if error is None:
             return observation, reward, done, info

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 
 import gymnasium
 import numpy as np
@@ -16,11 +17,14 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError
 import compiler_gym
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.wrappers import (
+    ActionMask,
     ActionWrapper,
     CompilerEnvWrapper,
+    Counter,
     ObservationWrapper,
     RewardWrapper,
     TimeLimit,
+    ValidateBenchmarkAfterEveryStep,
 )
 from tests.processes import descendants, is_running, wait_until
 from tests.service.toy_service import make_toy_env, open_sessions
@@ -496,6 +500,7 @@ class TestWrappers:
             assert envs.step([NO_OP + 1] * 2)[3].all()
             assert envs.envs[0].episode_reward == 12
 
+    @pytest.mark.filterwarnings("ignore:Twice overrides")
     def test_steps_that_cannot_be_divided(self, toy_id):
         with compiler_gym.make_vec(
             toy_id, 2, observation_space="text", wrappers=[Twice, Shouting]
@@ -503,6 +508,7 @@ class TestWrappers:
             envs.reset()
             assert envs.step([APPEND_A] * 2)[0] == ("HELLOAA",) * 2
 
+    @pytest.mark.filterwarnings("ignore:Twice overrides")
     def test_entry_points_that_wrap(self, register_for_test):
         register_for_test("wrapped-v0", entry_point=make_wrapped_env)
         with compiler_gym.make_vec("wrapped-v0", 2) as envs:
@@ -512,3 +518,42 @@ class TestWrappers:
 
 def make_wrapped_env(**kwargs):
     return Twice(make_toy_env(observation_space="text", **kwargs))
+
+
+class TwiceWithMask(ActionMask):
+    """Of a class that does begin steps, but without what this one does."""
+
+    def multistep(self, actions, *args, **kwargs):
+        return super().multistep([*actions, *actions], *args, **kwargs)
+
+
+class TestStepsThatBegin:
+    @pytest.mark.parametrize("wrapper", [Twice, TwiceWithMask])
+    def test_wrapper_that_prevents_it(self, toy_id, wrapper):
+        with pytest.warns(UserWarning, match=f"{wrapper.__name__} overrides.*one after the other"):
+            envs = compiler_gym.make_vec(toy_id, 2, wrappers=[Counter, wrapper, Counter])
+        with envs:
+            envs.reset()
+            assert envs.step([APPEND_A] * 2)[1].tolist() == [7, 7]
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize(
+        "wrap",
+        [ActionMask, Counter, ValidateBenchmarkAfterEveryStep, lambda env: TimeLimit(env, 9)],
+    )
+    def test_wrappers_of_the_package(self, toy_id, wrap):
+        with compiler_gym.make_vec(
+            toy_id, 2, wrappers=[wrap, wrap], observation_space="text"
+        ) as envs:
+            envs.reset()
+            sleep_for(envs, [60, 0])
+            envs.send([SLEEP, APPEND_A])  # Does not wait.
+            observations, rewards, *_, infos = envs.recv()
+            assert infos["env_id"].tolist() == [1]
+            assert (observations, rewards.tolist()) == (("helloa",), [6])
+
+    def test_single_one(self, toy_id):
+        """One environment waits for its steps in any case."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compiler_gym.make_vec(toy_id, 1, wrappers=[Twice]).close()

@@ -247,7 +247,7 @@ class CompilerEnv(ABC):
         """
 
     def prepare_reset(  # noqa: B027 - there may be nothing to prepare.
-        self, benchmark: str | Benchmark | BenchmarkUri | None = None
+        self, benchmark: str | Benchmark | BenchmarkUri | None = None, timeout: float = 300
     ) -> None:
         """Ends the episode, and begins what the next :meth:`reset` does, without waiting for it.
 
@@ -255,6 +255,7 @@ class CompilerEnv(ABC):
 
         Args:
             benchmark: As will be given to :meth:`reset`.
+            timeout: Likewise, but from now on.
         """
 
     @abstractmethod
@@ -318,9 +319,10 @@ class CompilerEnv(ABC):
         """Begins what :meth:`multistep` does, and need not wait for it.
 
         Several environments can so be stepped at the same time. A class that overrides
-        :meth:`multistep` or :meth:`step` alone gets one that waits for the step. Until the step is finished, by its
-        ``result()``, nothing else is to be done with the environment but :meth:`reset` and
-        :meth:`close`, after its ``cancel()``.
+        :meth:`multistep` or :meth:`step` alone gets one that waits for the step.
+
+        Until the step is finished, by its ``result()``, nothing else is to be done with the
+        environment but :meth:`reset` and :meth:`close`, after its ``cancel()``.
 
         Args:
             actions: As of :meth:`multistep`. The default observation and reward are returned.
@@ -337,8 +339,9 @@ class CompilerEnv(ABC):
         def origin(name: str) -> type:
             return next(base for base in cls.__mro__ if name in vars(base))
 
-        begins = origin("begin_multistep")
-        if not (issubclass(begins, origin("multistep")) and issubclass(begins, origin("step"))):
+        # Not issubclass(), which abstract classes answer only when they are complete.
+        known = origin("begin_multistep").__mro__
+        if origin("multistep") not in known or origin("step") not in known:
             # That of a base class would leave out what these do.
             cls.begin_multistep = CompilerEnv.begin_multistep  # type: ignore[method-assign]
 

@@ -275,11 +275,13 @@ class ClientServiceCompilerEnv(CompilerEnv):
         return self._runner.begin(self._selection.next(), deadline)
 
     @override
-    def prepare_reset(self, benchmark: str | Benchmark | BenchmarkUri | None = None) -> None:
+    def prepare_reset(
+        self, benchmark: str | Benchmark | BenchmarkUri | None = None, timeout: float = 300
+    ) -> None:
         selection = self._selection
         prepared = selection.peek() if benchmark is None else selection.resolve(benchmark)
         if prepared is not None:
-            self._runner.prepare(prepared)
+            self._runner.prepare(prepared, timeout)
 
     @override
     def step(

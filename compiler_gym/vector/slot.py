@@ -79,11 +79,11 @@ class Slot:
         self.is_over = terminated or truncated
         return reward, terminated, truncated
 
-    def prepare_reset(self, benchmark: Any = None) -> None:
-        """Begins what :meth:`reset` does, without a seed and with this benchmark."""
+    def prepare_reset(self, benchmark: Any = None, timeout: float = 300) -> None:
+        """Begins what :meth:`reset` does without a seed, and with these options."""
         self.is_over = True
         self.cancel()
-        self.env.compiler_env.prepare_reset(benchmark)
+        self.env.compiler_env.prepare_reset(benchmark, timeout=timeout)
 
     def reset(self, seed: int | None, options: dict[str, Any], others: Iterable["Slot"]) -> None:
         """Begins an episode; gives up the step that is being made.

@@ -162,7 +162,8 @@ class CompilerVectorEnv(VectorEnv):
         self._ended = [ended for ended in self._ended if not mask[ended[0].number]]
         if seed is None:
             for slot in slots:
-                slot.prepare_reset(slot_options[slot.number].get("benchmark"))
+                chosen = {k: v for k, v in slot_options[slot.number].items() if v is not None}
+                slot.prepare_reset(**chosen)
         for slot in slots:
             self._reset(slot, seeds[slot.number], slot_options[slot.number])
         infos = vector_infos([slot.infos if mask[slot.number] else [] for slot in self._slots])

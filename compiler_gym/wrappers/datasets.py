@@ -39,10 +39,10 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
         return super().reset(chosen, *args, **kwargs)
 
     @override
-    def prepare_reset(self, benchmark: _AnyBenchmark | None = None) -> None:
+    def prepare_reset(self, benchmark: _AnyBenchmark | None = None, timeout: float = 300) -> None:
         if self._prepared is None:
             self._prepared = self._next_benchmark()
-        super().prepare_reset(self._prepared)
+        super().prepare_reset(self._prepared, timeout=timeout)
 
 
 class IterateOverBenchmarks(_ChoosesBenchmarks):

@@ -1,5 +1,6 @@
 """Vector environments of a toy service, whose actions take time, crash and hang."""
 
+import contextlib
 import gc
 import importlib
 import os
@@ -446,6 +447,24 @@ class TestOptions:
     def test_of_reset(self, toy_id, kwargs, error, text):
         with compiler_gym.make_vec(toy_id, 3) as envs, pytest.raises(error, match=text):
             envs.reset(**kwargs)
+
+    def test_time_limit_of_reset(self, toy_id, settings):
+        settings.init_max_attempts = 1
+        with compiler_gym.make_vec(toy_id, 2, connection_settings=settings) as envs:
+            envs.reset()
+            service = envs.envs[0].service.service
+            processes = descendants(service.pid)
+            for pid in processes:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                with pytest.raises(OSError, match="time limit"):
+                    envs.reset(options={"timeout": 0.2})
+            finally:
+                for pid in processes:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGCONT)
+            envs.reset()
+            assert envs.step([APPEND_A] * 2)[1].tolist() == [6, 6]
 
     def test_registered_limit(self, register_for_test):
         register_for_test(

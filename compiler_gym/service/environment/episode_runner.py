@@ -113,10 +113,10 @@ class EpisodeRunner:
         """The program of the episode, None outside of one."""
         return self.episode.benchmark if self.sessions.session is not None else None
 
-    def prepare(self, benchmark: Benchmark) -> None:
+    def prepare(self, benchmark: Benchmark, timeout: float) -> None:
         """Ends the episode, and prepares :meth:`begin` with a benchmark, without waiting."""
         self.sessions.prepare(
-            benchmark, self.action_spaces.selected, self.choices.reset_plan.indices
+            benchmark, self.action_spaces.selected, self.choices.reset_plan.indices, timeout
         )
 
     def begin(self, benchmark: Benchmark, deadline: Deadline) -> Any:

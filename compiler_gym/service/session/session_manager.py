@@ -144,7 +144,11 @@ class SessionManager:
         return connection
 
     def prepare(
-        self, benchmark: Benchmark, action_space: int, observation_indices: Sequence[int]
+        self,
+        benchmark: Benchmark,
+        action_space: int,
+        observation_indices: Sequence[int],
+        timeout: float,
     ) -> None:
         """Ends the session, and asks for that of the next :meth:`start` without waiting for it.
 
@@ -153,12 +157,13 @@ class SessionManager:
                 fails, that starts a session as ever.
             action_space: The number of the action space.
             observation_indices: The numbers of the observations.
+            timeout: The time limit in seconds, from now on.
         """
         self.end(waits=False)
         # With a cache of transitions there may be no need for a session.
         if self.is_connected and not self.transition_bytes:
             first_indices = () if self.params else observation_indices
-            self._starter.begin(self._connection, benchmark, action_space, first_indices)
+            self._starter.begin(self._connection, benchmark, action_space, first_indices, timeout)
 
     def start(
         self,

@@ -21,9 +21,6 @@ from compiler_gym.service.transport.direct_channel import BegunSession, DirectSt
 
 logger = logging.getLogger(__name__)
 
-# The time limit of a session that is asked for in advance.
-_BEGUN_SECONDS = 300
-
 # Bounds the memory of those who walk through a million programs. A service that is full forgets
 # programs too, and those that it has forgotten are sent again anyway.
 _MAX_DIGESTS = 10_000
@@ -71,6 +68,7 @@ class SessionStarter:
         benchmark: Benchmark,
         action_space: int,
         observation_indices: Sequence[int],
+        timeout: float,
     ) -> None:
         """Asks for a session for the next :meth:`start`, and does not wait for it.
 
@@ -81,6 +79,7 @@ class SessionStarter:
             benchmark: The program.
             action_space: The number of the action space.
             observation_indices: The numbers of the observations.
+            timeout: The time limit in seconds.
         """
         self.discard()
         stub, uri = connection.stub, str(benchmark.uri)
@@ -89,7 +88,7 @@ class SessionStarter:
             return
         request = _request(connection, action_space, observation_indices)
         request.benchmark.uri = uri
-        begun = stub.begin_session(request, _BEGUN_SECONDS)
+        begun = stub.begin_session(request, timeout)
         self._begun = None if begun is None else (stub, begun)
 
     def discard(self) -> None:

@@ -64,8 +64,9 @@ class ClientServiceCompilerEnv(CompilerEnv):
         service_message_converters: How to understand the service's action spaces, and how to send
             actions.
         connection_settings: Time limits and more.
-        service_connection: A connection to use at first, in place of a new one; environments may
-            share it. The last of them to be closed closes it.
+        service_connection: A connection to use in place of a new one; environments may share it.
+            The last of them to be closed closes it. If it fails, the next reset connects to its
+            endpoint again, with its options, and never to ``service``.
         recover: Go on after a step that failed, see :attr:`recover`.
         transition_cache: Remember where actions lead, and answer a step from that when it is taken
             again, see :attr:`transitions`. True, or how many bytes of memory it may take.

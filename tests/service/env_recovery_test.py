@@ -20,6 +20,7 @@ from compiler_gym.service import (
 from compiler_gym.service.proto import EndSessionRequest
 from tests.processes import is_running, wait_until
 from tests.service.fake_service import FakeService
+from tests.service.service_program import ServiceProgram
 from tests.service.toy_service import (
     kill_service,
     make_toy_env,
@@ -114,6 +115,20 @@ class TestKilledService:
         env.reset(benchmark=text_benchmark("mine"))
         kill_service(env)
         assert env.reset() == "mine"
+
+
+def test_a_given_connection_is_not_replaced_by_another_service(tmp_path):
+    """Not by the local one that ``service`` names."""
+    program = ServiceProgram(tmp_path)
+    opts = ConnectionOpts(rpc_max_retries=0, rpc_init_max_seconds=1, init_max_attempts=1)
+    connection = CompilerGymServiceConnection(program.address, opts)
+    with make_toy_env(service_connection=connection, observation_space="text") as env:
+        env.reset()
+        program.kill()
+        assert env.step(NO_OP)[2]
+        with pytest.raises(ServiceTransportError):
+            env.reset()
+        assert not env.in_episode
 
 
 class TestTimeouts:

@@ -57,7 +57,8 @@ class SessionManager:
     Args:
         endpoint: As of :class:`CompilerGymServiceConnection`.
         opts: Likewise.
-        connection: A connection to use in place of a new one.
+        connection: A connection to use in place of a new one. If it fails, the same service is
+            connected to again, not the endpoint.
         transition_bytes: What the cache of transitions may take, in bytes. 0 for none.
 
     Attributes:
@@ -82,7 +83,10 @@ class SessionManager:
         self.step_deadline: Deadline | None = None
         self._identity: int | None = None
         self.params: dict[str, str] = {}
-        self._endpoint = endpoint
+        # What is connected to again after a failure.
+        self._endpoint, self._connection_opts = endpoint, opts
+        if connection is not None:
+            self._endpoint, self._connection_opts = connection.endpoint, connection.opts
         self._connection: CompilerGymServiceConnection | None = None
         self.is_closed = False
         self._owner_pid = os.getpid()
@@ -133,7 +137,7 @@ class SessionManager:
         return self._versions
 
     def _connect(self) -> CompilerGymServiceConnection:
-        connection = CompilerGymServiceConnection(self._endpoint, self.opts).retain()
+        connection = CompilerGymServiceConnection(self._endpoint, self._connection_opts).retain()
         offered = connection.action_spaces, connection.observation_spaces
         if offered != (self.action_spaces, self.observation_spaces):
             connection.release()

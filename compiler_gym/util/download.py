@@ -5,19 +5,22 @@ downloaded twice. Without network, ``COMPILER_GYM_DATASET_MIRROR`` may name a di
 base address of a server, that holds the files under their own names or under their checksums.
 """
 
+import base64
 import hashlib
 import os
+import re
+import socket
 import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Sequence
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, InvalidURL
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import sleep
 from typing import BinaryIO
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from urllib.request import Request, build_opener
 
 from compiler_gym.errors import DownloadFailed, TooManyRequests
@@ -33,6 +36,8 @@ _CONNECT_SECONDS = 10.0
 _STALL_SECONDS = 30.0
 # Waits before another attempt, growing by a factor each time.
 _WAIT_SECONDS = 1.0
+# After a name server that cannot answer now. That is also how some machines without network look.
+_NAME_WAIT_SECONDS = 0.25
 _TOO_MANY_REQUESTS_WAIT_SECONDS = 10.0
 _MAX_WAIT_SECONDS = 120.0
 _WAIT_FACTOR = 1.5
@@ -57,7 +62,8 @@ def download(urls: str | Iterable[str], sha256: str | None = None, max_retries: 
         urls: The address of the file, or several that are tried in order.
         sha256: Its checksum in hexadecimal. Without one, the file is neither checked nor kept.
         max_retries: How often each address is tried when it fails in a way that may pass: too
-            many requests, a server error, a broken transfer.
+            many requests, a server error, a connection or transfer that breaks, a name server
+            that cannot answer now.
 
     Returns:
         The contents of the file.
@@ -120,6 +126,28 @@ def mirror_names(urls: str | Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
+def hide_credentials(text: str) -> str:
+    """Returns a text without the users and passwords of the addresses in it."""
+    # Up to the last "@" of an address, because a password may have been written with a slash.
+    return re.sub(r"(?<=://)[^\s'\"]*@", "", text)
+
+
+def request_of(url: str, headers: dict[str, str]) -> Request:
+    """Returns a request of an address, which may have a user and password.
+
+    They are sent to the server of the address only, not to one that it redirects to.
+    """
+    parts = urlsplit(url)
+    credentials, _, host = parts.netloc.rpartition("@")
+    request = Request(urlunsplit(parts._replace(netloc=host)), headers=headers)
+    if credentials:
+        user, _, password = credentials.partition(":")
+        text = f"{unquote(user)}:{unquote(password)}"
+        encoded = base64.b64encode(text.encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {encoded}")
+    return request
+
+
 def _addresses(urls: str | Iterable[str], sha256: str | None) -> list[str]:
     """Returns the addresses to try: those of the mirror, then the given ones."""
     given = [urls] if isinstance(urls, str) else list(urls)
@@ -142,6 +170,7 @@ def _fetch_first(urls: Sequence[str], path: Path, sha256: str | None, max_retrie
         except DownloadFailed as error:
             failures.append(error)
     text = "; ".join(f"{url} ({error})" for url, error in zip(urls, failures, strict=True))
+    text = hide_credentials(text)
     if all(isinstance(failure, TooManyRequests) for failure in failures):
         raise TooManyRequests(f"Cannot fetch {text}. Try again later.")
     raise DownloadFailed(f"Cannot fetch {text}")
@@ -202,7 +231,7 @@ def _open(url: str, start: int) -> HTTPResponse:
 
     def run() -> None:
         try:
-            request = Request(url, headers=headers)
+            request = request_of(url, headers)
             # Not urlopen(), which goes by the proxy settings of its first use for ever.
             results.put(build_opener().open(request, timeout=_STALL_SECONDS))
         except Exception as error:
@@ -217,13 +246,23 @@ def _open(url: str, start: int) -> HTTPResponse:
         return _open(url, 0)
     if isinstance(result, HTTPError):
         raise _http_failure(result) from result
-    if isinstance(result, URLError):
-        raise DownloadFailed(getattr(result.reason, "strerror", None) or str(result.reason)) from (
-            result
-        )
+    if isinstance(result, InvalidURL):
+        # Its text has part of the address, which may be a password.
+        raise DownloadFailed("not a valid address") from None
     if isinstance(result, Exception):
-        raise DownloadFailed(str(result) or type(result).__name__) from result
+        raise _connection_failure(result) from result
     return result
+
+
+def _connection_failure(error: Exception) -> Exception:
+    """Returns what it means for the download that there was no reply."""
+    cause = error.reason if isinstance(error, URLError) else error
+    reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:
+        return _PassingFailure(reason, wait=_NAME_WAIT_SECONDS)
+    if isinstance(cause, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
+        return _PassingFailure(reason, wait=_WAIT_SECONDS)
+    return DownloadFailed(reason)
 
 
 def _http_failure(error: HTTPError) -> Exception:

@@ -13,14 +13,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
+from http.client import HTTPException, InvalidURL
 from pathlib import Path
 from urllib.error import URLError
-from urllib.parse import urljoin, urlsplit
-from urllib.request import Request, urlopen
+from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.request import urlopen
 
 from compiler_gym.errors import DownloadFailed
 from compiler_gym.util.commands import run_command
-from compiler_gym.util.download import MIRROR_VARIABLE, download_file
+from compiler_gym.util.download import (
+    MIRROR_VARIABLE,
+    download_file,
+    hide_credentials,
+    request_of,
+)
 
 _TIMEOUT_SECONDS = 30
 _JSON = "application/vnd.pypi.simple.v1+json"
@@ -66,20 +72,33 @@ def fetch(distribution: SourceDistribution) -> Path:
 def _address_of(distribution: SourceDistribution) -> str:
     """Asks the index where the file is."""
     page = f"{_index()}/{re.sub(r'[-_.]+', '-', distribution.name).lower()}/"
+    shown = hide_credentials(page)
     try:
-        with urlopen(Request(page, headers={"Accept": _ACCEPT}), timeout=_TIMEOUT_SECONDS) as reply:
+        with urlopen(request_of(page, {"Accept": _ACCEPT}), timeout=_TIMEOUT_SECONDS) as reply:
             is_json = reply.headers.get_content_type() == _JSON
             text = reply.read().decode()
-    except (URLError, OSError, ValueError) as error:
-        raise DownloadFailed(f"Cannot ask the package index at {page}: {error}") from error
+    except InvalidURL:
+        # Its text has part of the address, which may be a password.
+        raise DownloadFailed("The address of pip's package index is not valid") from None
+    except (URLError, OSError, ValueError, HTTPException) as error:
+        raise DownloadFailed(f"Cannot ask the package index at {shown}: {error}") from error
     if is_json:
         links = [file["url"] for file in json.loads(text)["files"]]
     else:
         links = [unescape(link) for link in _LINK.findall(text)]
     for link in links:
         if urlsplit(link).path.rpartition("/")[2] == distribution.file:
-            return urljoin(page, link)
-    raise DownloadFailed(f"The package index at {page} does not have {distribution.file}")
+            return _with_credentials(urljoin(page, link), page)
+    raise DownloadFailed(f"The package index at {shown} does not have {distribution.file}")
+
+
+def _with_credentials(url: str, index: str) -> str:
+    """Returns the address of a file with the user and password of the index if it is there."""
+    credentials, _, host = urlsplit(index).netloc.rpartition("@")
+    parts = urlsplit(url)
+    if not credentials or parts.netloc != host:
+        return url
+    return urlunsplit(parts._replace(netloc=f"{credentials}@{host}"))
 
 
 @cache
@@ -93,7 +112,8 @@ def _index() -> str:
         environment = {**os.environ, "COLUMNS": "1000"}
         text = run_command([*pip, "download", "--help"], _TIMEOUT_SECONDS, env=environment).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise DownloadFailed(f"pip cannot be asked for its package index: {error}") from error
+        reason = hide_credentials(str(error))
+        raise DownloadFailed(f"pip cannot be asked for its package index: {reason}") from None
     match = _DEFAULT_INDEX.search(text)
     if match is None:
         raise DownloadFailed("pip has no package index. Set one: pip config set global.index-url")

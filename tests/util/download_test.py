@@ -1,12 +1,16 @@
 """Tests of compiler_gym.util.download."""
 
+import base64
 import hashlib
 import io
 import socket
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
+from http.client import RemoteDisconnected
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.error import URLError
 
 import pytest
 
@@ -25,18 +29,21 @@ class _Server:
         answers: The (status, headers, body) of each request in turn; the last one is repeated.
         requests: The paths that were asked for.
         ranges: What of them: the header ``Range``, or None.
+        credentials: Likewise the header ``Authorization``.
     """
 
     def __init__(self):
         self.answers = [(200, {}, DATA)]
         self.requests = []
         self.ranges = []
+        self.credentials = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 outer.requests.append(self.path)
                 outer.ranges.append(self.headers["Range"])
+                outer.credentials.append(self.headers["Authorization"])
                 index = min(len(outer.requests), len(outer.answers)) - 1
                 status, headers, body = outer.answers[index]
                 self.send_response(status)
@@ -298,3 +305,76 @@ def test_proxy_settings_of_the_moment_apply(server, monkeypatch):
     monkeypatch.setenv("http_proxy", server.url)
     assert download("http://somewhere.invalid/file") == DATA
     assert server.requests == ["/file", "http://somewhere.invalid/file"]
+
+
+class _FlakyOpener:
+    """Fails with the given exceptions, one after the other, and then works."""
+
+    def __init__(self, monkeypatch, *failures):
+        self.failures = list(failures)
+        self.opener = module.build_opener()
+        monkeypatch.setattr(module, "build_opener", lambda: self)
+
+    def open(self, request, timeout):
+        if self.failures:
+            raise self.failures.pop(0)
+        return self.opener.open(request, timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        URLError(ConnectionResetError(104, "Connection reset by peer")),
+        RemoteDisconnected("Remote end closed connection without response"),
+        URLError(socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")),
+    ],
+)
+def test_broken_connections_are_retried(server, monkeypatch, failure):
+    _FlakyOpener(monkeypatch, failure, failure)
+    assert download(f"{server.url}/file") == DATA
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        URLError(ConnectionRefusedError(111, "Connection refused")),
+        URLError(socket.gaierror(socket.EAI_NONAME, "Name or service not known")),
+    ],
+)
+def test_other_failures_are_not(server, monkeypatch, failure):
+    _FlakyOpener(monkeypatch, failure)
+    with pytest.raises(DownloadFailed, match=failure.reason.strerror):
+        download(f"{server.url}/file")
+    assert waits == []
+
+
+@pytest.mark.parametrize("status", [200, 404, 503])
+def test_credentials_are_sent_and_not_shown(server, status):
+    server.answers = [(status, {}, DATA)]
+    url = server.url.replace("://", "://me:s3cr%40t@") + "/file"
+    if status == 200:
+        assert download(url) == DATA
+    else:
+        with pytest.raises(DownloadFailed, match=str(status)) as raised:
+            download(url, max_retries=1)
+        assert "s3cr" not in "".join(traceback.format_exception(raised.value))
+    expected = base64.b64encode(b"me:s3cr@t").decode()
+    assert server.credentials == [f"Basic {expected}"]
+
+
+@pytest.mark.parametrize("url", ["http://me:s3cret/x@127.0.0.1/file", "http://s3cret:x@y:z/file"])
+def test_credentials_of_bad_addresses_are_not_shown(url):
+    with pytest.raises(DownloadFailed) as raised:
+        download(url)
+    assert "s3cret" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_credentials_are_not_sent_elsewhere(server):
+    other = _Server()
+    server.answers = [(302, {"Location": f"{other.url}/file"}, b"")]
+    try:
+        assert download(server.url.replace("://", "://me:s3cret@") + "/file") == DATA
+        assert other.credentials == [None]
+    finally:
+        other.close()

@@ -1,8 +1,11 @@
 """Source distributions, from an index on this machine."""
 
+import base64
 import hashlib
 import json
+import os
 import threading
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -50,6 +53,8 @@ def serve(monkeypatch):
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 asked.append(self.path)
+                if "Authorization" in self.headers:
+                    asked.append(self.headers["Authorization"])
                 content_type, text = PAGES[kind]
                 body = {"/simple/some-package/": text.encode(), f"/files/{FILE}": CONTENTS}.get(
                     self.path
@@ -118,3 +123,40 @@ def test_pip_knows_an_index_without_settings(monkeypatch):
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     assert source_distributions._index().startswith("https://")
+
+
+class TestCredentials:
+    SENT = "Basic " + base64.b64encode(b"me:s3cret").decode()
+
+    @pytest.fixture
+    def asked(self, serve, monkeypatch):
+        asked = serve("json")
+        url = os.environ["PIP_INDEX_URL"].replace("://", "://me:s3cret@")
+        monkeypatch.setenv("PIP_INDEX_URL", url)
+        return asked
+
+    def test_are_sent(self, asked):
+        assert fetch(WANTED).read_bytes() == CONTENTS
+        assert asked == ["/simple/some-package/", self.SENT, f"/files/{FILE}", self.SENT]
+
+    @pytest.mark.parametrize(
+        "distribution",
+        [
+            SourceDistribution("other", FILE, WANTED.sha256),
+            SourceDistribution(WANTED.name, "other-1.tar.gz", WANTED.sha256),
+            SourceDistribution(WANTED.name, FILE, "0" * 64),
+        ],
+    )
+    def test_are_not_shown(self, asked, distribution):
+        with pytest.raises(DownloadFailed) as raised:
+            fetch(distribution)
+        text = "".join(traceback.format_exception(raised.value))
+        assert "127.0.0.1" in text
+        assert "s3cret" not in text
+
+    @pytest.mark.parametrize("url", ["http://me:s3cret/simple", "http://s3cret:x@y:z/simple"])
+    def test_of_a_bad_address(self, monkeypatch, url):
+        monkeypatch.setenv("PIP_INDEX_URL", url)
+        with pytest.raises(DownloadFailed, match="package index") as raised:
+            fetch(WANTED)
+        assert "s3cret" not in "".join(traceback.format_exception(raised.value))

@@ -170,19 +170,21 @@ class ConstrainedCommandline(_DerivedCommandline):
         return space
 
     @overload
-    def action(self, action: int) -> int: ...
+    def action(self, action: int | str) -> int: ...
 
     @overload
-    def action(self, action: list[int]) -> list[int]: ...
+    def action(self, action: list[int | str]) -> list[int]: ...
 
-    def action(self, action: int | list[int]) -> int | list[int]:
-        """Returns the number inside of an action, or those of several.
+    def action(self, action: int | str | list[int | str]) -> int | list[int]:
+        """Returns the number inside of an action or its name, or those of several.
 
         Raises:
             ValueError: If there is no such action.
         """
         if isinstance(action, list):
             return [self.action(each) for each in action]
+        if isinstance(action, str):
+            action = self.action_space[action]
         if not self.action_space.contains(action):
             raise ValueError(
                 f"{action!r} is not in the action space {self.action_space.name!r}, the integers "

@@ -338,7 +338,13 @@ class CompilerEnvWrapper(CompilerEnv):
             _ = self.env.episode_walltime
         except SessionNotFound:
             self.reset()  # There was no episode yet.
+            self._give_back_benchmark()
         return self._fork_around(self.env.fork(), {})
+
+    def _give_back_benchmark(self) -> None:
+        """Called after a reset that only :meth:`fork` wanted: the next one is to be like it."""
+        if isinstance(self.env, CompilerEnvWrapper):
+            self.env._give_back_benchmark()
 
     @override
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

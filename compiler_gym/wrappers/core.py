@@ -1,6 +1,5 @@
 """What wrappers are derived from that change actions, observations or rewards."""
 
-from abc import abstractmethod
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -27,9 +26,9 @@ class ActionWrapper(CompilerEnvWrapper):
 
     _own_action_space: Space[Any] | None = None
 
-    @abstractmethod
     def action(self, action: Any) -> Any:
-        """Returns the action of the environment inside that an action stands for."""
+        """Returns the action of the environment inside that an action stands for: the same."""
+        return action
 
     def reverse_action(self, action: Any) -> Any:
         """Returns the action that stands for one of the environment inside."""
@@ -84,13 +83,15 @@ class ObservationWrapper(CompilerEnvWrapper):
 
     _own_observation_space: Space[Any] | None = None
 
-    @abstractmethod
     def convert_observation(self, observation: Any) -> Any:
         """Returns what to observe in place of the default observation of the environment inside.
+
+        That is the same unless it is overridden.
 
         Args:
             observation: That observation; None if there is no default observation.
         """
+        return observation
 
     @property
     @override
@@ -143,9 +144,12 @@ class RewardWrapper(CompilerEnvWrapper):
     Subclasses override :meth:`convert_reward`. What is asked for by name stays as it is.
     """
 
-    @abstractmethod
     def convert_reward(self, reward: float) -> float:
-        """Returns the reward to give in place of the default reward of the environment inside."""
+        """Returns the reward to give in place of the default reward of the environment inside.
+
+        That is the same unless it is overridden.
+        """
+        return reward
 
     @override
     def multistep(

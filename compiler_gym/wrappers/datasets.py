@@ -23,6 +23,8 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
 
     # Taken in advance for the next reset.
     _prepared: _AnyBenchmark | None = None
+    # That of the last reset.
+    _chosen: _AnyBenchmark | None = None
 
     def _next_benchmark(self) -> _AnyBenchmark:
         """Returns the benchmark of the next episode."""
@@ -35,8 +37,19 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
                 f"Benchmark passed to {type(self).__name__}.reset(), which chooses them itself"
             )
         prepared, self._prepared = self._prepared, None
-        chosen = self._next_benchmark() if prepared is None else prepared
-        return super().reset(chosen, *args, **kwargs)
+        self._chosen = self._next_benchmark() if prepared is None else prepared
+        return super().reset(self._chosen, *args, **kwargs)
+
+    @override
+    def _give_back_benchmark(self) -> None:
+        self._prepared = self._chosen
+        super()._give_back_benchmark()
+
+    @override
+    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        if name in ("_prepared", "_chosen"):
+            return value
+        return super()._fork_attribute(name, value, memo)
 
     @override
     def prepare_reset(self, benchmark: _AnyBenchmark | None = None, timeout: float = 300) -> None:
@@ -74,6 +87,8 @@ class IterateOverBenchmarks(_ChoosesBenchmarks):
 
     @override
     def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        if name == "_prepared" and self.fork_shares_iterator:
+            return None
         if name == "_benchmarks":
             return value if self.fork_shares_iterator else copy.copy(value)
         return super()._fork_attribute(name, value, memo)

@@ -194,8 +194,11 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
 
     @override
     def close(self) -> None:
-        self.flush()
-        super().close()
+        """Writes what has not been written yet, and closes the environment in any case."""
+        try:
+            self.flush()
+        finally:
+            super().close()
 
     @override
     def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:

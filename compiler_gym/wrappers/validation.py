@@ -1,7 +1,6 @@
 """Validation while the episode goes on."""
 
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Generator, Iterable
 from functools import partial
 from typing import Any
 
@@ -68,5 +67,10 @@ class ValidateBenchmarkAfterEveryStep(CompilerEnvWrapper):
     def _first_error(self) -> ValidationError | None:
         # The proper environment is what validators know how to fork and to run.
         benchmark: Any = self.env.benchmark  # There is one in an episode.
-        with closing(benchmark.ivalidate(self.env.unwrapped)) as errors:
+        errors = iter(benchmark.ivalidate(self.env.unwrapped))
+        try:
             return next(errors, None)
+        finally:
+            # Of a benchmark with its own ivalidate() it may be any iterator.
+            if isinstance(errors, Generator):
+                errors.close()

@@ -159,3 +159,26 @@ class TestConstrained:
     def test_another_kind_of_action_space(self):
         with make_toy_env() as env, pytest.raises(TypeError, match=r"needs .* Commandline"):
             ConstrainedCommandline(env, ["append-a"])
+
+
+@pytest.mark.parametrize("inside_out", [False, True])
+def test_names_of_actions(small, inside_out):
+    if inside_out:
+        env = CommandlineWithTerminalAction(ConstrainedCommandline(small, ["dce", "mem2reg"]))
+    else:
+        small = CommandlineWithTerminalAction(small)
+        env = ConstrainedCommandline(small, ["dce", "mem2reg", "end-of-episode"])
+    env.reset()
+    assert not env.step("mem2reg")[2]
+    assert env.actions == [1]
+    with pytest.raises(ValueError, match="gvn"):
+        env.step("gvn")
+    *_, done, info = env.multistep(["dce", "end-of-episode", "mem2reg"])
+    assert done
+    assert info["terminal_action"]
+    assert env.actions == [1, 0]
+    env.reset()
+    *_, done, info = env.begin_multistep(["mem2reg", "end-of-episode", "dce"]).result()
+    assert done
+    assert info["terminal_action"]
+    assert env.actions == [1]

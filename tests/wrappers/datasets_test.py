@@ -8,10 +8,12 @@ import pytest
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.wrappers import (
+    Counter,
     CycleOverBenchmarks,
     CycleOverBenchmarksIterator,
     IterateOverBenchmarks,
     RandomOrderBenchmarks,
+    TimeLimit,
 )
 
 
@@ -163,3 +165,22 @@ class TestRandomOrder:
         first = episodes()
         assert episodes() == first
         assert len(set(first)) > 1
+
+
+class TestForkBeforeTheFirstReset:
+    """It begins an episode, but does not use up a program."""
+
+    @pytest.mark.parametrize("wrap", [lambda env: env, lambda env: TimeLimit(Counter(env), 9)])
+    @pytest.mark.parametrize("wrapper", [IterateOverBenchmarks, CycleOverBenchmarks])
+    def test_both_go_on_with_the_first(self, env, programs, wrapper, wrap):
+        env = wrap(wrapper(env, programs))
+        with env.fork() as fork:
+            assert str(fork.benchmark)[-1] == str(env.benchmark)[-1] == "0"
+            assert visits(fork, 3) == [0, 1, 2]
+        assert visits(env, 3) == [0, 1, 2]
+
+    def test_shared_iterator(self, env, programs):
+        env = CycleOverBenchmarks(env, programs, fork_shares_iterator=True)
+        with env.fork() as fork:
+            assert visits(fork, 1) == [1]
+        assert visits(env, 2) == [0, 2]

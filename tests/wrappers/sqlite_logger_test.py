@@ -206,3 +206,13 @@ def test_file_of_another_kind(small, path):
     path.write_text("This is not a database, though it is long enough to be taken for one." * 20)
     with pytest.raises(sqlite3.DatabaseError):
         SynchronousSqliteLogger(small, path)
+
+
+def test_the_environment_is_closed_also_if_it_cannot_be_written(small, path):
+    env = SynchronousSqliteLogger(small, path)
+    env.reset()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(sqlite3.Error):
+        env.close()
+    assert small.service is None

@@ -16,6 +16,7 @@ from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker
+from compiler_gym.envs.llvm.size.minimise import Part
 from compiler_gym.envs.llvm.size.object_file import ObjectFile
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.optimizer import Optimizer
@@ -26,6 +27,7 @@ from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8
+_MAX_PARTS = 12
 _MAX_NAME = 56
 _GOALS = {
     Objective.ALL: "bytes loaded",
@@ -137,6 +139,7 @@ class Result(Product):
             "from_bitcode": self.from_bitcode,
             "stages": [asdict(each) for each in search.stages],
             "curve": search.curve,
+            "parts": [asdict(each) for each in search.parts],
             "wrong": [{"size": each.size, "why": each.why} for each in search.wrong],
             "functions": [
                 {"name": each.name, "before": each.before, "after": each.after}
@@ -221,6 +224,7 @@ def _run(search: Optimizer) -> bool:
     sys.stderr.write(search.evaluator.messages)  # Warnings of clang.
     try:
         search.run()
+        search.minimise()
     except KeyboardInterrupt:
         return False
     return True
@@ -298,6 +302,7 @@ def print_report(result: Result) -> None:
     ]
     print_line()
     print_table(rows)
+    _print_parts(search)
     _print_functions(result)
     _print_doubts(result)
     result.print_origin()
@@ -324,6 +329,25 @@ def _comparison(result: Result) -> str:
         f"Of its {parts}, one by one, clang {level} makes {before}: {it_is} {saved:.2%} "
         f"{_comparative(search.objective)} than that."
     )
+
+
+def _print_parts(search: Optimizer) -> None:
+    """Prints what each part of the best change is worth."""
+    if not search.parts:
+        return
+    title = f"{search.objective.unit} more without it"
+    rows: list[dict[str, Any]] = [
+        {"part of the change": each.name, title: _cost(each)} for each in search.parts[:_MAX_PARTS]
+    ]
+    if rest := search.parts[_MAX_PARTS:]:
+        name = f"{plural(len(rest), 'other')}, each no more than"
+        rows.append({"part of the change": name, title: _cost(rest[0])})
+    print_line()
+    print_table(rows)
+
+
+def _cost(part: Part) -> int | str:
+    return "not measured" if part.cost is None else part.cost
 
 
 def _print_functions(result: Result) -> None:

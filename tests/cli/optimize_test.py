@@ -33,6 +33,8 @@ def test_a_program_becomes_smaller_and_still_works(run, environment):
     assert f"Code: {read_object(environment / 'json.o').text} bytes" in done.stdout
     assert "Checked: it passes the check." in done.stdout
     assert re.search(r"^\w+ +\d+ +\d+ +-?\d+$", done.stdout, re.M)
+    assert re.search(r"^part of the change +bytes more without it$", done.stdout, re.M)
+    assert re.search(r"^-disable-[\w-]+ +\d+$", done.stdout, re.M)
     assert "and by r: identical" in done.stdout
     subprocess.run([environment / "r", environment / "again.o"], check=True, cwd="/")
     assert (environment / "again.o").read_bytes() == (environment / "json.o").read_bytes()
@@ -67,6 +69,8 @@ def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
     assert result["experimental"] == []
     assert result["before"]["instructions"] is result["after"]["instructions"] is None
     assert result["evaluations"] == 3 and result["curve"][0][0] == 0
+    assert result["parts"] and all(part["cost"] > 0 for part in result["parts"])
+    assert all(part["name"] in result["command"] for part in result["parts"])
     assert sorted(os.listdir()) == ["sorting.input.bc", "sorting.o"]
     # The measure is what clang makes of the source.
     source = runfiles_path("compiler_gym/data/kernels-v0/sorting/program.c")

@@ -6,8 +6,9 @@ import math
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -241,6 +242,20 @@ class Evaluator:
             raise
         found = (self._known.get(each) for each in changes)
         return [each for each in found if each is not None]
+
+    @contextmanager
+    def outside_budget(self, evaluations: int) -> Iterator[Budget]:
+        """Has another budget in the ``with`` block; nobody watches what is evaluated there.
+
+        Args:
+            evaluations: How often clang may be run with changes.
+        """
+        own, watch = self.budget, self.watch
+        self.budget, self.watch = Budget(evaluations=evaluations), lambda _: None
+        try:
+            yield self.budget
+        finally:
+            self.budget, self.watch = own, watch
 
     def _read(self, change: Change, path: Path) -> Evaluation:
         """Reads what clang has made."""

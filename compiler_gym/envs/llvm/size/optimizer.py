@@ -10,6 +10,7 @@ from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.evaluator import Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.functions import list_functions, skip_passes
 from compiler_gym.envs.llvm.size.inlining import Inlining, list_call_sites
+from compiler_gym.envs.llvm.size.minimise import Part, minimise
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, skippable_passes, toggles
 from compiler_gym.envs.llvm.size.unmarking import unmark
@@ -78,6 +79,7 @@ class Optimizer:
         stages: What came of each part of the search.
         wrong: What did not pass the check.
         curve: After which evaluation and how many seconds there was which smallest size.
+        parts: The parts of the best change and their worth, after :meth:`minimise`.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Optimizer:
         self.stages: list[Stage] = []
         self.wrong: list[Wrong] = []
         self.curve: list[tuple[int, float, int]] = []
+        self.parts: list[Part] = []
         self._check = check
         self._with_experimental = with_experimental
         self._portfolio = portfolio or Portfolio(with_experimental=with_experimental)
@@ -160,6 +163,23 @@ class Optimizer:
             self._run("calls", lambda: self._climb(inlining.moves_of_calls(self.best.change)))
             if self.best is before or self.evaluator.budget.is_over:
                 break
+
+    def minimise(self) -> None:
+        """Leaves out of the best what costs nothing to leave out. The budget does not matter.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C. The best is as it was.
+        """
+        self.stage = "minimise"
+        self._watch(self)
+        before = self.best
+        self.best, self.parts = minimise(
+            self.evaluator, self.best, self._cost, self._sizes, lambda it: not self._why_wrong(it)
+        )
+        self.leading = self.best
+        if self.best is not before:
+            self._note()
+            self._end_stage()
 
     def _run(self, stage: str, search: Callable[[], None]) -> None:
         """Runs a part of the search if there is time, and ends with a result that is right."""

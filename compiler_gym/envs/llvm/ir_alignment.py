@@ -6,7 +6,7 @@ instructions are the same, so that a diff shows what has changed and not what ha
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import partial
 
@@ -32,10 +32,12 @@ def renumbered(before: str, after: str) -> str:
         have no counterpart are called ``%old7``.
     """
     functions = dict(_parts(after.splitlines()))
-    nodes = _numbers_of_nodes(before, after)
+    parts = [*_parts(before.splitlines())]
+    pairs = [_aligned(part, functions.get(name, [])) if name else [] for name, part in parts]
+    nodes = _numbers_of_nodes(before, after, pairs)
     lines: list[str] = []
-    for name, part in _parts(before.splitlines()):
-        values = _numbers(part, functions.get(name, []), _VALUE, _DEFINED_VALUE) if name else {}
+    for (name, part), same in zip(parts, pairs, strict=True):
+        values = _numbers(same, _VALUE, _DEFINED_VALUE)
         for line in part:
             if name:
                 line = _VALUE.sub(partial(_renamed, values), line)
@@ -58,36 +60,58 @@ def _parts(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     yield name, part
 
 
-def _numbers_of_nodes(before: str, after: str) -> dict[str, str]:
-    """Returns the new numbers of metadata and of groups of attributes, where they are the same."""
-    old = [line for line in before.splitlines() if _DEFINED_NODE.match(line)]
-    new = [line for line in after.splitlines() if _DEFINED_NODE.match(line)]
-    return _numbers(old, new, _NODE, _DEFINED_NODE)
-
-
-def _numbers(
-    old: list[str], new: list[str], reference: re.Pattern[str], definition: re.Pattern[str]
+def _numbers_of_nodes(
+    before: str, after: str, used: Iterable[Iterable[tuple[str, str]]]
 ) -> dict[str, str]:
-    """Returns the new number of each old one that is defined by the same line in both lists."""
+    """Returns the new numbers of metadata and of groups of attributes, where they are the same.
+
+    Definitions of many nodes look alike, such as those of loops. So the lines that use them count
+    first, and only then the order of the definitions.
+    """
+    numbers: dict[str, str] = {}
+    for old, new in (pair for pairs in used for pair in pairs):
+        for each in zip(_NODE.findall(old), _NODE.findall(new), strict=True):
+            numbers.setdefault(*each)
+    old = _definitions(before, {*numbers})
+    new = _definitions(after, {*numbers.values()})
+    return numbers | _numbers(_aligned(old, new), _NODE, _DEFINED_NODE)
+
+
+def _definitions(program: str, known: Container[str]) -> list[str]:
+    """Returns the lines that define nodes, without those that are known."""
+    defined = ((line, _DEFINED_NODE.match(line)) for line in program.splitlines())
+    return [line for line, match in defined if match and match[1] not in known]
+
+
+def _aligned(old: list[str], new: list[str]) -> list[tuple[str, str]]:
+    """Returns the pairs of lines that are the same but for numbers, in order."""
     if not old or not new or len(old) * len(new) > _MAX_COMPARISONS:
-        return {}
+        return []
     masked_old, masked_new = (
         [_NODE.sub("", _VALUE.sub("", line.partition("; preds =")[0])) for line in lines]
         for lines in (old, new)
     )
+    matcher = SequenceMatcher(None, masked_old, masked_new, autojunk=False)
+    return [
+        (old[block.a + i], new[block.b + i])
+        for block in matcher.get_matching_blocks()
+        for i in range(block.size)
+    ]
+
+
+def _numbers(
+    pairs: Iterable[tuple[str, str]], reference: re.Pattern[str], definition: re.Pattern[str]
+) -> dict[str, str]:
+    """Returns the new number of each old one that is defined by the same line in both versions."""
     numbers: dict[str, str] = {}
-    for block in SequenceMatcher(
-        None, masked_old, masked_new, autojunk=False
-    ).get_matching_blocks():
-        for i in range(block.size):
-            pair = old[block.a + i], new[block.b + i]
-            if pair[0].startswith("define "):
-                parameters = [[each[1] for each in reference.finditer(line)] for line in pair]
-                numbers.update(zip(*parameters, strict=True))
-                # The first block has the next number, and no label.
-                numbers[str(len(parameters[0]))] = str(len(parameters[1]))
-            elif (first := definition.match(pair[0])) and (second := definition.match(pair[1])):
-                numbers[_number(first)] = _number(second)
+    for pair in pairs:
+        if pair[0].startswith("define "):
+            parameters = [[each[1] for each in reference.finditer(line)] for line in pair]
+            numbers.update(zip(*parameters, strict=True))
+            # The first block has the next number, and no label.
+            numbers[str(len(parameters[0]))] = str(len(parameters[1]))
+        elif (first := definition.match(pair[0])) and (second := definition.match(pair[1])):
+            numbers[_number(first)] = _number(second)
     return numbers
 
 

@@ -54,6 +54,35 @@ def test_example():
     assert renumbered(BEFORE, AFTER) == EXPECTED
 
 
+LOOPS = """\
+define void @f(i1 %0) {
+  br label %2
+
+2:
+  br i1 %0, label %2, label %3, !llvm.loop !1
+3:
+  ret void
+}
+define void @g(i1 %0) {
+  br label %2
+
+2:
+  br i1 %0, label %2, label %3, !llvm.loop !2
+3:
+  ret void
+}
+!1 = distinct !{!1, !0}
+!2 = distinct !{!2, !0}
+!0 = !{!"llvm.loop.mustprogress"}"""
+
+
+def test_nodes_that_look_alike_are_those_of_the_lines_that_use_them():
+    start = LOOPS.index("define void @g")
+    only_g = "define void @f(i1 %0) {\n  ret void\n}\n" + LOOPS[start:]
+    only_g = only_g.replace("!1 = distinct !{!1, !0}\n", "").replace("!2", "!1")
+    assert only_g[only_g.index("define void @g") :].partition("}")[0] in renumbered(LOOPS, only_g)
+
+
 def test_same_program_stays_as_it_is():
     assert renumbered(BEFORE, BEFORE) == BEFORE
     assert renumbered("", "") == ""

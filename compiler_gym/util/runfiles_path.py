@@ -133,9 +133,8 @@ def _private_directory(path: Path, variable: str) -> Path:
     except OSError as error:
         raise OSError(
             error.errno,
-            f"{error.strerror}. Set the environment variable {variable} to a directory that "
-            f"you can write to, instead of",
-            str(path),
+            f"cannot make the directory {path}: {error.strerror}. Set the environment variable "
+            f"{variable} to a directory that you can write to",
         ) from error
     return path
 

@@ -105,7 +105,11 @@ def test_temporary_directory_of_somebody_else_is_refused(monkeypatch, tmp_path):
 def test_unusable_directory_names_the_variable(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "file"))
-    with pytest.raises(FileExistsError, match=r"Set the environment variable COMPILER_GYM_CACHE"):
+    sentence = (
+        r"cannot make the directory .*/file: File exists\. Set the environment variable "
+        r"COMPILER_GYM_CACHE to a directory that you can write to$"
+    )
+    with pytest.raises(FileExistsError, match=sentence):
         cache_path("x")
 
 

@@ -123,13 +123,18 @@ class Portfolio:
     """The changes, in an order that is learned from what they did to programs before.
 
     Args:
-        path: The file that keeps what was learned; by default one in the cache folder.
+        path: The file that keeps what was learned; by default one in the cache folder. If there can
+            be no such folder, nothing is kept.
         with_experimental: Whether to include changes with experimental options.
     """
 
     def __init__(self, path: Path | None = None, with_experimental: bool = False):
-        self._path = cache_path(_LEARNED) if path is None else path
+        self._given_path = path
         self._with_experimental = with_experimental
+
+    @property
+    def _path(self) -> Path:
+        return cache_path(_LEARNED) if self._given_path is None else self._given_path
 
     def changes(self) -> list[Known]:
         """Returns the changes, the most promising first."""

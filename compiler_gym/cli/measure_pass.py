@@ -75,12 +75,13 @@ def _saving(trials: list[list[Trial]], seed: int) -> Estimate | None:
 
 def _row(name: str, outcomes: Sequence[Trial | Failure], saving: Estimate | None) -> dict[str, Any]:
     trials = _trials(outcomes)
+    changed = [each.changed for each in outcomes if each.changed is not None]
     failures = Counter(each.kind for each in outcomes if isinstance(each, Failure))
     bounds = (saving.low, saving.high) if saving and math.isfinite(saving.low) else (None, None)
     return {
         "program": name,
         "prefixes": len(outcomes),
-        "changed": sum(trial.changed for trial in trials) / len(trials) if trials else None,
+        "changed": sum(changed) / len(changed) if changed else None,
         "saving": saving.mean if saving else None,
         "low": bounds[0],
         "high": bounds[1],

@@ -151,3 +151,13 @@ def test_what_is_wrong_with_a_pass_is_told(name, monkeypatch):
     assert row.endswith(f"2 x {expected}")
     assert f"\n{expected} on kernels-v0/" in done.stdout
     assert max(map(len, done.stdout.split(f"\n{expected} on")[0].splitlines())) <= 80
+
+
+def test_wrong_programs_are_changed_programs():
+    wrong = Failure(PROGRAMS[0], (), "wrong output", "printed 1")
+    crash = Failure(PROGRAMS[0], (), "crash", "")
+    same = Trial(PROGRAMS[0], (), False, 1.0, 1.0)
+    (row,) = measure_pass.rows_of({PROGRAMS[0]: [wrong, wrong, wrong, same]}, seed=0)
+    assert row["changed"] == 0.75 and row["verdict"] == "3 x wrong output"
+    (row,) = measure_pass.rows_of({PROGRAMS[0]: [crash]}, seed=0)
+    assert row["changed"] is None

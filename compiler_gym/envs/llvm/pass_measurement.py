@@ -11,6 +11,9 @@ from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 CONFIDENCE = 0.95
 _RESAMPLES = 2000
 
+# What can only be wrong with a program that the pass has changed.
+_KINDS_OF_CHANGES = ("invalid IR", "wrong output")
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -54,6 +57,11 @@ class Failure:
     prefix: tuple[int, ...]
     kind: str
     details: str
+
+    @property
+    def changed(self) -> bool | None:
+        """Whether the pass changed the program; None if nobody knows."""
+        return True if self.kind in _KINDS_OF_CHANGES else None
 
 
 @dataclass(frozen=True)

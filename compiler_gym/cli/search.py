@@ -1,4 +1,4 @@
-"""``compiler-gym search``: passes that make programs smaller than ``-Oz`` does."""
+"""``compiler-gym search``: passes that make programs smaller than those of ``opt -Oz`` do."""
 
 import threading
 from collections.abc import Callable
@@ -26,6 +26,7 @@ from compiler_gym.cli.sequence_search import COSTS, Game, play
 _PROGRAMS = ("sha256", "json", "regex", "huffman", "fft", "containers")
 _SECONDS_BETWEEN_LINES = 5
 _HEADINGS = {"instructions": "insts", "bytes": "bytes"}
+_LESS = {"instructions": "have fewer instructions", "bytes": "have fewer bytes of code"}
 
 Goal = Enum("Goal", {name: name for name in COSTS})
 
@@ -52,11 +53,12 @@ def search(
     jobs: Annotated[int, typer.Option(min=1, help="Programs to search for at a time.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
-    """Search for passes that beat -Oz.
+    """Search for passes that beat opt -Oz, the passes of that level on unoptimised bitcode.
 
-    Every result is proven: opt repeats it, byte for byte. The folder of the results has, for each
-    program, NAME.input.bc before and NAME.bc after the passes. Ctrl-C ends the search, and prints
-    the best that was found by then.
+    That makes larger code than clang -Oz, which also marks functions as to be small: optimize is
+    measured against clang. Every result is proven: opt repeats it, byte for byte. The folder of the
+    results has, for each program, NAME.input.bc before and NAME.bc after the passes. Ctrl-C ends
+    the search, and prints the best that was found by then.
 
     \b
     Examples:
@@ -122,7 +124,7 @@ def _watch(games: list[Game], finished: threading.Event, shows: bool) -> None:
             costs = game.costs[game.goal]
             if game.state == "searching" and "best" in costs:
                 screen.print(
-                    f"{game.name}: {costs['best']} {game.goal}, -Oz {costs['Oz']}, "
+                    f"{game.name}: {costs['best']} {game.goal}, opt -Oz {costs['Oz']}, "
                     f"{game.tries} tries"
                 )
 
@@ -137,7 +139,7 @@ def _table(games: list[Game]) -> Any:
         row["best\n/-Oz"] = "" if game.ratio is None else f"{game.ratio:.1%}"
         row["opt\nsays"] = game.proof or game.state
         rows.append(row)
-    return make_table(rows, "LLVM passes chosen by search, against -Oz")
+    return make_table(rows, "LLVM passes chosen by search, against opt -Oz")
 
 
 def _print_report(games: list[Game], finished: bool) -> None:
@@ -153,8 +155,12 @@ def _print_report(games: list[Game], finished: bool) -> None:
         return
     smaller = sum(game.ratio is not None and game.ratio < 1 for game in games)
     proven = sum(game.proof == "identical" for game in games)
+    programs = "program" if len(games) == 1 else "programs"
+    less = _LESS[games[0].goal]
+    if len(games) == 1:
+        less = less.replace("have", "has")
     print_line(
-        f"\n{smaller} of {len(games)} programs are smaller than with -Oz; "
+        f"\n{smaller} of {len(games)} {programs} {less} than with opt -Oz; "
         f"opt made the same bytes for {proven} of {len(games)}."
     )
 

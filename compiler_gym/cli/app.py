@@ -6,6 +6,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import compiler_gym
+from compiler_gym.cli.clang_options import CommandWithClangOptions
 from compiler_gym.cli.collect import collect
 from compiler_gym.cli.compliance import compliance
 from compiler_gym.cli.console import run_program
@@ -15,7 +16,7 @@ from compiler_gym.cli.eval import evaluate
 from compiler_gym.cli.hunt import hunt
 from compiler_gym.cli.measure_pass import measure
 from compiler_gym.cli.observe import observe
-from compiler_gym.cli.optimize import CommandWithClangOptions, optimize
+from compiler_gym.cli.optimize import optimize
 from compiler_gym.cli.replay import replay
 from compiler_gym.cli.search import search
 from compiler_gym.cli.service import service

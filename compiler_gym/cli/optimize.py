@@ -5,16 +5,18 @@ from contextlib import nullcontext
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
+from compiler_gym.cli.clang_options import clang_options
 from compiler_gym.cli.console import print_json, working_on
 from compiler_gym.cli.durations import parse_duration
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.optimize_parts import parts_of_program
 from compiler_gym.cli.optimize_program import Result, Settings, optimize_program, print_report
+from compiler_gym.cli.optimize_result import Product
+from compiler_gym.cli.optimize_several import Failed, make_each, print_rest, with_script
 from compiler_gym.cli.optimize_speed import (
     optimize_speed,
     print_speed_report,
@@ -41,23 +43,8 @@ from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.whole_program import merge_program
 from compiler_gym.util.shell_format import plural
 
-_CLANG_OPTIONS = "compiler_gym.clang_options"
-
 _RUNTIME = "runtime"
 Goal = Enum("Goal", {each: each for each in (*(each.value for each in Objective), _RUNTIME)})
-
-
-class CommandWithClangOptions(TyperCommand):
-    """A command whose words after ``--`` are options of clang."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keeps these words apart."""
-        own, rest = args, []
-        if "--" in args:
-            place = args.index("--")
-            own, rest = args[:place], args[place + 1 :]
-        ctx.meta[_CLANG_OPTIONS] = rest
-        return super().parse_args(ctx, own)
 
 
 def _seconds(text: str) -> str:
@@ -140,7 +127,7 @@ def optimize(
         ),
     ] = None,
     script: Annotated[
-        Path | None, typer.Option(help="Write a script here that makes the object file again.")
+        Path | None, typer.Option(help="Write a script here that makes the object files again.")
     ] = None,
     experimental: Annotated[
         bool,
@@ -173,9 +160,9 @@ def optimize(
       compiler-gym optimize src/*.c -o all.o --whole-program -- -Iinclude
       compiler-gym optimize program.c --objective runtime --run "{} < in.txt"
     """  # noqa: D301, the mark of a paragraph that is not filled.
-    options = context.meta[_CLANG_OPTIONS]
+    options = clang_options(context)
     check_options(options)
-    _check_flags(objective.value, len(programs), run, link, whole_program, keep, script)
+    _check_flags(objective.value, run, link, whole_program, keep)
     is_for_speed = objective.value == _RUNTIME
     if policy is not None and is_for_speed:
         raise typer.BadParameter("--policy is for programs that are to be small.")
@@ -188,38 +175,33 @@ def optimize(
         policy=None if policy is None else Policy.load(policy),
         check=None if check is None else command_check(check),
         linker=Linker(link),
-        script=script,
         with_experimental=experimental,
         is_quiet=as_json,
     )
     if whole_program:
-        merged = _merged(programs, output, settings, keep or ["main"])
+        merged = _merged(programs, output, script, settings, keep or ["main"])
         settings = replace(settings, options=tuple(options_of_bitcode(settings.options)))
         inputs = [merged]
     else:
-        inputs = _inputs(programs, output, settings)
+        inputs = _inputs(programs, output, script, settings)
     if is_for_speed:
-        is_finished = _make_fast(inputs, settings, run, as_json)
+        code = _make_fast(inputs, settings, run, script, as_json)
     else:
-        is_finished = _make_small(inputs, settings, as_json)
-    if not is_finished:
-        raise typer.Exit(INTERRUPTED)
+        code = _make_small(inputs, settings, script, as_json)
+    if code:
+        raise typer.Exit(code)
 
 
 def _check_flags(
     goal: str,
-    count: int,
     run: str | None,
     link: str | None,
     whole_program: bool,
     keep: list[str] | None,
-    script: Path | None,
 ) -> None:
     """Checks that flags go together."""
     if keep and not whole_program:
         raise typer.BadParameter("--keep is for --whole-program.")
-    if script is not None and count > 1 and not whole_program:
-        raise typer.BadParameter("--script is for one program.")
     if run is not None and goal != _RUNTIME:
         raise typer.BadParameter(
             "--run is for --objective runtime. What runs a program to check it is --check."
@@ -230,51 +212,68 @@ def _check_flags(
         raise typer.BadParameter("--link needs --run, which says how to run what is linked.")
 
 
-def _make_small(inputs: Sequence[tuple[Input, Path]], settings: Settings, as_json: bool) -> bool:
-    """Makes programs small. Returns whether Ctrl-C has not ended that."""
-    results: list[Result] = []
+def _make_small(
+    inputs: Sequence[tuple[Input, Path]], settings: Settings, script: Path | None, as_json: bool
+) -> int:
+    """Makes programs small. Returns the exit code."""
     is_linked = settings.objective is Objective.LINKED
     with parts_of_program(inputs, settings) if is_linked else nullcontext() as parts:
-        for index, (program, target) in enumerate(inputs):
+
+        def make(index: int, program: Input, target: Path) -> Result:
             own = replace(settings, linker=parts.linker(index)) if parts else settings
-            results.append(optimize_program(program, target, own))
+            result = optimize_program(program, target, own)
             if parts:
                 parts.replace(index, target)
-            if not results[-1].is_finished:
-                break
+            return result
+
+        results, failed = make_each(inputs, make)
+    results = with_script(results, script)
     if as_json:
-        print_json([each.as_json() for each in results])
+        print_json([each.as_json() for each in (*results, *failed)])
     elif len(inputs) == 1:
         print_report(results[0])
-    elif is_linked:
-        print_linked_summary(results)
     else:
-        print_summary(results)
-    return results[-1].is_finished
+        if results:
+            (print_linked_summary if is_linked else print_summary)(results)
+        print_rest(results, failed)
+    return _exit_code(results, failed)
 
 
 def _make_fast(
-    inputs: Sequence[tuple[Input, Path]], settings: Settings, run: str | None, as_json: bool
-) -> bool:
-    """Makes programs fast. Returns whether Ctrl-C has not ended that."""
+    inputs: Sequence[tuple[Input, Path]],
+    settings: Settings,
+    run: str | None,
+    script: Path | None,
+    as_json: bool,
+) -> int:
+    """Makes programs fast. Returns the exit code."""
     workloads = [workload_of(program, run, settings.linker) for program, _ in inputs]
-    results = []
-    for (program, target), workload in zip(inputs, workloads, strict=True):
-        results.append(optimize_speed(program, target, settings, workload))
-        if not results[-1].is_finished:
-            break
+    results, failed = make_each(
+        inputs,
+        lambda index, program, target: optimize_speed(program, target, settings, workloads[index]),
+    )
+    results = with_script(results, script)
     if as_json:
-        print_json([each.as_json() for each in results])
+        print_json([each.as_json() for each in (*results, *failed)])
     elif len(inputs) == 1:
         print_speed_report(results[0])
     else:
-        print_speed_summary(results)
-    return results[-1].is_finished
+        if results:
+            print_speed_summary(results)
+        print_rest(results, failed)
+    return _exit_code(results, failed)
 
 
-def _inputs(names: list[str], output: Path | None, settings: Settings) -> list[tuple[Input, Path]]:
+def _exit_code(results: Sequence[Product], failed: Sequence[Failed]) -> int:
+    if not all(each.is_finished for each in results):
+        return INTERRUPTED
+    return 1 if failed else 0
+
+
+def _inputs(
+    names: list[str], output: Path | None, script: Path | None, settings: Settings
+) -> list[tuple[Input, Path]]:
     """Returns the programs of a command line, each with its object file."""
-    script = settings.script
     if len(names) > 1 and output is not None:
         output.mkdir(parents=True, exist_ok=True)
     elif output is not None and output.is_dir():
@@ -294,10 +293,14 @@ def _inputs(names: list[str], output: Path | None, settings: Settings) -> list[t
 
 
 def _merged(
-    names: list[str], output: Path | None, settings: Settings, keep: list[str]
+    names: list[str],
+    output: Path | None,
+    script: Path | None,
+    settings: Settings,
+    keep: list[str],
 ) -> tuple[Input, Path]:
     """Returns the whole program of a command line, and its object file."""
-    (first, target), *_ = _inputs(names[:1], output, settings)
+    (first, target), *_ = _inputs(names[:1], output, script, settings)
     folder, for_size = target.parent, settings.objective is not None
     inputs = [first, *(_input(name, folder, for_size) for name in names[1:])]
     with working_on(f"compiling {plural(len(inputs), 'part')}"):

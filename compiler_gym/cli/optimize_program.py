@@ -21,7 +21,7 @@ from compiler_gym.envs.llvm.size.object_file import ObjectFile
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.optimizer import Optimizer
 from compiler_gym.envs.llvm.size.portfolio import experimental_options
-from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
+from compiler_gym.envs.llvm.size.product import reproduces, write_object
 from compiler_gym.envs.llvm.size.report import FunctionChange, compare_functions, readable_names
 from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.util.shell_format import plural
@@ -50,7 +50,6 @@ class Settings:
         policy: Says which sequences of passes are tried first; None for none.
         check: Whether an object file is right; None for the program's own check, if it has one.
         linker: What links an object file to a program, where that is needed.
-        script: Where a script goes that makes the object file again; None for nowhere.
         with_experimental: Whether to use options that LLVM itself sets nowhere.
         is_quiet: Whether nothing is said while it runs, unless there is a terminal.
     """
@@ -63,7 +62,6 @@ class Settings:
     policy: Policy | None
     check: Check | None
     linker: Linker
-    script: Path | None
     with_experimental: bool
     is_quiet: bool
 
@@ -200,21 +198,17 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
         write_object(search.best, target)
         change = search.best.change
         repeats = reproduces(compilation, search.best)
-        is_same = settings.script is not None and write_script(
-            settings.script, compilation, change, target, [_summary(search, target)]
-        )
     return Result(
         program=program,
         target=target,
         search=search,
         seconds=seconds,
         is_finished=is_finished,
+        summary=_summary(search, target),
         is_checked=check is not None,
         from_bitcode=evaluator.unit is not None,
         command=compilation.command(target, change),
         repeats=repeats,
-        script=settings.script,
-        script_repeats=is_same,
     )
 
 
@@ -254,11 +248,12 @@ def _progress(search: Optimizer, target: Path) -> tuple[str, str]:
 
 def _summary(search: Optimizer, target: Path) -> str:
     before, after = search.size(search.baseline), search.size(search.leading)
-    saved = f"{1 - after / before:.2%}" if before else "0 %"
     level = search.evaluator.compilation.level
-    goal = _GOALS[search.objective]
-    less = _comparative(search.objective)
-    return f"{target}: {after} {goal}, {saved} {less} than the {before} of clang {level}"
+    size = f"{target}: {after} {_GOALS[search.objective]}"
+    if after == before:
+        return f"{size}, as many as clang {level} makes"
+    saved = f"{1 - after / before:.2%} {_comparative(search.objective)}"
+    return f"{size}, {saved} than the {before} of clang {level}"
 
 
 def _other_bytes(search: Optimizer) -> str:
@@ -279,7 +274,7 @@ def _comparative(objective: Objective) -> str:
 def print_report(result: Result) -> None:
     """Prints what came of a program."""
     search = result.search
-    print_line(_summary(search, result.target))
+    print_line(result.summary)
     if line := _other_bytes(search):
         print_line(line)
     if result.linked is not None:
@@ -292,7 +287,7 @@ def print_report(result: Result) -> None:
     rows = [{"stage": "clang", "evaluations": 0, "seconds": "", unit: before, "saved": ""}]
     rows += [
         {
-            "stage": each.name,
+            "stage": each.name if each.round == 1 else f"{each.name}, round {each.round}",
             "evaluations": each.evaluations,
             "seconds": f"{each.seconds:.1f}",
             unit: each.size,

@@ -18,6 +18,7 @@ class Product:
         target: The object file.
         seconds: How long the search took.
         is_finished: False if Ctrl-C ended it.
+        summary: What came of it, in a line.
         command: What makes the object file of the source.
         repeats: Whether that makes the same bytes.
         script: The script that makes the object file; None if none was asked for.
@@ -28,10 +29,11 @@ class Product:
     target: Path
     seconds: float
     is_finished: bool
+    summary: str
     command: list[str]
     repeats: bool
-    script: Path | None
-    script_repeats: bool
+    script: Path | None = None
+    script_repeats: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Returns all about it; times in seconds."""

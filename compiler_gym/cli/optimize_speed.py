@@ -19,7 +19,7 @@ from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.linking import Linker
 from compiler_gym.envs.llvm.size.portfolio import experimental_options
-from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
+from compiler_gym.envs.llvm.size.product import reproduces, write_object
 from compiler_gym.envs.llvm.speed.optimizer import SpeedOptimizer
 from compiler_gym.envs.llvm.speed.workload import CommandWorkload, ProgramWorkload, Workload
 from compiler_gym.util.runtimes import RuntimeComparison
@@ -131,19 +131,15 @@ def optimize_speed(
         best = search.best.evaluation
         write_object(best, target)
         repeats = reproduces(compilation, best)
-        is_same = settings.script is not None and write_script(
-            settings.script, compilation, best.change, target, [_summary(search, target)]
-        )
     return SpeedResult(
         program=program,
         target=target,
         search=search,
         seconds=seconds,
         is_finished=is_finished,
+        summary=_summary(search, target),
         command=compilation.command(target, best.change),
         repeats=repeats,
-        script=settings.script,
-        script_repeats=is_same,
     )
 
 
@@ -196,7 +192,7 @@ def _summary(search: SpeedOptimizer, target: Path) -> str:
 def print_speed_report(result: SpeedResult) -> None:
     """Prints what came of a program."""
     search = result.search
-    print_line(_summary(search, result.target))
+    print_line(result.summary)
     _print_proof(result)
     if not result.is_finished:
         print_line("Ctrl-C ended the search.")

@@ -68,11 +68,13 @@ def print_linked_summary(results: Sequence[Result]) -> None:
     )
     first, last = results[0].linked, results[-1].linked
     if first and last:
-        saved = 1 - last[1].loaded / first[0].loaded if first[0].loaded else 0.0
-        print_line(
-            f"\nThe program has {last[1].loaded} bytes of text and data, {saved:.2%} less than the "
-            f"{first[0].loaded} of clang {level}."
+        before, after = first[0].loaded, last[1].loaded
+        saved = (
+            f"{1 - after / before:.2%} less than the {before}"
+            if after < before
+            else "as many as those"
         )
+        print_line(f"\nThe program has {after} bytes of text and data, {saved} of clang {level}.")
         print_line(describe_files(first[0], last[1]))
     if not results[-1].is_finished:
         print_line("Ctrl-C ended the search. These are the best that were found by then.")

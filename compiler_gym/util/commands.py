@@ -22,11 +22,18 @@ class CommandError(subprocess.CalledProcessError):
     """A program exited with an error; the message holds the end of its error output."""
 
     def __str__(self) -> str:
-        command = join_cmd(self.cmd)
+        return self._text(f": {join_cmd(self.cmd)}")
+
+    @property
+    def said(self) -> str:
+        """The message without the command, which may name temporary files."""
+        return self._text("")
+
+    def _text(self, command: str) -> str:
         if self.returncode < 0:
-            message = f"Command was killed by {_signal_name(-self.returncode)}: {command}"
+            message = f"Command was killed by {_signal_name(-self.returncode)}{command}"
         else:
-            message = f"Command failed with exit code {self.returncode}: {command}"
+            message = f"Command failed with exit code {self.returncode}{command}"
         text = self.stderr or b""
         text = text.decode(errors="replace") if isinstance(text, bytes) else text
         lines = text.rstrip().splitlines()[-_MAX_ERROR_LINES:]

@@ -65,6 +65,15 @@ def test_ctrl_c_while_runs_are_measured(interrupt, environment):
     assert sorted(os.listdir()) == ["sha256.input.bc", "sha256.o"]
 
 
+def test_without_scipy(fails, environment, program_c, tmp_path, monkeypatch):
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "scipy.py").write_text("raise ImportError('not installed')\n")
+    path = os.environ["PYTHONPATH"]
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'without'}{os.pathsep}{path}")
+    line = fails("optimize", "program.c", "--objective", "runtime", "--run", "{}")
+    assert "pip install 'compiler_gym[statistics]'" in line
+
+
 def test_what_is_wrong_is_said(fails, run, program_c):
     fast = ("optimize", "program.c", "--objective", "runtime")
     assert "--link needs --run" in fails(*fast, "--link", "x", code=2)

@@ -131,12 +131,57 @@ def test_several_programs(run, environment, program_c):
         "template <class T> T f(T x) { return x * 3; }\nint g() { return f(2); }\n"
     )
     done = run(
-        "optimize", "program.c", "other.cc", "-o", "made/here", "--evaluations", "2", "--", "-g"
+        *("optimize", "program.c", "other.cc", "-o", "made/here", "--evaluations", "2"),
+        *("--script", "again", "--", "-g"),
     )
     assert re.search(r"^other\.o +\d+ +\d+ +[\d.]+% +2 +\d+ +not checked$", done.stdout, re.M)
     assert re.search(r"^\d of 2 are smaller than those of clang -Oz, by \d", done.stdout, re.M)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert sorted(os.listdir("made/here")) == ["other.o", "program.o"]
+    # The bitcode has another name for debuggers than the source, which the report says.
+    assert re.search(r"^again makes \d of 2 again, identical\.$", done.stdout, re.M)
+    os.mkdir("copies")
+    subprocess.run([environment / "again", environment / "copies"], check=True, cwd="/")
+    assert sorted(os.listdir("copies")) == ["other.o", "program.o"]
+
+
+def test_one_of_several_does_not_compile(run, environment, program_c):
+    (environment / "wrong.c").write_text("int f(void) { return g; }\n")
+    several = ("optimize", "wrong.c", "program.c", "--evaluations", "1")
+    done = run(*several, code=1)
+    assert re.search(r"^program\.o +\d+ ", done.stdout, re.M)
+    assert "wrong.c failed: no object file" in done.stdout
+    assert "use of undeclared identifier 'g'" in done.stderr
+    assert sorted(os.listdir()) == ["program.c", "program.o", "wrong.c"]
+    found = json.loads(run(*several, "--json", "--script", "s", code=1).stdout)
+    by_source = {each["source"].rpartition("/")[2]: each for each in found}
+    assert by_source["program.c"]["script_repeats"]
+    assert "undeclared identifier" in by_source["wrong.c"]["error"]
+    assert by_source["wrong.c"]["object"] is None
+
+
+def test_nothing_to_gain(run, environment):
+    (environment / "data.c").write_text("int data = 1;\n")
+    done = run("optimize", "data.c", "--evaluations", "1")
+    assert done.stdout.startswith("data.o: 0 bytes of code, as many as clang -Oz makes\n")
+
+
+def test_messages_have_no_temporary_names(fails, run, environment, program_c):
+    (environment / "wrong.c").write_text("int f(void) { return g; }\n")
+    failed = run("optimize", "wrong.c", code=1).stderr
+    assert failed.startswith("compiler-gym: wrong.c does not compile. ")
+    check = "echo {} is wrong; false"
+    failed += fails("optimize", "program.c", "--check", check)
+    assert "exit code 1: {} is wrong" in failed
+    (environment / "part.c").write_text("int f(void) { return 1; }\n")
+    failed += run("optimize", "part.c", "--objective", "linked", code=1).stderr
+    assert "undefined reference to `main'" in failed
+    assert "/compiler_gym-" not in failed
+
+
+def test_a_cache_folder_that_cannot_be(run, environment, program_c, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(program_c / "cache"))
+    assert "program.o: " in run("optimize", "program.c", "--evaluations", "1").stdout
 
 
 def test_a_whole_program(run, fails, environment):
@@ -212,7 +257,6 @@ def test_what_is_wrong_is_said(fails, run, environment, program_c):
         "optimize", "program.c", "--objective", "runtime", "--policy", "sequence", code=2
     )
     assert "The option -S of clang" in fails("optimize", "program.c", "--", "-S")
-    assert "--script is for one program" in fails("optimize", "a.c", "b.c", "--script", "s", code=2)
     for goal in ("text", "instructions"):
         words = ("optimize", "program.c", "--objective", goal)
         assert "--link is for --objective" in fails(*words, "--link", "x", code=2)

@@ -35,6 +35,7 @@ def command_check(command: str) -> Check:
         if done.returncode == 0:
             return ""
         said = (done.stderr or done.stdout).strip()[-_MAX_CHARACTERS:]
+        said = said.replace(str(path), "{}")  # Nobody knows the name of the temporary file.
         return f"exit code {done.returncode}" + (f": {said}" if said else "")
 
     return check

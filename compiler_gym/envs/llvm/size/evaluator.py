@@ -156,7 +156,8 @@ class Evaluator:
         try:
             done = run_command(self.compilation.command(path), timeout=_FIRST_LIMIT_SECONDS)
         except CommandError as error:
-            raise BenchmarkInitError(str(error)) from error
+            source = self.compilation.source
+            raise BenchmarkInitError(f"{source} does not compile. {error.said}") from error
         self.messages = done.stderr
         evaluation = self._read_source(path)
         seconds = time.monotonic() - begin

@@ -71,6 +71,8 @@ class Linker:
             raise LinkError(f"Linking takes more than {_LINK_SECONDS} s") from None
         if done.returncode:
             said = done.stderr.strip()[-_MAX_CHARACTERS:]
+            # Nobody knows the names of temporary files.
+            said = said.replace(str(object_file), "{}").replace(str(program), "$PROGRAM")
             raise LinkError(f"Linking failed with exit code {done.returncode}: {said}{advice}")
         if not program.is_file():
             raise LinkError(

@@ -14,7 +14,8 @@ from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.functions import list_functions
 from compiler_gym.util.shell_format import plural
 
-_MAX_EVALUATIONS = 40
+# To leave parts out, and once more to measure what is left.
+_MAX_EVALUATIONS = 30
 
 Piece = TypeVar("Piece")
 Cost = Callable[[Evaluation], tuple[int, int]]
@@ -44,8 +45,8 @@ def minimise(
 ) -> tuple[Evaluation, list[Part]]:
     """Leaves out of a result the parts of its change that cost nothing to leave out.
 
-    It has up to 40 evaluations, which do not count as those of the search. If the clock ended the
-    search, it has no more than the search had.
+    That takes up to 30 evaluations, and to measure the parts that are left up to 30 more. They do
+    not count as those of the search. If the clock ended the search, each has no more than it had.
 
     Args:
         evaluator: The evaluator of the search.
@@ -61,11 +62,13 @@ def minimise(
     Raises:
         KeyboardInterrupt: After Ctrl-C.
     """
-    with evaluator.outside_budget(_limit(evaluator.budget)) as budget:
-        functions = list_functions(evaluator) if best.change.skipped else {}
+    limit = _limit(evaluator.budget)
+    functions = list_functions(evaluator) if best.change.skipped else {}
+    with evaluator.outside_budget(limit) as budget:
         search = _Minimiser(evaluator.evaluate, budget, cost, sizes, is_right, functions)
         while (small := search.drop_free(best)) is not best:
             best = small  # Without one part, others may have become free.
+    with evaluator.outside_budget(limit):
         return best, search.measure(best)
 
 
@@ -134,8 +137,7 @@ class _Minimiser:
     def drop_free(self, best: Evaluation) -> Evaluation:
         """Returns the result without the parts that cost nothing, as far as the budget goes."""
         waiting = [*parts_of(best.change).values()]
-        spare = len(waiting)  # For the costs of what is left.
-        while waiting and self._budget.evaluations_left(len(waiting) + spare) > spare:
+        while waiting and not self._budget.is_over:
             found = self._without_each(best, waiting)
             free, split = [], []
             for part, each in zip(waiting, found, strict=True):

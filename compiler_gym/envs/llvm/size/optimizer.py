@@ -42,12 +42,14 @@ class Stage:
         evaluations: How many there were at its end.
         seconds: How much time had passed at its end.
         size: The size at its end, checked if there is a check, in the unit of the objective.
+        round: Its round, from 1 on; stages are repeated as long as something helps.
     """
 
     name: str
     evaluations: int
     seconds: float
     size: int
+    round: int = 1
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,8 @@ class Optimizer:
     def _end_stage(self) -> None:
         budget = self.evaluator.budget
         size = self.size(self.best)
-        self.stages.append(Stage(self.stage, budget.used, budget.passed, size))
+        number = 1 + sum(each.name == self.stage for each in self.stages)
+        self.stages.append(Stage(self.stage, budget.used, budget.passed, size, number))
 
     def _take(self, evaluation: Evaluation | None) -> None:
         """Remembers what came of a change."""

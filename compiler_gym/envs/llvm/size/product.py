@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from compiler_gym.envs.llvm.size.compilation import Change, Compilation
+from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Evaluation
 from compiler_gym.envs.llvm.size.object_file import read_object
 from compiler_gym.util.commands import run_command
@@ -40,38 +40,49 @@ def reproduces(compilation: Compilation, best: Evaluation) -> bool:
 
 
 def write_script(
-    script: Path, compilation: Compilation, change: Change, output: Path, said: Sequence[str]
-) -> bool:
-    """Writes a script that makes the object file of the source, and runs it to see if it does.
+    script: Path, commands: Sequence[Sequence[str]], said: Sequence[str]
+) -> list[bool]:
+    """Writes a script that makes object files again, and runs it to see if it does.
 
-    The script takes the path of the object file as its argument, by default ``output``. ``CLANG``
-    names another compiler.
+    The script takes the path of the object file as its argument; of several, the path of their
+    folder. By default they go where they are now. ``CLANG`` names another compiler.
 
     Args:
         script: Where it goes.
-        compilation: How the source is compiled.
-        change: What is changed of that.
-        output: The object file, which is there.
+        commands: For each object file, which is there, the command of clang that makes it. The
+            command ends with its path. Those of several are in one folder.
         said: Lines of comments.
 
     Returns:
-        Whether it makes the same bytes.
+        For each whether the script makes the same bytes.
 
     Raises:
         OSError: If it cannot be written.
         CommandError: If it does not work.
     """
-    clang, *words = compilation.command(output, change)
-    command = f'exec "${{CLANG:-{clang}}}" {join_cmd(words[:-1])} "${{1:-{output.absolute()}}}"'
-    comments = "".join(f"# {line}\n" for line in said)
-    text = f"#!/bin/sh\n{comments}cd {shlex.quote(os.getcwd())} || exit 1\n{command}\n"
+    outputs = [Path(command[-1]).absolute() for command in commands]
+    is_single = len(outputs) == 1
+    lines = [
+        "#!/bin/sh",
+        *(f"# {line}" for line in said),
+        "set -e",
+        f"cd {shlex.quote(os.getcwd())}",
+    ]
+    for (clang, *words), output in zip(commands, outputs, strict=True):
+        target = f'"${{1:-{output}}}"'
+        if not is_single:
+            target = f'"${{1:-{output.parent}}}"/{shlex.quote(output.name)}'
+        lines.append(f'"${{CLANG:-{clang}}}" {join_cmd(words[:-1])} {target}')
+    text = "".join(f"{line}\n" for line in lines)
     with atomic_file_write(script, fileobj=True, mode="w") as file:
         file.write(text)
     script.chmod(0o777 & ~_umask())
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
-        path = Path(folder) / "again.o"
-        run_command(["/bin/sh", script.absolute(), path], timeout=_SECONDS)
-        return path.read_bytes() == output.read_bytes()
+        again = [Path(folder) / output.name for output in outputs]
+        target = again[0] if is_single else Path(folder)
+        run_command(["/bin/sh", script.absolute(), target], timeout=_SECONDS)
+        pairs = zip(again, outputs, strict=True)
+        return [made.read_bytes() == output.read_bytes() for made, output in pairs]
 
 
 def _umask() -> int:

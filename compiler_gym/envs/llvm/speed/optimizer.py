@@ -18,6 +18,7 @@ from compiler_gym.envs.llvm.size.linking import LinkError
 from compiler_gym.envs.llvm.speed import portfolio
 from compiler_gym.envs.llvm.speed.race import Stopwatch
 from compiler_gym.envs.llvm.speed.workload import Workload
+from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes, scipy_statistics
 
 # How many moves are tried from the same place.
@@ -143,9 +144,12 @@ class SpeedOptimizer:
             BenchmarkInitError: If the source does not compile.
             ValueError: If the object file is not ELF, does not link, or does not pass the check; or
                 if there is too little time to prove anything.
-            ImportError: If SciPy is not installed.
+            EnvironmentNotSupported: If SciPy is not installed.
         """
-        scipy_statistics()
+        try:
+            scipy_statistics()
+        except ImportError as error:
+            raise EnvironmentNotSupported(str(error)) from error
         contender = self._contender(self.evaluator.evaluate_source())
         self.baseline = self.leading = self.best = contender
         why = self._why_wrong(contender)

@@ -125,6 +125,13 @@ def test_instructions_have_to_be_counted(compilation, start):
         Optimizer(start(compilation), Objective.INSTRUCTIONS).start()
 
 
+def test_rounds_of_a_stage(compilation, start):
+    search = searched(start(compilation, 600, 60))
+    rounds = [(stage.name, stage.round) for stage in search.stages]
+    assert len({*rounds}) == len(rounds) and ("portfolio", 1) in rounds
+    assert max(number for _, number in rounds) > 1
+
+
 def test_nothing_to_gain_is_no_loss(compilation, start):
     compilation.source.write_text("int x;\n")
     search = searched(start(compilation, evaluations=5))
@@ -168,12 +175,13 @@ def test_the_command_and_the_script_make_it_again(compilation, start, tmp_path):
     write_object(search.best, target)
     assert target.read_bytes() == search.best.path.read_bytes()
     assert reproduces(compilation, search.best)
-    assert write_script(script, compilation, search.best.change, target, ["what it is"])
+    command = compilation.command(target, search.best.change)
+    assert write_script(script, [command], ["what it is"]) == [True]
     assert "# what it is\n" in script.read_text()
     # It says so where it does not.
     other = replace(compilation, options=("-DPROGRAM", "-O1"))
     assert not reproduces(other, search.best)
-    assert not write_script(script, other, search.best.change, target, [])
+    assert write_script(script, [other.command(target, search.best.change)], []) == [False]
 
 
 def test_bitcode_that_was_made_for_speed(compilation, start, tmp_path):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import compiler_gym
+from compiler_gym.cli.advise import advise
 from compiler_gym.cli.clang_options import CommandWithClangOptions
 from compiler_gym.cli.collect import collect
 from compiler_gym.cli.compliance import compliance
@@ -38,6 +39,7 @@ for command in (search, shell, describe, observe, replay, validate):
     app.command()(command)
 app.command("measure-pass")(measure)
 app.command(cls=CommandWithClangOptions)(optimize)
+app.command(cls=CommandWithClangOptions)(advise)
 app.command("eval")(evaluate)
 app.command()(hunt)
 app.command()(collect)

@@ -1,0 +1,93 @@
+"""``compiler-gym advise``: options that no search tries, each with its bytes and its risk."""
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compiler_gym.cli.clang_options import clang_options
+from compiler_gym.cli.console import print_json, print_line, working_on
+from compiler_gym.cli.options import JsonOption
+from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
+from compiler_gym.envs.llvm.size.advice import SUGGESTIONS, Adviser, Measured
+from compiler_gym.envs.llvm.size.compilation import check_options
+
+
+def advise(
+    context: typer.Context,
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="All C or C++ sources, .ll or .bc files of a program or a shared library.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ],
+    library: Annotated[
+        list[str] | None,
+        typer.Option("--library", "-l", help="A library to link with, such as z. May be repeated."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = 2,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure options for clang and the linker that make a program smaller, each with its risk.
+
+    The sources are compiled and linked with each suggestion, and without any: to a shared library
+    if there is no main. What counts are the bytes of code, constants, data and tables that are
+    loaded, of the file without symbols. Nothing is written. No search tries these options, as they
+    change what others may expect of the program. Options after -- are clang's; among them may be
+    another level than -Oz.
+
+    \b
+    Examples:
+      compiler-gym advise program.c
+      compiler-gym advise src/*.c -l z -- -Iinclude -DNDEBUG
+    """  # noqa: D301, the mark of a paragraph that is not filled.
+    options = clang_options(context)
+    check_options(options)
+    libraries = (*(f"-l{name}" for name in library or ()), *LIBRARIES)
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        adviser = Adviser(sources, options, Path(folder), libraries, jobs)
+        with working_on("measuring"):
+            size = adviser.size()
+            measured = [adviser.measure(each) for each in SUGGESTIONS]
+    measured.sort(key=lambda each: -(each.saved or 0))
+    if as_json:
+        kind = "shared library" if adviser.is_library else "program"
+        print_json({"kind": kind, "size": asdict(size), "advice": [*map(_as_json, measured)]})
+        return
+    kind = "shared library" if adviser.is_library else "program"
+    print_line(f"The {kind} that clang {adviser.level} makes loads {size.loaded} bytes.")
+    for each in measured:
+        _print(each)
+
+
+def _as_json(measured: Measured) -> dict[str, Any]:
+    suggestion = measured.suggestion
+    return {
+        "compiling": suggestion.compiling,
+        "linking": suggestion.linking,
+        "risk": suggestion.risk,
+        "before": measured.before and asdict(measured.before),
+        "after": measured.after and asdict(measured.after),
+        "saved": measured.saved,
+        "why": measured.why,
+    }
+
+
+def _print(measured: Measured) -> None:
+    print_line(f"\n{measured.suggestion.options}")
+    if measured.saved is None or measured.before is None:
+        print_line(f"  Not measured: {measured.why}")
+        return
+    share = abs(measured.saved) / max(measured.before.loaded, 1)
+    if measured.saved:
+        verb = "Saves" if measured.saved > 0 else "Costs"
+        print_line(f"  {verb} {abs(measured.saved)} bytes, {share:.2%}.")
+    else:
+        print_line("  Saves nothing here.")
+    if measured.saved > 0:
+        print_line(f"  Risk: {measured.suggestion.risk}")

@@ -18,6 +18,8 @@ packages=(
   libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev protobuf-compiler protobuf-compiler-grpc
   openssl python3 python3-venv
 )
+# For tests of code for aarch64.
+packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++6-arm64-cross qemu-user)
 # For mlir-v0, which older ones are left out of.
 [ "$llvm_version" -lt 22 ] || packages+=("libmlir-$llvm_version-dev" "mlir-$llvm_version-tools")
 

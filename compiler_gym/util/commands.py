@@ -14,8 +14,16 @@ from compiler_gym.util.shell_format import indent, join_cmd
 
 _MAX_ERROR_LINES = 25
 
-_running: set[subprocess.Popen[Any]] = set()
+# What runs, and for whom.
+_running: dict[subprocess.Popen[Any], object] = {}
 _running_lock = threading.Lock()
+
+
+class _Thread(threading.local):
+    owner: object = None
+
+
+_thread = _Thread()
 
 
 class CommandError(subprocess.CalledProcessError):
@@ -61,25 +69,43 @@ def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen
     process = subprocess.Popen([str(word) for word in cmd], **{**kwargs, "start_new_session": True})
     with process:
         with _running_lock:
-            _running.add(process)
+            _running[process] = _thread.owner
         try:
             yield process
         finally:
             with _running_lock:
-                _running.discard(process)
+                del _running[process]
             kill_process_group(process)
 
 
-def kill_running_commands() -> None:
-    """Kills all programs that :func:`Popen` runs now in any thread, with all they have started.
+@contextmanager
+def commands_of(owner: object) -> Iterator[None]:
+    """Makes the programs that this thread starts in the ``with`` block those of an owner.
+
+    Args:
+        owner: Any object, by which :func:`kill_running_commands` knows them.
+    """
+    former, _thread.owner = _thread.owner, owner
+    try:
+        yield
+    finally:
+        _thread.owner = former
+
+
+def kill_running_commands(owner: object = None) -> None:
+    """Kills programs that :func:`Popen` runs now in any thread, with all they have started.
+
+    Args:
+        owner: Whose programs, see :func:`commands_of`; None for all.
 
     For the end of a program with threads: Ctrl-C reaches only the main thread. Each of the others
     sees the end of what it waits for, and may start something else, or be just about to: call this
     until they have ended.
     """
     with _running_lock:
-        for process in _running:
-            kill_process_group(process)
+        for process, of in _running.items():
+            if owner is None or of is owner:
+                kill_process_group(process)
 
 
 def kill_process_group(process: subprocess.Popen[Any]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from compiler_gym.util.commands import (
     CommandError,
     Popen,
+    commands_of,
     communicate,
     kill_running_commands,
     run_command,
@@ -59,6 +60,28 @@ def test_commands_of_other_threads_are_killed(fifo):
     assert results[0].returncode == -signal.SIGKILL
     assert read_all(file) == b""
     kill_running_commands()  # There are none.
+
+
+def test_commands_of_one_owner_are_killed():
+    owners = [object(), object()]
+    started, ended = [], []
+
+    def run(owner):
+        with commands_of(owner), Popen(["sleep", "60"]) as process:
+            started.append((owner, process))
+            ended.append((owner, process.wait()))
+
+    threads = [threading.Thread(target=run, args=(owner,)) for owner in owners]
+    for thread in threads:
+        thread.start()
+    while len(started) < 2:
+        time.sleep(0.005)
+    for owner, thread in zip(owners, threads, strict=True):
+        kill_running_commands(owner)
+        thread.join(timeout=10)
+        assert ended[-1] == (owner, -signal.SIGKILL)
+        assert not thread.is_alive()
+    assert [owner for owner, _ in ended] == owners
 
 
 def test_options(tmp_path):

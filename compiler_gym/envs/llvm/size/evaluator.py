@@ -20,7 +20,12 @@ from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker, LinkError
 from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
 from compiler_gym.envs.llvm.size.trial_link import TrialLinker
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.util.commands import CommandError, kill_running_commands, run_command
+from compiler_gym.util.commands import (
+    CommandError,
+    commands_of,
+    kill_running_commands,
+    run_command,
+)
 
 # A change may make clang slow; one that makes it this much slower is not worth having.
 _SLOWER, _SHORTEST_LIMIT_SECONDS = 10, 5
@@ -239,7 +244,7 @@ class Evaluator:
                     self.watch(evaluation)
         except BaseException:
             self._stop.set()
-            _end(futures)
+            self._end(futures)
             raise
         found = (self._known.get(each) for each in changes)
         return [each for each in found if each is not None]
@@ -258,6 +263,18 @@ class Evaluator:
         finally:
             self.budget, self.watch = own, watch
 
+    def _end(self, futures: Sequence[Future[tuple[Evaluation | None, bool]]]) -> None:
+        """Kills what runs until all threads have noticed that they are to end."""
+        for future in futures:
+            future.cancel()
+        while any(not future.done() for future in futures):
+            kill_running_commands(self)
+            time.sleep(_KILL_SECONDS)
+
+    def discard(self, evaluation: Evaluation) -> None:
+        """Removes the object file of an evaluation, which nobody needs any more."""
+        evaluation.path.unlink(missing_ok=True)
+
     def _read(self, change: Change, path: Path) -> Evaluation:
         """Reads what clang has made."""
         linked = self._linker.size(path) if self._linker else None
@@ -273,18 +290,12 @@ class Evaluator:
         if left <= 0 or self._stop.is_set():
             return None, False
         try:
-            run_command(self.command(change, path), timeout=min(self._limit, left))
-            return self._read(change, path), True
+            with commands_of(self):
+                run_command(self.command(change, path), timeout=min(self._limit, left))
+                return self._read(change, path), True
         except subprocess.TimeoutExpired:
+            path.unlink(missing_ok=True)
             return None, left >= self._limit
         except (CommandError, ValueError):
+            path.unlink(missing_ok=True)
             return None, True
-
-
-def _end(futures: Sequence[Future[tuple[Evaluation | None, bool]]]) -> None:
-    """Kills what runs until all threads have noticed that they are to end."""
-    for future in futures:
-        future.cancel()
-    while any(not future.done() for future in futures):
-        kill_running_commands()
-        time.sleep(_KILL_SECONDS)

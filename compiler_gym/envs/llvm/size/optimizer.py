@@ -205,7 +205,10 @@ class Optimizer:
     def _take(self, evaluation: Evaluation | None) -> None:
         """Remembers what came of a change."""
         if evaluation is not None:
-            self._seen.append(evaluation)
+            if self._cost(evaluation) < self._cost(self.best):
+                self._seen.append(evaluation)
+            else:  # It can never be the best.
+                self.evaluator.discard(evaluation)
             if self._cost(evaluation) < self._cost(self.leading):
                 self.leading = evaluation
                 self._note()
@@ -291,9 +294,8 @@ class Optimizer:
 
     def _settle(self) -> None:
         """Makes the smallest result that is right the best."""
-        better = [each for each in self._seen if self._cost(each) < self._cost(self.best)]
-        wrong = 0
-        for each in sorted(better, key=self._cost):
+        former, wrong = self.best, 0
+        for each in sorted(self._seen, key=self._cost):
             known = each.object.digest in self._verdicts
             why = self._why_wrong(each)
             if not why:
@@ -304,6 +306,9 @@ class Optimizer:
                 wrong += 1
             if wrong == _MAX_WRONG:
                 break
+        for each in (former, *self._seen):
+            if each is not self.best and each is not self.baseline:
+                self.evaluator.discard(each)
         self._seen.clear()
         self.leading = self.best
 

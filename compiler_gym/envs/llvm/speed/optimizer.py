@@ -1,6 +1,7 @@
 """The search for the fastest program that clang makes of a source."""
 
 import math
+import shutil
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -266,12 +267,15 @@ class SpeedOptimizer:
             for each in result.runners
             if each is not winner and each.speedup > _PROMISING
         ]
-        slower = (each.program for each in result.runners if each.speedup <= 1)
-        self._beaten |= {each.evaluation.object.digest for each in slower}
+        beaten = [each.program for each in result.runners if each.speedup <= 1]
         if winner:
-            self._beaten.add(self.leading.evaluation.object.digest)
+            beaten.append(self.leading)
             self.leading = winner.program
             self.estimate *= winner.speedup
+        for each in beaten:
+            self._beaten.add(each.evaluation.object.digest)
+            if each is not self.baseline:
+                self._discard(each)
         self._watch(self)
         return promising, winner is not None
 
@@ -281,7 +285,10 @@ class SpeedOptimizer:
         met = {self.leading.evaluation.object.digest, *self._beaten}
         for evaluation in self.evaluator.evaluate(changes):
             digest = evaluation.object.digest
-            if digest in met or self._is_late():
+            if digest in met:
+                self.evaluator.discard(evaluation)
+                continue
+            if self._is_late():
                 continue
             met.add(digest)
             try:
@@ -302,6 +309,11 @@ class SpeedOptimizer:
             folder.mkdir(exist_ok=True)
             self._workload.link(evaluation.path, program)
         return Contender(evaluation, program)
+
+    def _discard(self, contender: Contender) -> None:
+        """Removes the files of a program that is not needed any more."""
+        self.evaluator.discard(contender.evaluation)
+        shutil.rmtree(contender.program.parent, ignore_errors=True)
 
     def _why_wrong(self, contender: Contender) -> str:
         evaluation = contender.evaluation

@@ -1,6 +1,8 @@
 """Runs of clang with changes."""
 
 import os
+import signal
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.compilation import Change, Compilation
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.util.commands import Popen, commands_of, kill_running_commands
 
 _LICM = Change(("-disable-machine-licm",))
 _LSR = Change(("-disable-lsr",))
@@ -104,6 +107,33 @@ def test_ctrl_c_ends_what_runs(compilation, start, slow):
         evaluator.evaluate([_LICM, _LSR, _LSR.plus("x")])
     assert time.monotonic() - begin < 10
     assert evaluator.evaluate([_BAD]) == []
+
+
+def test_what_others_run_goes_on(compilation, start, slow):
+    slow_one, other = (start(replace(compilation, clang=slow)) for _ in range(2))
+    for each in (slow_one, other):
+        each.evaluate_source()
+    begun, results = threading.Event(), []
+
+    def run():
+        with commands_of(slow_one), Popen(["sleep", "60"]) as process:
+            begun.set()
+            results.append(process.wait())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(10)
+
+    def fail(_):
+        raise RuntimeError("the search has a bug")
+
+    other.watch = fail
+    with pytest.raises(RuntimeError, match="bug"):
+        other.evaluate([_LICM, _LSR])
+    assert results == []
+    kill_running_commands(slow_one)
+    thread.join(timeout=10)
+    assert results == [-signal.SIGKILL]
 
 
 def test_what_clang_says_of_a_source(compilation, start):

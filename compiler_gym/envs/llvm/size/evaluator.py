@@ -275,6 +275,12 @@ class Evaluator:
         """Removes the object file of an evaluation, which nobody needs any more."""
         evaluation.path.unlink(missing_ok=True)
 
+    def restore(self, evaluation: Evaluation) -> None:
+        """Makes the object file of an evaluation again if it was removed."""
+        if not evaluation.path.is_file():
+            command = self.command(evaluation.change, evaluation.path)
+            run_command(command, timeout=_FIRST_LIMIT_SECONDS)
+
     def _read(self, change: Change, path: Path) -> Evaluation:
         """Reads what clang has made."""
         linked = self._linker.size(path) if self._linker else None

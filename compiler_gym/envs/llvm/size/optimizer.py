@@ -179,6 +179,7 @@ class Optimizer:
             self.evaluator, self.best, self._cost, self._sizes, lambda it: not self._why_wrong(it)
         )
         self.leading = self.best
+        self.evaluator.restore(self.best)
         if self.best is not before:
             self._note()
             self._end_stage()
@@ -317,6 +318,7 @@ class Optimizer:
             return ""
         digest = evaluation.object.digest
         if digest not in self._verdicts:
+            self.evaluator.restore(evaluation)
             self._verdicts[digest] = self._check(evaluation.path)
         return self._verdicts[digest]
 

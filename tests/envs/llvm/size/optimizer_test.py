@@ -9,7 +9,7 @@ from compiler_gym.envs.llvm.size import optimizer
 from compiler_gym.envs.llvm.size.checks import command_check
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.evaluator import Evaluation
-from compiler_gym.envs.llvm.size.object_file import ObjectFile
+from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.optimizer import Optimizer
 from compiler_gym.envs.llvm.size.portfolio import Portfolio
@@ -59,6 +59,21 @@ def test_files_that_nobody_needs_are_removed(compilation, start):
     assert left == {search.best.path.name}
     assert search.baseline.path.is_file()
     assert max(kept) < 12
+
+
+def test_a_removed_file_is_made_again(compilation, start, monkeypatch):
+    """What is minimised may have been met, and been no better, during the search."""
+    evaluator = start(compilation, 600, 4)
+    search = searched(evaluator, check=command_check("test -s {}"))
+    removed = [each for each in evaluator._known.values() if each and not each.path.is_file()]
+    chosen = removed[0]
+    monkeypatch.setattr(optimizer, "minimise", lambda *arguments: (chosen, []))
+    search.minimise()
+    assert search.best is chosen
+    assert read_object(chosen.path) == chosen.object
+    evaluator.discard(chosen)
+    search._verdicts.clear()
+    assert search._why_wrong(chosen) == ""
 
 
 def test_advice_is_tried_first_and_can_be_dropped(compilation, start):

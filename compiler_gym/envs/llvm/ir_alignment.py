@@ -72,9 +72,8 @@ def _numbers_of_nodes(
     for old, new in (pair for pairs in used for pair in pairs):
         for each in zip(_NODE.findall(old), _NODE.findall(new), strict=True):
             numbers.setdefault(*each)
-    old = _definitions(before, {*numbers})
-    new = _definitions(after, {*numbers.values()})
-    return numbers | _numbers(_aligned(old, new), _NODE, _DEFINED_NODE)
+    rest = _definitions(before, {*numbers}), _definitions(after, {*numbers.values()})
+    return numbers | _numbers(_aligned(*rest), _NODE, _DEFINED_NODE)
 
 
 def _definitions(program: str, known: Container[str]) -> list[str]:

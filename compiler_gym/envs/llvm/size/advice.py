@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
@@ -20,6 +20,7 @@ from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 
 _SECONDS = 600
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
+_NAMES = ("--defined-only", "--just-symbol-name")
 _LLD = "-fuse-ld=lld"
 
 
@@ -154,7 +155,7 @@ class Adviser:
         Raises:
             BenchmarkInitError: If a source does not compile. The text says why.
         """
-        command = [tools.tool_path("llvm-nm"), "--defined-only", "--just-symbol-name"]
+        command: list[str | Path] = [tools.tool_path("llvm-nm"), *_NAMES]
         names = run_tool([*command, *self._compiled(())], _SECONDS).decode(errors="replace")
         return "main" not in names.split()
 
@@ -196,12 +197,12 @@ class Adviser:
             folder = Path(tempfile.mkdtemp(dir=self._folder))
             files = [folder / f"{number}.o" for number in range(len(self._sources))]
             with ThreadPoolExecutor(self._jobs) as pool:
-                jobs = zip(self._sources, files, strict=True)
-                [*pool.map(lambda job: self._compile(*job, options), jobs)]
+                compile_one = partial(self._compile, options)
+                [*pool.map(compile_one, self._sources, files)]
             self._objects[options] = files
         return self._objects[options]
 
-    def _compile(self, source: Path, output: Path, options: tuple[str, ...]) -> None:
+    def _compile(self, options: tuple[str, ...], source: Path, output: Path) -> None:
         words = (*self._compilation.options, *options)
         compilation = replace(self._compilation, source=source, options=words)
         run_tool(compilation.command(output), _SECONDS)

@@ -15,7 +15,7 @@ from compiler_gym.envs.llvm.size.functions import list_functions
 from compiler_gym.util.shell_format import plural
 
 # To leave parts out, and once more to measure what is left.
-_MAX_EVALUATIONS = 30
+_MIN_EVALUATIONS, _MAX_EVALUATIONS = 12, 30
 
 Piece = TypeVar("Piece")
 Cost = Callable[[Evaluation], tuple[int, int]]
@@ -45,8 +45,9 @@ def minimise(
 ) -> tuple[Evaluation, list[Part]]:
     """Leaves out of a result the parts of its change that cost nothing to leave out.
 
-    That takes up to 30 evaluations, and to measure the parts that are left up to 30 more. They do
-    not count as those of the search. If the clock ended the search, each has no more than it had.
+    That takes as many evaluations as the search had, but at least 12 and at most 30, and as many
+    more to measure the parts that are left. They do not count as those of the search. If the clock
+    ended the search, there is no least number.
 
     Args:
         evaluator: The evaluator of the search.
@@ -193,8 +194,8 @@ class _Minimiser:
 
 
 def _limit(budget: Budget) -> int:
-    is_cut_by_clock = budget.seconds_left <= 0
-    return min(_MAX_EVALUATIONS, budget.used) if is_cut_by_clock else _MAX_EVALUATIONS
+    least = 0 if budget.seconds_left <= 0 else _MIN_EVALUATIONS
+    return min(_MAX_EVALUATIONS, max(least, budget.used))
 
 
 def _halves(part: Change) -> list[Change]:

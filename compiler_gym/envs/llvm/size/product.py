@@ -79,8 +79,8 @@ def write_script(
     script.chmod(0o777 & ~_umask())
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         again = [Path(folder) / output.name for output in outputs]
-        target = again[0] if is_single else Path(folder)
-        run_command(["/bin/sh", script.absolute(), target], timeout=_SECONDS)
+        argument = again[0] if is_single else Path(folder)
+        run_command(["/bin/sh", script.absolute(), argument], timeout=_SECONDS)
         pairs = zip(again, outputs, strict=True)
         return [made.read_bytes() == output.read_bytes() for made, output in pairs]
 

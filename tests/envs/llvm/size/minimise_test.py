@@ -18,10 +18,6 @@ FULL = Change(
 )
 
 
-def cost(evaluation):
-    return Objective.TEXT.cost(evaluation.object)
-
-
 def test_parts_of_a_change():
     parts = parts_of(FULL)
     assert [*parts] == [
@@ -57,7 +53,7 @@ def minimised(size, change, folder, is_right=lambda _: True, budget=None):
     with Pretended(size, folder, budget or Budget()) as evaluator:
         (best,) = evaluator.evaluate([change])
         tried = evaluator.budget
-        small, parts = minimise(evaluator, best, cost, lambda _: {}, is_right)
+        small, parts = minimise(evaluator, best, Objective.TEXT.cost, lambda _: {}, is_right)
         assert evaluator.budget is tried and tried.used == 1
         assert small.object.text <= best.object.text
     return small.change, {part.name: part.cost for part in parts}
@@ -109,23 +105,25 @@ def test_only_what_passes_the_check_replaces_it(tmp_path):
     assert left == change and [*parts.values()] == [0, 0, 0]
 
 
-def test_the_number_of_evaluations_is_limited(tmp_path):
+@pytest.mark.parametrize(
+    ("used", "seconds", "limit"), [(1, 60, 12), (20, 60, 20), (40, 60, 30), (1, 0, 1), (40, 0, 30)]
+)
+def test_the_number_of_evaluations_is_limited(tmp_path, used, seconds, limit):
+    change = Change(options=tuple(f"-{number}" for number in range(100)))
+    others = [Change(options=(f"-other={number}",)) for number in range(1, used)]
     asked = []
 
     def size(change):
         asked.append(change)
         return 1000 - len(change.options)
 
-    change = Change(options=tuple(f"-{number}" for number in range(100)))
-    left, parts = minimised(size, change, tmp_path)
-    assert left == change and len(asked) == 1 + 30 + 30
-    assert [*parts.values()].count(None) == 100 - 30 - 30
-    # A clock that ended the search has the last word.
-    asked.clear()
-    with Pretended(size, tmp_path, Budget(seconds=0)) as evaluator:
-        (best,) = evaluator.evaluate([change])
-        minimise(evaluator, best, cost, lambda _: {}, lambda _: True)
-    assert len(asked) == 1 + 1 + 1
+    with Pretended(size, tmp_path, Budget(seconds)) as evaluator:
+        best, *_ = evaluator.evaluate([change, *others])
+        cost = Objective.TEXT.cost
+        left, parts = minimise(evaluator, best, cost, lambda _: {}, lambda _: True)
+    # Those that were left out are not evaluated again to measure them.
+    assert left is best and len(asked) == used + 2 * limit
+    assert [part.cost for part in parts].count(None) == 100 - 2 * limit
 
 
 @pytest.mark.parametrize("objective", [Objective.TEXT, Objective.INSTRUCTIONS])

@@ -162,7 +162,7 @@ def test_one_of_several_does_not_compile(run, environment, program_c):
 
 def test_nothing_to_gain(run, environment):
     (environment / "data.c").write_text("int data = 1;\n")
-    done = run("optimize", "data.c", "--evaluations", "1")
+    done = run("optimize", "data.c", "--evaluations", "1", "--objective", "text")
     assert done.stdout.startswith("data.o: 0 bytes of code, as many as clang -Oz makes\n")
 
 

@@ -67,8 +67,8 @@ class RandomSearchProgressLogEntry(NamedTuple):
         values = line.rstrip().split(",")
         if len(values) != len(cls._fields):
             raise ValueError(f"expected {','.join(cls._fields)}, got {line!r}")
-        seconds, *counts, reward = values
-        return cls(float(seconds), *map(int, counts), float(reward))
+        seconds, episodes, steps, passes, reward = values
+        return cls(float(seconds), int(episodes), int(steps), int(passes), float(reward))
 
 
 class RandomAgentWorker(threading.Thread):
@@ -308,7 +308,9 @@ class _Findings:
         (self._folder / METADATA).write_text(text + "\n", encoding="utf-8")
 
 
-def _replay(env: CompilerEnv, folder: Path, benchmark: str | Benchmark) -> list[tuple[Any, ...]]:
+def _replay(
+    env: CompilerEnv, folder: Path, benchmark: str | Benchmark | None
+) -> list[tuple[Any, ...]]:
     """Brings an environment into the best state. Writes and returns the rows of the replay."""
     rows = []
     env.reset(benchmark=benchmark)

@@ -29,9 +29,9 @@ _HEADINGS = {
 }
 
 
-def main(argv: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Does what the flags say."""
-    no_arguments(argv)
+    no_arguments(arguments)
     port = flags.FLAGS.run_on_port
     if port is not None:
         with env_from_flags(benchmark_from_flags(), [port_argument(port)]) as env:
@@ -59,7 +59,7 @@ def print_service_capabilities(env: CompilerEnv) -> None:
 def _print_part(heading: str, rows: list[dict[str, Any]]) -> None:
     print_line(heading)
     # By name: a program that imports this module may not have parsed the flags.
-    print_line(flags.FLAGS["heading_underline_char"].value * len(heading))
+    print_line(str(flags.FLAGS["heading_underline_char"].value) * len(heading))
     print_line()
     if rows:
         print_line(tabulate([row.values() for row in rows], [*rows[0]], tablefmt="rst"))

@@ -1,6 +1,9 @@
 """Environments as users of gymnasium and of gym meet them."""
 
 import importlib.util
+import os
+import subprocess
+import sys
 import warnings
 
 import gymnasium
@@ -12,6 +15,7 @@ from compiler_gym.envs import GymnasiumEnv
 from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, register
+from compiler_gym.wrappers import FloatObservations
 from tests.service.toy_service import HELLO
 
 APPEND_A, NO_OP, FAIL = 3, 4, 7
@@ -148,6 +152,26 @@ class TestGymnasium:
             info = env.step(FAIL)[4]
             assert info["episode"]["r"] == 0
             assert env.get_wrapper_attr("multistep")
+
+    def test_wrappers_of_this_package(self, toy_id):
+        """By env_config and make_vec(), as RLlib passes them on, and around the environment."""
+        wrappers = [FloatObservations]
+        with gymnasium.make(toy_id, wrappers=wrappers, max_episode_steps=3) as env:
+            assert env.reset()[0].dtype == np.float32
+        with FloatObservations(gymnasium.make(toy_id, max_episode_steps=3)) as env:
+            assert env.reset()[0].dtype == env.observation_space.dtype == np.float32
+        envs = gymnasium.make_vec(toy_id, 2, vectorization_mode="sync", wrappers=wrappers)
+        try:
+            assert envs.reset()[0].dtype == np.float32
+        finally:
+            envs.close()
+
+    def test_id_with_its_module(self):
+        """As a remote worker knows the environments, which has not imported the package."""
+        program = "import gymnasium; gymnasium.make('compiler_gym:llvm-autophase-ic-v0').close()"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", program]
+        subprocess.run(command, env=environment, check=True, timeout=60)
 
     @pytest.mark.parametrize("mode", ["sync", "async"])
     def test_vector(self, toy_id, mode):

@@ -3,7 +3,7 @@
 import copy
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
@@ -13,6 +13,7 @@ from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
+from compiler_gym.spaces.array_space import array_space, array_value
 from compiler_gym.spaces.neutral import neutral_value
 from compiler_gym.util.registration import make
 from compiler_gym.util.settings import is_setting
@@ -24,6 +25,9 @@ _RESET_OPTIONS = ("benchmark", "action_space", "observation_space", "reward_spac
 
 # In gymnasium there is no such method; its checker warns of environments that have it.
 _NOT_FORWARDED = ("seed",)
+
+# Episodes of learners are much shorter.
+_MANY_STEPS = 1000
 
 # What some learners ask for whether they show it or not, as there are no pictures of programs.
 _PICTURE = "rgb_array"
@@ -44,6 +48,9 @@ class GymnasiumEnv(gymnasium.Env):
     ``ServiceIsClosed``, ``ServiceTransportError``, ``SessionLost`` or ``SessionNotFound``. Such a
     step returns the last observation, and the reward 0. After a crash, the observation is the
     default value of its space; where that is None, zeros, or an empty text or sequence.
+
+    Single numbers, also those in dictionaries, are observed as arrays of shape ``(1,)``, which is
+    what learners take. In an episode without a limit, step 1,000 gives a warning.
 
     Learners count on an observation and a reward. An environment without a default observation
     observes an array of shape ``(0,)``, and one without a reward is rewarded by 0; each of them
@@ -106,17 +113,26 @@ class GymnasiumEnv(gymnasium.Env):
         self.render_mode = render_mode
         self._is_warned_of: set[str] = set()
         self._is_closed = False
+        self._steps = 0
+        # The space of the environment proper, and the one that it is here.
+        self._converted: tuple[Any, spaces.Space[Any]] = (None, _NO_OBSERVATION_SPACE)
 
     @property
     def compiler_env(self) -> CompilerEnv:
         """The environment proper, with the classic interface."""
         return self._compiler_env
 
+    def insert_wrapper(self, wrap: Callable[[CompilerEnv], CompilerEnv]) -> None:
+        """Puts a wrapper with the classic interface around the environment proper."""
+        self._compiler_env = wrap(self._compiler_env)
+
     @property
     def observation_space(self) -> spaces.Space[Any]:
         """The space of observations; without a default observation, that of an empty array."""
         space = self._compiler_env.observation_space
-        return _NO_OBSERVATION_SPACE if space is None else space
+        if space is not self._converted[0]:
+            self._converted = space, _NO_OBSERVATION_SPACE if space is None else array_space(space)
+        return self._converted[1]
 
     @observation_space.setter
     def observation_space(self, space: Any) -> None:
@@ -165,6 +181,7 @@ class GymnasiumEnv(gymnasium.Env):
         if seed is not None:
             self._seed(seed)
         env = self._compiler_env
+        self._steps = 0
         observation = self._observation(env.reset(**options))
         if env.observation_space is None and self.observes_for_learning:
             self.warn_of_none("observation")
@@ -203,12 +220,38 @@ class GymnasiumEnv(gymnasium.Env):
                 f"Expected an action of {self.action_space}, got {action!r}. For several actions "
                 "there is env.unwrapped.multistep()"
             )
-        return self.step_result(self._compiler_env.step(action, **kwargs))
+        self._count_steps(1)
+        return self._result(self._compiler_env.step(action, **kwargs), kwargs)
 
     def multistep(self, actions: Iterable[Any], **kwargs: Any) -> GymnasiumStepResult:
         """Applies any number of actions at once. See :meth:`CompilerEnv.multistep`."""
         self._check_open()
-        return self.step_result(self._compiler_env.multistep(actions, **kwargs))
+        actions = list(actions)
+        self._count_steps(len(actions))
+        return self._result(self._compiler_env.multistep(actions, **kwargs), kwargs)
+
+    def _result(self, result: StepResult, arguments: dict[str, Any]) -> GymnasiumStepResult:
+        names = ("observation_spaces", "observations")
+        if all(arguments.get(name) is None for name in names):
+            return self.step_result(result)
+        # What was asked for by name stays as it is.
+        return result[0], *self.step_result((None, *result[1:]))[1:]
+
+    def _count_steps(self, count: int) -> None:
+        """Warns, once, of an episode that seems to have no end."""
+        self._steps += count
+        if self._steps < _MANY_STEPS or "end" in self._is_warned_of:
+            return
+        self._is_warned_of.add("end")
+        limits = (
+            getattr(each, "max_episode_steps", None) for each in (self.spec, self._compiler_env)
+        )
+        if any(limit is not None for limit in limits):
+            return
+        gymnasium.logger.warn(
+            f"The episode has had {self._steps} steps, and episodes have no end of their own, so "
+            "that learners see a single one. Give max_episode_steps=... to gymnasium.make()"
+        )
 
     def step_result(self, result: StepResult) -> GymnasiumStepResult:
         """Returns what a step returns here of which the environment proper has returned this."""
@@ -221,7 +264,10 @@ class GymnasiumEnv(gymnasium.Env):
 
     def _observation(self, observation: Any) -> Any:
         # None if there is no default observation, or after a failure one that has no default value.
-        return neutral_value(self.observation_space) if observation is None else observation
+        if observation is None:
+            return neutral_value(self.observation_space)
+        space = self.observation_space
+        return observation if space is self._converted[0] else array_value(space, observation)
 
     def render(self) -> str | None:
         """Shows the default observation, as the render mode says."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         IterateOverBenchmarks,
         RandomOrderBenchmarks,
     )
+    from compiler_gym.wrappers.float_observations import FloatObservations
     from compiler_gym.wrappers.fork import ForkOnStep
     from compiler_gym.wrappers.llvm import RuntimePointEstimateReward
     from compiler_gym.wrappers.sqlite_logger import SynchronousSqliteLogger
@@ -37,6 +38,7 @@ __all__ = [
     "Counter",
     "CycleOverBenchmarks",
     "CycleOverBenchmarksIterator",
+    "FloatObservations",
     "ForkOnStep",
     "IterateOverBenchmarks",
     "LastActions",
@@ -61,6 +63,7 @@ _MODULES = {
     "Counter": "counter",
     "CycleOverBenchmarks": "datasets",
     "CycleOverBenchmarksIterator": "datasets",
+    "FloatObservations": "float_observations",
     "ForkOnStep": "fork",
     "IterateOverBenchmarks": "datasets",
     "LastActions": "action_features",

@@ -43,6 +43,9 @@ class CompilerEnvWrapper(CompilerEnv):
     A fork has the same class and its own copies of the wrapper's own attributes, see
     :meth:`_fork_attribute`.
 
+    Around an environment of ``gymnasium.make()``, a wrapper goes inside, around the environment
+    proper. The result is the environment of gymnasium then.
+
     Args:
         env: The environment to wrap.
 
@@ -54,6 +57,15 @@ class CompilerEnvWrapper(CompilerEnv):
     """
 
     env: CompilerEnv
+
+    def __new__(cls, env: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Makes the wrapper, or puts it inside of an environment of ``gymnasium.make()``."""
+        inner = None if isinstance(env, CompilerEnv) else getattr(env, "unwrapped", None)
+        insert = getattr(inner, "insert_wrapper", None)
+        if insert is None:
+            return super().__new__(cls)
+        insert(lambda inside: cls(inside, *args, **kwargs))
+        return env
 
     def __init__(self, env: CompilerEnv):
         if not isinstance(env, CompilerEnv):

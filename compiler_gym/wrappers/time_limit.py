@@ -42,6 +42,11 @@ class TimeLimit(CompilerEnvWrapper):
         self._elapsed_steps = 0
         self._is_warned = False
 
+    @property
+    def max_episode_steps(self) -> int:
+        """The number of actions."""
+        return self._max_episode_steps
+
     @override
     def reset(self, *args: Any, **kwargs: Any) -> Any:
         self._elapsed_steps = 0

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.service.proto import EndSessionRequest
-from compiler_gym.wrappers import CompilerEnvWrapper
+from compiler_gym.wrappers import CompilerEnvWrapper, FloatObservations, TimeLimit
 from tests.service.toy_service import HELLO, ToyDataset, make_toy_env
 
 APPEND_A, NO_OP, END, FAIL, HANG = 3, 4, 5, 7, 11
@@ -205,6 +205,70 @@ class TestWithoutDefaultSpaces:
             stepped, reward, *_ = env.step(APPEND_A)
             assert (stepped.shape, reward) == ((0,), 0.0)
             assert stepped is not observation
+
+
+class TestNumbersAreArrays:
+    """Learners refuse spaces of shape ()."""
+
+    def test_number(self):
+        with make_toy_env(observation_space="length", reward_space="length") as classic:
+            env = GymnasiumEnv(classic)
+            assert isinstance(env.observation_space, gymnasium.spaces.Box)
+            assert env.observation_space.shape == (1,)
+            assert env.observation_space.dtype == classic.observation_space.dtype
+            assert env.observation_space is env.observation_space
+            np.testing.assert_array_equal(env.reset()[0], [5])
+            observation, *_ = env.step(APPEND_A)
+            np.testing.assert_array_equal(observation, [6])
+            assert observation in env.observation_space
+            assert env.step(APPEND_A, observation_spaces=["length"])[0] == [7]
+            assert env.multistep([APPEND_A], observation_spaces=["length"])[0] == [8]
+            failed, *_ = env.step(FAIL)
+            np.testing.assert_array_equal(failed, [0])
+            assert failed in env.observation_space
+            env.observation_space = "histogram"
+            assert env.observation_space == classic.observation_space
+
+    def test_wrapper_goes_inside(self, env):
+        outer = gymnasium.wrappers.OrderEnforcing(env)
+        assert FloatObservations(outer) is outer
+        assert FloatObservations(env=outer) is outer
+        assert type(env.compiler_env) is FloatObservations
+        assert outer.observation_space.dtype == np.float32
+        observation, _ = outer.reset()
+        assert observation.dtype == np.float32
+        np.testing.assert_array_equal(observation, histogram("hello"))
+        with pytest.raises(TypeError, match="FloatObservations is for environments"):
+            FloatObservations(gymnasium.make("CartPole-v1"))
+
+    def test_vector_environment_of_gymnasium(self):
+        with make_toy_env(observation_space="histogram") as classic:
+            make = lambda: FloatObservations(GymnasiumEnv(classic))  # noqa: E731
+            envs = gymnasium.vector.SyncVectorEnv([make])
+            observations, _ = envs.reset()
+            assert observations.dtype == np.float32 and observations.shape == (1, 26)
+
+
+class TestEndlessEpisodes:
+    def test_warning(self, env):
+        env.reset()
+        env.multistep([NO_OP] * 998)
+        env.step(NO_OP)
+        with pytest.warns(UserWarning, match=r"has had 1000 steps.*max_episode_steps"):
+            env.step(NO_OP)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            env.step(NO_OP)  # Once.
+
+    @pytest.mark.filterwarnings("error")
+    def test_no_warning_of_episodes_that_end(self, env):
+        for _ in range(2):
+            env.reset()
+            env.multistep([NO_OP] * 600)
+        with make_toy_env(observation_space="histogram", reward_space="length") as classic:
+            limited = GymnasiumEnv(TimeLimit(classic, 5000))
+            limited.reset()
+            limited.multistep([NO_OP] * 1001)
 
 
 class TestExtendedInterface:

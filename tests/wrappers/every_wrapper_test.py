@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ from compiler_gym.wrappers import (
     Counter,
     CycleOverBenchmarks,
     CycleOverBenchmarksIterator,
+    FloatObservations,
     ForkOnStep,
     IterateOverBenchmarks,
     LastActions,
@@ -66,6 +68,7 @@ MAKERS = {
     "Counter": Counter,
     "CycleOverBenchmarks": lambda env: CycleOverBenchmarks(env, URIS),
     "CycleOverBenchmarksIterator": lambda env: CycleOverBenchmarksIterator(env, lambda: URIS),
+    "FloatObservations": FloatObservations,
     "ForkOnStep": ForkOnStep,
     "IterateOverBenchmarks": lambda env: IterateOverBenchmarks(env, URIS),
     "LastActions": LastActions,
@@ -194,6 +197,14 @@ def test_two(runnable, inner, outer):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_environments_of_gymnasium_are_refused(runnable, name):
+def test_they_go_inside_of_environments_of_gymnasium(runnable, name):
+    env = GymnasiumEnv(runnable)
+    assert MAKERS[name](env) is env
+    assert isinstance(env.compiler_env, CompilerEnvWrapper)
+    assert env.compiler_env.env is runnable
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_environments_of_other_libraries_are_refused(name):
     with pytest.raises(TypeError, match=r"compiler_gym\.make.*GymnasiumEnv"):
-        MAKERS[name](GymnasiumEnv(runnable))
+        MAKERS[name](gymnasium.Env())

@@ -8,6 +8,7 @@ def register_environments() -> None:
     register(
         id="mlir-v0",
         entry_point="compiler_gym.envs.mlir.mlir_env:MlirEnv",
+        nondeterministic=True,  # The reward is from measured times.
         # What those observe and are rewarded for behind gymnasium that do not say so themselves.
         gymnasium_kwargs={"observation_space": "LoopNest", "reward_space": "SpeedUp"},
     )

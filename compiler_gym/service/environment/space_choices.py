@@ -141,6 +141,12 @@ class SpaceChoices:
     def _find_observation(self, space: str | ObservationSpaceSpec) -> ObservationSpaceSpec:
         if isinstance(space, ObservationSpaceSpec):
             return space
+        if isinstance(space, list | tuple):
+            raise TypeError(
+                f"expected the name of one observation space, got {space!r}; try "
+                "env.step(action, observation_spaces=[...]), or a wrapper that observes "
+                "env.observation[name] for each"
+            )
         spaces = self.observations.spaces
         if space not in spaces:
             raise unknown_name("observation space", space, spaces)

@@ -36,6 +36,11 @@ def play(env, names):
     return env.multistep([env.action_space[name] for name in names])
 
 
+def test_is_known_to_be_nondeterministic():
+    assert gymnasium.spec("mlir-v0").nondeterministic  # Its reward is made of measured times.
+    assert not gymnasium.spec("llvm-v0").nondeterministic
+
+
 def test_make():
     with compiler_gym.make("mlir-v0") as env:
         env.reset()

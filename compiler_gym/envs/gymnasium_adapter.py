@@ -32,6 +32,9 @@ _MANY_STEPS = 1000
 # What some learners ask for whether they show it or not, as there are no pictures of programs.
 _PICTURE = "rgb_array"
 
+# What is shown to humans after each step, where an environment has it, rather than the program.
+_SHORT_MODE = "summary"
+
 # Observation, reward, terminated, truncated, info.
 GymnasiumStepResult = tuple[Any, Any, bool, bool, dict[str, Any]]
 
@@ -65,9 +68,9 @@ class GymnasiumEnv(gymnasium.Env):
     Args:
         env: The environment proper, or its id.
         render_mode: What ``render()`` does: ``"human"`` prints the default observation,
-            ``"ansi"`` returns it as text, and LLVM environments print a ``"summary"`` or the
-            ``"diff"`` to the step before. None for nothing. There are no pictures: for
-            ``"rgb_array"`` a warning is given, and the mode is ``"ansi"``.
+            ``"ansi"`` returns it as text, and LLVM environments print a ``"summary"``, also for
+            ``"human"``, or the ``"diff"`` to the step before. None for nothing. There are no
+            pictures: for ``"rgb_array"`` the mode is ``"ansi"``, and ``render()`` warns.
         **kwargs: If an id is given, arguments of the environment.
 
     Attributes:
@@ -81,18 +84,17 @@ class GymnasiumEnv(gymnasium.Env):
     observes_for_learning = True
 
     # gymnasium wants to know how often per second to render, also of text.
-    # Of the class, so that gymnasium.make() knows them all; of an instance, those it has.
+    # Of the class, so that gymnasium.make() knows all that are accepted; of an instance, those
+    # that it has.
     metadata: dict[str, Any] = {  # noqa: RUF012, gymnasium declares it so.
-        "render_modes": ["human", "ansi", "summary", "diff"],
+        "render_modes": ["human", "ansi", "summary", "diff", _PICTURE],
         "render_fps": 4,
     }
 
     def __init__(self, env: CompilerEnv | str, render_mode: str | None = None, **kwargs: Any):
-        if render_mode == _PICTURE:
-            gymnasium.logger.warn(
-                "There are no pictures of programs. Render mode 'ansi', which returns text, is "
-                "used instead of 'rgb_array'"
-            )
+        # Stable-Baselines3 asks each environment that it makes for pictures, and rarely renders.
+        self._wants_pictures = render_mode == _PICTURE
+        if self._wants_pictures:
             render_mode = "ansi"
         if render_mode is not None:
             _check_mode(render_mode, self.metadata["render_modes"])
@@ -276,7 +278,13 @@ class GymnasiumEnv(gymnasium.Env):
                 "Nothing is rendered without a render mode. Give render_mode to gymnasium.make()"
             )
             return None
-        return self._compiler_env.render(self.render_mode)
+        if self._wants_pictures:
+            gymnasium.logger.warn(
+                "There are no pictures of programs. Render mode 'ansi', which returns text, is "
+                "used instead of 'rgb_array'"
+            )
+        is_short = self.render_mode == "human" and _SHORT_MODE in self.metadata["render_modes"]
+        return self._compiler_env.render(_SHORT_MODE if is_short else self.render_mode)
 
     def fork(self) -> "GymnasiumEnv":
         """Returns an independent environment in exactly the state of this one."""

@@ -188,11 +188,13 @@ class TestRender:
 
     def test_picture(self):
         with make_toy_env(observation_space="text") as classic:
-            with pytest.warns(UserWarning, match="no pictures.*'ansi'"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
                 env = GymnasiumEnv(classic, render_mode="rgb_array")
             assert env.render_mode == "ansi"
             env.reset()
-            assert env.render() == "hello"
+            with pytest.warns(UserWarning, match="no pictures.*'ansi'"):
+                assert env.render() == "hello"
 
 
 class TestWithoutDefaultSpaces:

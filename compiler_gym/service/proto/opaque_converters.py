@@ -17,10 +17,11 @@ def _graph_from_json(data: bytes) -> "networkx.MultiDiGraph[Any]":
     The library's own reader keeps only one of several links that have the same ends and key,
     which those between two statements of a program usually do. This one keeps all.
     """
-    import networkx  # Takes long to import.
+    # Takes long to import.
+    from compiler_gym.util.comparable_graph import ComparableGraph
 
     document = json.loads(data)
-    graph: networkx.MultiDiGraph[Any] = networkx.MultiDiGraph()
+    graph = ComparableGraph()
     try:
         graph.graph.update(document.get("graph", {}))
         for node in document["nodes"]:

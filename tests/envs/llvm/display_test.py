@@ -123,7 +123,8 @@ def test_diff_to_the_step_before(env, capsys):
 
 
 def test_modes_of_gymnasium(capsys):
-    for mode, expected in (("summary", "instructions"), ("diff", "-  %old3 = alloca")):
+    modes = {"summary": "instructions", "human": "of -Oz", "diff": "-  %old3 = alloca"}
+    for mode, expected in modes.items():
         with gymnasium.make("llvm-ic-v0", render_mode=mode) as env:
             env.reset()
             env.step(env.unwrapped.action_space["sroa"])

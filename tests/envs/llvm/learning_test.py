@@ -4,6 +4,7 @@ import copy
 import os
 import pickle
 import signal
+import warnings
 
 import gymnasium
 import numpy as np
@@ -214,21 +215,35 @@ class TestEnds:
 class TestRender:
     def test_how_stable_baselines3_makes_environments(self):
         """Its ``make_vec_env`` asks for pictures, and catches TypeErrors only."""
-        with pytest.warns(UserWarning, match="no pictures of programs"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
             env = gymnasium.make("llvm-autophase-ic-v0", render_mode="rgb_array")
         with env:
             assert env.render_mode == "ansi"
             env.reset()
-            assert env.render().startswith("[")
+            with pytest.warns(UserWarning, match="no pictures of programs"):
+                assert env.render().startswith("[")
+
+    def test_checker_prints_little(self, capsys):
+        with gymnasium.make("llvm-autophase-ic-v0", benchmark="kernels-v0/json") as env:
+            check_env(env.unwrapped)
+        assert len(capsys.readouterr().out.splitlines()) < 100
 
     def test_videos_are_refused(self):
-        with pytest.warns(UserWarning, match="no pictures of programs"):
-            env = gymnasium.make("llvm-autophase-ic-v0", render_mode="rgb_array")
+        env = gymnasium.make("llvm-autophase-ic-v0", render_mode="rgb_array")
         with env, pytest.raises(ValueError, match="ansi"):
             gymnasium.wrappers.RecordVideo(env, "videos")
 
 
 class TestObservations:
+    def test_checker_of_graphs(self):
+        arguments = {"benchmark": "kernels-v0/fft", "observation_space": "Programl"}
+        with gymnasium.make("llvm-v0", **arguments) as env:
+            first, second = (env.reset(seed=1)[0] for _ in range(2))
+            assert first == second and first is not second and hash(first) == hash(second)
+            assert env.step(env.unwrapped.action_space["sroa"])[0] != first
+            check_env(env.unwrapped, skip_render_check=True, skip_close_check=True)
+
     @pytest.mark.parametrize("id", IDS_OF_PASSES)
     def test_crash(self, id, fragile):
         with gymnasium.make(id, **fragile) as env:

@@ -1,6 +1,7 @@
 import dataclasses
 import gc
 import json
+import pickle
 
 import networkx
 import numpy as np
@@ -47,7 +48,7 @@ ADDITION = {
 
 def test_graph():
     graph = program_graph(unpack(ADDITION))
-    assert type(graph) is networkx.MultiDiGraph
+    assert isinstance(graph, networkx.MultiDiGraph)
     assert graph.nodes[0] == {"block": 0, "function": 0, "text": "[external]", "type": 0}
     assert graph.nodes[1] == {
         "block": 0,
@@ -67,6 +68,23 @@ def test_graph():
         "function": [{"name": "f", "module": 0}],
         "module": [{"name": "-", "llvm_target_triple": "x86_64", "llvm_data_layout": "e"}],
     }
+
+
+def test_graphs_compare():
+    graph, same = (program_graph(unpack(ADDITION)) for _ in range(2))
+    assert graph == same and hash(graph) == hash(same)
+    assert graph == networkx.MultiDiGraph(graph) and graph == pickle.loads(pickle.dumps(graph))
+    assert graph == OPAQUE_FORMATS["json://networkx/MultiDiGraph"](
+        json.dumps(program_graph_json(unpack(ADDITION))).encode()
+    )
+    same.nodes[1]["text"] = "sub"
+    assert graph != same
+    for change in (lambda graph: graph.add_edge(0, 1), lambda graph: graph.graph.clear()):
+        copy = graph.copy()
+        assert type(copy) is type(graph) and copy == graph
+        change(copy)
+        assert copy != graph
+    assert graph != 3 and graph != networkx.DiGraph()
 
 
 def test_graph_is_as_the_library_would_make_it():

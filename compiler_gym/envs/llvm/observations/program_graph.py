@@ -74,16 +74,18 @@ def program_graph(lists: GraphLists) -> "networkx.MultiDiGraph[Any]":
     """Makes a graph of networkx.
 
     Returns:
-        A graph with the nodes 0 to (number of nodes - 1). Its attributes are those of node-link
-        JSON, see :func:`program_graph_json`. Edges with the same ends have the keys 0, 1, 2, ...
+        A graph with the nodes 0 to (number of nodes - 1), which equals others by its contents.
+        Its attributes are those of node-link JSON, see :func:`program_graph_json`. Edges with the
+        same ends have the keys 0, 1, 2, ...
 
     Raises:
         IndexError, ValueError: The lists do not fit together.
     """
-    import networkx  # Takes long to import.
+    # Takes long to import.
+    from compiler_gym.util.comparable_graph import ComparableGraph
 
     with _without_garbage_collection():
-        graph: Any = networkx.MultiDiGraph(**lists.attributes)
+        graph: Any = ComparableGraph(**lists.attributes)
         nodes = _node_attributes(lists)
         successors: list[dict[int, Any]] = [{} for _ in nodes]
         predecessors: list[dict[int, Any]] = [{} for _ in nodes]

@@ -11,6 +11,7 @@ from compiler_gym.datasets.datasets import Datasets, round_robin_iterables
 from compiler_gym.datasets.deprecated import activate, deactivate, delete, require
 from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
 from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
+from compiler_gym.datasets.parts import PARTS
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
@@ -26,6 +27,7 @@ __all__ = [
     "DatasetInitError",
     "Datasets",
     "FilesDataset",
+    "PARTS",
     "SourceCompiler",
     "TarDataset",
     "TarDatasetWithManifest",

@@ -9,11 +9,13 @@ from contextlib import ExitStack, contextmanager
 from functools import total_ordering
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from compiler_gym.datasets.benchmark import Benchmark
 from compiler_gym.datasets.kept_benchmarks import KEPT
+from compiler_gym.datasets.parts import part_of_uri, with_part
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import DatasetInitError
 from compiler_gym.util.file_lock import file_lock
@@ -194,9 +196,37 @@ class Dataset:
                 if path.exists():
                     shutil.rmtree(path)
 
-    def benchmark_uris(self) -> Iterator[str]:
-        """Iterates over the URIs of the benchmarks, always in the same order."""
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Adds the argument ``part`` where a subclass overrides :meth:`benchmark_uris` without."""
+        super().__init_subclass__(**kwargs)
+        if "benchmark_uris" in vars(cls):
+            setattr(cls, "benchmark_uris", with_part(cls.benchmark_uris))  # noqa: B010, see mypy.
+
+    def benchmark_uris(self, part: str | None = None) -> Iterator[str]:
+        """Iterates over the URIs of the benchmarks, always in the same order.
+
+        An override may do without the argument; then it is added, by means of :meth:`part_of`.
+
+        Args:
+            part: ``"train"``, ``"validation"`` or ``"test"``, see :meth:`part_of`; None for all.
+
+        Raises:
+            ValueError: There is no such part.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not list its benchmarks")
+
+    def part_of(self, uri: str | BenchmarkUri) -> str:
+        """Returns the part that a benchmark is in for good.
+
+        A policy learns on ``"train"``, its settings are chosen on ``"validation"``, and results are
+        reported on ``"test"``. By default the part depends on the digest of the URI, without its
+        parameters: 70%, 15% and 15%.
+
+        Raises:
+            ValueError: The URI is malformed.
+        """
+        parsed = BenchmarkUri.from_string(str(uri))
+        return part_of_uri(f"{parsed.dataset_uri}{parsed.path}")
 
     def benchmarks(self) -> Iterator[Benchmark]:
         """Iterates over the benchmarks, always in the same order."""
@@ -259,21 +289,33 @@ class Dataset:
             return False
         return True
 
-    def random_benchmark(self, random_state: np.random.Generator | None = None) -> Benchmark:
+    def random_benchmark(
+        self, random_state: np.random.Generator | None = None, part: str | None = None
+    ) -> Benchmark:
         """Returns a benchmark at random, all being equally likely.
 
         Args:
             random_state: The source of randomness. None for a new one.
+            part: As of :meth:`benchmark_uris`.
 
         Raises:
-            ValueError: The dataset has no benchmarks, or does not know how many.
+            ValueError: The dataset or part has no benchmarks, or does not know how many.
         """
         self._warn_if_deprecated()
+        if part is not None:
+            return self._random_of_part(random_state, part)
         if not self.size:
             raise ValueError(f"Dataset {self.name} has no known number of benchmarks to draw from")
         generator = random_state if random_state is not None else np.random.default_rng()
         index = int(generator.integers(self.size))
         return self.benchmark(next(islice(self.benchmark_uris(), index, None)))
+
+    def _random_of_part(self, random_state: np.random.Generator | None, part: str) -> Benchmark:
+        uris = list(self.benchmark_uris(part))
+        if not uris:
+            raise ValueError(f"Dataset {self.name} has no benchmarks in the part {part!r}")
+        generator = random_state if random_state is not None else np.random.default_rng()
+        return self.benchmark(uris[int(generator.integers(len(uris)))])
 
     @contextmanager
     def _site_data_lock(self) -> Iterator[None]:

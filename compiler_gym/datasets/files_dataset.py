@@ -107,7 +107,7 @@ class FilesDataset(Dataset):
             return len(self._memoized_uris)
         return sum(1 for _ in self.benchmark_uris()) if self.installed else 0
 
-    def benchmark_uris(self) -> Iterator[str]:
+    def benchmark_uris(self) -> Iterator[str]:  # type: ignore[override]  # The base adds part.
         """Iterates over the URIs of the benchmarks, always in the same order.
 
         Raises:
@@ -158,16 +158,21 @@ class FilesDataset(Dataset):
         is_known = self._programs is not None and not self.installed
         return path is not None and (is_known or path.is_file())
 
-    def random_benchmark(self, random_state: np.random.Generator | None = None) -> Benchmark:
+    def random_benchmark(
+        self, random_state: np.random.Generator | None = None, part: str | None = None
+    ) -> Benchmark:
         """Returns a benchmark at random, all being equally likely.
 
         Args:
             random_state: The source of randomness. None for a new one.
+            part: As of :meth:`benchmark_uris`.
 
         Raises:
             ValueError: There are no benchmarks.
             DatasetInitError: The dataset is not installed, and cannot be.
         """
+        if part is not None:
+            return self._random_of_part(random_state, part)
         uri = self._draw(random_state if random_state is not None else np.random.default_rng())
         if not uri:
             suffix = self.benchmark_file_suffix

@@ -208,7 +208,7 @@ class TarDatasetWithManifest(TarDataset):
         self.manifest_sha256 = manifest_sha256
         self.manifest_compression = _checked_compression(manifest_compression)
 
-    def benchmark_uris(self) -> Iterator[str]:
+    def benchmark_uris(self) -> Iterator[str]:  # type: ignore[override]  # The base adds part.
         """Iterates over the URIs of the benchmarks, in the order of the list.
 
         Raises:

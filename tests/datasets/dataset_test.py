@@ -1,11 +1,12 @@
 """Tests of compiler_gym.datasets.Dataset."""
 
+import itertools
 import pickle
 
 import numpy as np
 import pytest
 
-from compiler_gym.datasets import Benchmark, Dataset
+from compiler_gym.datasets import PARTS, Benchmark, BenchmarkUri, Dataset
 
 
 class Numbers(Dataset):
@@ -209,3 +210,66 @@ def test_datasets_compare():
     assert low < "benchmark://b-v0" and low >= "benchmark://a-v0"
     with pytest.raises(TypeError):
         assert low <= 3
+
+
+class TestParts:
+    def test_every_benchmark_is_in_one(self):
+        dataset = Numbers(count=1000)
+        parts = {part: list(dataset.benchmark_uris(part)) for part in PARTS}
+        assert sorted(itertools.chain(*parts.values())) == sorted(dataset.benchmark_uris())
+        shares = {part: len(uris) / 1000 for part, uris in parts.items()}
+        assert shares == pytest.approx({"train": 0.7, "validation": 0.15, "test": 0.15}, abs=0.05)
+        assert list(dataset.benchmark_uris(part=None)) == list(dataset.benchmark_uris())
+        for part, uris in parts.items():
+            assert {dataset.part_of(uri) for uri in uris} == {part}
+
+    def test_they_are_stable(self):
+        """These must never change: results of other releases would not be comparable."""
+        dataset = Numbers(count=12)
+        expected = [
+            "train",
+            "train",
+            "train",
+            "validation",
+            "test",
+            "train",
+            "train",
+            "train",
+            "train",
+            "train",
+            "train",
+            "train",
+        ]
+        assert [dataset.part_of(uri) for uri in dataset.benchmark_uris()] == expected
+        uri = "benchmark://numbers-v3/1"
+        assert dataset.part_of(BenchmarkUri.from_string(f"{uri}?dataset=3")) == expected[1]
+        assert dataset.part_of("numbers-v3/1") == expected[1]
+
+    def test_unknown_part(self):
+        for method in (Numbers().benchmark_uris, Numbers().random_benchmark):
+            with pytest.raises(ValueError, match="no part 'dev' of benchmark://numbers-v3"):
+                method(part="dev")
+
+    def test_random_benchmark(self):
+        dataset = Numbers(count=100)
+        rng = np.random.default_rng(0)
+        drawn = {dataset.random_benchmark(rng, part="test").uri for _ in range(30)}
+        assert len(drawn) > 3
+        assert {dataset.part_of(uri) for uri in drawn} == {"test"}
+        with pytest.raises(ValueError, match="no benchmarks in the part 'test'"):
+            Numbers(count=0).random_benchmark(part="test")
+
+    def test_override_with_the_argument_is_left_alone(self):
+        class Own(Numbers):
+            def benchmark_uris(self, part=None):
+                return iter([f"{self.name}/0"] if part == "mine" else [])
+
+        assert list(Own().benchmark_uris("mine")) == ["benchmark://numbers-v3/0"]
+
+    def test_override_that_calls_the_base(self):
+        class Even(Numbers):
+            def benchmark_uris(self):
+                return (uri for uri in super().benchmark_uris() if int(uri[-1]) % 2 == 0)
+
+        uris = [uri for part in PARTS for uri in Even().benchmark_uris(part)]
+        assert sorted(uris) == list(Even().benchmark_uris())

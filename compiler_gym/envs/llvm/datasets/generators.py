@@ -18,6 +18,7 @@ from compiler_gym.datasets import (
     BenchmarkWithSource,
     Dataset,
 )
+from compiler_gym.datasets.parts import check_part
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import assemble, compile_source, run_tool
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
@@ -54,7 +55,7 @@ class GeneratedDataset(Dataset):
     NAME: ClassVar[str]
     """The full name of the dataset."""
 
-    def benchmark_uris(self) -> Iterator[str]:
+    def benchmark_uris(self) -> Iterator[str]:  # type: ignore[override]  # The base adds part.
         """Iterates over the URIs of the programs, by seed."""
         return (f"{self.name}/{seed}" for seed in range(SEEDS))
 
@@ -76,17 +77,25 @@ class GeneratedDataset(Dataset):
         self._check_own(uri)
         return self.benchmark_from_seed(self._seed_of(uri))
 
-    def random_benchmark(self, random_state: np.random.Generator | None = None) -> Benchmark:
+    def random_benchmark(
+        self, random_state: np.random.Generator | None = None, part: str | None = None
+    ) -> Benchmark:
         """Returns the program of a random seed.
 
         Args:
             random_state: The source of randomness. None for a new one.
+            part: As of :meth:`benchmark_uris`.
 
         Raises:
+            ValueError: There is no such part.
             Exception: As of :meth:`benchmark_from_seed`.
         """
+        check_part(part, self.name)
         generator = random_state if random_state is not None else np.random.default_rng()
-        return self.benchmark_from_seed(int(generator.integers(SEEDS)))
+        seed = int(generator.integers(SEEDS))
+        while part not in (None, self.part_of(f"{self.name}/{seed}")):
+            seed = int(generator.integers(SEEDS))
+        return self.benchmark_from_seed(seed)
 
     def benchmark_from_seed(self, seed: int) -> Benchmark:
         """Returns the program of a seed.

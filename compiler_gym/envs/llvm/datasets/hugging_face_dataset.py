@@ -108,7 +108,7 @@ class HuggingFaceDataset(Dataset):
         """The number of rows; 0 if it is not known, because nothing is loaded or it is streamed."""
         return 0 if self._streaming or self._loaded is None else len(self._loaded)
 
-    def benchmark_uris(self) -> Iterator[str]:
+    def benchmark_uris(self) -> Iterator[str]:  # type: ignore[override]  # The base adds part.
         """Iterates over the URIs of all rows.
 
         Raises:

@@ -74,7 +74,7 @@ class KernelsDataset(Dataset):
         """The number of programs."""
         return len(self._names())
 
-    def benchmark_uris(self) -> Iterator[str]:
+    def benchmark_uris(self) -> Iterator[str]:  # type: ignore[override]  # The base adds part.
         """Iterates over the URIs of the programs, by name."""
         return (f"{self.name}/{name}" for name in self._names())
 

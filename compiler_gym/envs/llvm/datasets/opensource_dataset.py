@@ -16,6 +16,7 @@ from compiler_gym.datasets import (
     BenchmarkUri,
     BenchmarkWithSource,
 )
+from compiler_gym.datasets.parts import check_part
 from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, key_of_bitcode, make_once
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
@@ -29,9 +30,6 @@ from compiler_gym.util.source_distributions import SourceDistribution
 
 FOLDER = runfiles_path("compiler_gym/data/opensource-v0")
 """Where ``packages.json`` and ``manifest.txt`` are: the packages, and the files that compile."""
-
-PARTS = ("train", "validation", "test")
-"""What packages are for, so that results can be compared: a package is in one of them."""
 
 LANGUAGES = {".c": ("c", "gnu11"), ".cc": ("c++", "gnu++17"), ".cpp": ("c++", "gnu++17")}
 """What a file is compiled as, by its ending: the language and its standard."""
@@ -50,7 +48,7 @@ class Package:
         sha256: The checksum of the archive in hexadecimal.
         license: The licence, as the package states it.
         topic: What its programs are about.
-        part: One of :data:`PARTS`.
+        part: One of ``compiler_gym.datasets.PARTS``. All its files are in it.
         include: The folders with headers, in the archive.
         define: Macros to define: ``"NAME"`` or ``"NAME=VALUE"``.
     """
@@ -86,7 +84,7 @@ class OpenSourceDataset(PackagedDataset):
     ``benchmark://opensource-v0/lz4/lz4libs/lz4.c`` is the file ``lz4libs/lz4.c`` of the package
     ``lz4``. A package is downloaded when the first of its files is used, by name, version and
     checksum, and compiled by the installed clang; bitcode is kept in the site data folder. Lists
-    need no download. Packages are split into :data:`PARTS`.
+    need no download. Packages, rather than files, are split into parts.
 
     Args:
         site_data_base: The folder below which packages and bitcode are kept.
@@ -110,7 +108,7 @@ class OpenSourceDataset(PackagedDataset):
     @property
     def packages(self) -> dict[str, Package]:
         """The packages by name."""
-        return _packages_of(self._folder)
+        return packages_of(self._folder)
 
     @property
     def size(self) -> int:
@@ -125,7 +123,7 @@ class OpenSourceDataset(PackagedDataset):
         """Iterates over the URIs of the files, by package.
 
         Args:
-            part: One of :data:`PARTS`; None for all.
+            part: One of ``compiler_gym.datasets.PARTS``; None for all.
 
         Raises:
             ValueError: There is no such part.
@@ -184,9 +182,20 @@ class OpenSourceDataset(PackagedDataset):
         return self.benchmark(uris[int(generator.integers(len(uris)))])
 
     def _uris(self, part: str | None) -> tuple[str, ...]:
-        if part not in (None, *PARTS):
-            raise ValueError(f"There is no part {part!r} of {self.name}. There are: {PARTS}")
+        check_part(part, self.name)
         return _uris_of(self._folder, self.name, part)
+
+    def part_of(self, uri: str | BenchmarkUri) -> str:
+        """Returns the part of the package of a file.
+
+        Raises:
+            LookupError: There is no such package.
+        """
+        parsed = BenchmarkUri.from_string(str(uri))
+        package = self.packages.get(parsed.path.removeprefix("/").partition("/")[0])
+        if package is None:
+            raise unknown_name("package", str(uri), self.packages)
+        return package.part
 
     @property
     def _files(self) -> dict[str, dict[str, None]]:
@@ -207,7 +216,8 @@ class OpenSourceDataset(PackagedDataset):
 
 
 @cache
-def _packages_of(folder: Path) -> dict[str, Package]:
+def packages_of(folder: Path = FOLDER) -> dict[str, Package]:
+    """Returns the packages of a list by name."""
     packages = {}
     for facts in json.loads((folder / "packages.json").read_text(encoding="utf-8")):
         lists = {key: tuple(facts.get(key, ())) for key in ("include", "define")}
@@ -228,7 +238,7 @@ def _files_of(folder: Path) -> dict[str, dict[str, None]]:
 @cache
 def _uris_of(folder: Path, name: str, part: str | None) -> tuple[str, ...]:
     """Returns the URIs of all files of a part."""
-    packages = _packages_of(folder)
+    packages = packages_of(folder)
     return tuple(
         f"{name}/{package}/{file}"
         for package, files in _files_of(folder).items()

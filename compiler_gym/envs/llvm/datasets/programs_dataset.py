@@ -26,6 +26,7 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramValidator,
     validate_against_opt,
 )
+from compiler_gym.envs.llvm.datasets.opensource_dataset import packages_of
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
 from compiler_gym.envs.llvm.datasets.run_number import run_number
 from compiler_gym.errors import BenchmarkInitError
@@ -165,9 +166,15 @@ class ProgramsDataset(PackagedDataset):
         """Iterates over the packages, as they are fetched."""
         return (program.distribution for program in self.programs.values())
 
-    def benchmark_uris(self) -> Iterator[str]:
+    def benchmark_uris(self) -> Iterator[str]:  # type: ignore[override]  # The base adds part.
         """Iterates over the URIs of the programs, by name."""
         return (f"{self.name}/{name}" for name in self.programs)
+
+    def part_of(self, uri: str | BenchmarkUri) -> str:
+        """Returns the part of the same package in ``opensource-v0``, if it is there."""
+        program = self.programs.get(BenchmarkUri.from_string(str(uri)).path.removeprefix("/"))
+        package = program and packages_of().get(program.package)
+        return package.part if package else super().part_of(uri)
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
         """As of :class:`Dataset`."""

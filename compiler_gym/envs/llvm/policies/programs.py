@@ -7,12 +7,10 @@ import random
 from collections.abc import Sequence
 
 from compiler_gym.datasets import Datasets
+from compiler_gym.datasets.parts import TEST_KERNELS
 from compiler_gym.envs.llvm.datasets import OpenSourceDataset
 
-# Every fourth of them, alphabetically.
-HELD_BACK_KERNELS = (
-    "bitops", "containers", "graphs", "life", "mini_language", "sha256", "text_stats",
-)  # fmt: skip
+HELD_BACK_KERNELS = TEST_KERNELS
 _HELD_BACK_SEEDS = 1_000_000
 # Each is a download.
 _PACKAGES = 10

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from compiler_gym.datasets import PARTS
 from compiler_gym.envs.llvm.datasets import CsmithBenchmark, CsmithDataset, LlvmStressDataset
 from compiler_gym.envs.llvm.datasets.generators import SEEDS
 from compiler_gym.errors import EnvironmentNotSupported
@@ -77,3 +78,13 @@ def test_without_the_headers_of_csmith(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     with pytest.raises(EnvironmentNotSupported, match=r"no csmith\.h in .*libcsmith-dev"):
         CsmithDataset().benchmark_from_seed(0)
+
+
+def test_parts(dataset):
+    for part in PARTS:
+        uris = list(itertools.islice(dataset.benchmark_uris(part), 20))
+        assert {dataset.part_of(uri) for uri in uris} == {part}
+    drawn = dataset.random_benchmark(np.random.default_rng(0), part="validation")
+    assert dataset.part_of(drawn.uri) == "validation"
+    with pytest.raises(ValueError, match="no part 'dev'"):
+        dataset.random_benchmark(part="dev")

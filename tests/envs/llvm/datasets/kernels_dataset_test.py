@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compiler_gym.datasets import BenchmarkUri
+from compiler_gym.datasets import PARTS, BenchmarkUri
+from compiler_gym.datasets.parts import TEST_KERNELS, VALIDATION_KERNELS
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets import kernels_dataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH, KernelsDataset
@@ -191,3 +192,16 @@ def test_built_in_programs_are_complete(name):
 def test_default_program_is_built_in(tmp_path):
     dataset = KernelsDataset(tmp_path)
     assert dataset.benchmark("benchmark://kernels-v0/sha256").proto.program.contents
+
+
+def test_parts(tmp_path):
+    """Every fourth is for tests, and the one before it for validation."""
+    dataset = KernelsDataset(tmp_path)
+    names = [uri.rpartition("/")[2] for uri in dataset.benchmark_uris()]
+    parts = {
+        part: [uri.rpartition("/")[2] for uri in dataset.benchmark_uris(part)] for part in PARTS
+    }
+    assert parts["test"] == names[3::4] == list(TEST_KERNELS)
+    assert parts["validation"] == names[2::4] == list(VALIDATION_KERNELS)
+    assert sorted(parts["train"]) == sorted([*names[::4], *names[1::4]])
+    assert dataset.part_of("benchmark://kernels-v0/sha256?dataset=1") == "test"

@@ -6,8 +6,9 @@ import pickle
 import numpy as np
 import pytest
 
+from compiler_gym.datasets import PARTS
 from compiler_gym.envs.llvm.datasets import LlvmDatasets, OpenSourceDataset
-from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES, PARTS
+from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 
 NAME = "benchmark://opensource-v0"

@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 
+from compiler_gym.datasets import PARTS
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
-from compiler_gym.envs.llvm.datasets import ProgramsDataset
+from compiler_gym.envs.llvm.datasets import OpenSourceDataset, ProgramsDataset
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 
 NAME = "benchmark://programs-v0"
@@ -181,3 +182,16 @@ def test_the_programs_of_the_release(tmp_path):
     folders = {path.name for path in dataset._folder.iterdir() if path.is_dir()}
     assert folders == set(dataset.programs)
     assert not any(tmp_path.iterdir())
+
+
+def test_programs_are_in_the_parts_of_their_packages(tmp_path):
+    programs, packages = ProgramsDataset(tmp_path), OpenSourceDataset(tmp_path).packages
+    shared = {
+        name: packages[program.package].part
+        for name, program in programs.programs.items()
+        if program.package in packages
+    }
+    assert len(shared) > 5
+    for name, part in shared.items():
+        assert f"{programs.name}/{name}" in list(programs.benchmark_uris(part))
+    assert sum(len(list(programs.benchmark_uris(part))) for part in PARTS) == programs.size

@@ -164,6 +164,28 @@ def test_after_a_refusal_in_the_middle_nothing_is_assumed(env):
         assert not info["transition_was_known"]
 
 
+def test_an_observation_that_fails_does_not_hide_the_action(env):
+    for _ in range(2):
+        env.reset()
+        env.step(APPEND_A)
+        with pytest.raises(TypeError, match="needs another text"):
+            env.step(APPEND_A, observation_spaces=["failing"])
+        assert env.observation["text"] == "helloaa"
+        assert env.actions == [APPEND_A, APPEND_A]
+        assert env.step(REVERSE)[0] == "aaolleh"
+        with env.fork() as fork:
+            assert fork.observation["text"] == "aaolleh"
+    assert walk(env, [APPEND_A, APPEND_A, REVERSE])[-1][0] == "aaolleh"
+
+
+def test_an_observation_that_fails_does_not_hide_a_new_action_space(plain):
+    plain.reset()
+    with pytest.raises(TypeError, match="needs another text"):
+        plain.multistep([APPEND_A, APPEND_A, RESTRICT], observation_spaces=["failing"])
+    assert plain.action_space.n == 5
+    assert plain.actions == [APPEND_A, APPEND_A, RESTRICT]
+
+
 def test_parameters_are_part_of_what_was_done(env):
     walk(env, [APPEND_A])
     env.reset()

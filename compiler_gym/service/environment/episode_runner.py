@@ -18,6 +18,7 @@ from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.cached_session import CachedSession
+from compiler_gym.service.session.observation_errors import reply_behind
 from compiler_gym.service.session.session import END_SECONDS, Session
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
@@ -206,8 +207,12 @@ class EpisodeRunner:
     def _after_error(self, plan: StepPlan, events: list[Event], error: Exception) -> RunResult:
         if isinstance(error, ServiceError | TimeoutError):
             return self._fail(plan, error, events)
-        if events:
-            self.episode.record_refusal()
+        reply = reply_behind(error)
+        if reply is None:
+            if events:
+                self.episode.record_refusal()
+        elif reply.HasField("new_action_space"):
+            self.action_spaces.replace(reply.new_action_space)
         raise error
 
     def _fail(self, plan: StepPlan, error: Exception, events: list[Event]) -> RunResult:

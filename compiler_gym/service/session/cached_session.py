@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 
 from compiler_gym.service.proto import Event, StartSessionReply, StepReply
+from compiler_gym.service.session.observation_errors import reply_behind
 from compiler_gym.service.session.repeating import ENOUGH_ACTIONS, REFUSALS, repeat_step
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.session.session_start import Deadline
@@ -151,9 +152,10 @@ class CachedSession:
             else:
                 reply = session.step(events, [*indices, self._identity], deadline.left())
                 identity = self._key, reply.observation.pop().SerializeToString()
-        except REFUSALS:
-            # Those before the one that was refused have been applied.
-            if len(events) > 1:
+        except REFUSALS as error:
+            # Those before the one that was refused have been applied; all of them, if it was an
+            # observation that failed.
+            if len(events) > 1 or (events and reply_behind(error)):
                 self._states = None
             raise
         seconds = time.perf_counter() - begin

@@ -18,6 +18,7 @@ from compiler_gym.service.proto import (
     StepReply,
     StepRequest,
 )
+from compiler_gym.service.session.observation_errors import checked
 from compiler_gym.service.transport.direct_channel import DirectStub
 from compiler_gym.service.transport.direct_reply import DirectReply
 from compiler_gym.service.transport.grpc_reply import GrpcReply
@@ -45,7 +46,7 @@ class Session:
         self._connection = connection
         self._step = connection.stub.Step
         # Filled anew for each step: making messages is a good part of the cost of a short one.
-        self._request = StepRequest(session_id=session_id)
+        self._request = StepRequest(session_id=session_id, has_observation_errors=True)
         self._indices: Sequence[int] = ()
 
     @classmethod
@@ -67,9 +68,13 @@ class Session:
             indices: The numbers of the observation spaces to compute. Give the same (unmodified)
                 object again where the numbers are the same; it saves time.
             timeout: Time limit in seconds.
+
+        Raises:
+            Exception: If an observation fails; :func:`reply_behind` tells that from a step that the
+                service refused.
         """
         request = self._filled_request(actions, indices)
-        return self._connection(self._step, request, timeout=timeout)
+        return checked(self._connection(self._step, request, timeout=timeout))
 
     def begin_step(
         self, actions: Iterable[Event], indices: Sequence[int], timeout: float
@@ -94,7 +99,7 @@ class Session:
             begun: What that has returned. Cannot be used again.
             timeout: As given to it.
         """
-        return self._connection.finish_step(begun, self._request, timeout)
+        return checked(self._connection.finish_step(begun, self._request, timeout))
 
     def _filled_request(self, actions: Iterable[Event], indices: Sequence[int]) -> StepRequest:
         request = self._request

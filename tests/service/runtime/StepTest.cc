@@ -70,6 +70,42 @@ TEST_P(CompilerGymServiceTest, EndOfStepComesAfterTheObservationsOfEachStep) {
   EXPECT_EQ(second.reply.observation(0).int64_value(), 1);
 }
 
+TEST_P(CompilerGymServiceTest, ObservationThatFailsIsToldFromAnActionThatIsRefused) {
+  const int64_t session = client().startOn("aba");
+  StepRequest request;
+  request.set_session_id(session);
+  request.add_action()->set_int64_value(toy::actionNumber("append-a"));
+  request.add_action()->set_int64_value(toy::actionNumber("end-later"));
+  request.add_observation_space(toy::kText);
+  request.add_observation_space(toy::kFailing);
+  request.set_has_observation_errors(true);
+  const auto failed = client().step(request);
+  ASSERT_TRUE(failed.ok()) << failed.message();
+  EXPECT_EQ(failed.reply.observation_error().code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(failed.reply.observation_error().message(), HasSubstr("needs another text"));
+  EXPECT_EQ(failed.reply.observation_size(), 0);
+  EXPECT_FALSE(failed.reply.action_had_no_effect());
+  EXPECT_TRUE(failed.reply.end_of_session());
+  EXPECT_EQ(client().textOf(session), "abaa");
+
+  request.mutable_action()->Clear();
+  request.mutable_observation_space()->RemoveLast();
+  const auto observed = client().step(request);
+  ASSERT_TRUE(observed.ok()) << observed.message();
+  EXPECT_FALSE(observed.reply.has_observation_error());
+  EXPECT_EQ(observed.reply.observation(0).string_value(), "abaa");
+}
+
+TEST_P(CompilerGymServiceTest, ObservationThatFailsEndsTheStepOfAFormerClient) {
+  const int64_t session = client().startOn("aba");
+  EXPECT_EQ(client().step(session, {"append-a"}, {toy::kFailing}).code(),
+            StatusCode::FAILED_PRECONDITION);
+  const auto observed = client().step(session, {}, {toy::kText, toy::kEndOfSteps});
+  ASSERT_TRUE(observed.ok()) << observed.message();
+  EXPECT_EQ(observed.reply.observation(0).string_value(), "abaa");
+  EXPECT_EQ(observed.reply.observation(1).int64_value(), 1);
+}
+
 TEST_P(CompilerGymServiceTest, EndOfStepCanEndTheEpisode) {
   const int64_t session = client().startOn("abc");
   const auto answer = client().step(session, {"end-later", "rotate"}, {toy::kText});

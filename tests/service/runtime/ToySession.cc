@@ -356,6 +356,8 @@ Status ToySession::computeObservation(const ObservationSpace& observationSpace,
     observation.set_int64_value(endOfSteps_);
   } else if (name == "throwing") {
     throw std::runtime_error("thrown by the observation");
+  } else if (text_.size() > 1 && text_.substr(text_.size() - 2) == "aa") {
+    return Status(StatusCode::FAILED_PRECONDITION, "The observation failing needs another text");
   } else {
     return Status(StatusCode::INTERNAL, "The observation failing cannot be computed");
   }

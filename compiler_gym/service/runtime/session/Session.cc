@@ -154,8 +154,14 @@ Status Session::step(const StepRequest& request, StepReply* reply) {
   bool hadNoEffect = true;
   std::optional<ActionSpace> newActionSpace;
   RETURN_IF_ERROR(applyActions(request.action(), newActionSpace, hadNoEffect));
-  RETURN_IF_ERROR(computeObservations(spaces, reply->mutable_observation()));
+  const Status observed = computeObservations(spaces, reply->mutable_observation());
   RETURN_IF_ERROR(endStep(hadNoEffect, newActionSpace));
+  if (!observed.ok()) {
+    if (!request.has_observation_errors()) return observed;
+    reply->clear_observation();
+    reply->mutable_observation_error()->set_code(observed.error_code());
+    reply->mutable_observation_error()->set_message(observed.error_message());
+  }
 
   reply->set_end_of_session(endOfEpisode_);
   reply->set_action_had_no_effect(hadNoEffect);

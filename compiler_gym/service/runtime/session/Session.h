@@ -53,7 +53,8 @@ class Session {
 
   // Applies the actions in order up to the one that ends the episode, computes the observations,
   // and ends the step. INVALID_ARGUMENT if there are actions although the session has reported its
-  // end.
+  // end. An observation that fails does not undo the step: its error is in the reply if the request
+  // has_observation_errors, and otherwise returned.
   grpc::Status step(const StepRequest& request, StepReply* reply);
 
   // Hands each parameter to the session. INVALID_ARGUMENT if it does not know it; the parameters

@@ -1,5 +1,6 @@
 """Services for other machines: encrypted connections, and certificates on both sides."""
 
+import re
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -158,6 +159,31 @@ def test_key_of_another_certificate(tmp_path, server, stranger):
     flags = [f"--tls_certificate={server.certificate}", f"--tls_key={key}"]
     with pytest.raises(RuntimeError, match="is not the key of --tls_certificate"):
         ServiceProgram(tmp_path / "service", *flags)
+
+
+def _peak_kibibytes(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
+
+
+def test_message_of_a_client_without_the_token_is_not_read(start, authority, tmp_path):
+    token_file = tmp_path / "token"
+    token_file.write_text(TOKEN)
+    token_file.chmod(0o600)
+    service = start(f"--token_file={token_file}")
+    credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
+    options = [("grpc.max_send_message_length", -1)]
+    before = _peak_kibibytes(service.pid)
+    with grpc.secure_channel(service.address, credentials, options) as channel:
+        for _ in range(2):
+            with pytest.raises(grpc.RpcError) as error:
+                channel.unary_unary("/compiler_gym.CompilerGymService/AddBenchmark")(
+                    bytes(128 << 20), timeout=20
+                )
+            assert error.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        check = channel.unary_unary("/grpc.health.v1.Health/Check")
+        assert check(b"", timeout=20) == b"\x08\x01"  # SERVING
+    assert _peak_kibibytes(service.pid) - before < 32 << 10
 
 
 def test_client_whose_file_is_no_certificate(tmp_path):

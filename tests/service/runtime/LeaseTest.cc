@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/service/runtime/DirectClient.h"
 #include "tests/service/runtime/IsolatedServiceFixture.h"
@@ -123,6 +125,19 @@ TEST_P(LeaseTest, ThatHasEndedIsRefused) {
                          kSoon));
   EXPECT_THAT(startWith(ended).message(), HasSubstr("has ended: open another one"));
   EXPECT_EQ(startWith(12345).code(), StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_P(LeaseTest, LeasesTakeNoThreads) {
+  startService();
+  const auto countThreads = [this] {
+    const boost::filesystem::directory_iterator tasks("/proc/" + std::to_string(pid_) + "/task");
+    return std::distance(tasks, boost::filesystem::directory_iterator());
+  };
+  const Lease first(port_);
+  const auto before = countThreads();
+  std::vector<std::unique_ptr<Lease>> leases;
+  for (int i = 0; i < 30; ++i) leases.push_back(std::make_unique<Lease>(port_));
+  EXPECT_LT(countThreads(), before + 10);
 }
 
 TEST_P(LeaseTest, LeasesDoNotKeepTheServiceFromStopping) {

@@ -1,12 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/filesystem.hpp>
+#include <boost/filesystem/fstream.hpp>
 #include <chrono>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "compiler_gym/service/runtime/server/access/ServiceServer.h"
@@ -105,6 +108,34 @@ TEST_F(ServiceServerTest, MessageLimit) {
   EXPECT_TRUE(client.start(makeBenchmark("uri", std::string(9000, 'x')), {toy::kText}).ok());
   const auto answer = client.start(makeBenchmark("uri", std::string(11000, 'x')));
   EXPECT_EQ(answer.code(), StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(ServiceServerTest, ThreadLimit) {
+  ServerOptions options;
+  options.maxThreads = 6;
+  std::unique_ptr<ServiceServer> server;
+  ASSERT_TRUE(ServiceServer::start(&service_, options, &server).ok());
+  const ToyClient client(server->port());
+  std::vector<std::future<StatusCode>> starts;
+  std::atomic<int> done = 0;
+  for (int i = 0; i < 12; ++i) {
+    starts.push_back(std::async(std::launch::async, [&, i] {
+      const StatusCode code =
+          client.start(makeBenchmark("uri" + std::to_string(i), "awaited")).code();
+      ++done;
+      return code;
+    }));
+  }
+  while (done == 0) std::this_thread::sleep_for(milliseconds(2));
+  fs::ofstream(directory_ / "released") << "released";
+  int refused = 0;
+  for (auto& each : starts) {
+    const StatusCode code = each.get();
+    EXPECT_TRUE(code == StatusCode::OK || code == StatusCode::RESOURCE_EXHAUSTED) << code;
+    if (code != StatusCode::OK) ++refused;
+  }
+  EXPECT_GE(refused, 6);
+  EXPECT_TRUE(client.getVersion().ok());
 }
 
 TEST_F(ServiceServerTest, ShutdownWaitsForRequests) {

@@ -34,6 +34,9 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitSessionsOpen = 6;
 
+// Threads for requests that need no session of their own.
+constexpr int kMoreThreads = 64;
+
 // How long requests may go on after the signal to stop, before they are cancelled.
 constexpr std::chrono::milliseconds kShutdownGrace(2000);
 // The same where the requests at work can be ended safely.
@@ -145,8 +148,9 @@ int exitCode(int sessions) {
 // Serves until a signal comes.
 Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirectory& directory,
              const Service& service, std::unique_ptr<ServiceServer>* server) {
-  const ServerOptions options = {flags.host, flags.port, flags.maxMessageBytes, directory.socket(),
-                                 access};
+  const ServerOptions options = {
+      flags.host,         flags.port, flags.maxMessageBytes,
+      directory.socket(), access,     flags.limits.maxSessions + kMoreThreads};
   service.rpcs->askFor(access.tokenCheck());
   RETURN_IF_ERROR(ServiceServer::start(service.rpcs.get(), options, server));
   LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()

@@ -177,7 +177,10 @@ Status Access::checkHost(const std::string& host, bool isLoopback) const {
 }
 
 std::shared_ptr<grpc::ServerCredentials> Access::credentials() const {
-  return usesTls() ? grpc::SslServerCredentials(tls_) : grpc::InsecureServerCredentials();
+  if (!usesTls()) return grpc::InsecureServerCredentials();
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::SslServerCredentials(tls_);
+  tokenCheck_.addTo(*credentials);
+  return credentials;
 }
 
 }  // namespace compiler_gym::runtime

@@ -5,6 +5,8 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -37,6 +39,18 @@ constexpr std::chrono::milliseconds kReturn(2000);
 
 // Clients put no more than some command lines into the metadata.
 constexpr int kMaxMetadataBytes = 512 * 1024;
+
+// Limits what the requests of all clients may take together.
+void limitResources(grpc::ServerBuilder& builder, const ServerOptions& options) {
+  constexpr size_t kMinMessageBytes = size_t{64} << 20;
+  grpc::ResourceQuota quota("compiler_gym");
+  if (options.maxThreads > 0) quota.SetMaxThreads(options.maxThreads);
+  if (options.maxMessageBytes >= 0) {
+    const size_t messageBytes = static_cast<size_t>(options.maxMessageBytes);
+    quota.Resize(2 * std::max(messageBytes, kMinMessageBytes));
+  }
+  builder.SetResourceQuota(quota);
+}
 
 // Makes a way into the server that `builder` builds.
 void addEntrance(grpc::ServerBuilder& builder, util::FileDescriptor listener, bool isForOwnerOnly,
@@ -87,6 +101,7 @@ Status ServiceServer::start(grpc::Service* service, const ServerOptions& options
   builder.SetMaxSendMessageSize(options.maxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  limitResources(builder, options);
   int port = 0;
   std::vector<Acceptor::Entrance> entrances;
   RETURN_IF_ERROR(addEntrances(builder, options, &port, &entrances));

@@ -27,6 +27,9 @@ struct ServerOptions {
   boost::filesystem::path unixSocket;
   // Who may connect by TCP. By the Unix socket it is always the user who runs the service alone.
   Access access;
+  // Threads that serve requests; 0 means no limit. A request that gets none fails with
+  // RESOURCE_EXHAUSTED.
+  int maxThreads = 0;
 };
 
 // Serves one gRPC service, together with gRPC's health and reflection services. These two ask for

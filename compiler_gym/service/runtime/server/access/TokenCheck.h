@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <map>
 #include <string>
 #include <utility>
 
@@ -17,7 +18,15 @@ class TokenCheck {
 
   // UNAUTHENTICATED, with what to do, if the request must not pass. A call from within the process
   // has no `context`.
-  grpc::Status check(const grpc::ServerContext* context) const;
+  grpc::Status check(const grpc::ServerContextBase* context) const;
+
+  using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
+  // As check(), for the metadata of a request by TCP.
+  grpc::Status checkMetadata(const Metadata& metadata) const;
+
+  // Has gRPC check the token before it reads the message of a request. gRPC supports that on
+  // encrypted connections only.
+  void addTo(grpc::ServerCredentials& tlsCredentials) const;
 
  private:
   std::string token_;

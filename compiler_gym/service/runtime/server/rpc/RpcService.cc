@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "compiler_gym/service/runtime/wire/Channel.h"
@@ -12,12 +11,47 @@ namespace compiler_gym::runtime {
 
 using grpc::ServerContext;
 using grpc::Status;
+using grpc::StatusCode;
 
 namespace {
 
 constexpr std::chrono::milliseconds kMargin(50);
 constexpr std::chrono::hours kLongest(24 * 365);
-constexpr std::chrono::milliseconds kLeaseLook(200);
+// A client needs one; each takes some memory and a connection.
+constexpr int kMaxLeases = 4096;
+
+// A lease, which lasts until its call is done: the client has cancelled it or is gone, or the
+// server shuts down.
+class HeldLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
+ public:
+  HeldLease(Sessions& sessions, std::atomic<int>& count)
+      : sessions_(sessions), count_(count), id_(sessions.openLease()) {
+    reply_.set_lease_id(id_);
+    StartWrite(&reply_);
+  }
+
+  void OnCancel() override { Finish(Status::CANCELLED); }
+
+  // Nothing of gRPC uses it any more.
+  void OnDone() override {
+    sessions_.closeLease(id_);
+    --count_;
+    delete this;
+  }
+
+ private:
+  Sessions& sessions_;
+  std::atomic<int>& count_;
+  const int64_t id_;
+  HoldLeaseReply reply_;
+};
+
+// A call that fails at once.
+class RefusedLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
+ public:
+  explicit RefusedLease(const Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
+};
 
 }  // namespace
 
@@ -96,17 +130,15 @@ Status RpcService::SendSessionParameter(ServerContext* context,
   return serve("SendSessionParameter", &Sessions::sendSessionParameter, context, request, reply);
 }
 
-Status RpcService::HoldLease(ServerContext* context, const HoldLeaseRequest* /*request*/,
-                             grpc::ServerWriter<HoldLeaseReply>* writer) {
-  RETURN_IF_ERROR(tokenCheck_.check(context));
-  const int64_t lease = sessions_->openLease();
-  HoldLeaseReply reply;
-  reply.set_lease_id(lease);
-  writer->Write(reply);
-  // gRPC cancels the call when the client is gone, or the server shuts down.
-  while (!context->IsCancelled()) std::this_thread::sleep_for(kLeaseLook);
-  sessions_->closeLease(lease);
-  return Status::CANCELLED;
+grpc::ServerWriteReactor<HoldLeaseReply>* RpcService::HoldLease(
+    grpc::CallbackServerContext* context, const HoldLeaseRequest* /*request*/) {
+  const Status status = tokenCheck_.check(context);
+  if (!status.ok()) return new RefusedLease(status);  // gRPC calls OnDone(), which deletes it.
+  if (++leases_ <= kMaxLeases) return new HeldLease(*sessions_, leases_);
+  --leases_;
+  return new RefusedLease(
+      Status(StatusCode::RESOURCE_EXHAUSTED, "Clients hold " + std::to_string(kMaxLeases) +
+                                                 " leases, the limit of a service: end one first"));
 }
 
 }  // namespace compiler_gym::runtime

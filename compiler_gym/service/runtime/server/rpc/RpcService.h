@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,7 +15,8 @@
 namespace compiler_gym::runtime {
 
 // Serves Sessions by gRPC, and tells clients how sessions are kept apart and of the direct channel.
-class RpcService : public compiler_gym::CompilerGymService::Service {
+class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_HoldLease<
+                       compiler_gym::CompilerGymService::Service> {
  public:
   // `directSocket` is the name of the DirectServer's socket, empty if there is none.
   explicit RpcService(std::shared_ptr<Sessions> sessions, std::string directSocket = "");
@@ -37,8 +39,9 @@ class RpcService : public compiler_gym::CompilerGymService::Service {
                                     const SendSessionParameterRequest* request,
                                     SendSessionParameterReply* reply) override;
 
-  grpc::Status HoldLease(grpc::ServerContext* context, const HoldLeaseRequest* request,
-                         grpc::ServerWriter<HoldLeaseReply>* writer) override;
+  // A lease takes no thread while it lasts.
+  grpc::ServerWriteReactor<HoldLeaseReply>* HoldLease(grpc::CallbackServerContext* context,
+                                                      const HoldLeaseRequest* request) override;
 
   // From now on requests have to pass `tokenCheck`. To be called before there are any.
   void askFor(TokenCheck tokenCheck) { tokenCheck_ = std::move(tokenCheck); }
@@ -63,6 +66,7 @@ class RpcService : public compiler_gym::CompilerGymService::Service {
 
   const std::shared_ptr<Sessions> sessions_;
   const std::string directSocket_;
+  std::atomic<int> leases_ = 0;
   TokenCheck tokenCheck_;
 };
 

@@ -25,6 +25,8 @@ struct Limits {
   uint64_t sessionMemoryBytes = uint64_t{4} << 30;
   // Memory of all pristine sessions together.
   size_t pristineBytes = size_t{1} << 30;
+  // Number of pristine sessions: each is a process, with some open files of the service.
+  int maxPristine = 256;
   // How many copies of sessions may be made ahead of time.
   int maxSpares = 8;
   // How many reproducers may be saved in the life of the service.

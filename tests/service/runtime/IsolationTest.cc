@@ -1,6 +1,7 @@
 // What a compiler may do in the process of its session, and what others notice of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <boost/filesystem/fstream.hpp>
@@ -370,6 +371,41 @@ TEST_F(IsolatedServiceTest, PristineSessionsAreEvicted) {
   expectServes();
   EXPECT_TRUE(eventually([this] { return sessionProcesses().size() == 1; }));
   EXPECT_EQ(ask("get_size_in_bytes", ""), "0");
+}
+
+TEST_F(IsolatedServiceTest, PristineSessionsAreLimitedInNumber) {
+  start({"--max_pristine_sessions=3", "--spare_sessions=0"});
+  for (int i = 0; i < 8; ++i) {
+    const std::string text = "text" + std::to_string(i);
+    const int64_t session = client().startOn(text);
+    EXPECT_EQ(client().textOf(session), text);
+    EXPECT_TRUE(client().end(session).ok());
+  }
+  EXPECT_TRUE(eventually([this] { return sessionProcesses().size() == 3; }));
+}
+
+TEST_F(IsolatedServiceTest, PristineSessionsMakeRoomForOthers) {
+  start({"--spare_sessions=0"});
+  const int64_t first = client().startOn("first");
+  EXPECT_EQ(client().textOf(first), "first");
+  int last = 0;
+  const fs::path files("/proc/" + std::to_string(pid_) + "/fd");
+  for (fs::directory_iterator file(files), end; file != end; ++file) {
+    last = std::max(last, std::stoi(file->path().filename().string()));
+  }
+  rlimit limit = {};
+  ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, nullptr, &limit), 0);
+  limit.rlim_cur = static_cast<rlim_t>(last) + 40;
+  ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, &limit, nullptr), 0);
+  for (int i = 0; i < 40; ++i) {
+    const auto started = client().start(makeBenchmark("uri" + std::to_string(i), "text"));
+    ASSERT_TRUE(started.ok()) << started.message();
+    const auto forked = client().fork(first);
+    ASSERT_TRUE(forked.ok()) << forked.message();
+    EXPECT_EQ(client().textOf(forked.reply.session_id()), "first");
+    EXPECT_TRUE(client().end(started.reply.session_id()).ok());
+    EXPECT_TRUE(client().end(forked.reply.session_id()).ok());
+  }
 }
 
 // ---------------------------------------------------------------------------

@@ -53,6 +53,8 @@ DEFINE_int32(request_timeout_seconds, 300,
              "ended. 0 means no limit");
 DEFINE_int32(pristine_sessions_mib, 1024,
              "Memory for sessions that are kept to start others on the same program quickly");
+DEFINE_int32(max_pristine_sessions, 256,
+             "Number of sessions that are kept to start others on the same program quickly");
 DEFINE_int32(spare_sessions, 8,
              "How many copies of sessions may be made before they are asked for");
 DEFINE_int32(max_reproducers, 32,
@@ -96,6 +98,7 @@ std::optional<std::string> findNegativeLimit() {
       {"session_memory_mib", FLAGS_session_memory_mib},
       {"request_timeout_seconds", FLAGS_request_timeout_seconds},
       {"pristine_sessions_mib", FLAGS_pristine_sessions_mib},
+      {"max_pristine_sessions", FLAGS_max_pristine_sessions},
       {"spare_sessions", FLAGS_spare_sessions},
       {"max_reproducers", FLAGS_max_reproducers}};
   for (const auto& [name, value] : limits) {
@@ -111,6 +114,7 @@ Limits limitsOfFlags() {
   limits.sessionMemoryBytes = static_cast<uint64_t>(FLAGS_session_memory_mib) << 20;
   limits.requestTimeout = std::chrono::seconds(FLAGS_request_timeout_seconds);
   limits.pristineBytes = static_cast<size_t>(FLAGS_pristine_sessions_mib) << 20;
+  limits.maxPristine = FLAGS_max_pristine_sessions;
   limits.maxSpares = FLAGS_spare_sessions;
   limits.maxReproducers = FLAGS_max_reproducers;
   if (FLAGS_max_message_bytes >= 0) {

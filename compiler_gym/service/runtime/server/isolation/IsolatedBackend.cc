@@ -25,8 +25,9 @@ namespace {
 
 class IsolatedSession final : public ServedSession {
  public:
-  IsolatedSession(std::shared_ptr<SessionProcess> process, Reproducers& reproducers)
-      : process_(std::move(process)), reproducers_(reproducers) {}
+  IsolatedSession(std::shared_ptr<SessionProcess> process, PristinePool& pristine,
+                  Reproducers& reproducers)
+      : process_(std::move(process)), pristine_(pristine), reproducers_(reproducers) {}
 
   Status step(const StepRequest& request, StepReply* reply, Deadline deadline) override {
     return call(Method::kStep, request, reply, deadline);
@@ -47,6 +48,8 @@ class IsolatedSession final : public ServedSession {
   Status explain(const Status& status, Deadline deadline) {
     if (!process_->isDead()) return status;
     std::call_once(reproducerOnce_, [&] {
+      // A copy is made after its client was told of it. The next one finds room.
+      if (process_->record().endReason() == EndReason::kNotForked) pristine_.makeRoom();
       if (!process_->hasDiedInAction()) return;
       // If there was a time limit, it is over.
       const bool isLate = process_->record().endReason() == EndReason::kDeadline;
@@ -64,6 +67,7 @@ class IsolatedSession final : public ServedSession {
   }
 
   const std::shared_ptr<SessionProcess> process_;
+  PristinePool& pristine_;
   Reproducers& reproducers_;
   std::once_flag reproducerOnce_;
 };
@@ -74,7 +78,8 @@ class IsolatedBackend final : public SessionBackend {
                   const Limits& limits)
       : forkServer_(forkServer),
         spares_(chores_, limits.maxSpares),
-        pristine_(forkServer, spares_, limits.pristineBytes),
+        pristine_(forkServer, spares_, limits.pristineBytes,
+                  static_cast<size_t>(limits.maxPristine)),
         reproducers_(pristine_, workingDirectory, limits.maxReproducers) {}
 
   const ServiceDescription& description() const override { return forkServer_.description(); }
@@ -84,14 +89,12 @@ class IsolatedBackend final : public SessionBackend {
                const StartSessionRequest& request, const RequestContext& context,
                StartSessionReply* reply, std::shared_ptr<ServedSession>* session) override {
     std::shared_ptr<SessionProcess> process;
-    RETURN_IF_ERROR(pristine_.start({benchmark, request.action_space()},
-                                    request.observation_space(), context.deadline, &process));
-    if (request.observation_space_size() > 0) {
-      StepRequest observe;
-      *observe.mutable_observation_space() = request.observation_space();
-      StepReply observed;
-      RETURN_IF_ERROR(process->call(Method::kObserve, observe, &observed, context.deadline));
-      *reply->mutable_observation() = std::move(*observed.mutable_observation());
+    while (true) {
+      const Status status = startAndObserve(benchmark, request, context, reply, &process);
+      if (status.ok()) break;
+      const bool isMade =
+          !process || !process->isDead() || process->record().endReason() != EndReason::kNotForked;
+      if (isMade || !pristine_.makeRoom()) return status;
     }
     *session = serve(std::move(process), context.handover);
     return Status::OK;
@@ -122,10 +125,29 @@ class IsolatedBackend final : public SessionBackend {
   void stop() override { forkServer_.stop(); }
 
  private:
+  Status startAndObserve(const std::shared_ptr<const Benchmark>& benchmark,
+                         const StartSessionRequest& request, const RequestContext& context,
+                         StartSessionReply* reply, std::shared_ptr<SessionProcess>* process) {
+    RETURN_IF_ERROR(pristine_.start({benchmark, request.action_space()},
+                                    request.observation_space(), context.deadline, process));
+    if (request.observation_space().empty()) return Status::OK;
+    StepRequest observe;
+    *observe.mutable_observation_space() = request.observation_space();
+    StepReply observed;
+    RETURN_IF_ERROR((*process)->call(Method::kObserve, observe, &observed, context.deadline));
+    *reply->mutable_observation() = std::move(*observed.mutable_observation());
+    return Status::OK;
+  }
+
   Status copyProcess(const std::shared_ptr<SessionProcess>& original, const RequestContext& context,
                      std::shared_ptr<SessionProcess>* copy) {
     std::unique_ptr<SessionProcess::CopyOrder> order;
-    RETURN_IF_ERROR(spares_.copy(original, context.deadline, copy, &order));
+    Status status;
+    do {
+      status = spares_.copy(original, context.deadline, copy, &order);
+    } while (status.error_code() == StatusCode::RESOURCE_EXHAUSTED && !original->isDead() &&
+             pristine_.makeRoom());
+    if (!status.ok()) return status;
     if (context.handover) context.handover->afterReply = std::move(order);
     return Status::OK;
   }
@@ -146,7 +168,7 @@ class IsolatedBackend final : public SessionBackend {
   std::shared_ptr<ServedSession> serve(std::shared_ptr<SessionProcess> process,
                                        Handover* handover) {
     if (handover) handover->client = process->takeClientSocket();
-    return std::make_shared<IsolatedSession>(std::move(process), reproducers_);
+    return std::make_shared<IsolatedSession>(std::move(process), pristine_, reproducers_);
   }
 
   ForkServerProcess& forkServer_;

@@ -1,9 +1,12 @@
 #include "compiler_gym/service/runtime/server/isolation/PristinePool.h"
 
+#include <glog/logging.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -21,6 +24,9 @@ namespace {
 // A process costs something even if it has written to no memory.
 constexpr size_t kMinProcessBytes = size_t{1} << 20;
 
+// A process that is idle ends at once, if the machine is not busy.
+constexpr std::chrono::milliseconds kEndTimeout(100);
+
 using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
 
 Digest digestOf(const Benchmark& benchmark) {
@@ -28,6 +34,14 @@ Digest digestOf(const Benchmark& benchmark) {
   Digest digest;
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
   return digest;
+}
+
+// Whether a start has failed because the system has no process or open file left. `process` is the
+// one that failed, null if there is not even that.
+bool isForLackOfRoom(const Status& status, const SessionProcess* process) {
+  if (status.error_code() != StatusCode::RESOURCE_EXHAUSTED) return false;
+  return process == nullptr || !process->isDead() ||
+         process->record().endReason() == EndReason::kNotForked;
 }
 
 }  // namespace
@@ -48,8 +62,12 @@ struct PristinePool::Entry {
   uint64_t lastUse = 0;
 };
 
-PristinePool::PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes)
-    : forkServer_(forkServer), spares_(spares), maxSizeInBytes_(maxSizeInBytes) {}
+PristinePool::PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes,
+                           size_t maxCount)
+    : forkServer_(forkServer),
+      spares_(spares),
+      maxSizeInBytes_(maxSizeInBytes),
+      maxCount_(maxCount) {}
 
 PristinePool::EntryPtr PristinePool::find(const std::string& key) {
   const std::lock_guard lock(mutex_);
@@ -61,6 +79,15 @@ PristinePool::EntryPtr PristinePool::find(const std::string& key) {
 
 Status PristinePool::start(const Origin& origin, const SpaceIndices& observations,
                            Deadline deadline, std::shared_ptr<SessionProcess>* process) {
+  while (true) {
+    process->reset();
+    const Status status = startOnce(origin, observations, deadline, process);
+    if (!isForLackOfRoom(status, process->get()) || !makeRoom()) return status;
+  }
+}
+
+Status PristinePool::startOnce(const Origin& origin, const SpaceIndices& observations,
+                               Deadline deadline, std::shared_ptr<SessionProcess>* process) {
   // A file may change at any time.
   if (!origin.benchmark->program().has_contents()) {
     return SessionProcess::start(forkServer_, origin, deadline, process);
@@ -100,7 +127,7 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
   Status status;
   // A pristine session can have been killed from outside; then a new one is made, once.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    RETURN_IF_ERROR(prepare(entry, key, origin, deadline));
+    RETURN_IF_ERROR(prepare(entry, key, origin, deadline, process));
     observe(entry, key, observations, deadline);
     if (!entry.pristine->isForkable(deadline)) {
       *process = std::move(entry.pristine);
@@ -109,6 +136,7 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
     }
     std::unique_ptr<SessionProcess::CopyOrder> order;
     status = spares_.copy(entry.pristine, deadline, process, &order);
+    if (!status.ok() && entry.pristine->isDead()) *process = entry.pristine;
     if (status.error_code() != StatusCode::ABORTED) return status;
     entry.pristine.reset();
   }
@@ -116,7 +144,7 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
 }
 
 Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin& origin,
-                             Deadline deadline) {
+                             Deadline deadline, std::shared_ptr<SessionProcess>* failed) {
   if (entry.pristine && entry.benchmark == origin.benchmark) return Status::OK;
   const Digest program = digestOf(*origin.benchmark);
   entry.benchmark = origin.benchmark;
@@ -125,9 +153,9 @@ Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin&
   entry.pristine.reset();
   entry.observed.clear();
   // One that has failed to start must never be copied.
-  std::shared_ptr<SessionProcess> started;
-  RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, &started));
-  entry.pristine = std::move(started);
+  failed->reset();
+  RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, failed));
+  entry.pristine = std::move(*failed);
   measure(key, entry);
   return Status::OK;
 }
@@ -176,7 +204,7 @@ void PristinePool::forget(const std::string& key, const Entry& entry) {
 
 std::vector<PristinePool::EntryPtr> PristinePool::evict() {
   std::vector<EntryPtr> evicted;
-  while (sizeInBytes_ > maxSizeInBytes_ && !entries_.empty()) {
+  while ((sizeInBytes_ > maxSizeInBytes_ || entries_.size() > maxCount_) && !entries_.empty()) {
     const auto oldest = std::min_element(
         entries_.begin(), entries_.end(),
         [](const auto& a, const auto& b) { return a.second->lastUse < b.second->lastUse; });
@@ -185,6 +213,38 @@ std::vector<PristinePool::EntryPtr> PristinePool::evict() {
     entries_.erase(oldest);
   }
   return evicted;
+}
+
+bool PristinePool::makeRoom() {
+  std::vector<EntryPtr> ended;
+  std::vector<int> pids;
+  {
+    const std::lock_guard lock(mutex_);
+    using Position = decltype(entries_)::iterator;
+    std::vector<Position> idle;
+    for (auto each = entries_.begin(); each != entries_.end(); ++each) {
+      if (each->second->bytes > 0) idle.push_back(each);
+    }
+    std::sort(idle.begin(), idle.end(), [](const Position& a, const Position& b) {
+      return a->second->lastUse < b->second->lastUse;
+    });
+    const size_t half = (idle.size() + 1) / 2;
+    for (const Position& each : idle) {
+      const std::unique_lock unused(each->second->mutex, std::try_to_lock);
+      if (!unused || ended.size() == half) continue;
+      if (each->second->pristine) pids.push_back(each->second->pristine->pid());
+      sizeInBytes_ -= each->second->bytes;
+      ended.push_back(std::move(each->second));
+    }
+    for (auto each = entries_.begin(); each != entries_.end();) {
+      each = each->second ? std::next(each) : entries_.erase(each);
+    }
+  }
+  if (ended.empty()) return false;
+  LOG(INFO) << "Ended " << ended.size() << " idle pristine session(s) to make room";
+  ended.clear();
+  for (const int pid : pids) forkServer_.waitForDeath(pid, kEndTimeout);
+  return true;
 }
 
 size_t PristinePool::maxSizeInBytes() const {

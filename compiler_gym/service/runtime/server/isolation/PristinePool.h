@@ -24,19 +24,26 @@ using SpaceIndices = google::protobuf::RepeatedField<int32_t>;
 // the *pristine session*, which is kept; sessions are copies of it, and so they start in the time
 // that a fork(2) takes, whatever the program.
 //
-// The memory of the pristine sessions is bounded: those that were not used for longest go first.
-// All methods may be called from any number of threads; two programs do not wait for each other.
+// The memory and the number of the pristine sessions are bounded: those that were not used for
+// longest go first. All methods may be called from any number of threads; two programs do not wait
+// for each other.
 class PristinePool {
  public:
   // `forkServer` and `spares` must outlive the pool.
-  PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes);
+  PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes,
+               size_t maxCount);
 
-  // A session process that has started on the program. Fails as StartSession does.
+  // A session process that has started on the program. Fails as StartSession does. Where the system
+  // has no process or open file left, makes room and tries again.
   //
   // `observations` are the indices of spaces of which the session is going to be asked. Those that
   // are deterministic the pristine session computes once, so that its copies may have them already.
   grpc::Status start(const Origin& origin, const SpaceIndices& observations, Deadline deadline,
                      std::shared_ptr<SessionProcess>* process);
+
+  // Ends the half of the idle pristine sessions that were not used for longest, and waits a moment
+  // for their ends. False if none is idle.
+  bool makeRoom();
 
   size_t maxSizeInBytes() const;
   size_t sizeInBytes() const;
@@ -47,6 +54,9 @@ class PristinePool {
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 
+  // As start(), without a further attempt. `process` is also set to one that fails.
+  grpc::Status startOnce(const Origin& origin, const SpaceIndices& observations, Deadline deadline,
+                         std::shared_ptr<SessionProcess>* process);
   EntryPtr find(const std::string& key);
   // Finds the entry of the program and locks it. DEADLINE_EXCEEDED if another start holds it for
   // too long.
@@ -56,9 +66,10 @@ class PristinePool {
   grpc::Status startFrom(Entry& entry, const std::string& key, const Origin& origin,
                          const SpaceIndices& observations, Deadline deadline,
                          std::shared_ptr<SessionProcess>* process);
-  // Makes the entry's pristine session if it is not there. Expects the caller to hold its lock.
+  // Makes the entry's pristine session if it is not there; one that fails is in `failed`. Expects
+  // the caller to hold the entry's lock.
   grpc::Status prepare(Entry& entry, const std::string& key, const Origin& origin,
-                       Deadline deadline);
+                       Deadline deadline, std::shared_ptr<SessionProcess>* failed);
   // Lets the pristine session compute what it has not yet. Expects the caller to hold the entry's
   // lock.
   void observe(Entry& entry, const std::string& key, const SpaceIndices& observations,
@@ -75,6 +86,7 @@ class PristinePool {
   mutable std::mutex mutex_;
   std::unordered_map<std::string, EntryPtr> entries_;
   size_t maxSizeInBytes_;
+  const size_t maxCount_;
   size_t sizeInBytes_ = 0;
   uint64_t uses_ = 0;
 };

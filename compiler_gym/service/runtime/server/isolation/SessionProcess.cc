@@ -95,6 +95,11 @@ void SessionProcess::kill() const {
   if (pidfd_.isOpen()) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
 }
 
+int SessionProcess::pid() const {
+  const std::lock_guard lock(identityMutex_);
+  return pid_;
+}
+
 Status SessionProcess::receiveIntroduction(Deadline deadline) {
   Frame frame;
   RETURN_IF_ERROR(control_.receive(&frame, deadline));

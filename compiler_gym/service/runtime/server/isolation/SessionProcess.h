@@ -84,6 +84,8 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   // If it had used nearly all memory that it may have when it died, this says so.
   std::string memoryNote();
 
+  // 0 until it has introduced itself.
+  int pid() const;
   const Origin& origin() const { return origin_; }
   const SessionRecord& record() const { return *record_; }
   // Memory that belongs to this process alone, in bytes, as far as the system tells.

@@ -105,6 +105,31 @@ TEST_F(SparesTest, DeadSessionsAreNotForked) {
   EXPECT_EQ(client().textOf(forks_[0]), "abc");
 }
 
+TEST_F(SparesTest, OfABusySessionDelaysNoEndOfOthers) {
+  start({"--spare_sessions=1", "--max_reproducers=0"});
+  const int64_t busy = client().startOn("abc");
+  forkUntilSpare(busy);
+  const int64_t other = client().startOn("other");
+  EXPECT_EQ(client().textOf(other), "other");
+  const std::vector<pid_t> before = sessionProcesses();
+  const int64_t ended = client().startOn("ended");
+  EXPECT_EQ(client().textOf(ended), "ended");
+  // A pristine session and its copy.
+  std::vector<pid_t> started;
+  for (const pid_t pid : sessionProcesses()) {
+    if (std::count(before.begin(), before.end(), pid) == 0) started.push_back(pid);
+  }
+  std::thread hanging([&] { EXPECT_FALSE(client().step(busy, {"hang"}).ok()); });
+  awaitAsleep();
+  // The spare of this one is to take the place of that of the busy session.
+  EXPECT_TRUE(client().fork(other).ok());
+  EXPECT_TRUE(client().fork(other).ok());
+  EXPECT_TRUE(client().end(ended).ok());
+  EXPECT_TRUE(eventually([&] { return std::any_of(started.begin(), started.end(), isGone); }));
+  EXPECT_TRUE(client().end(busy).ok());
+  hanging.join();
+}
+
 TEST_F(SparesTest, TheirNumberIsLimited) {
   start({"--spare_sessions=2"});
   std::vector<int64_t> sessions;

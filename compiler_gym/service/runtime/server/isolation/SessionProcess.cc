@@ -208,14 +208,16 @@ std::shared_ptr<SessionProcess> SessionProcess::orderSpare() {
 }
 
 void SessionProcess::meet() {
-  const std::lock_guard guard(mutex_);
+  // Whoever has got it already finds out by itself.
+  const std::unique_lock guard(mutex_, kSpareTimeout);
   // If it takes longer, or does not come at all, the next request finds out.
-  if (pid_ == 0 && !epitaph_ && control_.isReadable(kMeetingTimeout)) hasHungUp();
+  if (guard && pid_ == 0 && !epitaph_ && control_.isReadable(kMeetingTimeout)) hasHungUp();
 }
 
-void SessionProcess::dropSpare() {
-  const std::lock_guard guard(mutex_);
-  spare_.reset();
+bool SessionProcess::dropSpare() {
+  const std::unique_lock guard(mutex_, kSpareTimeout);
+  if (guard) spare_.reset();
+  return guard.owns_lock();
 }
 
 bool SessionProcess::hasSpare() {

@@ -64,7 +64,8 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   // Makes the copy of the next fork(), unless the process is at work, and waits for it a moment, so
   // that fork() need not find out about it. See Spares.
   void makeSpare();
-  void dropSpare();
+  // Ends the spare. False if a request is at work, so that it has to be done later.
+  [[nodiscard]] bool dropSpare();
 
   // A socket on which a process that is a copy serves Step, too. To close it ends the process. To
   // be called once.

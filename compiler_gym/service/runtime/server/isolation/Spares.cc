@@ -1,6 +1,7 @@
 #include "compiler_gym/service/runtime/server/isolation/Spares.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace compiler_gym::runtime {
 
@@ -22,7 +23,7 @@ Status Spares::copy(const std::shared_ptr<SessionProcess>& original, Deadline de
 }
 
 void Spares::make(const std::shared_ptr<SessionProcess>& original) {
-  std::shared_ptr<SessionProcess> oldest;
+  std::vector<std::shared_ptr<SessionProcess>> oldest;
   {
     const std::lock_guard lock(mutex_);
     const auto isObsolete = [&](const std::weak_ptr<SessionProcess>& weak) {
@@ -32,12 +33,17 @@ void Spares::make(const std::shared_ptr<SessionProcess>& original) {
     originals_.erase(std::remove_if(originals_.begin(), originals_.end(), isObsolete),
                      originals_.end());
     originals_.push_back(original);
-    if (originals_.size() > maxCount_) {
-      oldest = originals_.front().lock();
+    while (originals_.size() > maxCount_) {
+      oldest.push_back(originals_.front().lock());
       originals_.pop_front();
     }
   }
-  if (oldest) oldest->dropSpare();
+  for (const std::shared_ptr<SessionProcess>& each : oldest) {
+    if (!each || each->dropSpare()) continue;
+    // Its turn comes later: the thread that ends sessions must not wait for a request.
+    const std::lock_guard lock(mutex_);
+    originals_.push_back(each);
+  }
   original->makeSpare();
 }
 

@@ -451,6 +451,19 @@ TEST_F(IsolatedServiceTest, ReproducerSaysIfMemoryWasScarce) {
 }
 #endif
 
+TEST_F(IsolatedServiceTest, ReproducerThatFailsIsTriedAgain) {
+  start();
+  const auto crash = [this] {
+    return reproducerIn(client().step(client().startOn("abc"), {"crash"}).message());
+  };
+  fs::ofstream(working() / "no-reproducer") << "none";
+  EXPECT_TRUE(crash().empty());
+  fs::remove(working() / "no-reproducer");
+  const fs::path directory = crash();
+  EXPECT_EQ(contentsOf(directory / "text"), "abc");
+  EXPECT_TRUE(crash().empty());
+}
+
 TEST_F(IsolatedServiceTest, NoReproducers) {
   start({"--max_reproducers=0"});
   EXPECT_THAT(client().step(client().startOn("abc"), {"crash"}).message(),

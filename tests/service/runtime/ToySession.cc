@@ -372,6 +372,9 @@ Status ToySession::endOfStep(bool /*actionHadNoEffect*/, bool& endOfEpisode,
 }
 
 Status ToySession::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
+  if (boost::filesystem::exists(workingDirectory() / "no-reproducer")) {
+    return Status(StatusCode::INTERNAL, "There is to be no reproducer");
+  }
   std::ofstream((directory / "text").string()) << text_;
   std::ofstream((directory / "action").string()) << action.int64_value();
   return Status::OK;

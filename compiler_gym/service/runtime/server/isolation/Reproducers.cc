@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout(10);
 constexpr size_t kMaxNameLength = 80;
+// Each takes up to kTimeout of a processor.
+constexpr int kMaxAttempts = 3;
 
 std::string directoryName(const std::string& action) {
   std::string name = action.substr(0, kMaxNameLength);
@@ -50,7 +52,15 @@ Reproducers::~Reproducers() {
 
 bool Reproducers::claim(const std::string& action) {
   const std::lock_guard lock(mutex_);
+  const auto failures = failures_.find(action);
+  if (failures != failures_.end() && failures->second >= kMaxAttempts) return false;
   return actions_.size() < maxCount_ && actions_.insert(action).second;
+}
+
+void Reproducers::release(const std::string& action) {
+  const std::lock_guard lock(mutex_);
+  actions_.erase(action);
+  ++failures_[action];
 }
 
 std::string Reproducers::save(const std::shared_ptr<SessionProcess>& dead, Deadline deadline) {
@@ -60,9 +70,12 @@ std::string Reproducers::save(const std::shared_ptr<SessionProcess>& dead, Deadl
   if (!claim(action)) return "";
   const fs::path directory = directory_ / fs::unique_path(directoryName(action) + "-%%%%");
   std::shared_future<bool> saved = std::async(
-      std::launch::async,
-      [this, origin = dead->origin(), history = std::move(history), note = dead->memoryNote(),
-       directory] { return fill(origin, history, note, directory); });
+      std::launch::async, [this, action, origin = dead->origin(), history = std::move(history),
+                           note = dead->memoryNote(), directory] {
+        const bool isFilled = fill(origin, history, note, directory);
+        if (!isFilled) release(action);
+        return isFilled;
+      });
   {
     const std::lock_guard lock(mutex_);
     savings_.push_back(saved);

@@ -3,6 +3,7 @@
 
 #include <boost/filesystem.hpp>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -30,8 +31,11 @@ class Reproducers {
   std::string save(const std::shared_ptr<SessionProcess>& dead, Deadline deadline);
 
  private:
-  // Whether there is no reproducer for this action yet.
+  // Whether to make a reproducer for this action: there is none yet, and not too many attempts have
+  // failed.
   bool claim(const std::string& action);
+  // Takes a claim back: there is no reproducer after all.
+  void release(const std::string& action);
   // Fills the directory, or removes it and returns false. `memoryNote` goes to memory.txt.
   bool fill(const Origin& origin, const std::vector<HistoryEntry>& history,
             const std::string& memoryNote, const boost::filesystem::path& directory);
@@ -46,6 +50,8 @@ class Reproducers {
   std::mutex mutex_;
   bool isStopping_ = false;
   std::set<std::string> actions_;
+  // Attempts that failed, by action.
+  std::map<std::string, int> failures_;
   // One of each reproducer.
   std::vector<std::weak_ptr<SessionProcess>> processes_;
   std::vector<std::shared_future<bool>> savings_;

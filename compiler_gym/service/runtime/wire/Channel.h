@@ -108,7 +108,7 @@ class Channel {
                    size_t maxBytes = INT32_MAX)
       : socket_(std::move(socket)), maxBytes_(maxBytes) {}
 
-  // Two connected ends. INTERNAL if the process may not open more files.
+  // Two connected ends. RESOURCE_EXHAUSTED if the process may not open more files.
   static grpc::Status pair(util::FileDescriptor* first, util::FileDescriptor* second);
 
   grpc::Status send(uint16_t code, std::string_view payload, Deadline deadline,

@@ -18,7 +18,9 @@ std::vector<size_t> openSitesOf(llvm::Module& module) {
       createTargetMachine(module, llvm::CodeGenOptLevel::Default, llvm::Reloc::PIC_);
   std::optional<llvm::TargetTransformInfo> info;
   return openCallSites(module, [&](llvm::Function& function) -> const llvm::TargetTransformInfo& {
-    return info.emplace(machine->getTargetTransformInfo(function));
+    // As in opt, a target that this LLVM does not have costs what an abstract one does.
+    return info.emplace(machine ? machine->getTargetTransformInfo(function)
+                                : llvm::TargetTransformInfo(module.getDataLayout()));
   });
 }
 

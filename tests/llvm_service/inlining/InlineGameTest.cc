@@ -60,6 +60,15 @@ std::vector<InlineDecision> randomDecisions(const InlineGame& game, unsigned see
   return decisions;
 }
 
+TEST(InlineGame, TargetThatIsNotKnown) {
+  const auto game = startGame(
+      "target triple = \"pdp11-dec-unix\"\n"
+      "define internal i32 @f(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y\n}\n"
+      "define i32 @main(i32 %x) {\n  %y = call i32 @f(i32 %x)\n  ret i32 %y\n}\n");
+  ASSERT_NE(game, nullptr);
+  EXPECT_EQ(game->sites().size(), 1u);
+}
+
 class InlineGameTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(InlineGameTest, BeginsWithWhatClangMakes) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm_service/IrHash.h"
@@ -151,7 +152,14 @@ bool ObjectTextParts::generate(const std::vector<Unit>& units, Compilation& comp
 
 bool ObjectTextParts::generateUnit(const Unit& unit, ModuleShell& shell) {
   const std::optional<llvm::StringRef> object = objectOf(shell, unit.functions);
-  return object && readCodePart(*object, parts_[unit.key]);
+  if (!object) {
+    return false;
+  }
+  CodePart& part = parts_[unit.key];
+  // Private functions have no symbols, and names that begin with \01 another one.
+  return readCodePart(*object, part) &&
+         llvm::all_of(unit.functions,
+                      [&part](const std::string& name) { return part.functions.count(name) > 0; });
 }
 
 std::optional<llvm::StringRef> ObjectTextParts::objectOf(

@@ -147,6 +147,9 @@ TEST(ObjectTextPartsTest, WhatMayNotAddUpIsNotTakenApart) {
            "define void @f(ptr %p) { indirectbr ptr %p, [label %a]\na: ret void }",
            "declare i32 @p(...)\ndefine void @f() personality ptr @p { ret void }",
            "define void @0() { ret void }",
+           "define private void @f() noinline { ret void }\n"
+           "define void @g() { call void @f() ret void }",
+           "define void @\"\\01f\"() { ret void }",
        }) {
     EXPECT_EQ(ObjectTextParts().compute(*compilationOf(program)), std::nullopt) << program;
   }

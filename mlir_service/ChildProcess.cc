@@ -7,10 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <new>
 #include <system_error>
 
 #include "compiler_gym/util/FileDescriptor.h"
@@ -29,14 +32,26 @@ using Clock = std::chrono::steady_clock;
 constexpr rlim_t kMaxBytes = rlim_t{4} << 30;
 
 Status systemError(const std::string& what) {
-  return {StatusCode::INTERNAL, "Cannot " + what + ": " + std::generic_category().message(errno)};
+  return {StatusCode::RESOURCE_EXHAUSTED,
+          "Cannot " + what + ": " + std::generic_category().message(errno)};
+}
+
+/// The writable memory that this process has already.
+rlim_t inheritedBytes() {
+  std::ifstream file("/proc/self/statm");
+  rlim_t total = 0, resident = 0, shared = 0, text = 0, library = 0, data = 0;
+  file >> total >> resident >> shared >> text >> library >> data;
+  return data * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
 void limitResources() {
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);
 #ifndef COMPILER_GYM_SANITIZER  // Those reserve more than any limit.
-  const rlimit data = {kMaxBytes, kMaxBytes};
+  rlimit data = {};
+  getrlimit(RLIMIT_DATA, &data);
+  // Never more than a session may have.
+  data.rlim_cur = std::min(data.rlim_max, inheritedBytes() + kMaxBytes);
   setrlimit(RLIMIT_DATA, &data);
 #endif
 }
@@ -59,6 +74,8 @@ void writeAll(int descriptor, const std::string& bytes) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  // That of a session process ends the session.
+  std::set_new_handler(nullptr);
   limitResources();
   std::string output;
   const Status status = util::callWithoutExceptions(what, [&] { return function(output); });

@@ -17,8 +17,8 @@ using ChildFunction = std::function<grpc::Status(std::string& output)>;
 /// @param what is done there, for error texts, e.g. "Running the kernel".
 /// @param limit of the time that it may take, after which it is killed.
 /// @param output what the function has written.
-/// @return the status of the function, DEADLINE_EXCEEDED if it took too long, INTERNAL if the copy
-///     cannot be made, or ended by a signal or by itself.
+/// @return the status of the function, DEADLINE_EXCEEDED if it took too long, RESOURCE_EXHAUSTED if
+///     the copy cannot be made or ran out of memory, INTERNAL if it ended by a signal or by itself.
 [[nodiscard]] grpc::Status callInChild(const std::string& what, const ChildFunction& function,
                                        std::chrono::seconds limit, std::string& output);
 

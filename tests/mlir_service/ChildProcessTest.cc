@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <new>
 
 #include "mlir_service/ChildProcess.h"
 
@@ -73,6 +76,50 @@ TEST(ChildProcessTest, Exception) {
   const auto raiseError = [](std::string&) -> Status { throw std::bad_alloc(); };
   EXPECT_EQ(callInChild("This", raiseError, kLong, output).error_code(),
             StatusCode::RESOURCE_EXHAUSTED);
+}
+
+#ifndef COMPILER_GYM_SANITIZER
+// Allocates memory that it does not touch.
+Status allocate(size_t bytes) {
+  volatile char* volatile memory = new char[bytes];
+  *memory = 1;
+  return Status::OK;
+}
+
+TEST(ChildProcessTest, OutOfMemoryDoesNotReachTheHandlerOfThisProcess) {
+  const std::new_handler before = std::set_new_handler([] { _exit(7); });
+  std::string output;
+  const auto tooMuch = [](std::string&) { return allocate(size_t{5} << 30); };
+  const Status status = callInChild("This", tooMuch, kLong, output);
+  std::set_new_handler(before);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(), "Out of memory in This");
+}
+
+TEST(ChildProcessTest, LimitIsBeyondWhatThisProcessHas) {
+  const size_t inherited = size_t{3} << 30;
+  void* const memory = mmap(nullptr, inherited, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  std::string output;
+  const auto some = [](std::string&) { return allocate(size_t{2} << 30); };
+  const Status status = callInChild("This", some, kLong, output);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  munmap(memory, inherited);
+}
+#endif
+
+TEST(ChildProcessTest, NoDescriptorsLeft) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::string output;
+  const auto nothing = [](std::string&) { return Status::OK; };
+  const Status status = callInChild("This", nothing, kLong, output);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(status.error_message().find("Cannot make a pipe"), std::string::npos);
 }
 
 }  // namespace

@@ -246,7 +246,8 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
   } else {
     RETURN_IF_ERROR(settings_.handle(key, value, reply));
   }
-  if (reply) {  // What was observed may depend on what was set.
+  const bool isQuestion = llvm::StringRef(key).rsplit('.').second.starts_with("get_");
+  if (reply && !isQuestion) {  // What was observed may depend on what was set.
     observed_ = std::vector<Observed>(observed_.size());
   }
   return Status::OK;

@@ -139,7 +139,10 @@ class CompilationSession {
 
   // Handles a parameter that a client sends. Set `reply` if the key is known to this class;
   // otherwise leave it unset, and the runtime looks among its own. INVALID_ARGUMENT if the key is
-  // known but the value is malformed. Knows no key by default.
+  // known but the value is malformed; DATA_LOSS if the program was to change and is broken now:
+  // then the runtime fails every later request with it. A key whose last part begins with "get_",
+  // e.g. "llvm.get_target_triple", changes nothing: it is not repeated where the session is copied
+  // by repeating what was done with it. Knows no key by default.
   [[nodiscard]] virtual grpc::Status handleSessionParameter(const std::string& key,
                                                             const std::string& value,
                                                             std::optional<std::string>& reply);

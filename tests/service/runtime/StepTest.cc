@@ -179,6 +179,15 @@ TEST_P(CompilerGymServiceTest, ExceptionsBecomeInternalErrors) {
   EXPECT_EQ(client().textOf(session), "abc");
 }
 
+TEST_P(CompilerGymServiceTest, ParameterThatBreaksTheProgramEndsTheUseOfTheSession) {
+  const int64_t session = client().startOn("abc");
+  EXPECT_EQ(client().send(session, {{"toy.corrupt", ""}}).code(), StatusCode::DATA_LOSS);
+  const auto later = client().step(session, {"reverse"}, {toy::kText});
+  EXPECT_EQ(later.code(), StatusCode::DATA_LOSS);
+  EXPECT_THAT(later.message(), HasSubstr("cannot go on after an earlier failure"));
+  EXPECT_TRUE(client().end(session).ok());
+}
+
 TEST_P(CompilerGymServiceTest, BadRequestsChangeNothing) {
   const int64_t session = client().startOn("abc");
   EXPECT_EQ(client().step(session, {"reverse"}, {9}).message(),

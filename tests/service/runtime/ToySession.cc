@@ -393,6 +393,8 @@ Status ToySession::handleSessionParameter(const std::string& key, const std::str
     reply = std::to_string(sleepMilliseconds_);
   } else if (key == "toy.get_observed") {
     reply = std::to_string(observed_);
+  } else if (key == "toy.corrupt") {
+    return Status(StatusCode::DATA_LOSS, "The parameter left the program invalid");
   } else if (key == "toy.throw") {
     throw std::runtime_error(value);
   }

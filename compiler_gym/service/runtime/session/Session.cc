@@ -32,6 +32,12 @@ bool isRefusal(const Status& status) {
   }
 }
 
+// Whether a parameter only asks for something, e.g. "llvm.get_target_triple".
+bool isQuestion(const std::string& key) {
+  const size_t dot = key.rfind('.');
+  return key.compare(dot == std::string::npos ? 0 : dot + 1, 4, "get_") == 0;
+}
+
 google::protobuf::RepeatedPtrField<std::string> actionNames(const ActionSpace& actionSpace) {
   const Space& space = actionSpace.space();
   if (space.has_named_discrete()) return space.named_discrete().name();
@@ -253,10 +259,14 @@ Status Session::setParameters(const SendSessionParameterRequest& request,
 Status Session::setParameter(const SessionParameter& parameter, SendSessionParameterReply* reply) {
   std::optional<std::string> text;
   const Note note(record_, Activity::kSettingParameter, parameter.key());
-  RETURN_IF_ERROR(callWithoutExceptions("handleSessionParameter", [&] {
+  const Status status = callWithoutExceptions("handleSessionParameter", [&] {
     return session_->handleSessionParameter(parameter.key(), parameter.value(), text);
-  }));
-  if (text && record_) record_->addToHistory(/*isAction=*/false, parameter);
+  });
+  // The program is not what the history says.
+  if (status.error_code() == StatusCode::DATA_LOSS) return noteFailure(status);
+  RETURN_IF_ERROR(status);
+  if (text && record_ && !isQuestion(parameter.key()))
+    record_->addToHistory(/*isAction=*/false, parameter);
   if (!text) {
     return Status(StatusCode::INVALID_ARGUMENT,
                   "Unknown session parameter \"" + parameter.key() +

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <fstream>
@@ -180,6 +181,21 @@ TEST_F(NoTracesTest, EndingABusySessionKillsItsProcess) {
   EXPECT_EQ(step.get().error_code(), StatusCode::NOT_FOUND);
   EXPECT_FALSE(fs::exists(working() / "reproducers"));
   expectServes();
+}
+
+TEST_F(NoTracesTest, CommandsHaveTheLimitOfOpenFilesThatTheServiceWasStartedWith) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit lower = {256, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &lower), 0);
+  start();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  const int64_t session = client().startOn("abc");
+  auto step = stepLater(session, "run");
+  waitForNumber(working() / "command.pid");
+  EXPECT_EQ(waitForNumber(working() / "command.limit"), 256);
+  EXPECT_TRUE(client().end(session).ok());
+  EXPECT_FALSE(step.get().ok());
 }
 
 TEST_F(NoTracesTest, EndedSessionsLeaveNoProcess) {

@@ -323,8 +323,11 @@ Status ToySession::edit(const std::string& name, bool& endOfEpisode,
     announceSleep(workingDirectory());
     hang();
   } else if (name == "run") {
+    const auto folder = workingDirectory() / ("run." + std::to_string(getpid()));
+    boost::filesystem::create_directory(folder);
+    std::ofstream((folder / "file").string()) << "left behind";
     Command command;
-    command.add_argument("echo $$ > command.pid; sleep 1000; true");
+    command.add_argument("ulimit -Sn > command.limit; echo $$ > command.pid; sleep 1000; true");
     command.set_timeout_seconds(1000);
     return util::LocalShellCommand(command).checkCall(workingDirectory());
   } else if (name == "corrupt") {

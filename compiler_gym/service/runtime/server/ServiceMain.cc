@@ -168,7 +168,6 @@ int runServiceMain(int argc, char** argv, const char* usage, const SessionFactor
   ServiceFlags flags;
   if (const auto code = parseServiceFlags(argc, argv, usage, &flags)) return *code;
   prepareSignals();
-  raiseOpenFileLimit();
 
   std::unique_ptr<WorkingDirectory> directory;
   Status status = WorkingDirectory::open(flags.workingDirectory, &directory);
@@ -176,6 +175,8 @@ int runServiceMain(int argc, char** argv, const char* usage, const SessionFactor
   Service service;
   status = startForkServer(flags, makeSession, *directory, &service);
   if (!status.ok()) return failure(status);
+  // After that: the commands of sessions have the limit that users know.
+  raiseOpenFileLimit();
   // After that, so that the secrets are not in the memory of the processes that run the compiler.
   Access access;
   status = Access::open(flags.access, &access);

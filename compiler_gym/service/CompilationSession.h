@@ -52,6 +52,8 @@ namespace compiler_gym {
 // nothing that has to be given back once for each process.
 //
 // Commands that a session runs by util::LocalShellCommand end with its process, however that ends.
+// What such a process has left in the working directory under a name that ends with a dot and its
+// pid, e.g. "build-1234.567", is removed then.
 // Other children do not end with a process that crashes, unless they ask for it (PR_SET_PDEATHSIG).
 //
 // Threads: the runtime calls one method of a session at a time, and in a process of its own always

@@ -1,5 +1,7 @@
 #include "llvm_service/benchmark/Executable.h"
 
+#include <unistd.h>
+
 #include <chrono>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
@@ -65,7 +67,8 @@ Status Executable::makeScratchDirectory() {
   if (isBuilt()) {
     return Status::OK;
   }
-  const fs::path directory = uniquePath(parent_, "build-%%%%%%%%");
+  // The service removes it if this process cannot, see CompilationSession.
+  const fs::path directory = uniquePath(parent_, "build-%%%%%%%%." + std::to_string(getpid()));
   boost::system::error_code error;
   fs::create_directories(directory, error);
   if (!error) {

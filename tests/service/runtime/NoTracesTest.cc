@@ -168,6 +168,22 @@ TEST_F(NoTracesTest, KilledSessionProcessIsOneLostSession) {
   expectServes();
 }
 
+TEST_F(NoTracesTest, FilesOfAKilledSessionAreRemoved) {
+  start({"--pristine_sessions_mib=0", "--spare_sessions=0"});
+  const int64_t session = client().startOn("abc");
+  auto step = stepLater(session, "run");
+  waitForNumber(working() / "command.pid");
+  fs::path folder;
+  for (const fs::directory_entry& entry : fs::directory_iterator(working())) {
+    if (entry.path().stem() == "run") folder = entry.path();
+  }
+  EXPECT_TRUE(fs::exists(folder / "file"));
+  ASSERT_EQ(kill(std::stoi(folder.extension().string().substr(1)), SIGKILL), 0);
+  EXPECT_FALSE(step.get().ok());
+  EXPECT_TRUE(eventually([&] { return !fs::exists(folder); }));
+  expectServes();
+}
+
 TEST_F(NoTracesTest, EndingABusySessionKillsItsProcess) {
   start({"--request_timeout_seconds=50", "--pristine_sessions_mib=0"});
   const int64_t session = client().startOn("abc");

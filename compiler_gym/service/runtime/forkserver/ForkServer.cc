@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <boost/filesystem.hpp>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -181,15 +183,36 @@ class ForkServer {
     }
     // A process tells before its first command, and so before its end.
     readNotices();
-    bool mayLeaveCommands = false;
+    std::vector<pid_t> runners;
     Death death = {};
     rusage usage = {};
     while ((death.pid = wait4(-1, &death.status, WNOHANG, &usage)) > 0) {
-      mayLeaveCommands |= commandRunners_.erase(death.pid) > 0;
+      if (commandRunners_.erase(death.pid) > 0) runners.push_back(death.pid);
       death.peakKibibytes = usage.ru_maxrss;
       if (isReported) report(death);
     }
-    if (mayLeaveCommands) killLeftCommands();
+    if (!runners.empty()) killLeftCommands();
+    removeFilesOf(runners);
+  }
+
+  // Removes what ended processes have left, see CompilationSession. A command that is just being
+  // killed can still make a file; once it is gone, this is called again.
+  void removeFilesOf(const std::vector<pid_t>& ended) {
+    std::vector<pid_t> owners = std::exchange(incompletelyRemoved_, {});
+    owners.insert(owners.end(), ended.begin(), ended.end());
+    if (owners.empty()) return;
+    boost::system::error_code problem;
+    boost::filesystem::directory_iterator entry(workingDirectory_, problem);
+    for (; !problem && entry != boost::filesystem::directory_iterator(); entry.increment(problem)) {
+      const std::string suffix = entry->path().extension().string();
+      const auto owner = std::find_if(owners.begin(), owners.end(), [&](pid_t pid) {
+        return suffix == "." + std::to_string(pid);
+      });
+      if (owner == owners.end()) continue;
+      boost::system::error_code failure;
+      boost::filesystem::remove_all(entry->path(), failure);
+      if (failure) incompletelyRemoved_.push_back(*owner);
+    }
   }
 
   void report(const Death& death) {
@@ -206,6 +229,7 @@ class ForkServer {
   FileDescriptor notices_;
   FileDescriptor noticesOfSessions_;
   std::unordered_set<pid_t> commandRunners_;
+  std::vector<pid_t> incompletelyRemoved_;
   std::optional<ServiceDescription> description_;
 };
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -66,6 +67,44 @@ TEST_F(WorkingDirectoryTest, ExistingDirectoryKeepsItsModeAndFiles) {
   const auto directory = open(base_);
   EXPECT_EQ(modeOf(base_), 0750);
   EXPECT_EQ(contentsOf(base_ / "file"), "x");
+}
+
+TEST_F(WorkingDirectoryTest, DirectoryThatOthersCanWriteToIsRefusedAndStays) {
+  for (const mode_t mode : {01777, 0770}) {
+    ASSERT_EQ(chmod(base_.c_str(), mode), 0);
+    std::ofstream((base_ / "owner.lock").string()) << "";
+    std::unique_ptr<WorkingDirectory> directory;
+    const Status status = WorkingDirectory::open(base_.string(), &directory);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(status.error_message(), HasSubstr("to which nobody else can write"));
+    EXPECT_EQ(directory, nullptr);
+    EXPECT_TRUE(fs::exists(base_ / "owner.lock"));
+  }
+}
+
+TEST_F(WorkingDirectoryTest, DirectoryOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "Only root can give a directory away";
+  ASSERT_EQ(chown(base_.c_str(), 65534, 65534), 0);
+  std::unique_ptr<WorkingDirectory> directory;
+  const Status status = WorkingDirectory::open(base_.string(), &directory);
+  EXPECT_THAT(status.error_message(), HasSubstr("got owner 65534 and mode "));
+}
+
+TEST_F(WorkingDirectoryTest, LinksAreNotFollowed) {
+  const fs::path victim = base_ / "victim";
+  std::ofstream(victim.string()) << "precious";
+  fs::create_directory(base_ / "a");
+  for (const char* name : {"port.txt", "port.txt.tmp", "pid.txt", "pid.txt.tmp", "owner.lock"}) {
+    fs::create_symlink(victim, base_ / "a" / name);
+  }
+  {
+    const auto directory = open(base_ / "a");
+    ASSERT_TRUE(directory->writeAddress(123, 45).ok());
+    EXPECT_EQ(contentsOf(base_ / "a" / "port.txt"), "123");
+    EXPECT_EQ(contentsOf(base_ / "a" / "pid.txt"), "45");
+  }
+  EXPECT_EQ(contentsOf(victim), "precious");
+  EXPECT_TRUE(fs::exists(base_ / "a" / "logs"));
 }
 
 TEST_F(WorkingDirectoryTest, TrailingSlashAndRelativePaths) {

@@ -4,9 +4,10 @@
 #include <glog/logging.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -60,22 +61,52 @@ Status makeUniqueDirectory(fs::path* path) {
   }
 }
 
+// Whether nobody but this user, and root, can change what is in a directory, or replace a file.
+bool isPrivate(const struct stat& information) {
+  const bool isOurs = information.st_uid == geteuid() || information.st_uid == 0;
+  return isOurs && (information.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// Others could replace the service's files, or have it remove those of this user.
+Status checkPrivate(const fs::path& path) {
+  struct stat information = {};
+  if (stat(path.c_str(), &information) != 0) return error("Cannot look at", path, errno);
+  if (isPrivate(information)) return Status::OK;
+  std::ostringstream found;
+  found << "owner " << information.st_uid << " and mode " << std::oct
+        << (information.st_mode & ALLPERMS);
+  return Status(StatusCode::FAILED_PRECONDITION,
+                "Expected --working_dir=" + path.string() +
+                    " to be a directory of this user to which nobody else can write, got " +
+                    found.str() + "; try another one, or chmod go-w");
+}
+
 Status writeFile(const fs::path& path, const std::string& contents) {
   const fs::path temporary(path.string() + ".tmp");
-  std::ofstream file(temporary.string(), std::ios::binary | std::ios::trunc);
-  file << contents;
-  file.close();
-  if (!file) return error("Cannot write", temporary, errno);
+  unlink(temporary.c_str());
+  // Never through a link.
+  const util::FileDescriptor file(open(temporary.c_str(),
+                                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                       S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+  const auto size = static_cast<ssize_t>(contents.size());
+  if (!file.isOpen() || write(file.get(), contents.data(), contents.size()) != size) {
+    return error("Cannot write", temporary, errno);
+  }
   boost::system::error_code renaming;
   fs::rename(temporary, path, renaming);
   return renaming ? error("Cannot write", path, renaming.value()) : Status::OK;
 }
 
 // Whether the directory was made by a client that has ended. Clients that make one hold a lock on a
-// file in it, which the system releases however they end. Nobody else's directory has that file.
+// file in it, which the system releases however they end. Nobody else can put that file there.
 bool isAbandoned(const fs::path& path) {
-  const util::FileDescriptor lock(open((path / kOwnerFile).c_str(), O_RDWR | O_CLOEXEC));
-  return lock.isOpen() && flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+  struct stat folder = {};
+  struct stat owner = {};
+  const util::FileDescriptor lock(
+      open((path / kOwnerFile).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  return lock.isOpen() && stat(path.c_str(), &folder) == 0 && isPrivate(folder) &&
+         fstat(lock.get(), &owner) == 0 && S_ISREG(owner.st_mode) && owner.st_uid == geteuid() &&
+         flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
 // A link in an abandoned directory to one like it, as of clients whose working directory is in
@@ -113,6 +144,7 @@ Status WorkingDirectory::open(const std::string& path,
     } else {
       opened = fs::absolute(path).lexically_normal();
       RETURN_IF_ERROR(makeDirectories(opened));
+      RETURN_IF_ERROR(checkPrivate(opened));
     }
     directory->reset(new WorkingDirectory(opened, isTemporary));
     RETURN_IF_ERROR(makeDirectories((*directory)->logs()));

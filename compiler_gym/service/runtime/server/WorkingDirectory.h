@@ -17,7 +17,8 @@ class WorkingDirectory {
   // Opens the directory `path`, made if it does not exist, and removes what an earlier service has
   // left: port.txt, pid.txt and service.sock. An empty path makes a new directory
   // compiler_gym-service-XXXX-XXXX among the temporary files, which the destructor removes with all
-  // it contains. INTERNAL, with the reason, if a directory cannot be made.
+  // it contains. INTERNAL, with the reason, if a directory cannot be made; FAILED_PRECONDITION if
+  // another user owns `path` or can write to it.
   static grpc::Status open(const std::string& path, std::unique_ptr<WorkingDirectory>* directory);
 
   // Removes port.txt, pid.txt and service.sock, which lead nowhere from now on; the whole directory

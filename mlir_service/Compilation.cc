@@ -2,6 +2,7 @@
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm/Support/raw_ostream.h"
+#include "mlir/IR/OperationSupport.h"
 #include "mlir_service/Context.h"
 #include "mlir_service/actions/Actions.h"
 
@@ -14,6 +15,13 @@ using grpc::StatusCode;
 
 // A kernel that takes longer is none that one could learn from.
 constexpr std::chrono::seconds kStartLimit(10);
+
+/// Whether something failed for lack of time, memory, processes or files: a busy machine rather
+/// than a bad program.
+bool isOfTheMachine(const Status& status) {
+  return status.error_code() == StatusCode::RESOURCE_EXHAUSTED ||
+         status.error_code() == StatusCode::DEADLINE_EXCEEDED;
+}
 
 std::string print(mlir::ModuleOp module) {
   std::string text;
@@ -32,6 +40,7 @@ Status Compilation::start(const std::string& text, std::unique_ptr<Compilation>&
   RETURN_IF_ERROR(parseKernel(text, *made->context_, made->kernel_));
   made->ir_ = print(made->module());
   const Status status = made->runStart();
+  if (isOfTheMachine(status)) return status;
   if (!status.ok()) return {StatusCode::INVALID_ARGUMENT, status.error_message()};
   compilation = std::move(made);
   return Status::OK;
@@ -43,7 +52,11 @@ Status Compilation::runStart() {
 }
 
 Status Compilation::apply(const std::string& pipeline, bool& changed) {
+  const mlir::OperationFingerPrint before(module());
   RETURN_IF_ERROR(runPass(pipeline, module()));
+  changed = mlir::OperationFingerPrint(module()) != before;
+  if (!changed) return Status::OK;
+  // Operations that were replaced by equal ones are no change.
   std::string ir = print(module());
   changed = ir != ir_;
   if (changed) {

@@ -20,7 +20,8 @@ class Compilation {
  public:
   /// Reads a kernel, compiles and runs it, so that it is known what it computes.
   ///
-  /// @return INVALID_ARGUMENT with the reason if that does not work.
+  /// @return INVALID_ARGUMENT with the reason if that does not work; RESOURCE_EXHAUSTED or
+  ///     DEADLINE_EXCEEDED if the machine has too little memory, processes or time left.
   [[nodiscard]] static grpc::Status start(const std::string& text,
                                           std::unique_ptr<Compilation>& compilation);
 

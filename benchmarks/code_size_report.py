@@ -35,7 +35,7 @@ from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.linking import Linker
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.optimizer import Optimizer
-from compiler_gym.envs.llvm.size.portfolio import Portfolio, shipped_portfolio
+from compiler_gym.envs.llvm.size.portfolio import shipped_portfolio
 from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.errors import BenchmarkInitError
 
@@ -163,8 +163,6 @@ def measure(source: Source, way: Way, jobs: int) -> Row:
     advice = Policy.load(way.policy).sequences_for if way.policy else None
     with tempfile.TemporaryDirectory() as work:
         budget = Budget(evaluations=way.evaluations)
-        # Nothing learned from one program is used for another.
-        portfolio = Portfolio(Path(work) / "learned.json")
         with Evaluator(
             source.compilation,
             Path(work),
@@ -174,9 +172,7 @@ def measure(source: Source, way: Way, jobs: int) -> Row:
             trial_linker(source.options),
             way.objective.read,
         ) as evaluator:
-            search = Optimizer(
-                evaluator, way.objective, source.check, portfolio, advice, watch=leads.watch
-            )
+            search = Optimizer(evaluator, way.objective, source.check, advice, watch=leads.watch)
             search.start()
             search.run()
     found = {count: leads.at(search, count) for count in way.milestones}

@@ -8,35 +8,44 @@ Little is imported before it is known what there is to do: a build runs this man
 """
 
 import hashlib
+import math
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+import compiler_gym
+from compiler_gym.cli.kept_objects import Found, KeptObjects, digest_of
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     CompilerCommand,
     parse_compiler_command,
 )
-from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Compilation
+from compiler_gym.envs.llvm.size.decisions import change_as_json
+from compiler_gym.util.environment_variables import PREFIX, check_names
+from compiler_gym.util.job_slots import JobSlots
+from compiler_gym.util.nearest_names import UnknownNameError
 from compiler_gym.util.runfiles_path import cache_path
 
 if TYPE_CHECKING:
-    from compiler_gym.envs.llvm.size.optimizer import Advice
+    from compiler_gym.envs.llvm.size.evaluator import Budget
+    from compiler_gym.envs.llvm.size.optimizer import Advice, Optimizer
 
-BUDGET, OBJECTIVE, POLICY, LEVEL, LOG, EXPERIMENTAL = (
-    f"COMPILER_GYM_{name}"
-    for name in ("BUDGET", "OBJECTIVE", "POLICY", "LEVEL", "LOG", "EXPERIMENTAL")
+EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL, LOG = (
+    PREFIX + name
+    for name in ("EVALUATIONS", "BUDGET", "OBJECTIVE", "EXPERIMENTAL", "POLICY", "LEVEL", "LOG")
 )
 """The environment variables that say what is wanted, as builds cannot."""
 
-_DEFAULT_BUDGET = "10s"
+_DEFAULT_EVALUATIONS = 40
 _KEPT = "size-objects"
-_MAX_KEPT_BYTES = 1 << 30
 _FOR_SIZE = ("-Os", "-Oz")
 _INTERRUPTED = 130
 
@@ -49,6 +58,7 @@ _STRAIGHT = (
     *("-flto", "-gsplit-dwarf", "-save-temps", "--save-temps", "--coverage", "-ftest-coverage"),
     *("-fprofile", "-fcs-profile", "-ftime", "-fsave-optimization-record", "-fembed-bitcode"),
     *("-fsanitize", "-fmodules", "-fpass-plugin", "-foptimization-record", "-R", "-v", "-###"),
+    *("-frecord-command-line", "-grecord-command-line", "-frecord-gcc", "-grecord-gcc"),
     *("--analyze", "-emit-", "-Xarch", "-arch", "--cuda", "-fopenmp-targets", "-fthinlto"),
 )
 _DEPENDENCIES = ("-MD", "-MMD")
@@ -64,6 +74,10 @@ _NOT_OF_A_UNIT = {
     "linked": "the size of a program is known when all of it is linked" + _WHOLE.format("linked"),
     "runtime": "one source is no program that could be run" + _WHOLE.format("runtime"),
 }
+
+
+class NotForSizeError(Exception):
+    """A command is left to clang. The text says why."""
 
 
 class WrongSettingError(ValueError):
@@ -92,36 +106,51 @@ def main(driver: str, words: Sequence[str]) -> int:
     """
     clang = tools.tool_path(driver)
     try:
+        check_names(os.environ)
         command = _command_for_size(driver, words)
-        if command is not None and _compile(clang, command, words):
+        if _compile(clang, command, words):
             return 0
+        note = "clang has errors to report"
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except WrongSettingError as error:
+    except (WrongSettingError, UnknownNameError) as error:
         sys.stderr.write(f"compiler-gym: {error}\n")
         return 1
+    except NotForSizeError as error:
+        note = str(error)
     except Exception as error:
-        _log(f"error\t{words!r}\t{error}")
+        note = f"error: {error}"
+    _log("clang", note=f"{note}: {shlex.join(words)}")
     sys.stderr.flush()
     os.execv(clang, [str(clang), *words])
 
 
-def _command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand | None:
-    """Returns the command, if it compiles one source for size; None if that is not for us."""
-    if "-c" not in words or any(word.startswith(_STRAIGHT) for word in words):
-        return None
+def _command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand:
+    """Returns the command, if it compiles one source for size.
+
+    Raises:
+        NotForSizeError: If it does something else. The text says what.
+    """
+    if "-c" not in words:
+        raise NotForSizeError("no -c")
+    if straight := [word for word in words if word.startswith(_STRAIGHT)]:
+        raise NotForSizeError(straight[0])
     try:
         command = parse_compiler_command([driver, *words])
-    except (ValueError, OSError):
-        return None
+    except (ValueError, OSError) as error:
+        raise NotForSizeError("no single source") from error
     source = command.sources[0].path
-    if command.mode != "compile" or command.link_inputs or any(map(source.__contains__, _PROBES)):
-        return None
+    if command.mode != "compile" or command.link_inputs:
+        raise NotForSizeError("more than a source")
+    if any(map(source.__contains__, _PROBES)):
+        raise NotForSizeError("probe of a build system")
     output = Path(command.output)
     if output.exists() and not output.is_file():
-        return None
+        raise NotForSizeError("the output is not a file")
     levels = [word for (word, *_) in command.options if word.startswith("-O")]
-    return command if _level() or (levels[-1:] and levels[-1] in _FOR_SIZE) else None
+    if _level() or (levels[-1:] and levels[-1] in _FOR_SIZE):
+        return command
+    raise NotForSizeError("neither -Os nor -Oz")
 
 
 def _level() -> str | None:
@@ -156,28 +185,23 @@ def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> boo
         )
         if done.returncode:
             return False
-        kept = cache_path(_KEPT) / f"{_key(clang, command, bitcode)}.o"
-        if not kept.is_file():
-            made = _search(clang, command, folder)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_file_write(kept) as path:
-                shutil.copyfile(made, path)
-            _forget_oldest(kept.parent)
-        shutil.copyfile(kept, command.output)
-        os.utime(kept)
+        shutil.copyfile(_made(clang, command, bitcode), command.output)
     sys.stderr.buffer.write(done.stderr)
     return True
 
 
-def _forget_oldest(folder: Path) -> None:
-    """Removes the object files that were wanted longest ago, if all together are too large."""
-    facts = [(path.stat(), path) for path in folder.glob("*.o")]
-    size = sum(status.st_size for status, _ in facts)
-    for status, path in sorted(facts, key=lambda each: each[0].st_mtime):
-        if size <= _MAX_KEPT_BYTES:
-            break
-        path.unlink(missing_ok=True)
-        size -= status.st_size
+def _made(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
+    """Returns the object file: one that is kept, or the result of a search."""
+    kept = KeptObjects(cache_path(_KEPT))
+    key = _key(clang, command, bitcode)
+    former = kept.get(key)
+    limits = _evaluations(), _seconds()
+    if former is not None and former[1].is_enough(*limits):
+        path, found = former
+        _log("kept", found.before, found.after, output=command.output)
+        return path
+    path, new = _search(clang, command, bitcode, *limits)
+    return path if new is None else kept.put(key, path, new)[0]
 
 
 def _bitcode_command(
@@ -211,10 +235,15 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
     from compiler_gym.envs.llvm.size.portfolio import shipped_digest
 
     status = clang.resolve().stat()
+    plugin = tools.own_passes_path()
+    policy = os.environ.get(POLICY, "")
     facts = (
+        compiler_gym.__version__,
         shipped_digest(),
         *(str(clang), str(status.st_mtime_ns), str(status.st_size)),
-        *(os.environ.get(name, "") for name in (BUDGET, OBJECTIVE, POLICY, EXPERIMENTAL)),
+        digest_of(plugin) if plugin else "",
+        *(_objective(), str(_with_experimental())),
+        *(policy, digest_of(Path(policy)) if Path(policy).is_file() else ""),
         *_options(command),
     )
     key = hashlib.sha256("\0".join(facts).encode())
@@ -249,16 +278,30 @@ def _with_experimental() -> bool:
     return wanted == "1"
 
 
-def _seconds() -> float:
-    """Returns the time for a source.
+def _evaluations() -> int:
+    """Returns the number of evaluations for a source.
 
     Raises:
-        WrongSettingError: If what is wanted is no time.
+        WrongSettingError: If it is not a number.
     """
+    text = os.environ.get(EVALUATIONS) or str(_DEFAULT_EVALUATIONS)
+    if not text.isdecimal():
+        raise WrongSettingError(f"{EVALUATIONS}: expected a number such as 40, got {text!r}")
+    return int(text)
+
+
+def _seconds() -> float:
+    """Returns the time limit for a source; infinity if there is none.
+
+    Raises:
+        WrongSettingError: If it is not a time.
+    """
+    if not os.environ.get(BUDGET):
+        return math.inf
     from compiler_gym.cli.durations import parse_duration
 
     try:
-        return parse_duration(os.environ.get(BUDGET) or _DEFAULT_BUDGET)
+        return parse_duration(os.environ[BUDGET])
     except ValueError as error:
         raise WrongSettingError(f"{BUDGET}: {error}") from error
 
@@ -279,38 +322,78 @@ def _advice() -> "Advice | None":
         raise WrongSettingError(f"{POLICY}: {error}") from error
 
 
-def _search(clang: Path, command: CompilerCommand, folder: Path) -> Path:
-    """Returns the smallest object file that was found."""
-    from compiler_gym.envs.llvm.size.compilation import Compilation
+def _search(
+    clang: Path, command: CompilerCommand, bitcode: Path, evaluations: int, seconds: float
+) -> tuple[Path, Found | None]:
+    """Returns the smallest object file that was found, and how; or what clang makes of a probe."""
     from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
     from compiler_gym.envs.llvm.size.objective import Objective
     from compiler_gym.envs.llvm.size.optimizer import Optimizer
     from compiler_gym.envs.llvm.size.trial_link import trial_linker
 
-    source = Path(command.sources[0].path)
-    compilation = Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
-    budget, objective, advice = Budget(_seconds()), Objective(_objective()), _advice()
-    with_experimental = _with_experimental()
-    trial = trial_linker(compilation.options)
-    with Evaluator(compilation, folder, budget, trial=trial, read=objective.read) as evaluator:
+    compilation, budget = _compilation(clang, command), Budget(seconds, evaluations)
+    objective, advice = Objective(_objective()), _advice()
+    slots = JobSlots.from_environment(os.environ)
+    jobs, hold = (os.cpu_count() or 1, slots.hold) if slots else (1, nullcontext)
+    with Evaluator(
+        *(compilation, bitcode.parent, budget, jobs),
+        trial=trial_linker(compilation.options),
+        read=objective.read,
+        unit=bitcode,
+        slots=hold,
+    ) as evaluator:
         search = Optimizer(
             evaluator,
             objective,
             advice=advice,
             is_unmarked=compilation.is_ir,
-            with_experimental=with_experimental,
+            with_experimental=_with_experimental(),
         )
         search.start()
         if search.baseline.object.text < _WORTH_BYTES:
-            return search.baseline.path
+            _log("clang", output=command.output, note="less than 100 bytes of code")
+            return search.baseline.path, None
         search.run()
-    before, after = search.size(search.baseline), search.size(search.best)
-    _log(f"{before}\t{after}\t{budget.used}\t{budget.passed:.1f}\t{command.output}")
-    return search.best.path
+    found = _found(search, command, seconds)
+    notes = [f"ended by the time limit after {budget.used} evaluations"] * budget.is_cut
+    if evaluator.timed_out:
+        notes.append(f"clang took more than 10 minutes in {evaluator.timed_out} evaluations")
+    _log("search", found.before, found.after, budget, command.output, "; ".join(notes))
+    return search.best.path, found
 
 
-def _log(line: str) -> None:
+def _compilation(clang: Path, command: CompilerCommand) -> Compilation:
+    source = Path(command.sources[0].path)
+    return Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
+
+
+def _found(search: "Optimizer", command: CompilerCommand, seconds: float) -> Found:
+    budget, change = search.evaluator.budget, search.best.change
+    return Found(
+        command=search.evaluator.compilation.command(Path(command.output), change),
+        decisions=change_as_json(change),
+        from_bitcode=search.evaluator.unit is not None and change != NO_CHANGE,
+        objective=search.objective.value,
+        before=search.size(search.baseline),
+        after=search.size(search.best),
+        tried=budget.used,
+        evaluations=budget.used if budget.evaluations_left(1) == 0 else None,
+        time_limit=seconds if budget.is_cut else None,
+    )
+
+
+def _log(
+    kind: str,
+    before: int | str = "",
+    after: int | str = "",
+    budget: "Budget | None" = None,
+    output: str = "",
+    note: str = "",
+) -> None:
+    """Appends a line to the log: all of it in one write, as other compilers write there, too."""
     path = os.environ.get(LOG)
     if path:
+        used = (budget.used, f"{budget.passed:.1f}") if budget else ("", "")
+        line = "\t".join(map(str, (kind, before, after, *used, output, " ".join(note.split()))))
         with open(path, "a", encoding="utf-8") as file:
             file.write(f"{line}\n")

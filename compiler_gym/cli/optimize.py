@@ -1,5 +1,6 @@
 """``compiler-gym optimize``: object files that are smaller, or faster, than clang makes them."""
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -43,13 +44,17 @@ from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.whole_program import merge_program
 from compiler_gym.util.shell_format import plural
 
+_EVALUATIONS = 120  # A search that ends by itself finds the same on all machines.
+_RUNTIME_SECONDS = 60.0
+
 _RUNTIME = "runtime"
 Goal = Enum("Goal", {each: each for each in (*(each.value for each in Objective), _RUNTIME)})
 
 
-def _seconds(text: str) -> str:
+def _seconds(text: str | None) -> str | None:
     try:
-        parse_duration(text)
+        if text is not None:
+            parse_duration(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     return text
@@ -78,11 +83,20 @@ def optimize(
         ),
     ] = Goal.all,
     budget: Annotated[
-        str,
-        typer.Option(help="Time for each program, such as 60s, 2m or 500ms.", callback=_seconds),
-    ] = "60s",
+        str | None,
+        typer.Option(
+            help="Time limit for each program, such as 60s, 2m or 500ms. By default none, and 60s "
+            "for runtime.",
+            callback=_seconds,
+        ),
+    ] = None,
     evaluations: Annotated[
-        int | None, typer.Option(min=0, help="How often to run clang with changes, at most.")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Maximum number of runs of clang with changes. By default 120, and any number for "
+            "runtime.",
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = 2,
     policy: Annotated[
@@ -166,11 +180,12 @@ def optimize(
     is_for_speed = objective.value == _RUNTIME
     if policy is not None and is_for_speed:
         raise typer.BadParameter("--policy is for programs that are to be small.")
+    default = _RUNTIME_SECONDS if is_for_speed else math.inf
     settings = Settings(
         options=tuple(speed_options(options) if is_for_speed else options),
         objective=None if is_for_speed else Objective(objective.value),
-        seconds=parse_duration(budget),
-        evaluations=evaluations,
+        seconds=parse_duration(budget) if budget else default,
+        evaluations=_EVALUATIONS if evaluations is None and not is_for_speed else evaluations,
         jobs=jobs,
         policy=None if policy is None else Policy.load(policy),
         check=None if check is None else command_check(check),

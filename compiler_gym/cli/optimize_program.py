@@ -133,6 +133,7 @@ class Result(Product):
             "checked": self.is_checked,
             "experimental": experimental_options(search.best.change),
             "evaluations": budget.used,
+            "ended_by_time_limit": budget.is_cut,
             "failed_evaluations": search.evaluator.failed,
             "from_bitcode": self.from_bitcode,
             "stages": [asdict(each) for each in search.stages],
@@ -283,6 +284,9 @@ def print_report(result: Result) -> None:
         print_line(_comparison(result))
     if not result.is_finished:
         print_line("Ctrl-C ended the search. This is the best that was found by then.")
+    elif search.evaluator.budget.is_cut:
+        used = plural(search.evaluator.budget.used, "evaluation")
+        print_line(f"Ended by the time limit after {used}: other runs may find other results.")
     before, unit = search.size(search.baseline), search.objective.unit
     rows = [{"stage": "clang", "evaluations": 0, "seconds": "", unit: before, "saved": ""}]
     rows += [
@@ -389,6 +393,9 @@ def _print_doubts(result: Result) -> None:
         print_line(f"A result of {each.size} {search.objective.unit} failed the check: {each.why}")
     if search.evaluator.failed:
         print_line(f"clang failed in {plural(search.evaluator.failed, 'evaluation')}.")
+    if search.evaluator.timed_out:
+        slow = plural(search.evaluator.timed_out, "evaluation")
+        print_line(f"clang took more than 10 minutes in {slow}, and was ended.")
     if not result.from_bitcode:
         print_line(
             "clang makes other code of the source than of its bitcode: only options were tried."

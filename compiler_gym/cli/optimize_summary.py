@@ -43,6 +43,9 @@ def print_summary(results: Sequence[Result]) -> None:
     )
     if not results[-1].is_finished:
         print_line("Ctrl-C ended the search. These are the best that were found by then.")
+    cut = [each.target.name for each in results if each.search.evaluator.budget.is_cut]
+    if cut:
+        print_line(f"Ended by the time limit: {', '.join(cut)}. Other runs may find other results.")
     print_line(
         f"For one program alone it says where its {objective.unit} went, and what command makes it."
     )

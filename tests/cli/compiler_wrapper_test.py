@@ -1,5 +1,6 @@
 """``compiler-gym-cc`` in builds: what it makes, what it keeps, and what it leaves alone."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,11 +8,12 @@ import sys
 
 import pytest
 
-from compiler_gym.cli import compiler_wrapper
+from compiler_gym.cli import kept_objects
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.size.instructions import read_with_instructions
 from compiler_gym.envs.llvm.size.object_file import read_object
 from compiler_gym.envs.llvm.size.trial_link import trial_linker
+from compiler_gym.util.job_slots import served_slots
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.processes import descendants, is_running, wait_until
 
@@ -34,7 +36,7 @@ int second(int x) { return work(twice(x)) - first(x); }
 def fixture_folder(environment, monkeypatch):
     (environment / "unit.c").write_text(_SOURCE)
     (environment / "limit.h").write_text("#define LIMIT 100\n")
-    monkeypatch.setenv("COMPILER_GYM_BUDGET", "3s")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "12")
     monkeypatch.setenv("COMPILER_GYM_LOG", str(environment / "log"))
     return environment
 
@@ -54,8 +56,13 @@ def clang(*words):
     subprocess.run([tools.clang_path(), *words], check=True)
 
 
+def all_lines():
+    return [line[:-1].split("\t") for line in open("log")] if os.path.exists("log") else []
+
+
 def log():
-    return [line.split("\t") for line in open("log")] if os.path.exists("log") else []
+    """The searches of the log: before, after, evaluations, seconds, object file, note."""
+    return [words for kind, *words in all_lines() if kind == "search"]
 
 
 def test_units_become_smaller_once(folder):
@@ -64,13 +71,14 @@ def test_units_become_smaller_once(folder):
     sizes = (trial_linker(()).size(folder / name) for name in ("clang.o", "unit.o"))
     before, after = (each.loaded for each in sizes)
     assert after < before
-    ((said_before, said_after, _, _, output),) = log()
-    assert [int(said_before), int(said_after), output.strip()] == [before, after, "unit.o"]
+    ((said_before, said_after, used, _, *rest),) = log()
+    assert [int(said_before), int(said_after), used, *rest] == [before, after, "12", "unit.o", ""]
     # The second time, what was found is taken.
     contents = (folder / "unit.o").read_bytes()
     (folder / "unit.o").unlink()
     compile("-c", "unit.c", "-Oz")  # Without its name, as clang calls it.
     assert (folder / "unit.o").read_bytes() == contents and len(log()) == 1
+    assert all_lines()[1] == ["kept", str(before), str(after), "", "", "unit.o", ""]
     # A header is part of what is compiled; the name of the output is not.
     (folder / "limit.h").write_text("#define LIMIT 99\n")
     compile("-Oz", "-c", "unit.c", "-o", "unit.o")
@@ -78,7 +86,7 @@ def test_units_become_smaller_once(folder):
 
 
 def test_probes_cost_no_time(folder, monkeypatch):
-    monkeypatch.setenv("COMPILER_GYM_BUDGET", "60s")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "500")
     (folder / "probe123.c").write_text(
         "int f(int x) { return x * 3; }\nint main() { return f(2); }\n"
     )
@@ -86,6 +94,10 @@ def test_probes_cost_no_time(folder, monkeypatch):
     compile("-Oz", "-c", "probe123.c")
     compile("-Oz", "-c", "conftest.c")
     assert log() == []
+    assert [words[6].partition(":")[0] for words in all_lines()] == [
+        "less than 100 bytes of code",
+        "probe of a build system",
+    ]
     for name in ("probe123", "conftest"):
         clang("-Oz", "-c", f"{name}.c", "-o", "clang.o")
         assert (folder / f"{name}.o").read_bytes() == (folder / "clang.o").read_bytes()
@@ -123,6 +135,13 @@ def test_other_commands_are_those_of_clang(folder):
     ):
         compile(*words)
         assert log() == [], words
+    notes = [words[6] for words in all_lines()]
+    assert [note.partition(":")[0] for note in notes] == [
+        *["neither -Os nor -Oz"] * 3,
+        *["no -c"] * 2,
+        *["-flto", "the output is not a file", "no -c", "no single source", "no -c"],
+    ]
+    assert notes[0].endswith(": -O2 -c unit.c -o unit.o")
     clang("-O2", "-c", "unit.c", "-o", "clang.o")
     compile("-O2", "-c", "unit.c", "-o", "unit.o")
     assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
@@ -172,13 +191,70 @@ def test_what_goes_wrong_in_the_search_is_no_reason_to_fail(folder, monkeypatch)
     monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder / "clang.o"))
     compile("-Oz", "-c", "unit.c", "-o", "unit.o")
     assert (folder / "unit.o").read_bytes() == (folder / "clang.o").read_bytes()
-    assert log()[0][0] == "error" and "COMPILER_GYM_CACHE" in log()[0][2]
+    assert "COMPILER_GYM_CACHE" in all_lines()[0][6] and log() == []
+
+
+def compiled(name="unit.o"):
+    """The bytes that a compilation makes."""
+    compile("-Oz", "-c", "unit.c", "-o", name)
+    return open(name, "rb").read()
+
+
+def test_equal_bytes_with_any_number_of_jobs_in_two_caches(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "30")
+    results = set()
+    with served_slots(3, folder) as flags:
+        for cache, makeflags in (("one", ""), ("two", flags)):
+            monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder / cache))
+            monkeypatch.setenv("MAKEFLAGS", makeflags)
+            results |= {compiled(), compiled("another.o")}
+    assert [words[0] for words in all_lines()] == ["search", "kept"] * 2
+    assert len(results) == 1
+    assert log()[0][:3] == log()[1][:3]
+
+
+def test_nothing_but_kept_objects_is_left_in_the_cache(folder):
+    compiled()
+    cache = folder.parent / "cache"
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    assert sorted(path.suffix for path in files) == [".json", ".o"]
+    facts = json.loads(next(path for path in files if path.suffix == ".json").read_text())
+    assert facts["decisions"] and facts["tried"] == facts["evaluations"] == 12
+    assert facts["after"] < facts["before"] and facts["objective"] == "all"
+    (folder / "unit.o").unlink()
+    subprocess.run(facts["command"], check=True)
+    assert read_object(folder / "unit.o").text == facts["after"]
+
+
+def test_better_results_replace_worse_ones(folder, monkeypatch):
+    outcomes = []
+    for evaluations in (1, 20, 3, 20):
+        monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", str(evaluations))
+        outcomes.append(compiled())
+    assert [words[0] for words in all_lines()] == ["search", "search", "kept", "kept"]
+    assert outcomes[0] != outcomes[1] == outcomes[2] == outcomes[3]
+    # A search that the clock ended is kept for builds with as little time, and for no others.
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "30")
+    for budget, kind in (("0s", "search"), ("0s", "kept"), ("60s", "search"), ("1s", "kept")):
+        monkeypatch.setenv("COMPILER_GYM_BUDGET", budget)
+        best = compiled()
+        assert all_lines()[-1][0] == kind, budget
+    assert len(best) and best != outcomes[0]
+    assert log()[2][5] == "ended by the time limit after 0 evaluations" and log()[3][5] == ""
+
+
+def test_unknown_variables_are_errors(folder, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_EVALUATION", "3")
+    done = compile("-O2", "-c", "unit.c", check=False)
+    assert done.returncode == 1 and not (folder / "unit.o").exists()
+    assert "Did you mean COMPILER_GYM_EVALUATIONS" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
         ("COMPILER_GYM_BUDGET", "soon", ": 'soon' is not a time: write 60s, 2m or 500ms"),
+        ("COMPILER_GYM_EVALUATIONS", "-3", ": expected a number such as 40, got '-3'"),
         ("COMPILER_GYM_LEVEL", "-O9", " is '-O9', but has to be -Os or -Oz"),
         ("COMPILER_GYM_POLICY", "corset", ": There is no file corset, and no policy of that name"),
     ],
@@ -218,12 +294,12 @@ def test_policy(folder, monkeypatch):
 
 
 def test_ctrl_c_ends_it_and_leaves_nothing(folder, monkeypatch, tmp_path):
-    monkeypatch.setenv("COMPILER_GYM_BUDGET", "600s")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "100000")
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     words = command("-Oz", "-c", KERNEL, "-std=c11", "-w", "-o", "kernel.o")
     process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
-    wait_until(lambda: list((tmp_path / "temporary").glob("*/unit.o")), seconds=60)
+    wait_until(lambda: list((tmp_path / "temporary").glob("*/0.o")), seconds=60)
     started = descendants(process.pid)
     os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
@@ -251,9 +327,9 @@ def test_programs_of_several_languages(folder, monkeypatch):
     outputs = []
     for compiler in ("plain", "smaller"):
         if compiler == "plain":
-            monkeypatch.setenv("COMPILER_GYM_BUDGET", "0s")
+            monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "0")
         else:
-            monkeypatch.setenv("COMPILER_GYM_BUDGET", "12s")
+            monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "20")
         for name in ("unit.c", "thrower.cc", "main.cc"):
             compile("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
         compile("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")
@@ -266,9 +342,15 @@ def test_programs_of_several_languages(folder, monkeypatch):
 
 
 def test_what_was_wanted_longest_ago_is_forgotten(environment, monkeypatch):
-    monkeypatch.setattr(compiler_wrapper, "_MAX_KEPT_BYTES", 250)
-    for age, name in enumerate(("new.o", "old.o", "older.o", "oldest.o")):
-        (environment / name).write_bytes(b"x" * 100)
-        os.utime(environment / name, (1e9 - age, 1e9 - age))
-    compiler_wrapper._forget_oldest(environment)
-    assert sorted(os.listdir(environment)) == ["new.o", "old.o"]
+    monkeypatch.setattr(kept_objects, "_MAX_BYTES", 250)
+    found = kept_objects.Found([], {}, True, "text", 2, 1, 3, 3, None)
+    (environment / "made.o").write_bytes(b"x" * 100)
+    kept = kept_objects.KeptObjects(environment / "kept")
+    for age, name in enumerate(("old", "older", "oldest")):
+        kept.put(name, environment / "made.o", found)
+        os.utime(environment / "kept" / f"{name}.o", (1e9 - age, 1e9 - age))
+    kept.put("new", environment / "made.o", found)
+    assert sorted(os.listdir("kept")) == ["new.json", "new.o", "old.json", "old.o"]
+    assert kept.get("new") == (environment / "kept" / "new.o", found)
+    (environment / "kept" / "new.o").write_bytes(b"y")
+    assert kept.get("new") is None

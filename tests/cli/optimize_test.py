@@ -44,6 +44,28 @@ def test_a_program_becomes_smaller_and_still_works(run, environment):
     assert (environment / "json.o").read_bytes() == (environment / "first.o").read_bytes()
 
 
+def test_equal_bytes_with_any_number_of_jobs(run, environment, monkeypatch):
+    source, results = runfiles_path("compiler_gym/data/kernels-v0/bitops/program.c"), []
+    for jobs in (1, 4):
+        monkeypatch.setenv("COMPILER_GYM_CACHE", str(environment / f"cache-{jobs}"))
+        done = run(
+            *("optimize", source, "-o", f"{jobs}.o", "-j", jobs, "--evaluations", "30", "--json"),
+            *("--", "-std=c11", "-w"),
+        )
+        (result,) = json.loads(done.stdout)
+        assert result["evaluations"] == 30 and result["ended_by_time_limit"] is False
+        results.append((environment / f"{jobs}.o").read_bytes())
+    assert results[0] == results[1]
+
+
+def test_the_time_limit_is_told(run, program_c):
+    done = run("optimize", "program.c", "--budget", "0s")
+    assert "Ended by the time limit after 0 evaluations: other runs may find" in done.stdout
+    done = run("optimize", "program.c", "--budget", "0s", "--json")
+    assert json.loads(done.stdout)[0]["ended_by_time_limit"] is True
+    assert "Ended" not in run("optimize", "program.c", "--evaluations", "2").stdout
+
+
 @pytest.mark.parametrize("policy", ["sequence", "coreset", "network"])
 def test_policy_alone(run, environment, policy):
     source = runfiles_path("compiler_gym/data/kernels-v0/bitops/program.c")

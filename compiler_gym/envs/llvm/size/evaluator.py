@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,9 +27,10 @@ from compiler_gym.util.commands import (
     run_command,
 )
 
-# A change may make clang slow; one that makes it this much slower is not worth having.
-_SLOWER, _SHORTEST_LIMIT_SECONDS = 10, 5
-_FIRST_LIMIT_SECONDS = 3600
+# A change may make clang hang. The limit is the same for all sources and so long that results do
+# not depend on the load of the machine.
+_LIMIT_SECONDS = 600
+_SOURCE_LIMIT_SECONDS = 3600
 _KILL_SECONDS = 0.02
 _LIST_SECONDS = 600
 
@@ -40,6 +41,10 @@ class Budget:
     Args:
         seconds: Its time, from now on.
         evaluations: How often clang may be run with changes; None for any number.
+
+    Attributes:
+        used: The evaluations so far.
+        is_cut: Whether the time limit, rather than anything that can be repeated, ended the search.
     """
 
     def __init__(self, seconds: float = math.inf, evaluations: int | None = None):
@@ -47,6 +52,7 @@ class Budget:
         self._seconds = seconds
         self._evaluations = evaluations
         self.used = 0
+        self.is_cut = False
 
     @property
     def passed(self) -> float:
@@ -61,7 +67,14 @@ class Budget:
     @property
     def is_over(self) -> bool:
         """Whether nothing is left."""
-        return self.seconds_left <= 0 or self.evaluations_left(1) == 0
+        if self.evaluations_left(1) == 0:
+            return True
+        return self.seconds_left <= 0 and self.cut()
+
+    def cut(self) -> bool:
+        """Notes that the time limit has ended the search. Returns True."""
+        self.is_cut = True
+        return True
 
     def evaluations_left(self, wanted: int) -> int:
         """Returns how many of the evaluations that are wanted may be made."""
@@ -103,11 +116,14 @@ class Evaluator:
         linker: Links each object file to a program; None if only object files count.
         trial: Links each object file alone; None if its own sections are all that counts.
         read: Reads an object file, as that of an objective does.
+        unit: The bitcode of the source, if it has been made before.
+        slots: Held while clang runs with a change, such as the job slots of make.
 
     Attributes:
         unit: The bitcode of the source; None if clang makes other code of that than of the source.
         messages: What clang said about the source.
         failed: How many evaluations came to nothing.
+        timed_out: How many of these were ended because clang took longer than 10 minutes.
         watch: Called with each evaluation; None if it came to nothing.
     """
 
@@ -120,22 +136,26 @@ class Evaluator:
         linker: Linker | None = None,
         trial: TrialLinker | None = None,
         read: Callable[[Path], ObjectFile] = read_object,
+        unit: Path | None = None,
+        slots: Callable[[], AbstractContextManager[None]] = nullcontext,
     ):
         self.compilation = compilation
         self.budget = budget
         self.failed = 0
+        self.timed_out = 0
         self.unit: Path | None = None
         self.messages = ""
         self.watch: Callable[[Evaluation | None], None] = lambda _: None
         self._linker = linker
         self._trial = trial
         self._read_object = read
+        self._given_unit = unit
+        self._slots = slots
         self._folder = folder
         self._pool = ThreadPoolExecutor(jobs)
         self._stop = threading.Event()
         self._numbers = itertools.count()
         self._known: dict[Change, Evaluation | None] = {}
-        self._limit = _FIRST_LIMIT_SECONDS
 
     def __enter__(self) -> "Evaluator":
         return self
@@ -156,17 +176,14 @@ class Evaluator:
             ValueError: If the object file is not ELF, does not link, or cannot be read otherwise.
             EnvironmentNotSupported: If reading it needs a tool that is not installed.
         """
-        begin = time.monotonic()
         path = self._folder / "source.o"
         try:
-            done = run_command(self.compilation.command(path), timeout=_FIRST_LIMIT_SECONDS)
+            done = run_command(self.compilation.command(path), timeout=_SOURCE_LIMIT_SECONDS)
         except CommandError as error:
             source = self.compilation.source
             raise BenchmarkInitError(f"{source} does not compile. {error.said}") from error
         self.messages = done.stderr
         evaluation = self._read_source(path)
-        seconds = time.monotonic() - begin
-        self._limit = round(max(_SHORTEST_LIMIT_SECONDS, _SLOWER * seconds))
         self.unit = self._make_unit(evaluation.object)
         self._known[NO_CHANGE] = evaluation
         return evaluation
@@ -183,10 +200,12 @@ class Evaluator:
 
     def _make_unit(self, expected: ObjectFile) -> Path | None:
         """Returns the bitcode of the source; None if clang makes other code of that."""
-        unit, result = self._folder / "unit.bc", self._folder / "unit.o"
+        unit, result = self._given_unit or self._folder / "unit.bc", self._folder / "unit.o"
         try:
-            run_command(self.compilation.unit_command(unit), timeout=self._limit)
-            run_command(self.compilation.command_of_unit(unit, result), timeout=self._limit)
+            if self._given_unit is None:
+                run_command(self.compilation.unit_command(unit), timeout=_SOURCE_LIMIT_SECONDS)
+            command = self.compilation.command_of_unit(unit, result)
+            run_command(command, timeout=_SOURCE_LIMIT_SECONDS)
         except subprocess.SubprocessError:
             return None
         made = read_object(result)
@@ -216,7 +235,7 @@ class Evaluator:
         """Returns what LLVM says about inlining with a change that has been evaluated."""
         command = self.command(change, self._folder / "remarks.o")
         remarks = ["-Rpass=inline", "-Rpass-missed=inline"]
-        limit = min(self._limit, self.budget.seconds_left)
+        limit = min(_LIMIT_SECONDS, self.budget.seconds_left)
         try:
             return run_command([*command, *remarks], timeout=max(0, limit)).stderr
         except subprocess.SubprocessError:
@@ -293,15 +312,20 @@ class Evaluator:
     def _evaluate(self, change: Change, path: Path) -> tuple[Evaluation | None, bool]:
         """Evaluates a change; and says whether there was time for that."""
         left = self.budget.seconds_left
-        if left <= 0 or self._stop.is_set():
+        if self._stop.is_set():
             return None, False
+        if left <= 0:
+            return None, not self.budget.cut()
         try:
-            with commands_of(self):
-                run_command(self.command(change, path), timeout=min(self._limit, left))
+            with commands_of(self), self._slots():
+                run_command(self.command(change, path), timeout=min(_LIMIT_SECONDS, left))
                 return self._read(change, path), True
         except subprocess.TimeoutExpired:
             path.unlink(missing_ok=True)
-            return None, left >= self._limit
+            if left < _LIMIT_SECONDS:
+                return None, not self.budget.cut()
+            self.timed_out += 1
+            return None, True
         except (CommandError, ValueError):
             path.unlink(missing_ok=True)
             return None, True

@@ -12,7 +12,12 @@ from compiler_gym.envs.llvm.size.functions import list_functions, skip_passes
 from compiler_gym.envs.llvm.size.inlining import Inlining, list_call_sites
 from compiler_gym.envs.llvm.size.minimise import Part, minimise
 from compiler_gym.envs.llvm.size.objective import Objective
-from compiler_gym.envs.llvm.size.portfolio import Known, Portfolio, skippable_passes, toggles
+from compiler_gym.envs.llvm.size.portfolio import (
+    Known,
+    shipped_portfolio,
+    skippable_passes,
+    toggles,
+)
 from compiler_gym.envs.llvm.size.unmarking import unmark
 
 # What clang does with functions that are to be small: of bitcode they need not be marked.
@@ -23,10 +28,6 @@ _IN_PLACE_OF_CLANGS = ("skip-rest",)
 
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8
-
-# What is learned is about bytes of object files. Gains of what is linked depend on the rest of it,
-# and fewer instructions are not always fewer bytes.
-_LEARNED = (Objective.TEXT, Objective.ALL)
 
 
 Advice = Callable[[Path | None], Sequence[Sequence[str]]]
@@ -68,7 +69,6 @@ class Optimizer:
         evaluator: Runs clang, with a budget, and reads what the objective needs.
         objective: What is to be small.
         check: Whether a result is right; None to believe the compiler.
-        portfolio: What is tried first.
         advice: Sequences of passes that are tried before that, such as those of a policy.
         is_unmarked: Whether the functions of the source are not marked to be made small.
         with_experimental: Whether to use options that LLVM itself sets nowhere.
@@ -89,7 +89,6 @@ class Optimizer:
         evaluator: Evaluator,
         objective: Objective = Objective.ALL,
         check: Check | None = None,
-        portfolio: Portfolio | None = None,
         advice: Advice | None = None,
         is_unmarked: bool = False,
         with_experimental: bool = False,
@@ -107,7 +106,6 @@ class Optimizer:
         self.parts: list[Part] = []
         self._check = check
         self._with_experimental = with_experimental
-        self._portfolio = portfolio or Portfolio(with_experimental=with_experimental)
         self._advice = advice
         self._is_unmarked = is_unmarked
         self._watch = watch
@@ -237,20 +235,13 @@ class Optimizer:
             )
 
     def _try_portfolio(self) -> None:
-        base = self.best
-        passes, sequence = base.change.passes, base.change.sequence
-        names = {
-            replace(each.change.plus(*passes), sequence=sequence): each.name
-            for each in self._changes()
-        }
-        found = self.evaluator.evaluate([*names])
-        if self.objective not in _LEARNED:
-            return
-        before = self.size(base) or 1
-        self._portfolio.learn({names[each.change]: 1 - self.size(each) / before for each in found})
+        passes, sequence = self.best.change.passes, self.best.change.sequence
+        self.evaluator.evaluate(
+            [replace(each.change.plus(*passes), sequence=sequence) for each in self._known()]
+        )
 
-    def _changes(self) -> list[Known]:
-        known = self._portfolio.changes()
+    def _known(self) -> list[Known]:
+        known = shipped_portfolio(self._with_experimental)
         return [each for each in known if self._has_passes or not each.change.passes]
 
     @property

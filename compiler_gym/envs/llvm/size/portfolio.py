@@ -1,4 +1,4 @@
-"""The changes that are tried first, in the order of what they have been good for."""
+"""The changes that are tried first, in the order of what they were good for on average."""
 
 import hashlib
 import json
@@ -10,14 +10,8 @@ from typing import Any
 
 from compiler_gym.envs.llvm.size.climb import Move
 from compiler_gym.envs.llvm.size.compilation import Change
-from compiler_gym.util.filesystem import atomic_file_write
-from compiler_gym.util.runfiles_path import cache_path
 
 _SHIPPED = Path(__file__).parent / "portfolio.json"
-_LEARNED = "size-portfolio.json"
-
-# What was measured before counts as much as these many programs of the user.
-_SHIPPED_WEIGHT = 28
 
 
 @dataclass(frozen=True)
@@ -117,56 +111,3 @@ def _change(facts: Mapping[str, Any]) -> Change:
 @cache
 def _shipped() -> dict[str, Any]:
     return json.loads(_SHIPPED.read_text(encoding="utf-8"))
-
-
-class Portfolio:
-    """The changes, in an order that is learned from what they did to programs before.
-
-    Args:
-        path: The file that keeps what was learned; by default one in the cache folder. If there can
-            be no such folder, nothing is kept.
-        with_experimental: Whether to include changes with experimental options.
-    """
-
-    def __init__(self, path: Path | None = None, with_experimental: bool = False):
-        self._given_path = path
-        self._with_experimental = with_experimental
-
-    @property
-    def _path(self) -> Path:
-        return cache_path(_LEARNED) if self._given_path is None else self._given_path
-
-    def changes(self) -> list[Known]:
-        """Returns the changes, the most promising first."""
-        learned = self._read()
-        known = shipped_portfolio(self._with_experimental)
-        return sorted(known, key=lambda each: -_expected(each, learned))
-
-    def learn(self, gains: Mapping[str, float]) -> None:
-        """Keeps what changes did to one more program. Nothing is kept where that cannot be.
-
-        Args:
-            gains: By the name of each change how much smaller the program became.
-        """
-        learned = self._read()
-        for name, gain in gains.items():
-            count, total = learned.get(name, (0, 0.0))
-            learned[name] = (count + 1, total + gain)
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_file_write(self._path, fileobj=True, mode="w") as file:
-                json.dump(learned, file)
-        except OSError:
-            pass  # The next search begins with what is known now.
-
-    def _read(self) -> dict[str, tuple[int, float]]:
-        try:
-            learned = json.loads(self._path.read_text(encoding="utf-8"))
-            return {str(k): (int(count), float(total)) for k, (count, total) in learned.items()}
-        except (OSError, ValueError, AttributeError, TypeError):
-            return {}
-
-
-def _expected(known: Known, learned: Mapping[str, tuple[int, float]]) -> float:
-    count, total = learned.get(known.name, (0, 0.0))
-    return (known.gain * _SHIPPED_WEIGHT + total) / (_SHIPPED_WEIGHT + count)

@@ -62,12 +62,12 @@ def fixture_start(tmp_path):
     """Starts an evaluator, which is ended after the test."""
     opened = []
 
-    def start(compilation, seconds=60.0, evaluations=None, jobs=2, objective=Objective.TEXT):
+    def start(compilation, seconds=60.0, evaluations=None, jobs=2, objective=None, **more):
         folder = tmp_path / f"evaluator-{len(opened)}"
         folder.mkdir()
         budget = Budget(seconds, evaluations)
-        trial = trial_linker(compilation.options)
-        evaluator = Evaluator(compilation, folder, budget, jobs, trial=trial, read=objective.read)
+        trial, read = trial_linker(compilation.options), (objective or Objective.ALL).read
+        evaluator = Evaluator(compilation, folder, budget, jobs, trial=trial, read=read, **more)
         opened.append(evaluator.__enter__())
         return evaluator
 

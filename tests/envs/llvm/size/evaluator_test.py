@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,10 +68,10 @@ def test_budgets_hold(compilation, start):
     evaluator = start(compilation, evaluations=1)
     evaluator.evaluate_source()
     assert [each.change for each in evaluator.evaluate([_LSR, _LICM])] == [_LSR]
-    assert evaluator.budget.is_over
+    assert evaluator.budget.is_over and not evaluator.budget.is_cut
     evaluator = start(compilation, seconds=0.0)
     evaluator.evaluate_source()
-    assert evaluator.budget.is_over
+    assert evaluator.budget.is_over and evaluator.budget.is_cut
     assert evaluator.evaluate([_LSR]) == []
     assert evaluator.budget.used == evaluator.failed == 0
 
@@ -80,18 +82,37 @@ def fixture_slow(tmp_path):
     return script(tmp_path, "*disable-lsr*) sleep 60")
 
 
-def test_hangs_end_with_the_budget_or_the_limit(compilation, start, slow):
+def test_hangs_end_with_the_budget_or_the_limit(compilation, start, slow, monkeypatch):
     evaluator = start(replace(compilation, clang=slow), seconds=2.0)
     evaluator.evaluate_source()
     begin = time.monotonic()
     assert [each.change for each in evaluator.evaluate([_LICM, _LSR])] == [_LICM]
     assert evaluator.budget.is_over and time.monotonic() - begin < 4
+    assert evaluator.budget.is_cut and evaluator.timed_out == 0
     # It was not the change's fault.
     assert (evaluator.budget.used, evaluator.failed) == (1, 0)
     evaluator = start(replace(compilation, clang=slow))
     evaluator.evaluate_source()
+    monkeypatch.setattr("compiler_gym.envs.llvm.size.evaluator._LIMIT_SECONDS", 1)
     assert evaluator.evaluate([_LSR]) == []
-    assert evaluator.failed == 1 and not evaluator.budget.is_over
+    assert evaluator.failed == evaluator.timed_out == 1
+    assert not evaluator.budget.is_over and not evaluator.budget.is_cut
+
+
+def test_bitcode_that_is_there_and_slots(compilation, start, tmp_path):
+    unit = tmp_path / "given.bc"
+    subprocess.run(compilation.unit_command(unit), check=True)
+    held = []
+
+    @contextmanager
+    def slots():
+        held.append(1)
+        yield
+
+    evaluator = start(compilation, unit=unit, slots=slots)
+    evaluator.evaluate_source()
+    assert evaluator.unit == unit and held == []
+    assert len(evaluator.evaluate([_LICM, _LSR])) == len(held) == 2
 
 
 def test_ctrl_c_ends_what_runs(compilation, start, slow):

@@ -12,7 +12,6 @@ from compiler_gym.envs.llvm.size.evaluator import Evaluation
 from compiler_gym.envs.llvm.size.object_file import ObjectFile, read_object
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.optimizer import Optimizer
-from compiler_gym.envs.llvm.size.portfolio import Portfolio
 from compiler_gym.envs.llvm.size.product import reproduces, write_object, write_script
 
 _RUN = 'p=$(mktemp) && clang-22 {} -o "$p" && "$p" | cmp - out'
@@ -115,21 +114,17 @@ def test_objective(compilation, start):
     assert search.size(search.best) == search.best.loaded < search.baseline.loaded
 
 
-def test_fewest_instructions(compilation, start, tmp_path):
-    portfolio = Portfolio(tmp_path / "learned.json")
+def test_fewest_instructions(compilation, start):
     evaluator = start(compilation, 600, 40, objective=Objective.INSTRUCTIONS)
-    search = searched(evaluator, Objective.INSTRUCTIONS, portfolio=portfolio)
+    search = searched(evaluator, Objective.INSTRUCTIONS)
     stages = ["portfolio", "unmark", "callees", "functions"]
     assert [stage.name for stage in search.stages][:4] == stages
     before, after = search.baseline.object, search.best.object
     assert search.size(search.best) == sum(after.instructions.values())
     assert search.size(search.best) < 0.95 * sum(before.instructions.values())
     assert search.stages[-1].size == search.curve[-1][2] == after.instruction_count
-    # The portfolio is about bytes.
-    assert not (tmp_path / "learned.json").exists()
-    for_bytes = searched(start(compilation, evaluations=1), portfolio=portfolio)
+    for_bytes = searched(start(compilation, evaluations=1))
     assert for_bytes.best.object.instructions is None
-    assert (tmp_path / "learned.json").exists()
 
 
 def test_passes_are_left_out_by_what_is_to_be_small(compilation, start, monkeypatch):

@@ -2,7 +2,6 @@
 
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.portfolio import (
-    Portfolio,
     experimental_options,
     is_experimental,
     shipped_portfolio,
@@ -11,37 +10,12 @@ from compiler_gym.envs.llvm.size.portfolio import (
 from compiler_gym.envs.llvm.speed.portfolio import moves
 
 
-def names(portfolio):
-    return [each.name for each in portfolio.changes()]
-
-
 def test_the_shipped_order_is_by_gain():
     shipped = shipped_portfolio(with_experimental=True)
     assert len({each.name for each in shipped}) == len({each.change for each in shipped}) >= 8
     gains = [each.gain for each in shipped]
     assert gains == sorted(gains, reverse=True)
     assert 0.01 < gains[-1] < gains[0] < 0.1
-
-
-def test_what_helped_before_comes_first(tmp_path):
-    path = tmp_path / "folder" / "learned.json"
-    before = names(Portfolio(path))
-    for _ in range(100):
-        Portfolio(path).learn({before[-1]: 0.5, before[0]: -0.5})
-    after = names(Portfolio(path))
-    assert (after[0], after[-1]) == (before[-1], before[0])
-    assert after[1:-1] == before[1:-1]
-
-
-def test_a_broken_file_is_no_reason_to_stop(tmp_path):
-    path = tmp_path / "learned.json"
-    for text in ("", "[]", '{"four": 3}', '{"four": [1, "x"]}', "{"):
-        path.write_text(text)
-        assert names(Portfolio(path)) == [each.name for each in shipped_portfolio()]
-    path.unlink()
-    path.mkdir()
-    Portfolio(path).learn({"four": 1.0})
-    assert path.is_dir()
 
 
 def test_toggles_add_and_take_away():

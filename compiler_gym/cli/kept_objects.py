@@ -1,0 +1,124 @@
+"""The results of ``compiler-gym-cc``, kept by all that they depend on."""
+
+import hashlib
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.util.filesystem import atomic_file_write
+
+_MAX_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of the search for one source.
+
+    Attributes:
+        command: The command that makes the object file, of the source.
+        decisions: The change, as JSON.
+        from_bitcode: Whether clang made the object file of the bitcode of the source.
+        objective: The objective; `before` and `after` are in its unit.
+        before: The size of what clang makes.
+        after: The size of the object file.
+        tried: The number of evaluations.
+        evaluations: How many there could be; None if nothing was left to try.
+        time_limit: The time limit in seconds if it ended the search; else None.
+    """
+
+    command: list[str]
+    decisions: dict[str, list[str]]
+    from_bitcode: bool
+    objective: str
+    before: int
+    after: int
+    tried: int
+    evaluations: int | None
+    time_limit: float | None
+
+    def is_enough(self, evaluations: int, seconds: float) -> bool:
+        """Returns whether a search with a budget would find nothing else or better.
+
+        Args:
+            evaluations: The number of evaluations.
+            seconds: The time limit.
+        """
+        if self.time_limit is not None:
+            return self.tried >= evaluations or self.time_limit >= seconds
+        return self.evaluations is None or self.evaluations >= evaluations
+
+
+class KeptObjects:
+    """Object files in a folder, each with a JSON file that says how it was found.
+
+    Args:
+        folder: The folder. It is made when something is put there.
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+
+    def get(self, key: str) -> tuple[Path, Found] | None:
+        """Returns the object file of a key, and how it was found; None if there is none."""
+        path = self._path(key)
+        try:
+            facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+            # The two files are not written at once.
+            if facts.pop("digest") != digest_of(path):
+                return None
+            os.utime(path)
+            return path, Found(**facts)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, key: str, made: Path, found: Found) -> tuple[Path, Found]:
+        """Keeps a result unless the former one is as small. Returns the one that is kept.
+
+        Args:
+            key: Its key.
+            made: The object file.
+            found: How it was found.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        former = self.get(key)
+        if former is not None and former[1].after <= found.after:
+            # This search was no better, and need not be repeated.
+            kept = asdict(former[1]) | {
+                name: getattr(found, name) for name in ("tried", "evaluations", "time_limit")
+            }
+            made, found = former[0], Found(**kept)
+        path = self._path(key)
+        facts: dict[str, Any] = asdict(found) | {"digest": digest_of(made)}
+        if made != path:
+            with atomic_file_write(path) as temporary:
+                shutil.copyfile(made, temporary)
+        with atomic_file_write(path.with_suffix(".json"), fileobj=True, mode="w") as file:
+            json.dump(facts, file, indent=1)
+        self._forget_oldest()
+        return path, found
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}.o"
+
+    def _forget_oldest(self) -> None:
+        """Removes the object files that were used longest ago, if all together are too large."""
+        facts = []
+        for path in self._folder.glob("*.o"):
+            with suppress(FileNotFoundError):  # Others remove some, too.
+                facts.append((path.stat(), path))
+        size = sum(status.st_size for status, _ in facts)
+        for status, path in sorted(facts, key=lambda each: each[0].st_mtime):
+            if size <= _MAX_BYTES:
+                break
+            path.unlink(missing_ok=True)
+            path.with_suffix(".json").unlink(missing_ok=True)
+            size -= status.st_size
+
+
+def digest_of(path: Path) -> str:
+    """Returns a digest of the content of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]

@@ -1,0 +1,46 @@
+"""The environment variables that the package knows, and the error for others like these."""
+
+from collections.abc import Iterable
+
+from compiler_gym.util.nearest_names import unknown_name
+
+PREFIX = "COMPILER_GYM_"
+
+KNOWN = frozenset(
+    PREFIX + name
+    for name in (
+        # Folders.
+        *("CACHE", "LOGS", "RUNFILES", "SITE_DATA", "TRANSIENT_CACHE"),
+        # Services.
+        *("DATASET_MIRROR", "DEBUG", "DIRECT_CHANNEL", "SERVICE_ARGS", "SHOW_OUTPUT"),
+        *("INST2VEC_VOCABULARY", "IR2VEC_VOCABULARY"),
+        # compiler-gym-cc.
+        *(
+            "BUDGET",
+            "EVALUATIONS",
+            "EXPERIMENTAL",
+            "FROZEN",
+            "LEVEL",
+            "LOCK",
+            "LOG",
+            "OBJECTIVE",
+            "POLICY",
+        ),
+        # Set by compiler-gym build for compiler-gym-cc.
+        "RECORD",
+        # Builds of the package from source, and its tests.
+        *("LLVM_PREFIX", "SANITIZER", "THREAD_SANITIZER"),
+    )
+)
+"""The names of all variables."""
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Checks the names of environment variables that begin as ours.
+
+    Raises:
+        UnknownNameError: If there is none of a name. The text suggests some.
+    """
+    for name in sorted(names):
+        if name.startswith(PREFIX) and name not in KNOWN:
+            raise unknown_name("environment variable", name, sorted(KNOWN))

@@ -1,0 +1,95 @@
+"""Job slots that programs share: those of GNU make's jobserver, if there is one."""
+
+import os
+import re
+import select
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+_AUTHORITY = re.compile(r"--jobserver-(?:auth|fds)=(?:fifo:(\S+)|(\d+),(\d+))")
+_POLL_MILLISECONDS = 20
+
+
+class JobSlots:
+    """The slots of a jobserver, of which a program that make runs has one from the beginning.
+
+    Args:
+        read: A descriptor to read tokens from, which does not block.
+        write: A descriptor to write them back to.
+    """
+
+    def __init__(self, read: int, write: int):
+        self._read = read
+        self._write = write
+        self._own = threading.Semaphore(1)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "JobSlots | None":
+        """Returns the slots of the jobserver that ``MAKEFLAGS`` names; None if there is none.
+
+        With make 4.3 and older the descriptors reach only commands that make takes for a make.
+        """
+        found = _AUTHORITY.findall(environment.get("MAKEFLAGS", ""))
+        if not found:
+            return None
+        fifo, *numbers = found[-1]
+        read, write = [Path(fifo)] * 2 if fifo else [Path(f"/proc/self/fd/{n}") for n in numbers]
+        try:
+            if not all(stat.S_ISFIFO(path.stat().st_mode) for path in (read, write)):
+                return None
+            # Opened anew: not to block is a property of the description, which make shares.
+            # Reading comes first, as a named pipe cannot be opened for writing before.
+            return cls(
+                os.open(read, os.O_RDONLY | os.O_NONBLOCK),
+                os.open(write, os.O_WRONLY | os.O_NONBLOCK),
+            )
+        except OSError:
+            return None
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Holds a slot for the duration of the context; waits until there is one."""
+        token = self._take()
+        try:
+            yield
+        finally:
+            if token:
+                os.write(self._write, token)
+            else:
+                self._own.release()
+
+    def _take(self) -> bytes:
+        """Returns a token of the jobserver, or nothing for the slot of the program itself."""
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        while not self._own.acquire(blocking=False):
+            if poll.poll(_POLL_MILLISECONDS):
+                try:
+                    return os.read(self._read, 1)
+                except BlockingIOError:
+                    pass  # Another program was quicker.
+        return b""
+
+
+@contextmanager
+def served_slots(count: int, folder: Path) -> Iterator[str]:
+    """Serves slots to programs that are started with them.
+
+    Args:
+        count: The number of slots, without the one that each program has.
+        folder: A folder for the named pipe.
+
+    Yields:
+        The value of ``MAKEFLAGS`` for these programs.
+    """
+    path = folder / "jobserver"
+    os.mkfifo(path, 0o600)
+    pipe = os.open(path, os.O_RDWR)
+    try:
+        os.write(pipe, b"+" * count)
+        yield f" -j --jobserver-auth=fifo:{path}"
+    finally:
+        os.close(pipe)

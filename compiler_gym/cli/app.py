@@ -15,6 +15,7 @@ from compiler_gym.cli.datasets import datasets_app
 from compiler_gym.cli.describe import describe
 from compiler_gym.cli.eval import evaluate
 from compiler_gym.cli.hunt import hunt
+from compiler_gym.cli.lock import lock_app
 from compiler_gym.cli.measure_pass import measure
 from compiler_gym.cli.observe import observe
 from compiler_gym.cli.optimize import optimize
@@ -46,6 +47,7 @@ app.command()(collect)
 app.command()(service)
 app.command()(compliance)
 app.add_typer(datasets_app)
+app.add_typer(lock_app)
 
 
 def _print_version(is_asked: bool) -> None:

@@ -28,20 +28,23 @@ from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     parse_compiler_command,
 )
 from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Compilation
-from compiler_gym.envs.llvm.size.decisions import change_as_json
+from compiler_gym.envs.llvm.size.decisions import change_as_json, change_from_json
+from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.environment_variables import PREFIX, check_names
 from compiler_gym.util.job_slots import JobSlots
 from compiler_gym.util.nearest_names import UnknownNameError
 from compiler_gym.util.runfiles_path import cache_path
 
 if TYPE_CHECKING:
+    from compiler_gym.cli.lock_file import Entry
     from compiler_gym.envs.llvm.size.evaluator import Budget
     from compiler_gym.envs.llvm.size.optimizer import Advice, Optimizer
 
-EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL, LOG = (
+EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
     PREFIX + name
-    for name in ("EVALUATIONS", "BUDGET", "OBJECTIVE", "EXPERIMENTAL", "POLICY", "LEVEL", "LOG")
+    for name in ("EVALUATIONS", "BUDGET", "OBJECTIVE", "EXPERIMENTAL", "POLICY", "LEVEL")
 )
+LOG, LOCK, FROZEN = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN"))
 """The environment variables that say what is wanted, as builds cannot."""
 
 _DEFAULT_EVALUATIONS = 40
@@ -107,6 +110,7 @@ def main(driver: str, words: Sequence[str]) -> int:
     clang = tools.tool_path(driver)
     try:
         check_names(os.environ)
+        words = _take_own_words(words)
         command = _command_for_size(driver, words)
         if _compile(clang, command, words):
             return 0
@@ -123,6 +127,26 @@ def main(driver: str, words: Sequence[str]) -> int:
     _log("clang", note=f"{note}: {shlex.join(words)}")
     sys.stderr.flush()
     os.execv(clang, [str(clang), *words])
+
+
+def _take_own_words(words: Sequence[str]) -> list[str]:
+    """Returns the words for clang; those for us become variables.
+
+    Raises:
+        WrongSettingError: If there is no file after ``--lock``.
+    """
+    rest, kept = iter(words), []
+    for word in rest:
+        if word == "--lock" or word.startswith("--lock="):
+            path = word.partition("=")[2] or next(rest, "")
+            if not path:
+                raise WrongSettingError("expected a file after --lock, got nothing")
+            os.environ[LOCK] = os.path.abspath(path)
+        elif word == "--frozen":
+            os.environ[FROZEN] = "1"
+        else:
+            kept.append(word)
+    return kept
 
 
 def _command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand:
@@ -185,13 +209,90 @@ def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> boo
         )
         if done.returncode:
             return False
-        shutil.copyfile(_made(clang, command, bitcode), command.output)
+        shutil.copyfile(_locked(clang, command, bitcode), command.output)
     sys.stderr.buffer.write(done.stderr)
     return True
 
 
-def _made(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
-    """Returns the object file: one that is kept, or the result of a search."""
+def _locked(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
+    """Returns the object file: that of the lock file if there is one, or one that is made.
+
+    Raises:
+        WrongSettingError: If the lock file is frozen and does not have it.
+    """
+    if not (os.environ.get(LOCK) or os.environ.get(FROZEN)):
+        return _made(clang, command, bitcode)[0]
+    from compiler_gym.cli.lock_file import LockFile, entry_of, unit_of
+
+    lock = LockFile(_lock_path())
+    unit = unit_of(lock.folder, clang, command.sources[0].path, _options(command), bitcode)
+    try:
+        entry = lock.read().get(unit.key)
+    except ValueError as error:
+        raise WrongSettingError(str(error)) from error
+    why = "got none" if entry is None else entry.difference(unit)
+    if entry is not None and not why:
+        return _repeat(clang, command, bitcode, entry)
+    if os.environ.get(FROZEN):
+        plain = bitcode.with_name("plain.o")
+        run_command(_compilation(clang, command).command(plain))
+        if _is_probe(plain):
+            return plain
+        raise WrongSettingError(
+            f"{lock.path} is frozen: expected an entry for {unit.source} with the options "
+            f"'{unit.options}', {why}; run the build without --frozen and {FROZEN}, or "
+            "`compiler-gym lock update`, and commit the file"
+        )
+    path, found = _made(clang, command, bitcode)
+    if found is not None:
+        lock.update(entry_of(unit, found, path))
+    return path
+
+
+def _lock_path() -> Path:
+    path = os.environ.get(LOCK)
+    if not path:
+        raise WrongSettingError(f"{FROZEN} needs a lock file: set {LOCK}, or say --lock FILE")
+    if not os.path.isabs(path):
+        raise WrongSettingError(
+            f"{LOCK}: expected an absolute path, got {path!r}; builds change folders: try "
+            f"{os.path.abspath(path)}"
+        )
+    return Path(path)
+
+
+def _repeat(clang: Path, command: CompilerCommand, bitcode: Path, entry: "Entry") -> Path:
+    """Returns the object file of an entry of a lock file.
+
+    Raises:
+        WrongSettingError: If clang refuses the decisions.
+    """
+    path, compilation = bitcode.with_name("locked.o"), _compilation(clang, command)
+    change = change_from_json(entry.decisions)
+    try:
+        if entry.from_bitcode:
+            run_command(compilation.command_of_unit(bitcode, path, change))
+        else:
+            run_command(compilation.command(path, change))
+    except CommandError as error:
+        raise WrongSettingError(f"{os.environ[LOCK]}: {entry.source}: {error}") from error
+    note = "" if digest_of(path) == entry.object else "other bytes than when it was locked"
+    _log("lock", entry.before, entry.after, output=command.output, note=note)
+    return path
+
+
+def _is_probe(path: Path) -> bool:
+    """Returns whether an object file has so little code that no search is worth it."""
+    from compiler_gym.envs.llvm.size.object_file import read_object
+
+    return read_object(path).text < _WORTH_BYTES
+
+
+def _made(clang: Path, command: CompilerCommand, bitcode: Path) -> tuple[Path, Found | None]:
+    """Returns the object file, one that is kept or the result of a search, and how it was found.
+
+    The latter is None for a probe.
+    """
     kept = KeptObjects(cache_path(_KEPT))
     key = _key(clang, command, bitcode)
     former = kept.get(key)
@@ -199,9 +300,9 @@ def _made(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
     if former is not None and former[1].is_enough(*limits):
         path, found = former
         _log("kept", found.before, found.after, output=command.output)
-        return path
+        return path, found
     path, new = _search(clang, command, bitcode, *limits)
-    return path if new is None else kept.put(key, path, new)[0]
+    return (path, None) if new is None else kept.put(key, path, new)
 
 
 def _bitcode_command(

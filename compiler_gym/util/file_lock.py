@@ -1,6 +1,7 @@
 """Mutual exclusion between processes, and between the threads of one."""
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,8 @@ def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
     Not re-entrant.
 
     Args:
-        path: The file to lock. It is created, with its parent directories, when missing.
+        path: The file to lock. It is created, with its parent directories, when missing. A
+            directory can be locked, too, which leaves nothing behind.
         wait: Whether to wait for another holder to release it.
 
     Raises:
@@ -23,7 +25,11 @@ def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
         OSError: The file cannot be created or locked.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     # Each use opens the file anew, which is what makes the lock exclude threads too.
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
+    finally:
+        os.close(descriptor)

@@ -68,3 +68,11 @@ def test_released_after_exception(lock_path):
     with pytest.raises(KeyError), file_lock(lock_path):
         raise KeyError
     assert _acquired_in_thread(lock_path, timeout=10).is_set()
+
+
+def test_a_directory_can_be_locked_and_nothing_is_left(tmp_path):
+    with file_lock(tmp_path):
+        with pytest.raises(BlockingIOError), file_lock(tmp_path, wait=False):
+            pass
+        assert not any(tmp_path.iterdir())
+    assert _acquired_in_thread(tmp_path, timeout=10).is_set()

@@ -36,7 +36,7 @@ def test_experimental_options_are_left_out_unless_asked_for():
     (known,) = {*everything} - {*shipped_portfolio()}
     assert experimental_options(known.change) == [outliner]
     for asked in (False, True):
-        changes = [each.change for each in Portfolio(with_experimental=asked).changes()]
+        changes = [each.change for each in shipped_portfolio(asked)]
         changes += [toggle(Change()) for toggle in toggles(True, asked)]
         changes += [move(Change()) for move in moves(True, asked)]
         assert any(map(is_experimental, changes)) is asked

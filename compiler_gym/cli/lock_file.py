@@ -1,0 +1,198 @@
+"""Lock files of ``compiler-gym-cc``: the decisions for each unit of a build, to be committed."""
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import compiler_gym
+from compiler_gym.cli.kept_objects import Found, digest_of
+from compiler_gym.envs.llvm import tools
+from compiler_gym.util.commands import run_command
+from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.filesystem import atomic_file_write
+
+_FORMAT = 1
+
+Key = tuple[str, str]
+"""The source and the options of a unit."""
+
+# What says where headers are and which warnings there are. The unoptimised code has the rest.
+_WITHOUT_CODE = ("-I", "-W", "-w", "-isystem", "-iquote", "-idirafter", "-isysroot", "--sysroot")
+_WITH_VALUE = ("-I", "-isystem", "-iquote", "-idirafter", "-isysroot", "--sysroot")
+
+# Lines of LLVM IR that name files of this machine.
+_NAMES = (b"; ModuleID", b"source_filename")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A source with options, as it is on this machine.
+
+    Attributes:
+        source: The path of the source, relative to the folder of the lock file.
+        options: The options that matter for the code, for a shell.
+        content: A digest of the unoptimised code.
+        compiler: The version of clang.
+        version: The version of the package.
+    """
+
+    source: str
+    options: str
+    content: str
+    compiler: str
+    version: str
+
+    @property
+    def key(self) -> Key:
+        """What tells the unit from the others of a build."""
+        return self.source, self.options
+
+
+@dataclass(frozen=True)
+class Entry(Unit):
+    """The decisions for a unit.
+
+    Attributes:
+        objective: The objective; `before` and `after` are in its unit.
+        before: The size of what clang makes.
+        after: The size with the decisions.
+        evaluations: The number of evaluations of the search.
+        from_bitcode: Whether clang makes the object file of the bitcode of the source.
+        decisions: The change, as JSON.
+        left_out: Decisions that a check has found to be wrong.
+        object: A digest of the object file.
+    """
+
+    objective: str
+    before: int
+    after: int
+    evaluations: int
+    from_bitcode: bool
+    decisions: dict[str, list[str]]
+    left_out: list[str]
+    object: str
+
+    def difference(self, unit: Unit) -> str:
+        """Returns why the entry is not for a unit of its key; nothing if it is."""
+        if self.compiler != unit.compiler:
+            return f"got one of {self.compiler}, and this is {unit.compiler}"
+        if self.version != unit.version:
+            return f"got one of compiler-gym {self.version}, and this is {unit.version}"
+        return "" if self.content == unit.content else "got one for another content of the source"
+
+
+class LockFile:
+    """A lock file, which need not exist.
+
+    Args:
+        path: Its absolute path.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    @property
+    def folder(self) -> Path:
+        """The folder that sources are relative to."""
+        return self.path.parent
+
+    def read(self) -> dict[Key, Entry]:
+        """Returns the entries; none if there is no file.
+
+        Raises:
+            ValueError: If it is not a lock file.
+        """
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        try:
+            facts = json.loads(text)
+            if facts["format"] != _FORMAT:
+                raise ValueError(f"expected format {_FORMAT}, got {facts['format']!r}")
+            entries = [Entry(**each) for each in facts["units"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"{self.path} is not a lock file of compiler-gym ({error}); make a new one, or "
+                "resolve the conflicts of a merge in it"
+            ) from error
+        return {each.key: each for each in entries}
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Replaces all entries, at once."""
+        units: list[dict[str, Any]] = [
+            asdict(each) for each in sorted(entries, key=lambda each: each.key)
+        ]
+        with atomic_file_write(self.path, fileobj=True, mode="w") as file:
+            json.dump({"format": _FORMAT, "units": units}, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+        self.path.chmod(0o644)
+
+    def update(self, entry: Entry) -> None:
+        """Adds an entry, or replaces that of its key. Other processes may do so, too."""
+        with file_lock(self.folder):
+            self.write((self.read() | {entry.key: entry}).values())
+
+
+def unit_of(folder: Path, clang: Path, source: str, options: Sequence[str], bitcode: Path) -> Unit:
+    """Returns a unit.
+
+    Args:
+        folder: The folder of the lock file. Its path does not matter for what is returned.
+        clang: The compiler.
+        source: The path of the source.
+        options: The options of clang.
+        bitcode: The unoptimised code.
+    """
+    compiler = tools.tool_version(clang).partition("\n")[0]
+    listed = run_command([tools.llvm_dis_path(), bitcode, "-o", "-"], text=False).stdout
+    lines = (line for line in listed.splitlines() if not line.startswith(_NAMES))
+    content = b"\n".join(lines).replace(compiler.encode(), b"").replace(os.fsencode(folder), b".")
+    return Unit(
+        source=os.path.relpath(source, folder),
+        options=shlex.join(_relative(_that_matter(options), folder)),
+        content=hashlib.sha256(content).hexdigest()[:32],
+        compiler=compiler,
+        version=compiler_gym.__version__,
+    )
+
+
+def entry_of(unit: Unit, found: Found, made: Path) -> Entry:
+    """Returns the entry of what a search has found.
+
+    Args:
+        unit: The unit.
+        found: The result.
+        made: The object file.
+    """
+    return Entry(
+        **asdict(unit),
+        objective=found.objective,
+        before=found.before,
+        after=found.after,
+        evaluations=found.tried,
+        from_bitcode=found.from_bitcode,
+        decisions=found.decisions,
+        left_out=[],
+        object=digest_of(made),
+    )
+
+
+def _that_matter(options: Sequence[str]) -> list[str]:
+    """Returns the options without those whose effect is in the unoptimised code."""
+    kept, words = [], iter(options)
+    for word in words:
+        if word in _WITH_VALUE:
+            next(words, None)
+        elif not word.startswith(_WITHOUT_CODE):
+            kept.append(word)
+    return kept
+
+
+def _relative(words: Sequence[str], folder: Path) -> list[str]:
+    return [word.replace(str(folder), ".") for word in words]

@@ -1,0 +1,92 @@
+"""Builds of projects with ``compiler-gym-cc`` and ``compiler-gym-c++`` as their compilers."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler_gym.util.commands import Popen
+from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.runfiles_path import cache_path
+
+_PROGRAMS = {"CC": ("compiler-gym-cc", "cc"), "CXX": ("compiler-gym-c++", "cxx")}
+_MAKES = ("make", "gmake")
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of the log of ``compiler-gym-cc``."""
+
+    kind: str
+    before: str
+    after: str
+    evaluations: str
+    seconds: str
+    output: str
+    note: str
+
+
+def read_log(path: Path) -> list[LogLine]:
+    """Returns the lines of a log; none if there is none."""
+    if not path.exists():
+        return []
+    return [LogLine(*line.split("\t")) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def compilers() -> dict[str, str]:
+    """Returns the paths of the compilers, by the names of variables of make."""
+    return {variable: str(_program(*names)) for variable, names in _PROGRAMS.items()}
+
+
+def _program(name: str, function: str) -> Path:
+    """Returns the path of a compiler, which build systems may remember."""
+    beside = Path(sys.executable).with_name(name)
+    if os.access(beside, os.X_OK):
+        return beside
+    path = cache_path("compilers") / name
+    path.parent.mkdir(exist_ok=True)
+    places = ":".join(filter(None, sys.path))
+    # The modules of the folder that is built are not ours.
+    own = "import sys; sys.path.remove('')"
+    code = f"{own}; from compiler_gym.cli.compiler_wrapper import {function}; {function}()"
+    text = (
+        f"#!/bin/sh\nPYTHONPATH={shlex.quote(places)} "
+        f'exec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n'
+    )
+    if not path.is_file() or path.read_text() != text:
+        with atomic_file_write(path) as temporary:
+            temporary.write_text(text)
+            temporary.chmod(0o755)
+    return path
+
+
+def run_build(words: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Runs a build with our compilers; what it prints goes to the standard error stream.
+
+    Args:
+        words: The command. One word is a command for a shell.
+        variables: Further environment variables.
+
+    Returns:
+        Its exit code.
+
+    Raises:
+        FileNotFoundError: If there is no such program.
+    """
+    own = compilers()
+    command = [*words] if len(words) > 1 else ["/bin/sh", "-c", words[0]]
+    if Path(words[0]).name in _MAKES:
+        # Makefiles set their own, which only words of the command line replace.
+        given = {word.partition("=")[0] for word in words}
+        more = [f"{name}={shlex.quote(path)}" for name, path in own.items() if name not in given]
+        command = [*words, *more]
+    with Popen(
+        command,
+        env={**os.environ, **own, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr.fileno(),
+    ) as process:
+        return process.wait()

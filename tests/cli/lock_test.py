@@ -1,0 +1,164 @@
+"""Lock files: builds that search nothing and make the same bytes, and what looks after them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from compiler_gym.cli.project_build import compilers
+
+_SOURCE = """
+static unsigned work(unsigned x) {
+  unsigned sum = NUMBER;
+  for (int i = 0; i < 100; i++) sum = (sum ^ (x >> i % 32)) * 31u + (sum << 7 | sum >> 25);
+  return sum;
+}
+static unsigned twice(unsigned x) { return work(x) ^ work(x + 2); }
+int NAME(int x) { return twice(x) + work(x + 1) * work(x * 5); }
+int NAME_2(int x) { return work(twice(x)) - NAME(x); }
+"""
+
+_MAKEFILE = """
+CC = wrong
+CFLAGS = -Oz
+all: one.o src/two.o
+%.o: %.c
+\t$(CC) $(CFLAGS) -I include -c $(CURDIR)/$< -o $@
+"""
+
+
+def write_project(folder):
+    (folder / "src").mkdir(parents=True)
+    for number, name in enumerate(("one.c", "src/two.c")):
+        text = _SOURCE.replace("NUMBER", str(number)).replace("NAME", f"f{number}")
+        (folder / name).write_text(text)
+    (folder / "Makefile").write_text(_MAKEFILE)
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(environment, monkeypatch):
+    write_project(environment)
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "12")
+    monkeypatch.setenv("COMPILER_GYM_LOG", str(environment / "log"))
+    return environment
+
+
+def cc(*words, check=True):
+    command = [compilers()["CC"], *map(str, words)]
+    return subprocess.run(command, check=check, capture_output=True, text=True, timeout=120)
+
+
+def kinds(path="log"):
+    return [line.split("\t")[0] for line in open(path)] if os.path.exists(path) else []
+
+
+BUILD = ("--", "make", "-B", "-j2")
+
+
+def test_a_build_on_another_machine_searches_nothing(run, folder, monkeypatch):
+    done = run("lock", "update", "size.lock", *BUILD)
+    assert re.findall(r"^(\S+) +\d+ +new$", done.stdout, re.M) == ["one.c", "src/two.c"]
+    assert not [name for name in os.listdir() if name.startswith(".")]
+    text = (folder / "size.lock").read_text()
+    units = json.loads(text)["units"]
+    assert [each["source"] for each in units] == ["one.c", "src/two.c"]
+    assert {each["options"] for each in units} == {"-Oz"} and str(folder) not in text
+    assert all(each["after"] < each["before"] and each["decisions"] for each in units)
+    # Another folder, with an empty cache.
+    other = folder.parent / "other"
+    write_project(other)
+    shutil.copy("size.lock", other)
+    monkeypatch.chdir(other)
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(other / "cache"))
+    monkeypatch.setenv("COMPILER_GYM_LOG", str(other / "log"))
+    done = run("lock", "verify", "size.lock", *BUILD)
+    assert "2 object files, 2 with the same bytes as when they were locked." in done.stdout
+    for name in ("one.o", "src/two.o"):
+        assert (other / name).read_bytes() == (folder / name).read_bytes()
+    assert (other / "size.lock").read_text() == text and not (other / "cache/size-objects").exists()
+    with_lock = ("--lock", "size.lock", "-Oz", "-c", "one.c", "-o", "one.o")
+    (other / "one.o").unlink()
+    cc(*with_lock, "-Wall")
+    assert (other / "one.o").read_bytes() == (folder / "one.o").read_bytes()
+    assert kinds() == ["lock"]
+    # An edit makes one unit stale, of which the other knows nothing.
+    (other / "one.c").write_text((other / "one.c").read_text() + "int g(void) { return 3; }\n")
+    frozen = cc("--frozen", *with_lock, check=False)
+    assert frozen.returncode == 1
+    assert "for one.c with the options '-Oz', got one for another content" in frozen.stderr
+    assert "`compiler-gym lock update`" in frozen.stderr
+    cc(*with_lock)
+    assert kinds() == ["lock", "search"]
+    done = run("lock", "diff", folder / "size.lock", "size.lock")
+    assert re.search(r"^one\.c +\d+ +\d+ +for another content of the source$", done.stdout, re.M)
+    assert "1 unit as before" in done.stdout
+
+
+def test_frozen(folder, monkeypatch):
+    words = ("--lock", "size.lock", "--frozen", "-c")
+    done = cc(*words, "-Oz", "one.c", check=False)
+    assert done.returncode == 1 and "expected an entry for one.c" in done.stderr
+    assert not (folder / "one.o").exists() and not (folder / "size.lock").exists()
+    # What is not searched has no entry.
+    cc(*words, "-O2", "one.c")
+    (folder / "probe.c").write_text("int f(void) { return 3; }\n")
+    cc(*words, "-Oz", "probe.c")
+    done = cc("--frozen", "-c", "-Oz", "one.c", check=False)
+    assert "set COMPILER_GYM_LOCK, or say --lock FILE" in done.stderr and done.returncode == 1
+    monkeypatch.setenv("COMPILER_GYM_LOCK", "size.lock")
+    done = cc("-c", "-Oz", "one.c", check=False)
+    assert "expected an absolute path, got 'size.lock'" in done.stderr and done.returncode == 1
+
+
+def test_what_does_not_match_is_searched_again(folder):
+    words = ("--lock=size.lock", "-Oz", "-c", "one.c")
+    cc(*words)
+    for name, other, said in (
+        ("compiler", "clang version 3", "got one of clang version 3, and this is"),
+        ("version", "0.1", "got one of compiler-gym 0.1, and this is"),
+    ):
+        facts = json.loads((folder / "size.lock").read_text())
+        facts["units"][0][name] = other
+        (folder / "size.lock").write_text(json.dumps(facts))
+        assert said in cc(*words, "--frozen", check=False).stderr
+        cc(*words)
+        assert json.loads((folder / "size.lock").read_text())["units"][0][name] != other
+    (folder / "size.lock").write_text("<<<<<<< ours\n")
+    done = cc(*words, check=False)
+    assert done.returncode == 1 and "is not a lock file of compiler-gym" in done.stderr
+
+
+def test_verify_notices_other_bytes(run, fails, folder):
+    run("lock", "update", "size.lock", *BUILD)
+    facts = json.loads((folder / "size.lock").read_text())
+    facts["units"][0]["object"] = "0" * 32
+    (folder / "size.lock").write_text(json.dumps(facts))
+    done = run("lock", "verify", "size.lock", *BUILD, code=1)
+    assert re.search(r"one\.o: other bytes than when it was locked$", done.stdout, re.M)
+    assert "2 object files, 1 with the same bytes" in done.stdout
+    done = run("lock", "verify", "size.lock", "--", "make", code=1)
+    assert "make it compile anew" in done.stderr
+    assert "exit code 3" in run("lock", "verify", "size.lock", "--", "exit 3", code=1).stderr
+    assert "There is no lock file" in fails("lock", "verify", "none.lock", "--", "make")
+
+
+def test_update_drops_what_is_gone_and_explain_tells(run, fails, folder):
+    run("lock", "update", "size.lock", *BUILD)
+    done = run("lock", "explain", "size.lock")
+    assert re.search(r"^src/two\.c +\d+ +\d+ +[\d.]+% +\d+ +0$", done.stdout, re.M)
+    assert re.search(r"^2 units: \d+, where clang makes \d+\.$", done.stdout, re.M)
+    done = run("lock", "explain", "size.lock", "one.c")
+    assert done.stdout.startswith("one.c -Oz\n  ") and "12 evaluations" in done.stdout
+    assert re.search(r"^  (options|passes|calls|skipped): ", done.stdout, re.M)
+    assert "There is no unit 'on.c'. Did you mean one.c?" in fails(
+        "lock", "explain", "size.lock", "on.c"
+    )
+    (folder / "one.c").unlink()
+    done = run("lock", "update", "size.lock", "--", "make", "-B", "src/two.o")
+    assert re.search(r"^one\.c +\d+ +gone$", done.stdout, re.M)
+    assert "1 unit as before" in done.stdout
+    done = run("lock", "update", "size.lock", "--", "make", "-B", "src/two.o")
+    assert done.stdout.startswith("1 unit as before; all together ")

@@ -7,6 +7,7 @@ import typer
 
 import compiler_gym
 from compiler_gym.cli.advise import advise
+from compiler_gym.cli.build import build
 from compiler_gym.cli.clang_options import CommandWithClangOptions
 from compiler_gym.cli.collect import collect
 from compiler_gym.cli.compliance import compliance
@@ -43,6 +44,7 @@ app.command(cls=CommandWithClangOptions)(optimize)
 app.command(cls=CommandWithClangOptions)(advise)
 app.command("eval")(evaluate)
 app.command()(hunt)
+app.command()(build)
 app.command()(collect)
 app.command()(service)
 app.command()(compliance)

@@ -8,6 +8,7 @@ Little is imported before it is known what there is to do: a build runs this man
 """
 
 import hashlib
+import json
 import math
 import os
 import shlex
@@ -31,6 +32,7 @@ from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Compilation
 from compiler_gym.envs.llvm.size.decisions import change_as_json, change_from_json
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.environment_variables import PREFIX, check_names
+from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.job_slots import JobSlots
 from compiler_gym.util.nearest_names import UnknownNameError
 from compiler_gym.util.runfiles_path import cache_path
@@ -44,7 +46,7 @@ EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
     PREFIX + name
     for name in ("EVALUATIONS", "BUDGET", "OBJECTIVE", "EXPERIMENTAL", "POLICY", "LEVEL")
 )
-LOG, LOCK, FROZEN = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN"))
+LOG, LOCK, FROZEN, RECORD = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN", "RECORD"))
 """The environment variables that say what is wanted, as builds cannot."""
 
 _DEFAULT_EVALUATIONS = 40
@@ -112,6 +114,8 @@ def main(driver: str, words: Sequence[str]) -> int:
         check_names(os.environ)
         words = _take_own_words(words)
         command = _command_for_size(driver, words)
+        if os.environ.get(RECORD):
+            return _record(clang, driver, command, words)
         if _compile(clang, command, words):
             return 0
         note = "clang has errors to report"
@@ -214,6 +218,22 @@ def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> boo
     return True
 
 
+def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[str]) -> int:
+    """Runs clang, and leaves a note of what it has compiled. Returns its exit code."""
+    code = subprocess.run([clang, *words]).returncode
+    output = Path(command.output).absolute()
+    if code or _is_probe(output):
+        return code
+    from compiler_gym.cli.lock_file import key_of
+
+    key = key_of(_lock_path().parent, command.sources[0].path, _options(command))
+    note = {"driver": driver, "words": words, "folder": os.getcwd(), "output": str(output)}
+    name = hashlib.sha256(os.fsencode(output)).hexdigest()
+    with atomic_file_write(Path(os.environ[RECORD], name), fileobj=True, mode="w") as file:
+        json.dump(note | {"key": key}, file)
+    return 0
+
+
 def _locked(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
     """Returns the object file: that of the lock file if there is one, or one that is made.
 
@@ -270,7 +290,7 @@ def _repeat(clang: Path, command: CompilerCommand, bitcode: Path, entry: "Entry"
     path, compilation = bitcode.with_name("locked.o"), _compilation(clang, command)
     change = change_from_json(entry.decisions)
     try:
-        if entry.from_bitcode:
+        if entry.from_bitcode and entry.decisions:
             run_command(compilation.command_of_unit(bitcode, path, change))
         else:
             run_command(compilation.command(path, change))

@@ -153,13 +153,20 @@ def unit_of(folder: Path, clang: Path, source: str, options: Sequence[str], bitc
     listed = run_command([tools.llvm_dis_path(), bitcode, "-o", "-"], text=False).stdout
     lines = (line for line in listed.splitlines() if not line.startswith(_NAMES))
     content = b"\n".join(lines).replace(compiler.encode(), b"").replace(os.fsencode(folder), b".")
+    source, words = key_of(folder, source, options)
     return Unit(
-        source=os.path.relpath(source, folder),
-        options=shlex.join(_relative(_that_matter(options), folder)),
+        source=source,
+        options=words,
         content=hashlib.sha256(content).hexdigest()[:32],
         compiler=compiler,
         version=compiler_gym.__version__,
     )
+
+
+def key_of(folder: Path, source: str, options: Sequence[str]) -> Key:
+    """Returns the key of a unit, whose arguments are those of :func:`unit_of`."""
+    words = shlex.join(_relative(_that_matter(options), folder))
+    return os.path.relpath(source, folder), words
 
 
 def entry_of(unit: Unit, found: Found, made: Path) -> Entry:

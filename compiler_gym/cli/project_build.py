@@ -2,18 +2,21 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.util.commands import Popen
+from compiler_gym.util.commands import kill_process_group
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path
 
 _PROGRAMS = {"CC": ("compiler-gym-cc", "cc"), "CXX": ("compiler-gym-c++", "cxx")}
 _MAKES = ("make", "gmake")
+_PATIENCE_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,36 @@ def run_build(words: Sequence[str], variables: Mapping[str, str]) -> int:
         given = {word.partition("=")[0] for word in words}
         more = [f"{name}={shlex.quote(path)}" for name, path in own.items() if name not in given]
         command = [*words, *more]
-    with Popen(
+    with started(command, {**own, **variables}) as process:
+        return process.wait()
+
+
+@contextmanager
+def started(
+    command: Sequence[str | Path], variables: Mapping[str, str], folder: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a program with our compilers, which at the end of the block is told of Ctrl-C.
+
+    Our compilers need a moment then to end what they run and to remove temporary files.
+
+    Args:
+        command: The program and its arguments. It prints to the standard error stream.
+        variables: Further environment variables.
+        folder: Its working directory; by default the current one.
+    """
+    with subprocess.Popen(
         command,
-        env={**os.environ, **own, **variables},
+        cwd=folder,
+        env={**os.environ, **variables},
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
+        start_new_session=True,
     ) as process:
-        return process.wait()
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_PATIENCE_SECONDS)
+            kill_process_group(process)

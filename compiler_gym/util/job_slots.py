@@ -74,22 +74,40 @@ class JobSlots:
         return b""
 
 
-@contextmanager
-def served_slots(count: int, folder: Path) -> Iterator[str]:
-    """Serves slots to programs that are started with them.
+class ServedSlots:
+    """Slots for programs that are started with them. Each program has one more of its own.
 
     Args:
-        count: The number of slots, without the one that each program has.
-        folder: A folder for the named pipe.
+        path: The named pipe of the slots.
+        pipe: Its descriptor.
 
-    Yields:
-        The value of ``MAKEFLAGS`` for these programs.
+    Attributes:
+        makeflags: The value of ``MAKEFLAGS`` for the programs.
+    """
+
+    def __init__(self, path: Path, pipe: int):
+        self.makeflags = f" -j --jobserver-auth=fifo:{path}"
+        self._pipe = pipe
+
+    def add(self, count: int) -> None:
+        """Adds slots."""
+        os.write(self._pipe, b"+" * count)
+
+
+@contextmanager
+def served_slots(count: int, folder: Path) -> Iterator[ServedSlots]:
+    """Serves slots for the duration of the context.
+
+    Args:
+        count: Their number at the beginning.
+        folder: A folder for the named pipe.
     """
     path = folder / "jobserver"
     os.mkfifo(path, 0o600)
     pipe = os.open(path, os.O_RDWR)
     try:
-        os.write(pipe, b"+" * count)
-        yield f" -j --jobserver-auth=fifo:{path}"
+        served = ServedSlots(path, pipe)
+        served.add(count)
+        yield served
     finally:
         os.close(pipe)

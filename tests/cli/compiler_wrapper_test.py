@@ -203,8 +203,8 @@ def compiled(name="unit.o"):
 def test_equal_bytes_with_any_number_of_jobs_in_two_caches(folder, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "30")
     results = set()
-    with served_slots(3, folder) as flags:
-        for cache, makeflags in (("one", ""), ("two", flags)):
+    with served_slots(3, folder) as served:
+        for cache, makeflags in (("one", ""), ("two", served.makeflags)):
             monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder / cache))
             monkeypatch.setenv("MAKEFLAGS", makeflags)
             results |= {compiled(), compiled("another.o")}

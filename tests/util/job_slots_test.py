@@ -34,19 +34,20 @@ def held_at_once(slots, wanted, most):
 
 
 def test_a_program_has_its_own_slot_and_those_of_the_server(tmp_path):
-    with served_slots(2, tmp_path) as flags:
-        slots = JobSlots.from_environment({"MAKEFLAGS": flags})
+    with served_slots(2, tmp_path) as served:
+        slots = JobSlots.from_environment({"MAKEFLAGS": served.makeflags})
         for _ in range(2):  # All slots have been given back.
             assert held_at_once(slots, wanted=5, most=3) == 3
         with slots.hold(), slots.hold(), slots.hold():
             # Another program has a slot of its own, and no other is left.
-            other = JobSlots.from_environment({"MAKEFLAGS": flags})
+            other = JobSlots.from_environment({"MAKEFLAGS": served.makeflags})
             assert held_at_once(other, wanted=2, most=1) == 1
 
 
 def test_slots_are_given_back_after_an_error(tmp_path):
-    with served_slots(1, tmp_path) as flags:
-        slots = JobSlots.from_environment({"MAKEFLAGS": flags})
+    with served_slots(0, tmp_path) as served:
+        served.add(1)
+        slots = JobSlots.from_environment({"MAKEFLAGS": served.makeflags})
         with pytest.raises(KeyError), slots.hold(), slots.hold():
             raise KeyError
         with ExitStack() as stack:

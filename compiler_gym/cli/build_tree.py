@@ -1,0 +1,221 @@
+"""The units of a build, and the object files that are there of these."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.cli.compiler_wrapper import BUDGET, EVALUATIONS, FROZEN, LOCK, LOG, RECORD
+from compiler_gym.cli.kept_objects import digest_of
+from compiler_gym.cli.lock_file import Entry, Key, LockFile
+from compiler_gym.cli.project_build import compilers, run_build, started
+from compiler_gym.envs.llvm.size.object_file import read_object
+from compiler_gym.util.job_slots import served_slots
+
+Decisions = dict[str, list[str]]
+"""A change, as JSON."""
+
+_VARIABLES = {"clang": "CC", "clang++": "CXX"}
+_POLL_SECONDS = 0.02
+
+# One unit gets no more than so many times the evaluations of an average one.
+_MOST_OF_AVERAGE = 10
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A unit that a build has compiled.
+
+    Attributes:
+        key: Its key in a lock file.
+        command: The command that compiles it.
+        folder: The working directory of the command.
+        output: The object file.
+        code: Bytes of code that clang makes.
+        loaded: Bytes of all sections that are loaded.
+        digest: A digest of the object file that clang makes.
+    """
+
+    key: Key
+    command: list[str]
+    folder: Path
+    output: Path
+    code: int
+    loaded: int
+    digest: str
+
+
+class BuildTree:
+    """A build whose object files are replaced by others.
+
+    Args:
+        words: The command of the build.
+        lock: A lock file for the time of the build, in the folder of the one to be written.
+        work: A folder for temporary files.
+    """
+
+    def __init__(self, words: Sequence[str], lock: LockFile, work: Path):
+        self.units: list[Compiled] = []
+        self.log = work / "log"
+        self._words = words
+        self._lock = lock
+        self._work = work
+        self._placed: dict[Key, Decisions] = {}
+
+    def compile(self) -> int:
+        """Builds without decisions, and notes the units. Returns the exit code of the build."""
+        notes = self._work / "notes"
+        notes.mkdir()
+        code = run_build(self._words, {RECORD: str(notes), LOCK: str(self._lock.path)})
+        for path in sorted(notes.iterdir()):
+            unit = _compiled(json.loads(path.read_text()))
+            if unit is not None:
+                self.units.append(unit)
+                shutil.copyfile(unit.output, self._copy(unit, {}))
+        self.units.sort(key=lambda unit: (-unit.code, unit.key, unit.output))
+        return code
+
+    def search(
+        self,
+        evaluations: int,
+        seconds: float | None,
+        jobs: int,
+        watch: Callable[[int], None],
+    ) -> None:
+        """Searches all units, the largest first, for as long as they have bytes of code.
+
+        Args:
+            evaluations: How many an average unit gets.
+            seconds: The time limit of all units together; None for none.
+            jobs: The number of compilers at a time.
+            watch: Called with the number of units that are done.
+        """
+        waiting, total = [*self.units], sum(unit.code for unit in self.units)
+        running: dict[int, subprocess.Popen[bytes]] = {}
+        end = None if seconds is None else time.monotonic() + seconds
+        with ExitStack() as stack:
+            served = stack.enter_context(served_slots(max(0, jobs - len(waiting)), self._work))
+            rest, done = total, 0
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    unit = waiting.pop(0)
+                    count = evaluations * len(self.units) * unit.code // max(1, total)
+                    count = max(1, min(count, _MOST_OF_AVERAGE * evaluations))
+                    variables = {EVALUATIONS: str(count), "MAKEFLAGS": served.makeflags}
+                    if end is not None:
+                        left = max(0.0, end - time.monotonic())
+                        share = left * min(1.0, jobs * unit.code / max(1, rest))
+                        variables[BUDGET] = f"{share:.1f}s"
+                    rest -= unit.code
+                    process = stack.enter_context(self._start(unit, variables))
+                    running[process.pid] = process
+                ended = [pid for pid, process in running.items() if process.poll() is not None]
+                for pid in ended:
+                    del running[pid]
+                    done += 1
+                    watch(done)
+                if ended and not waiting:
+                    served.add(len(ended))
+                if not ended:
+                    time.sleep(_POLL_SECONDS)
+        self._placed = self.decisions()
+        for unit in self.units:
+            if unit.key in self._placed:
+                shutil.copyfile(unit.output, self._copy(unit, self._placed[unit.key]))
+
+    def decisions(self) -> dict[Key, Decisions]:
+        """Returns the decisions of the lock file for the units of the build."""
+        entries = self._lock.read()
+        return {unit.key: entries[unit.key].decisions for unit in self.units if unit.key in entries}
+
+    def place(self, wanted: Mapping[Key, Decisions]) -> None:
+        """Compiles units with other decisions; those that are not named with none.
+
+        Raises:
+            ChildProcessError: If clang refuses them.
+        """
+        entries = self._lock.read()
+        changed = {key for key in self._placed if self._placed[key] != wanted.get(key, {})}
+        for key in changed:
+            entries[key] = replace(entries[key], decisions=wanted.get(key, {}))
+        self._lock.write(entries.values())
+        for unit in (each for each in self.units if each.key in changed):
+            self._placed[unit.key] = decisions = wanted.get(unit.key, {})
+            copy = self._copy(unit, decisions)
+            if copy.exists():
+                shutil.copyfile(copy, unit.output)
+                continue
+            with self._start(unit, {FROZEN: "1"}) as process:
+                if process.wait():
+                    raise ChildProcessError(f"{unit.key[0]} does not compile with its decisions")
+            shutil.copyfile(unit.output, copy)
+
+    def _copy(self, unit: Compiled, decisions: Decisions) -> Path:
+        """Returns where a copy of an object file goes that is made with decisions."""
+        facts = json.dumps([str(unit.output), decisions], sort_keys=True)
+        return self._work / f"{hashlib.sha256(facts.encode()).hexdigest()}.o"
+
+    def build(self) -> int:
+        """Builds with the object files that are placed. Returns the exit code of the build."""
+        return run_build(self._words, {LOCK: str(self._lock.path), EVALUATIONS: "0"})
+
+    def entries(self, left_out: Mapping[Key, list[str]]) -> list[Entry]:
+        """Returns the entries of the units as they are placed.
+
+        Args:
+            left_out: What is left out of the decisions for units.
+        """
+        entries = self._lock.read()
+        for unit in self.units:
+            if unit.key not in entries:
+                continue
+            entry = entries[unit.key]
+            if unit.key in left_out:
+                texts = [*entry.left_out, *left_out[unit.key]]
+                after = self._after(unit, entry)
+                entry = replace(entry, left_out=texts, after=after)
+            entries[unit.key] = replace(entry, object=digest_of(unit.output))
+        return [*entries.values()]
+
+    @staticmethod
+    def _after(unit: Compiled, entry: Entry) -> int:
+        made = read_object(unit.output)
+        gains = {"text": unit.code - made.text, "all": unit.loaded - made.all}
+        return entry.before - gains.get(entry.objective, 0)
+
+    def clear(self) -> None:
+        """Removes the object files that clang has not made alone. The next build makes them."""
+        for unit in self.units:
+            if unit.output.exists() and digest_of(unit.output) != unit.digest:
+                unit.output.unlink()
+
+    def _start(
+        self, unit: Compiled, variables: Mapping[str, str]
+    ) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        common = {LOCK: str(self._lock.path), LOG: str(self.log)}
+        return started(unit.command, {**common, **variables}, unit.folder)
+
+
+def _compiled(note: dict[str, Any]) -> Compiled | None:
+    """Returns the unit of a note; None if its object file is not there any more."""
+    output = Path(note["output"])
+    if not output.is_file():
+        return None
+    made = read_object(output)
+    compiler = compilers()[_VARIABLES[note["driver"]]]
+    source, options = note["key"]
+    return Compiled(
+        key=(source, options),
+        command=[compiler, *note["words"]],
+        folder=Path(note["folder"]),
+        output=output,
+        code=made.text,
+        loaded=made.all,
+        digest=digest_of(output),
+    )

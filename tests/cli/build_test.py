@@ -1,0 +1,162 @@
+"""``compiler-gym build``: a project whose units become small, and one with a planted miscompile."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from compiler_gym.cli.build import _atoms, _joined
+from compiler_gym.envs.llvm import tools
+from tests.cli.conftest import command
+from tests.processes import descendants, is_running, wait_until
+
+UNITS = 8
+
+_UNIT = """
+static unsigned work(unsigned x) {
+  unsigned sum = NUMBER;
+  for (int i = 0; i < 100; i++) sum = (sum ^ (x >> i % 32)) * 31u + (sum << 7 | sum >> 25);
+  return sum;
+}
+static unsigned twice(unsigned x) { return work(x) ^ work(x + 2); }
+unsigned unit_NUMBER(unsigned x) { return twice(x) + work(x + 1) * work(x * 5); }
+unsigned more_NUMBER(unsigned x) { return work(twice(x)) - unit_NUMBER(x); }
+"""
+
+_MAKEFILE = """
+OBJECTS = $(patsubst %.c,%.o,$(wildcard *.c))
+CFLAGS = -Oz
+program: $(OBJECTS)
+\t$(CC) $^ -o $@
+%.o: %.c
+\t$(CC) $(CFLAGS) -c $< -o $@
+"""
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(environment):
+    """A program of several units, and its output in a file."""
+    calls = [f"unit_{number}({number})" for number in range(UNITS)]
+    for number in range(UNITS):
+        (environment / f"unit{number}.c").write_text(_UNIT.replace("NUMBER", str(number)))
+    declarations = "".join(f"unsigned unit_{number}(unsigned);\n" for number in range(UNITS))
+    prints = "".join(f'  printf("%u\\n", {call});\n' for call in calls)
+    (environment / "main.c").write_text(
+        f"#include <stdio.h>\n{declarations}int main(void) {{\n{prints}}}\n"
+    )
+    (environment / "Makefile").write_text(_MAKEFILE)
+    clang = [tools.clang_path(), *environment.glob("*.c"), "-o", "plain"]
+    subprocess.run(clang, check=True)
+    (environment / "expected").write_text(
+        subprocess.run("./plain", capture_output=True, text=True, check=True).stdout
+    )
+    return environment
+
+
+CHECK = ("--check", "./program | cmp - expected")
+FEW = ("--evaluations", "10", "--jobs", "2")
+MAKE = ("--", "make", "-j2")
+
+
+def test_all_units_become_smaller(run, folder):
+    done = run("build", *FEW, "--lock", "size.lock", *CHECK, *MAKE)
+    assert done.stdout.endswith("Check: passed.\n")
+    total = re.search(rf"^{UNITS + 1} units +(\d+) +(\d+) +(\d+) +(\d+)$", done.stdout, re.M)
+    before, after, loaded_before, _ = map(int, total.groups())
+    assert after < 0.98 * before and loaded_before > before
+    assert f"searching {UNITS + 1} units with {before} bytes of code" in done.stderr
+    units = json.loads((folder / "size.lock").read_text())["units"]
+    assert len(units) == UNITS + 1 and all(each["left_out"] == [] for each in units)
+    assert not [name for name in os.listdir() if name.startswith(".")]
+    objects = {path.name: path.read_bytes() for path in folder.glob("*.o")}
+    # Another machine needs no search, and no build but the usual one.
+    run("lock", "verify", "size.lock", "--", "make", "-B")
+    assert objects == {path.name: path.read_bytes() for path in folder.glob("*.o")}
+    # Evaluations go where the bytes are.
+    counts = {each["source"]: each["evaluations"] for each in units}
+    assert counts["main.c"] == max(counts.values()) > min(counts.values())
+
+
+@pytest.fixture(name="planted")
+def fixture_planted(folder, monkeypatch):
+    """A clang that makes wrong, and small, code of one unit with one option."""
+    (folder / "prefix" / "bin").mkdir(parents=True)
+    for path in tools.clang_path().parent.iterdir():
+        if path.name != "clang":
+            (folder / "prefix" / "bin" / path.name).symlink_to(path)
+    (folder / "wrong.txt").write_text(
+        "unsigned unit_5(unsigned x) { return x; }\nunsigned more_5(unsigned x) { return x; }\n"
+    )
+    script = folder / "prefix" / "bin" / "clang"
+    wrong = f"{tools.clang_path()} -Oz -x c -c {folder}/wrong.txt -o"
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *-disable-lsr*-c*.bc*-o*)\n  for last; do :; done\n'
+        '  for word; do case "$word" in *.bc) grep -q more_5 "$word" && '
+        f'exec {wrong} "$last";; esac; done;;\nesac\nexec {tools.clang_path()} "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("LLVM_PREFIX", str(folder / "prefix"))
+    return folder
+
+
+def test_a_planted_miscompile_is_found(run, planted):
+    done = run("build", "--evaluations", "3", "--lock", "size.lock", *CHECK, *MAKE)
+    assert "it fails with unit5.c: looking for decisions" in done.stderr
+    said = "Left out of unit5.c, as the check fails with it: options: -disable-lsr"
+    assert said in done.stdout.splitlines() and done.stdout.count("Left out") == 1
+    assert done.stdout.endswith("Check: passed.\n")
+    units = json.loads((planted / "size.lock").read_text())["units"]
+    left_out = {each["source"]: each["left_out"] for each in units if each["left_out"]}
+    assert left_out == {"unit5.c": ["options: -disable-lsr"]}
+    output = subprocess.run("./program", capture_output=True, text=True, check=True).stdout
+    assert output == (planted / "expected").read_text()
+    # The lock file alone makes the same, which is right.
+    (planted / "program").unlink()
+    run("lock", "verify", "size.lock", "--", "make", "-B")
+    output = subprocess.run("./program", capture_output=True, text=True, check=True).stdout
+    assert output == (planted / "expected").read_text()
+
+
+def test_without_a_check_and_with_a_time_limit(run, folder):
+    done = run("build", "--budget", "0s", "--json", "--", "make", "unit1.o", "unit2.o")
+    result = json.loads(done.stdout)
+    assert result["check"] == "not checked" and result["left_out"] == {}
+    assert len(result["ended_by_time_limit"]) == len(result["units"]) == 2
+    assert result["code"] == result["code_before"]
+    assert not [name for name in os.listdir() if "lock" in name]
+
+
+def test_builds_that_do_not_work(run, fails, folder):
+    done = run("build", "--check", "echo no; exit 3", "--", "make", "unit1.o", code=1)
+    assert "The check fails with what clang makes, too: exit code 3: no" in done.stderr
+    assert "got none: let it compile anew" in run("build", "--", "true", code=1).stderr
+    assert "exit code 2" in run("build", "--", "make", "none", code=1).stderr
+    assert "There is no folder" in fails("build", "--lock", "none/x.lock", "--", "make")
+
+
+def test_ctrl_c_leaves_nothing(folder, monkeypatch, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    words = command("build", "--evaluations", "10000", "--lock", "size.lock", *CHECK, *MAKE)
+    process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
+    # A search that runs.
+    wait_until(lambda: list((tmp_path / "temporary").glob("*/0.o")), seconds=100)
+    started = descendants(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130 and b"Traceback" not in stderr
+    wait_until(lambda: not any(map(is_running, started)), seconds=10)
+    assert os.listdir(tmp_path / "temporary") == []
+    assert not [name for name in os.listdir() if "lock" in name]
+
+
+def test_single_decisions():
+    decisions = {"options": ["-a", "-b=1"], "skipped": ["0=x+y", "3=z"], "calls": ["1=inline"]}
+    atoms = _atoms(decisions)
+    assert ("skipped", "0=y") in atoms and len(atoms) == 6
+    assert _joined(atoms) == decisions
+    assert _joined(atoms[1:3]) == {"options": ["-b=1"], "skipped": ["0=x"]}
+    assert _joined([]) == {}

@@ -298,7 +298,7 @@ class Evaluator:
         """Makes the object file of an evaluation again if it was removed."""
         if not evaluation.path.is_file():
             command = self.command(evaluation.change, evaluation.path)
-            run_command(command, timeout=_FIRST_LIMIT_SECONDS)
+            run_command(command, timeout=_SOURCE_LIMIT_SECONDS)
 
     def _read(self, change: Change, path: Path) -> Evaluation:
         """Reads what clang has made."""

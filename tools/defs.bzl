@@ -6,7 +6,7 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], env = {}, **kwargs)
     Args:
       name: of the target.
       srcs: the test file, and helper modules beside it.
-      deps: Python libraries.
+      deps: Python libraries, besides `tests/effort.py`.
       data: files needed at run time.
       args: of pytest.
       env: environment variables of the test.
@@ -18,7 +18,7 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], env = {}, **kwargs)
         main = "//tools:pytest_main.py",
         args = ["$(rootpath %s)" % srcs[0]] + args,
         data = data + ["//third_party:requirements.txt"],
-        deps = deps,
+        deps = deps + ["//tests:effort"],
         env = env,
         python_version = "PY3",
         srcs_version = "PY3",

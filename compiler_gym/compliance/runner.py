@@ -71,7 +71,10 @@ def check_all(rules: Iterable[Rule], subject: Subject) -> Iterator[Result]:
 
 
 def check(
-    target: Target, patterns: Iterable[str] = (), time_limit: float = DEFAULT_TIME_LIMIT
+    target: Target,
+    patterns: Iterable[str] = (),
+    time_limit: float = DEFAULT_TIME_LIMIT,
+    max_actions: int | None = None,
 ) -> Iterator[Result]:
     """Checks a service.
 
@@ -81,6 +84,8 @@ def check(
         target: The service.
         patterns: Check only rules whose ids have one of these in them.
         time_limit: The seconds that each rule may take.
+        max_actions: The maximum number of actions that are tried, evenly spaced. By default all
+            that half of the time limit allows.
 
     Raises:
         LookupError: If there are no such rules.
@@ -88,7 +93,7 @@ def check(
         PermissionError: If it is not executable.
     """
     rules = select(patterns)
-    subject = Subject(target, time_limit)
+    subject = Subject(target, time_limit, max_actions)
     try:
         yield from check_all(rules, subject)
     finally:

@@ -90,13 +90,15 @@ class Subject:
     Args:
         target: The service.
         time_limit: The seconds that each rule may take.
+        max_actions: The maximum number of actions that are tried, evenly spaced.
 
     Attributes:
         clock: The time of the rule.
     """
 
-    def __init__(self, target: Target, time_limit: float = 60):
+    def __init__(self, target: Target, time_limit: float = 60, max_actions: int | None = None):
         self.target = target
+        self.max_actions = max_actions
         self.clock = Clock(time_limit)
         self._service: RunningService | None = None
         self._open: list[Session] = []
@@ -264,6 +266,8 @@ class Subject:
         named = {self.target.crash_action, self.target.hang_action} - {None}
         fatal = [action_named(self.action_space, str(name)) for name in named]
         actions = [each for each in actions_of(self.action_space) if each not in fatal]
+        count = min(self.max_actions or len(actions), len(actions))
+        actions = [actions[number * len(actions) // count] for number in range(count)]
         return try_actions(self.start, actions, _SURVEY_SHARE * self.clock.left())
 
     @cached_property

@@ -6,6 +6,7 @@ import pytest
 
 from compiler_gym.compliance import Outcome, Target, check, target_of_env
 from compiler_gym.service.proto import Benchmark, File
+from tests.effort import effort
 from tests.service.toy_service import toy_service
 
 # What cannot be checked: no action crashes, hangs or ends a session by design.
@@ -29,20 +30,22 @@ SERVICES = {
     "examples.example_compiler_gym_service:example-py-v0": _FATAL | _ENDING,
 }
 
+# Of the thousands of actions of some services, each of which is tried with a compiler of its own.
+MAX_ACTIONS = effort(30, 1000)
+
 # Programs instead of those of the environment, because actions on these are quick.
-PROGRAMS = {
-    "llvm-v0": {
-        "sum.c": """
-            static int square(int n) { return n * n; }
-            int sum(const int *numbers, int n) {
-              int total = 0;
-              for (int i = 0; i < n; i++) total += square(numbers[i]) + square(3);
-              return total;
-            }
-        """,
-        "max.c": "int max(int a, int b) { int both[] = {a, b}; return both[a < b]; }",
-    }
+C_PROGRAMS = {
+    "sum.c": """
+        static int square(int n) { return n * n; }
+        int sum(const int *numbers, int n) {
+          int total = 0;
+          for (int i = 0; i < n; i++) total += square(numbers[i]) + square(3);
+          return total;
+        }
+    """,
+    "max.c": "int max(int a, int b) { int both[] = {a, b}; return both[a < b]; }",
 }
+PROGRAMS = {"llvm-v0": C_PROGRAMS, "gcc-v0": C_PROGRAMS}
 
 
 def write_programs(id: str, folder: Path) -> list[str]:
@@ -88,7 +91,7 @@ def test_services_that_crash_and_hang():
 
 
 def keeps_rules(target: Target, not_checked: set[str]) -> None:
-    results = list(check(target))
+    results = list(check(target, max_actions=MAX_ACTIONS))
     texts = {result.rule.id: result.text for result in results}
     by_outcome = {
         outcome: {result.rule.id for result in results if result.outcome is outcome}

@@ -226,8 +226,8 @@ def _left_after(subject: Subject, number: signal.Signals) -> int:
         if subject.target.benchmarks:
             subject.try_start(client=service.client).ok()
         process = service.process
+        started = len(process.descendants())
         process.signal(number)
-        started = len(process.left_over())
         process.wait(_EXIT_SECONDS)
         gone = subject.clock.wait_until(lambda: not process.left_over(), _GONE_SECONDS)
         require(gone, f"{len(process.left_over())} processes are left after {number.name}")

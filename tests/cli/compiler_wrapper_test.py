@@ -15,6 +15,7 @@ from compiler_gym.envs.llvm.size.object_file import read_object
 from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.util.job_slots import served_slots
 from compiler_gym.util.runfiles_path import runfiles_path
+from tests.effort import effort
 from tests.processes import descendants, is_running, wait_until
 
 KERNEL = runfiles_path("compiler_gym/data/kernels-v0/json/program.c")
@@ -329,7 +330,7 @@ def test_programs_of_several_languages(folder, monkeypatch):
         if compiler == "plain":
             monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "0")
         else:
-            monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "20")
+            monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("20", "60"))
         for name in ("unit.c", "thrower.cc", "main.cc"):
             compile("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
         compile("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")

@@ -3,11 +3,14 @@
 import importlib.util
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 from typer import Typer
 from typer.testing import CliRunner
+
+from tests.effort import effort
 
 EXAMPLES = Path(__file__).absolute().parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -20,10 +23,12 @@ ARGUMENTS = {
 }
 
 
-def run(name: str, *arguments: str) -> str:
+def run(name: str, *arguments: str, **constants) -> str:
+    """Returns what an example prints, with other values of its constants if given."""
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    vars(module).update(constants)
     app = Typer()
     app.command()(module.main)
     result = CliRunner().invoke(app, arguments)
@@ -31,10 +36,15 @@ def run(name: str, *arguments: str) -> str:
     return result.output
 
 
+@cache
+def first_run(name: str) -> str:
+    return run(name, *ARGUMENTS[name])
+
+
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_search(name):
     """A few passes save most of the instructions that -Oz saves."""
-    lines = run(name, *ARGUMENTS[name]).splitlines()
+    lines = first_run(name).splitlines()
     share = re.fullmatch(r"([\d.]+)% of what -Oz saves: opt .*-passes='module\(.*", lines[-1])
     assert float(share[1]) > 50
     assert len(lines) > 2
@@ -50,7 +60,8 @@ def test_local_search_of_inlining():
 
 def test_learning_to_inline():
     """No try makes a program larger, and what was learnt from one program is tried on another."""
-    lines = run("inline_learner", "--programs", "1", "--judges", "1").splitlines()
+    tries = effort((1, 2, 4), (5, 10, 20))
+    lines = run("inline_learner", "--programs", "1", "--judges", "1", TRIES=tries).splitlines()
     assert [line.partition(":")[0] for line in lines] == ["Small functions first", "Learnt from 1"]
     for line in lines:
         saved = [float(share) for share in re.findall(r"([\d.]+)% in \d+ tries", line)]
@@ -61,4 +72,4 @@ def test_learning_to_inline():
 
 @pytest.mark.parametrize("name", ["genetic_search", "nevergrad_search", "optuna_search"])
 def test_repeatable(name):
-    assert run(name, *ARGUMENTS[name]) == run(name, *ARGUMENTS[name])
+    assert run(name, *ARGUMENTS[name]) == first_run(name)

@@ -12,9 +12,10 @@ import pytest
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import ServiceError
+from tests.effort import effort
 
 SEED = int(os.environ.get("COMPILER_GYM_FUZZ_SEED", "20240229"))
-SECONDS = float(os.environ.get("COMPILER_GYM_FUZZ_SECONDS", "6"))
+SECONDS = float(os.environ.get("COMPILER_GYM_FUZZ_SECONDS", effort(4, 60)))
 KNOWN = "benchmark://kernels-v0/sha256"
 STEPS = 5
 

@@ -6,7 +6,7 @@ import compiler_gym
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.spaces import CommandlineFlag
-from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
 def test_spaces_can_be_chosen(env):
@@ -30,7 +30,7 @@ def test_every_action_has_a_description(env):
 # Pipelines.
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_the_baseline_is_an_action(env, kernel):
     env.reset(benchmark=kernel_uri(kernel), action_space="Pipelines")
     expected = {level: env.observation[f"IrInstructionCount{level}"] for level in ("O3", "Oz")}

@@ -1,8 +1,8 @@
-"""Every action, applied alone to every built-in program, does no harm.
+"""Every action, applied alone to built-in programs, does no harm.
 
-With COMPILER_GYM_EXHAUSTIVE=1 in the environment every distinct result is built and run, else a
-sample of them. The actions are then also applied after the passes that come first in LLVM's own
-pipelines: most loop passes find nothing to do as long as every variable is in memory.
+Long runs take all programs, and build and run every distinct result. They also apply each action
+after the passes that come first in LLVM's own pipelines: most loop passes find nothing to do while
+every variable is in memory. Quick runs take a sample of programs and results.
 """
 
 from dataclasses import dataclass, field
@@ -12,18 +12,13 @@ import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import ServiceError
-from tests.envs.llvm.kernel_programs import (
-    ACTION_SPACE,
-    EXHAUSTIVE,
-    KERNELS,
-    kernel_uri,
-    output_errors,
-)
+from tests.effort import IS_LONG, effort
+from tests.envs.llvm.kernel_programs import ACTION_SPACE, SOME_KERNELS, kernel_uri, output_errors
 
-pytestmark = pytest.mark.timeout(3600 if EXHAUSTIVE else 300)
+pytestmark = pytest.mark.timeout(effort(300, 3600))
 
-SAMPLE_SIZE = 40
-"""Number of distinct results, over all programs, that are run by default."""
+RESULTS_TO_RUN = 4
+"""Number of distinct results of each program that quick runs build and run."""
 
 # Names of actions in the order in which they are applied.
 Actions = tuple[str, ...]
@@ -36,7 +31,7 @@ FIRST_PASSES = (
     "loop-simplify",
     "loop-rotate",
 )
-PREPARATIONS: list[Actions] = [(), FIRST_PASSES] if EXHAUSTIVE else [()]
+PREPARATIONS: list[Actions] = effort([()], [(), FIRST_PASSES])
 
 
 @dataclass
@@ -101,11 +96,7 @@ def try_each_action(env: LlvmEnv, kernel: str) -> Outcomes:
 
 def chosen(kernel: str, distinct: list[Actions]) -> list[Actions]:
     """Chooses those whose results are run."""
-    if EXHAUSTIVE:
-        return distinct
-    larger_samples = SAMPLE_SIZE % len(KERNELS)
-    size = SAMPLE_SIZE // len(KERNELS) + (KERNELS.index(kernel) < larger_samples)
-    return Random(kernel).sample(distinct, size)
+    return distinct if IS_LONG else Random(kernel).sample(distinct, RESULTS_TO_RUN)
 
 
 def test_no_action_is_left_out(module_env):
@@ -115,12 +106,12 @@ def test_no_action_is_left_out(module_env):
     assert pipelines["Legacy124"] - {""} < pipelines[ACTION_SPACE]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_leaves_a_valid_program(outcomes_of, kernel):
     assert outcomes_of(kernel).failures == {}
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_leaves_the_output_unchanged(module_env, outcomes_of, kernel):
     to_run = chosen(kernel, list(outcomes_of(kernel).distinct.values()))
     assert to_run

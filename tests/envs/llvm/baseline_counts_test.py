@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
 def count_by_opt(program, *pipeline):
@@ -21,7 +21,7 @@ def count_by_opt(program, *pipeline):
     return sum(counts)
 
 
-@pytest.fixture(params=KERNELS)
+@pytest.fixture(params=SOME_KERNELS)
 def program(request, env, tmp_path):
     env.reset(benchmark=kernel_uri(request.param))
     return env.write_bitcode(tmp_path / "program.bc")

@@ -21,7 +21,7 @@ from compiler_gym.envs.llvm.inst2vec import (
     save_vocabulary,
     statements,
 )
-from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
 def function(*lines, header=""):
@@ -164,7 +164,7 @@ def test_threads_share_a_reader(monkeypatch):
         list(pool.map(read, range(8)))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_kernels(env, kernel):
     """Every instruction is a statement, without names, and before and after optimisation."""
     env.reset(benchmark=kernel_uri(kernel))

@@ -1,19 +1,18 @@
 """What the tests of actions have in common: the built-in programs, and whether they still work."""
 
-import os
-
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.errors import ValidationError
+from tests.effort import sample
 
 KERNELS = sorted(path.parent.name for path in KERNELS_PATH.glob("*/program.c"))
 
+SOME_KERNELS = sample(KERNELS, 4)
+"""All built-in programs in long runs, otherwise a few of them."""
+
 ACTION_SPACE = "PassesWithParameters"
 """Every pass there is: PassesAll is the beginning of it."""
-
-EXHAUSTIVE = os.environ.get("COMPILER_GYM_EXHAUSTIVE") == "1"
-"""Whether there is an hour for the tests, rather than a minute each."""
 
 
 def kernel_uri(kernel: str) -> str:

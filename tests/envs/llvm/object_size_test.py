@@ -7,10 +7,10 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from tests.envs.llvm.clang_sizes import CLANG_SIZES, size_by_clang, text_size
-from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_baselines_are_those_of_clang(env, kernel):
     source = KERNELS_PATH / kernel / "program.c"
     env.reset(benchmark=kernel_uri(kernel))
@@ -19,7 +19,7 @@ def test_baselines_are_those_of_clang(env, kernel):
     assert env.observation["ObjectTextSizeOz"] <= env.observation["ObjectTextSizeO0"]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_one_action_reaches_the_baseline(env, tmp_path, kernel):
     env.reset(
         benchmark=kernel_uri(kernel), action_space="Pipelines", reward_space="ObjectTextSizeOz"

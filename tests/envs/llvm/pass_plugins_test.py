@@ -8,7 +8,7 @@ from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
 from compiler_gym.errors import ServiceInitError
 from compiler_gym.service import ConnectionOpts
 from compiler_gym.util.runfiles_path import runfiles_path
-from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def plugin():
     return runfiles_path("tests/llvm_service/MulToShift.so")
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_own_passes_keep_programs_right_and_opt_repeats_them(env, kernel):
     env.reset(benchmark=kernel_uri(kernel), action_space="PassesWithParameters")
     names = ("sroa", "inline-threshold<500>", "simplifycfg", "merge-identical-blocks", "gvn")

@@ -14,7 +14,7 @@ from compiler_gym.envs.llvm.observations.program_graph import (
 )
 from compiler_gym.service.proto import Opaque
 from compiler_gym.service.proto.opaque_converters import OPAQUE_FORMATS
-from tests.envs.llvm.kernel_programs import KERNELS, kernel_uri
+from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
 def rows(*lists):
@@ -152,7 +152,7 @@ def made_by_the_library(arrays):
     return graph
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_kernels_are_as_the_library_would_make_them(env, kernel):
     """Before and after some actions; the orders of nodes, neighbours and edges included."""
     env.reset(benchmark=kernel_uri(kernel))
@@ -181,7 +181,7 @@ def test_graphs_are_independent_of_each_other(env):
     assert not networkx.utils.graphs_equal(first, expected)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", SOME_KERNELS)
 def test_kernels(env, kernel):
     """No edge is lost, and what other clients get is the same graph."""
     env.reset(benchmark=kernel_uri(kernel))

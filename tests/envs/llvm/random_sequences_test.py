@@ -1,6 +1,6 @@
 """Random sequences of actions do no harm: passes that are right alone may not be so together.
 
-With COMPILER_GYM_EXHAUSTIVE=1 in the environment there are many more sequences.
+Long runs make many more sequences.
 """
 
 import numpy as np
@@ -9,11 +9,12 @@ import pytest
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.errors import ValidationError
 from compiler_gym.util.sequence_reducer import reduce_sequence
-from tests.envs.llvm.kernel_programs import ACTION_SPACE, EXHAUSTIVE, KERNELS, kernel_uri
+from tests.effort import effort
+from tests.envs.llvm.kernel_programs import ACTION_SPACE, KERNELS, kernel_uri
 
-pytestmark = pytest.mark.timeout(3600 if EXHAUSTIVE else 300)
+pytestmark = pytest.mark.timeout(effort(300, 3600))
 
-SEQUENCES = 300 if EXHAUSTIVE else 12
+SEQUENCES = effort(12, 300)
 MAX_LENGTH = 40
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv, tools
-from tests.envs.llvm.kernel_programs import EXHAUSTIVE, kernel_uri
+from tests.effort import effort
+from tests.envs.llvm.kernel_programs import kernel_uri
 
-pytestmark = pytest.mark.timeout(3600 if EXHAUSTIVE else 300)
+pytestmark = pytest.mark.timeout(effort(300, 3600))
 
-EPISODES = 2000 if EXHAUSTIVE else 60
+EPISODES = effort(60, 2000)
 STEPS = 12
 SPACES = {"observation_space": "Autophase", "reward_space": "IrInstructionCountOz"}
 

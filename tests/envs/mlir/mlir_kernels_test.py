@@ -1,6 +1,5 @@
 """What is done with the built-in kernels is what mlir-opt does, and is right."""
 
-import os
 import random
 import shlex
 import subprocess
@@ -9,9 +8,10 @@ import pytest
 
 from compiler_gym.envs.mlir import MlirEnv
 from compiler_gym.util.runfiles_path import runfiles_path
+from tests.effort import effort
 
 KERNELS = sorted(path.stem for path in runfiles_path("compiler_gym/data/mlir-kernels-v0").glob("*"))
-STEPS = int(os.environ.get("COMPILER_GYM_WALK_STEPS", "12"))
+STEPS = effort(12, 100)
 
 
 @pytest.fixture(scope="module")

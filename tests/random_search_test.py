@@ -113,26 +113,34 @@ def test_results_are_used_again(make_env, tmp_path):
 
 
 def test_patience(make_env, tmp_path):
-    """An episode ends after as many actions without a better reward."""
+    """An episode ends after as many actions without a reward better than all before."""
     episodes = []
 
-    class Recording(Counter):
+    class Recording(CompilerEnvWrapper):
+        rewards = ()
+
         def reset(self, *args, **kwargs):
-            if self.counters["step"]:
-                episodes.append(self.actions)
+            if self.rewards:
+                episodes.append(self.rewards)
+            self.rewards = []
             return super().reset(*args, **kwargs)
 
-    def make():
-        env = Recording(make_env())
-        env.reward_space = None
-        env.reward_space = "IrInstructionCount"
-        return env
+        def step(self, action, **kwargs):
+            result = super().step(action, **kwargs)
+            self.rewards.append(self.episode_reward)
+            return result
 
-    with random_search(make, tmp_path, total_runtime=1, patience=3, nproc=1) as env:
-        best = env.actions
-    episodes = episodes[:-1]  # The end of the time has cut the last one short.
-    assert min(map(len, episodes), default=3) >= 3
-    assert max(map(len, episodes)) <= 3 * (len(best) + 1)
+    with random_search(lambda: Recording(make_env()), tmp_path, 2, patience=3, nproc=1):
+        pass
+    assert episodes
+    best = 0
+    for rewards in episodes:
+        actions_in_vain = 0
+        for reward in rewards:
+            assert actions_in_vain < 3
+            actions_in_vain = 0 if reward > best else actions_in_vain + 1
+            best = max(best, reward)
+        assert actions_in_vain == 3
 
 
 def test_episodes_that_end(make_env, tmp_path):

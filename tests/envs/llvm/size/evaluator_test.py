@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -78,17 +77,15 @@ def test_budgets_hold(compilation, start):
 
 @pytest.fixture(name="slow")
 def fixture_slow(tmp_path):
-    """A clang that takes a minute if it is given an option."""
-    return script(tmp_path, "*disable-lsr*) sleep 60")
+    """A clang that takes longer than any test if it is given an option."""
+    return script(tmp_path, "*disable-lsr*) sleep 3600")
 
 
 def test_hangs_end_with_the_budget_or_the_limit(compilation, start, slow, monkeypatch):
-    evaluator = start(replace(compilation, clang=slow), seconds=2.0)
+    evaluator = start(replace(compilation, clang=slow), seconds=5.0)
     evaluator.evaluate_source()
-    begin = time.monotonic()
     assert [each.change for each in evaluator.evaluate([_LICM, _LSR])] == [_LICM]
-    assert evaluator.budget.is_over and time.monotonic() - begin < 4
-    assert evaluator.budget.is_cut and evaluator.timed_out == 0
+    assert evaluator.budget.is_over and evaluator.budget.is_cut and evaluator.timed_out == 0
     # It was not the change's fault.
     assert (evaluator.budget.used, evaluator.failed) == (1, 0)
     evaluator = start(replace(compilation, clang=slow))
@@ -123,10 +120,8 @@ def test_ctrl_c_ends_what_runs(compilation, start, slow):
         raise KeyboardInterrupt
 
     evaluator.watch = press
-    begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         evaluator.evaluate([_LICM, _LSR, _LSR.plus("x")])
-    assert time.monotonic() - begin < 10
     assert evaluator.evaluate([_BAD]) == []
 
 

@@ -61,11 +61,11 @@ def test_the_program_is_named_in_two_ways(here):
 
 
 def test_seconds_are_those_of_the_processor(here):
-    workload = CommandWorkload("sleep 0.3; {} < in.txt")
+    workload = CommandWorkload("sleep 1; {} < in.txt")
     program = made(workload, here)
-    assert 0 < workload.seconds(program) < 0.3
+    assert 0 < workload.seconds(program) < 1
     slow = CommandWorkload("{} slow < in.txt")
-    assert slow.seconds(program) > 4 * CommandWorkload("{} < in.txt").seconds(program)
+    assert slow.seconds(program) > CommandWorkload("{} < in.txt").seconds(program)
 
 
 def test_a_program_with_inputs(here):

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Instruction.h"
 #include "llvm/IR/Module.h"
 #include "llvm_service/ContentHash.h"
 #include "llvm_service/Fingerprint.h"
@@ -54,6 +57,24 @@ class Finder {
   llvm::StringMap<size_t> places_;
 };
 
+// Whether code outside of a function uses a constant. Variables do not count: they are not code.
+bool isUsedOutside(const llvm::Constant& constant, const llvm::Function& function) {
+  return llvm::any_of(constant.users(), [&function](const llvm::User* user) {
+    if (const auto* instruction = llvm::dyn_cast<llvm::Instruction>(user)) {
+      return instruction->getFunction() != &function;
+    }
+    return !llvm::isa<llvm::GlobalValue>(user) &&
+           isUsedOutside(*llvm::cast<llvm::Constant>(user), function);
+  });
+}
+
+// Whether a pass on the function can change another one: deleting a block replaces its address.
+bool canChangeOthers(const llvm::Function& function) {
+  return llvm::any_of(function, [&function](const llvm::BasicBlock& block) {
+    return block.hasAddressTaken() && isUsedOutside(*llvm::BlockAddress::lookup(&block), function);
+  });
+}
+
 }  // namespace
 
 ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std::string name,
@@ -100,7 +121,8 @@ uint64_t ChangeTracker::contentOfRest(const llvm::Module& module) const {
 }
 
 void ChangeTracker::follow() {
-  isFollowing_ = true;
+  isFollowing_ = llvm::none_of(
+      functions_, [](const Function& each) { return canChangeOthers(*each.function); });
   fingerprints_.clear();
   for (const Function& function : functions_) {
     fingerprints_.push_back(function.fingerprint);

@@ -180,6 +180,22 @@ TEST_F(ChangeTrackerTest, FunctionsWithoutName) {
   EXPECT_FALSE(look().changed);
 }
 
+TEST(ChangeTrackerPassTest, DeletedBlockWhoseAddressIsInAnotherFunction) {
+  const auto compilation = startCompilation(makeBenchmark(R"(
+define ptr @g() {
+  ret ptr blockaddress(@f, %b)
+}
+define i32 @f(i32 %x) {
+  ret i32 %x
+b:
+  ret i32 7
+}
+)"));
+  ASSERT_NE(compilation, nullptr);
+  EXPECT_TRUE(applyPass(*compilation, "function(simplifycfg)"));
+  EXPECT_THAT(compilation->lastChange().functionsChanged, ElementsAre("g", "f"));
+}
+
 // What the tracker is for, with the bitcode as the judge.
 TEST(ChangeTrackerWalkTest, VerdictIsThatOfTheBitcode) {
   std::string before;

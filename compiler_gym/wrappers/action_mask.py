@@ -9,9 +9,13 @@ from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
+from compiler_gym.errors.service_errors import LOSSES
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
+
+# An action that takes too long is to blame for it.
+_BLAME_NO_ACTION = frozenset(error.__name__ for error in LOSSES) - {"TimeoutError"}
 
 
 class ActionMask(CompilerEnvWrapper):
@@ -95,7 +99,9 @@ class ActionMask(CompilerEnvWrapper):
             # Without actions, nothing has changed.
             if actions:
                 self._idle.clear()
-        elif not info.get("recovered") or len(actions) == 1:
+        elif not info.get("recovered") or (
+            len(actions) == 1 and info["error_type"] not in _BLAME_NO_ACTION
+        ):
             space = self.action_space
             self._idle.update(
                 space[action] if isinstance(action, str) else int(action) for action in actions

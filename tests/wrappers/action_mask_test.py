@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.errors import SessionLost
 from compiler_gym.wrappers import ActionMask, ConstrainedCommandline, ForkOnStep
 
 # The first changes the program once, the second never.
@@ -94,6 +95,19 @@ def test_recovered(env):
     assert info["recovered"]
     assert info["action_mask"].tolist() == [False, True, True]
     assert env.step(DIV_REM)[3]["action_mask"].tolist() == [False, False, True]
+
+
+def test_recovered_from_a_kill(env, monkeypatch):
+    """For which the action is not to blame."""
+
+    def lose(*_):
+        raise SessionLost("The session was lost: its process was ended by signal 9")
+
+    env.unwrapped.recover = True
+    monkeypatch.setattr(env.unwrapped._sessions.session, "step", lose)
+    info = env.step(MEM2REG)[3]
+    assert (info["recovered"], info["error_type"]) == (True, "SessionLost")
+    assert info["action_mask"].all()
 
 
 def test_fork(env):

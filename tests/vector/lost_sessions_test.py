@@ -1,5 +1,6 @@
 """Rollouts of which processes are killed or interrupted: no action is to blame."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -64,7 +65,8 @@ def envs(request, toy_id):
 
 def kill(*pids: int) -> None:
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # That of an episode before has ended.
+            os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not any(map(is_running, pids)))
 
 
@@ -92,8 +94,13 @@ def when_asleep(envs: Any, act: Callable[[int], None]) -> threading.Thread:
         env.send_param("toy.set_sleep_milliseconds", "60000")
     service = envs.envs[0].service.service
 
+    def is_asleep() -> bool:
+        # One that is alone waits in one go with sending.
+        are_sent = len(envs.envs) == 1 or len(envs._running) == len(envs.envs)
+        return are_sent and any(service.working_dir.glob("**/asleep"))
+
     def run() -> None:
-        wait_until(lambda: any(service.working_dir.glob("**/asleep")))
+        wait_until(is_asleep)
         act(service.pid)
 
     thread = threading.Thread(target=run)

@@ -7,6 +7,7 @@ import pytest
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.inlining import list_call_sites
 from compiler_gym.envs.llvm.size.portfolio import shipped_portfolio
+from compiler_gym.util.runfiles_path import runfiles_path
 from tests.envs.llvm.size.codegen_trials import Totals, main, make_case
 from tests.envs.llvm.size.generated_programs import GeneratedProgram, generate
 from tests.envs.llvm.size.trial import (
@@ -20,6 +21,7 @@ from tests.envs.llvm.size.trial import (
     X86_64,
     Trial,
     every_change,
+    portfolio_changes,
 )
 
 # Fourteen values live where a call finds its function for the first time.
@@ -121,23 +123,41 @@ long all(long x) { return weak(x) * 3 + shown(x) * 5 + hidden(x) * 7 + local(x) 
 """
 
 
-def test_functions_that_another_library_replaces_are_not_inlined(tmp_path):
-    caller = '#include <stdio.h>\nlong all(long); int main(void) { printf("%ld\\n", all(9)); }\n'
-    override = {"override.c": "long weak(long x) { return 50; } long shown(long x) { return 60; }"}
-    program = GeneratedProgram(
-        {"library.c": _INTERPOSABLE}, {"main.c": caller}, override, modes=("plain",)
-    )
-    offered = []
+_CALLS_ALL = '#include <stdio.h>\nlong all(long); int main(void) { printf("%ld\\n", all(9)); }\n'
 
-    def decide_all(evaluator):
+
+def decide_every_call(offered):
+    """Inlines all calls that are offered, and then none."""
+
+    def choose(evaluator):
         sites = list_call_sites(evaluator)
         offered.extend(site.callee for site in sites)
         return [Change().decide({site.index: way for site in sites}) for way in (True, False)]
 
+    return choose
+
+
+def test_functions_that_another_library_replaces_are_not_inlined(tmp_path):
+    override = {"override.c": "long weak(long x) { return 50; } long shown(long x) { return 60; }"}
+    program = GeneratedProgram(
+        {"library.c": _INTERPOSABLE}, {"main.c": _CALLS_ALL}, override, modes=("plain",)
+    )
+    offered = []
     trial = Trial(program, X86_64, INTERPOSED, tmp_path)
-    expected = f"{50 * 3 + 60 * 5 + 12 * 7 + 13 * 11}\n"
-    assert trial.failures(decide_all, expected) == []
+    expected = trial.expected()
+    assert expected == f"{50 * 3 + 60 * 5 + 12 * 7 + 13 * 11}\n"
+    assert trial.failures(decide_every_call(offered), expected) == []
     assert sorted(offered) == ["hidden", "local"]
+
+
+def test_the_audit_names_every_change():
+    text = runfiles_path("docs/code-size.md").read_text(encoding="utf-8")
+    audit = text.partition("## Options and what was tried on each")[2].partition("### Trials")[0]
+    for change in portfolio_changes():
+        for option in change.options:
+            assert f"`{option}`" in audit or f"`{option.partition('=')[0]}=N`" in audit
+        for each in change.passes:
+            assert f"`{each}`" in audit
 
 
 def test_a_seed_is_a_program():

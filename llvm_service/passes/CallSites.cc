@@ -36,9 +36,11 @@ bool isDecided(const CallBase& call) {
   return call.hasFnAttr(Attribute::NoInline) || call.hasFnAttr(Attribute::AlwaysInline);
 }
 
+// Calls of C99's inline functions are left to LLVM: a program may have no other definition of them,
+// and then links only because they are inlined.
 bool canBeInlined(Function& caller, Function& callee, TargetInfo targetOf) {
-  return !callee.isInterposable() && !callee.isPresplitCoroutine() &&
-         !caller.hasFnAttribute(Attribute::OptimizeNone) &&
+  return !callee.isInterposable() && !callee.hasAvailableExternallyLinkage() &&
+         !callee.isPresplitCoroutine() && !caller.hasFnAttribute(Attribute::OptimizeNone) &&
          !callee.hasFnAttribute(Attribute::OptimizeNone) &&
          llvm::AttributeFuncs::areInlineCompatible(caller, callee) &&
          targetOf(callee).areInlineCompatible(&caller, &callee) &&

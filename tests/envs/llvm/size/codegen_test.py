@@ -150,6 +150,20 @@ def test_functions_that_another_library_replaces_are_not_inlined(tmp_path):
     assert sorted(offered) == ["hidden", "local"]
 
 
+def test_inline_functions_without_another_definition_stay_inlined(tmp_path):
+    # It links at -Oz, and not at -O0.
+    library = """
+    inline long elsewhere(long x) { return x + 5; }
+    static long local(long x) { return x + 4; }
+    long all(long x) { return elsewhere(x) * 3 + local(x) * 5; }
+    """
+    program = GeneratedProgram({"library.c": library}, {"main.c": _CALLS_ALL}, modes=("plain",))
+    offered = []
+    trial = Trial(program, X86_64, LAZY, tmp_path)
+    assert trial.failures(decide_every_call(offered), f"{14 * 3 + 13 * 5}\n") == []
+    assert offered == ["local"] and not trial.left_out
+
+
 def test_the_audit_names_every_change():
     text = runfiles_path("docs/code-size.md").read_text(encoding="utf-8")
     audit = text.partition("## Options and what was tried on each")[2].partition("### Trials")[0]

@@ -6,7 +6,8 @@ import pytest
 
 from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.envs.llvm.size.inlining import list_call_sites
-from compiler_gym.envs.llvm.size.portfolio import shipped_portfolio
+from compiler_gym.envs.llvm.size.portfolio import experimental_options, shipped_portfolio
+from compiler_gym.envs.llvm.speed.portfolio import parts as speed_parts
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.envs.llvm.size.codegen_trials import Totals, main, make_case
 from tests.envs.llvm.size.generated_programs import GeneratedProgram, generate
@@ -51,7 +52,7 @@ _IPRA = Change(("-enable-ipra",))
 
 
 def entries(_):
-    return [each.change for each in shipped_portfolio()]
+    return [each.change for each in shipped_portfolio(with_experimental=True)]
 
 
 def failures(program, target, way, folder, choose):
@@ -172,6 +173,8 @@ def test_the_audit_names_every_change():
             assert f"`{option}`" in audit or f"`{option.partition('=')[0]}=N`" in audit
         for each in change.passes:
             assert f"`{each}`" in audit
+    for change in speed_parts():
+        assert all(f"`{option}`" in audit for option in experimental_options(change))
 
 
 def test_a_seed_is_a_program():

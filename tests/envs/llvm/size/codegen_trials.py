@@ -73,7 +73,7 @@ class Totals:
             was changed.
         runs: Runs of these.
         clangs: Seeds that are wrong without any change, and how: a mode is not tried then.
-        disputed: Seeds about which compilers do not agree without any change.
+        disputed: Seeds about which compilers do not agree without any change, and endless ones.
         wrong: Results that are wrong.
     """
 
@@ -108,7 +108,7 @@ class Totals:
             f"{self.cpu_seconds / 3600:.2f} CPU hours: programs: {programs or 'none'}; "
             f"builds: {builds or 'none'}; {self.runs} runs, {len(self.wrong)} wrong; "
             f"{len(self.clangs)} that clang makes wrong without a change; "
-            f"{len(self.disputed)} programs left out, as compilers do not agree; "
+            f"{len(self.disputed)} programs left out: endless, or compilers differ; "
             f"next seed {self.next_seed}"
         )
 

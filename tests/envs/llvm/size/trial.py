@@ -14,10 +14,13 @@ from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
 from compiler_gym.envs.llvm.size.functions import list_functions
 from compiler_gym.envs.llvm.size.inlining import list_call_sites
 from compiler_gym.envs.llvm.size.portfolio import shipped_portfolio, skippable_passes, toggles
+from compiler_gym.envs.llvm.speed.portfolio import moves as speed_moves
 from compiler_gym.util.commands import run_command
 from tests.envs.llvm.size.generated_programs import GeneratedProgram
 
 _SECONDS = 120
+_RUN_SECONDS = 20
+_ENDLESS = f"more than {_RUN_SECONDS} s"
 _LIBRARIES = ("-l:libstdc++.so.6", "-l:libgcc_s.so.1", "-lm", "-lpthread")
 _QUIET = ("-w",)
 
@@ -128,7 +131,7 @@ class Trial:
         """Returns what it prints with clang -O0 and with gcc -O2.
 
         Raises:
-            AssertionError: If that is not the same.
+            AssertionError: If that is not the same, or takes too long.
         """
         printed = set()
         plain = [*self._target.clang, "-O0"]
@@ -140,6 +143,7 @@ class Trial:
             ]
             printed.add(self._run(self._link(objects), "plain"))
         assert len(printed) == 1, f"compilers do not agree: {self._folder}"
+        assert _ENDLESS not in printed, f"the program may have no end: {self._folder}"
         return printed.pop()
 
     def failures(self, choose: "Choice", expected: str) -> list[Failure]:
@@ -247,10 +251,10 @@ class Trial:
         environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
         try:
             done = run_command(
-                words, _SECONDS, env=environment, check=False, stdin=self._program.input
+                words, _RUN_SECONDS, env=environment, check=False, stdin=self._program.input
             )
         except subprocess.TimeoutExpired:
-            return f"more than {_SECONDS} s"
+            return _ENDLESS
         return done.stdout + (f"exit code {done.returncode}\n" if done.returncode else "")
 
 
@@ -265,8 +269,9 @@ Choice = Callable[[Evaluator], list[Change]]
 @cache
 def portfolio_changes() -> tuple[Change, ...]:
     """Returns the entries of the portfolio, and each part alone."""
-    parts = [toggle(NO_CHANGE) for toggle in toggles(with_passes=True)]
-    return tuple(dict.fromkeys([*(known.change for known in shipped_portfolio()), *parts]))
+    parts = [toggle(NO_CHANGE) for toggle in toggles(with_passes=True, with_experimental=True)]
+    entries = [known.change for known in shipped_portfolio(with_experimental=True)]
+    return tuple(dict.fromkeys([*entries, *parts]))
 
 
 def every_change(_: Evaluator) -> list[Change]:
@@ -285,7 +290,8 @@ def random_changes(choose: random.Random, count: int) -> Choice:
 
 def _random_change(choose: random.Random, evaluator: Evaluator) -> Change:
     change = choose.choice([NO_CHANGE, *portfolio_changes()])
-    for toggle in choose.sample(toggles(with_passes=True), choose.randint(0, 3)):
+    moves = [*toggles(True, with_experimental=True), *speed_moves(True, with_experimental=True)]
+    for toggle in choose.sample(moves, choose.randint(0, 4)):
         change = toggle(change)
     if evaluator.unit is None:
         return change

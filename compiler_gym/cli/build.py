@@ -16,7 +16,6 @@ from compiler_gym.cli.durations import parse_duration
 from compiler_gym.cli.lock_file import Key, LockFile
 from compiler_gym.cli.options import JsonOption
 from compiler_gym.cli.project_build import read_log
-from compiler_gym.envs.llvm.size.object_file import read_object
 from compiler_gym.util.sequence_reducer import reductions
 from compiler_gym.util.shell_format import plural
 
@@ -164,7 +163,7 @@ class _Culprits:
         except ChildProcessError:
             return decisions | {key: {}}
         units = [unit for unit in self._tree.units if unit.key == key]
-        is_larger = any(read_object(unit.output).all > unit.loaded for unit in units)
+        is_larger = any(unit.sizes()[1] > unit.loaded for unit in units)
         return decisions | {key: {}} if is_larger else decisions
 
     def _is_same(self, decisions: Mapping[Key, Decisions]) -> bool:
@@ -239,8 +238,8 @@ def _report(
     """Prints the sizes of the units, and whether the check passes."""
     rows = []
     for unit in tree.units:
-        made = read_object(unit.output)
-        rows.append((unit.key[0], unit.code, made.text, unit.loaded, made.all))
+        code, loaded = unit.sizes()
+        rows.append((unit.key[0], unit.code, code, unit.loaded, loaded))
     totals = [sum(row[place] for row in rows) for place in range(1, 5)]
     cut = [line.output for line in read_log(tree.log) if "time limit" in line.note]
     if as_json:
@@ -257,7 +256,8 @@ def _report(
         return
     heads = ("unit", "code before", "after", "loaded before", "loaded")
     all_rows = [*rows, (plural(len(rows), "unit"), *totals)]
-    print_table([dict(zip(heads, row, strict=True)) for row in all_rows], "Bytes of object files")
+    title = "Bytes of units, each linked alone"
+    print_table([dict(zip(heads, row, strict=True)) for row in all_rows], title)
     print_line()
     for (source, _), texts in left_out.items():
         for text in texts:

@@ -15,7 +15,9 @@ from compiler_gym.cli.compiler_wrapper import BUDGET, EVALUATIONS, FROZEN, LOCK,
 from compiler_gym.cli.kept_objects import digest_of
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
 from compiler_gym.cli.project_build import compilers, run_build, started
+from compiler_gym.envs.llvm.size.linking import LinkError
 from compiler_gym.envs.llvm.size.object_file import read_object
+from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.util.job_slots import served_slots
 
 Decisions = dict[str, list[str]]
@@ -38,7 +40,7 @@ class Compiled:
         folder: The working directory of the command.
         output: The object file.
         code: Bytes of code that clang makes.
-        loaded: Bytes of all sections that are loaded.
+        loaded: All bytes that are loaded.
         digest: A digest of the object file that clang makes.
     """
 
@@ -49,6 +51,10 @@ class Compiled:
     code: int
     loaded: int
     digest: str
+
+    def sizes(self) -> tuple[int, int]:
+        """Returns the bytes of code and all loaded bytes of the object file as it is now."""
+        return _sizes(self.output, self.command)
 
 
 class BuildTree:
@@ -185,8 +191,8 @@ class BuildTree:
 
     @staticmethod
     def _after(unit: Compiled, entry: Entry) -> int:
-        made = read_object(unit.output)
-        gains = {"text": unit.code - made.text, "all": unit.loaded - made.all}
+        code, loaded = unit.sizes()
+        gains = {"text": unit.code - code, "all": unit.loaded - loaded}
         return entry.before - gains.get(entry.objective, 0)
 
     def clear(self) -> None:
@@ -207,7 +213,7 @@ def _compiled(note: dict[str, Any]) -> Compiled | None:
     output = Path(note["output"])
     if not output.is_file():
         return None
-    made = read_object(output)
+    code, loaded = _sizes(output, note["words"])
     compiler = compilers()[_VARIABLES[note["driver"]]]
     source, options = note["key"]
     return Compiled(
@@ -215,7 +221,21 @@ def _compiled(note: dict[str, Any]) -> Compiled | None:
         command=[compiler, *note["words"]],
         folder=Path(note["folder"]),
         output=output,
-        code=made.text,
-        loaded=made.all,
+        code=code,
+        loaded=loaded,
         digest=digest_of(output),
     )
+
+
+def _sizes(path: Path, words: Sequence[str]) -> tuple[int, int]:
+    """Returns the bytes of code and all loaded bytes of an object file.
+
+    Args:
+        path: The object file.
+        words: The arguments of clang.
+    """
+    made, trial = read_object(path), trial_linker(words)
+    try:
+        return made.text, trial.size(path).loaded if trial else made.all
+    except LinkError:
+        return made.text, made.all

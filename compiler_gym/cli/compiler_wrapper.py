@@ -354,6 +354,7 @@ def _bitcode_command(
 def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
     """Returns a name for all that the object file depends on."""
     from compiler_gym.envs.llvm.size.portfolio import shipped_digest
+    from compiler_gym.envs.llvm.size.trial_link import trial_linker
 
     status = clang.resolve().stat()
     plugin = tools.own_passes_path()
@@ -363,7 +364,7 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
         shipped_digest(),
         *(str(clang), str(status.st_mtime_ns), str(status.st_size)),
         digest_of(plugin) if plugin else "",
-        *(_objective(), str(_with_experimental())),
+        *(_objective(), str(_with_experimental()), str(trial_linker(_options(command)))),
         *(policy, digest_of(Path(policy)) if Path(policy).is_file() else ""),
         *_options(command),
     )

@@ -37,7 +37,7 @@ class FunctionChange:
 
 def compare_functions(before: Mapping[str, int], after: Mapping[str, int]) -> list[FunctionChange]:
     """Returns the functions whose size has changed, those that changed most first."""
-    old, new = _grouped(before), _grouped(after)
+    old, new = group_functions(before), group_functions(after)
     changes = [FunctionChange(name, old[name], new[name]) for name in {**old, **new}]
     changed = [each for each in changes if each.saved]
     return sorted(changed, key=lambda each: (-abs(each.saved), each.name))
@@ -54,8 +54,14 @@ def readable_names(symbols: Sequence[str]) -> list[str]:
     return names if len(names) == len(symbols) else [*symbols]
 
 
-def _grouped(sizes: Mapping[str, int]) -> Counter[str]:
+def group_functions(sizes: Mapping[str, int]) -> Counter[str]:
+    """Returns the sizes of functions, with all that the outliner has made as one."""
     grouped: Counter[str] = Counter()
     for name, size in sizes.items():
-        grouped[_OUTLINED.sub(_ALL_OUTLINED, name)] += size
+        grouped[group_name(name)] += size
     return grouped
+
+
+def group_name(symbol: str) -> str:
+    """Returns the name that a function is compared by: all that the outliner made share one."""
+    return _OUTLINED.sub(_ALL_OUTLINED, symbol)

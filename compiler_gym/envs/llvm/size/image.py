@@ -1,0 +1,194 @@
+"""The sections of object files and linked programs, and the assembly of each function."""
+
+import json
+import re
+import subprocess
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.util.commands import CommandError, run_command
+
+_SECONDS = 600
+_READ = ("--elf-output-style=JSON", "--sections", "--symbols")
+_DISASSEMBLE = ("--disassemble", "--disassemble-zeroes", "--reloc", "--no-show-raw-insn")
+
+_FUNCTION, _NO_BITS = 2, 8  # Types of symbols, and of sections.
+_ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
+
+_HEADER = re.compile(r"^Disassembly of section .*:$", re.M)
+_LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t(.*)$")
+_RELOCATION = re.compile(r"^\t\t[0-9a-f]+: +\S+\t(.*)$")
+# The address of a symbol, which may be a comment: "# 0x2d <main+0x2d>".
+_ADDRESS = re.compile(r"\s*((?:#|//|@)\s*)?\b0x([0-9a-f]+) <(.*)>$")
+# The names of these may have a part for a function or a kind of constants at their end.
+_SECTION_KIND = re.compile(
+    r"\.(?:l?rodata|data\.rel\.ro|l?data|tdata|gcc_except_table|(?:init|fini)_array)(?=\.|$)"
+)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """An instruction of a function.
+
+    Attributes:
+        label: Its name as the target of a jump; empty if there is none.
+        size: Its bytes.
+        text: Its assembly for people, with labels and the names of symbols.
+        code: Its assembly for an assembler, with numbers in place of names.
+    """
+
+    label: str
+    size: int
+    text: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Image:
+    """The parts of an object file or a program that are loaded.
+
+    Attributes:
+        arch: The architecture as LLVM names it, such as ``x86_64``.
+        code: Bytes of all executable sections.
+        tables: Bytes of the other sections by the kind of section, such as ``.rodata``.
+        functions: Bytes of functions by symbol; those of one name are added up.
+        assembly: The instructions of functions by symbol.
+    """
+
+    arch: str
+    code: int
+    tables: Mapping[str, int]
+    functions: Mapping[str, int]
+    assembly: Mapping[str, Sequence[Instruction]]
+
+
+class _Function(NamedTuple):
+    begin: int
+    end: int
+    name: str
+
+
+def read_image(path: Path) -> Image:
+    """Reads an object file or a program.
+
+    Raises:
+        EnvironmentNotSupported: If ``llvm-readelf`` or ``llvm-objdump`` is not installed.
+        ValueError: If the file cannot be read or disassembled. The text says why.
+    """
+    (facts,) = json.loads(_output("llvm-readelf", _READ, path))
+    sections = [each["Section"] for each in facts["Sections"]]
+    loaded = [each for each in sections if _is_loaded(each)]
+    tables: Counter[str] = Counter()
+    for each in loaded:
+        if not _is_code(each):
+            tables[_kind(each["Name"]["Name"])] += each["Size"]
+    arch = facts["FileSummary"]["Arch"]
+    functions = _functions(facts["Symbols"], arch)
+    sizes: Counter[str] = Counter()
+    for each in (each for group in functions.values() for each in group):
+        sizes[each.name] += each.end - each.begin
+    code = [each for each in loaded if _is_code(each) and each["Size"]]
+    groups = [functions.get(each["Index"], []) for each in code]
+    parts = _HEADER.split(_output("llvm-objdump", _DISASSEMBLE, path))[1:]
+    assembly: dict[str, list[Instruction]] = {}
+    # A symbol may have a line break in its name and look like a header. Then there is no assembly.
+    if len(parts) == len(groups):
+        for text, group in zip(parts, groups, strict=True):
+            for name, instructions in _assembly(text, group, arch):
+                assembly.setdefault(name, []).extend(instructions)
+    return Image(arch, sum(each["Size"] for each in code), tables, sizes, assembly)
+
+
+def _output(tool: str, options: Sequence[str], path: Path) -> str:
+    try:
+        done = run_command([tools.tool_path(tool), *options, path], _SECONDS)
+    except (CommandError, subprocess.TimeoutExpired) as error:
+        raise ValueError(f"{tool} cannot read {path}: {error}") from error
+    return str(done.stdout)
+
+
+def _is_loaded(section: Mapping[str, Any]) -> bool:
+    is_allocated = section["Flags"]["Value"] & _ALLOCATED
+    return bool(is_allocated and section["Type"]["Value"] != _NO_BITS)
+
+
+def _is_code(section: Mapping[str, Any]) -> bool:
+    return bool(section["Flags"]["Value"] & _EXECUTABLE)
+
+
+def _kind(name: str) -> str:
+    found = _SECTION_KIND.match(name)
+    return found[0] if found else name
+
+
+def _functions(symbols: Sequence[Mapping[str, Any]], arch: str) -> dict[int, list[_Function]]:
+    """Returns the functions of each section by address; of several names for one, the first."""
+    found: dict[tuple[int, int], _Function] = {}
+    for symbol in (each["Symbol"] for each in symbols):
+        if symbol["Type"]["Value"] != _FUNCTION or not symbol["Size"]:
+            continue
+        # The lowest bit says that a function of ARM has Thumb instructions.
+        begin = symbol["Value"] & ~1 if arch in ("arm", "thumb") else symbol["Value"]
+        function = _Function(begin, begin + symbol["Size"], symbol["Name"]["Name"])
+        found.setdefault((symbol["Section"]["Value"], begin), function)
+    groups: dict[int, list[_Function]] = {}
+    for (section, _), function in sorted(found.items()):
+        groups.setdefault(section, []).append(function)
+    return groups
+
+
+def _assembly(
+    text: str, functions: Sequence[_Function], arch: str
+) -> Iterator[tuple[str, list[Instruction]]]:
+    """Yields the instructions of each function of a section."""
+    begins = [each.begin for each in functions]
+    lines: dict[_Function, list[tuple[int, str, str]]] = {}
+    current: list[tuple[int, str, str]] = []
+    for line in text.splitlines():
+        if found := _LINE.match(line):
+            address = int(found[1], 16)
+            index = bisect_right(begins, address) - 1
+            is_inside = index >= 0 and address < functions[index].end
+            current = lines.setdefault(functions[index], []) if is_inside else []
+            current.append((address, found[2].replace("\t", " ").strip(), ""))
+        elif current and (found := _RELOCATION.match(line)) and not current[-1][2]:
+            address, code, _ = current[-1]
+            symbol = found[1].removesuffix("-0x4") if arch == "x86_64" else found[1]
+            current[-1] = (address, code, symbol)
+    for function, found_lines in lines.items():
+        yield function.name, _instructions(found_lines, function)
+
+
+def _instructions(lines: Sequence[tuple[int, str, str]], function: _Function) -> list[Instruction]:
+    targets = {
+        int(found[2], 16)
+        for _, code, symbol in lines
+        if not symbol and (found := _ADDRESS.search(code)) and not found[1]
+    }
+    starts = [address for address, _, _ in lines]
+    inside = [each for each in starts if each in targets and each != function.begin]
+    labels = {address: f"L{number}" for number, address in enumerate(inside, 1)}
+    ends = [*starts[1:], function.end]
+    return [
+        Instruction(
+            label=labels.get(address, ""),
+            size=end - address,
+            text=_readable(code, symbol, labels),
+            code=code.partition(" <")[0],
+        )
+        for (address, code, symbol), end in zip(lines, ends, strict=True)
+    ]
+
+
+def _readable(code: str, symbol: str, labels: Mapping[int, str]) -> str:
+    """Returns an instruction with names in place of addresses."""
+    found = _ADDRESS.search(code)
+    if not found:
+        return f"{code}  # {symbol}" if symbol else code
+    name = symbol or labels.get(int(found[2], 16), found[3])
+    return f"{code[: found.start()]}{'  # ' if found[1] else ' '}{name}"

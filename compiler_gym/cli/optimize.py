@@ -38,10 +38,12 @@ from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.envs.llvm.size.checks import command_check
 from compiler_gym.envs.llvm.size.compilation import check_options, options_of_bitcode
+from compiler_gym.envs.llvm.size.html_report import REQUIRED_TOOLS, write_html
 from compiler_gym.envs.llvm.size.inputs import Input, known_program
 from compiler_gym.envs.llvm.size.linking import Linker
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.whole_program import merge_program
+from compiler_gym.envs.llvm.tools import tool_path
 from compiler_gym.util.shell_format import plural
 
 _EVALUATIONS = 120  # A search that ends by itself finds the same on all machines.
@@ -150,6 +152,13 @@ def optimize(
             help="Also use options that LLVM itself sets for no target and at no level.",
         ),
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a page about the result here: one HTML file with maps of the bytes, the "
+            "assembly, and what each option brings."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make an object file that is smaller than that of clang -Oz, or faster than that of clang -O3.
@@ -178,6 +187,7 @@ def optimize(
     check_options(options)
     _check_flags(objective.value, run, link, whole_program, keep)
     is_for_speed = objective.value == _RUNTIME
+    _check_html(html, len(programs), is_for_speed, whole_program)
     if policy is not None and is_for_speed:
         raise typer.BadParameter("--policy is for programs that are to be small.")
     default = _RUNTIME_SECONDS if is_for_speed else math.inf
@@ -202,7 +212,7 @@ def optimize(
     if is_for_speed:
         code = _make_fast(inputs, settings, run, script, as_json)
     else:
-        code = _make_small(inputs, settings, script, as_json)
+        code = _make_small(inputs, settings, script, as_json, html)
     if code:
         raise typer.Exit(code)
 
@@ -227,8 +237,31 @@ def _check_flags(
         raise typer.BadParameter("--link needs --run, which says how to run what is linked.")
 
 
+def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program: bool) -> None:
+    """Checks that there can be a page."""
+    if html is None:
+        return
+    if is_for_speed:
+        raise typer.BadParameter("--html is for programs that are to be small.")
+    if count > 1 and not whole_program:
+        raise typer.BadParameter(
+            "--html is for one program, got several: optimize them one by one, or try "
+            "--whole-program."
+        )
+    if not html.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {html.parent}")
+    if html.is_dir():
+        raise IsADirectoryError(f"{html} is a folder: name the file, as --html {html}/x.html")
+    for tool in REQUIRED_TOOLS:
+        tool_path(tool)  # Rather than after the search.
+
+
 def _make_small(
-    inputs: Sequence[tuple[Input, Path]], settings: Settings, script: Path | None, as_json: bool
+    inputs: Sequence[tuple[Input, Path]],
+    settings: Settings,
+    script: Path | None,
+    as_json: bool,
+    html: Path | None,
 ) -> int:
     """Makes programs small. Returns the exit code."""
     is_linked = settings.objective is Objective.LINKED
@@ -251,7 +284,22 @@ def _make_small(
         if results:
             (print_linked_summary if is_linked else print_summary)(results)
         print_rest(results, failed)
+    if html is not None and results:
+        _write_html(html, results[0], parts.linker(0) if parts else None, settings.jobs)
     return _exit_code(results, failed)
+
+
+def _write_html(html: Path, result: Result, linker: Linker | None, jobs: int) -> None:
+    with working_on("measuring what each decision brings"):
+        write_html(
+            html,
+            result.search,
+            str(result.target),
+            result.command,
+            is_checked=result.is_checked,
+            linker=linker,
+            jobs=jobs,
+        )
 
 
 def _make_fast(

@@ -1,0 +1,75 @@
+"""``compiler-gym optimize --html``: the page says what the result says."""
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+PROGRAM = r"""
+#include <stdio.h>
+static int half(int x) { return x / 2 + x % 3; }
+int sum(const int *values, int count) {
+  int total = 0;
+  for (int i = 0; i < count; i++) total += half(values[i]) * half(i);
+  return total;
+}
+int main(int count, char **words) {
+  int values[] = {count, words[0][0], 3};
+  printf("%d\n", sum(values, 3) + half(count));
+  return 0;
+}
+"""
+
+
+@pytest.fixture(name="source")
+def fixture_source(environment):
+    path = environment / "<b>&amp;'.c"
+    path.write_text(PROGRAM)
+    return path.name
+
+
+def test_numbers_are_those_of_the_result(run, environment, source):
+    done = run("optimize", source, "--evaluations", "6", "--html", "page.html", "--json")
+    (result,) = json.loads(done.stdout)
+    page = (environment / "page.html").read_text(encoding="utf-8")
+    text = unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.S))
+    text = " ".join(text.replace("\N{MINUS SIGN}", "-").split())
+    before, after = result["before"], result["after"]
+    assert text.startswith("<b>&amp;'.o: code size <b>&amp;'.o: ")
+    assert f"<b>&amp;'.o: {after['loaded']} bytes, " in text
+    assert f"{-100 * result['saved']:+.1f} % against the {before['loaded']} of clang -Oz" in text
+    assert f"Bytes of code {before['text']} → {after['text']} " in text
+    assert f"Bytes loaded {before['loaded']} → {after['loaded']} " in text
+    assert f"evaluations: {result['evaluations']} " in text
+    for stage in result["stages"]:
+        numbers = f"{stage['evaluations']} {stage['seconds']:.1f} {stage['size']}"
+        assert f" {stage['name']} {numbers} " in text
+    assert result["functions"]
+    for each in result["functions"]:
+        assert f" {each['name']}: {each['before']} → {each['after']} bytes " in text
+    assert text.endswith(" -o '<b>&amp;'\"'\"'.o'")
+
+
+def test_linked_program(run, environment, source):
+    few = ("--objective", "linked", "--evaluations", "2")
+    (result,) = json.loads(run("optimize", source, *few, "--html", "p.html", "--json").stdout)
+    page = (environment / "p.html").read_text(encoding="utf-8")
+    before, after = result["linked"]["before"], result["linked"]["after"]
+    assert f">Before: {before['loaded']:,} bytes<" in page
+    assert f">After: {after['loaded']:,} bytes<" in page
+
+
+def test_what_there_is_no_page_for(fails, environment, source):
+    page = ("--html", "page.html")
+    assert "--html is for programs that are to be small" in fails(
+        "optimize", source, *page, "--objective", "runtime", code=2
+    )
+    assert "--html is for one program, got several" in fails(
+        "optimize", source, "sha256", *page, code=2
+    )
+    (environment / "folder").mkdir()
+    assert "folder is a folder: name the file, as --html folder/x.html" in fails(
+        "optimize", source, "--html", "folder"
+    )
+    assert not (environment / "page.html").exists()

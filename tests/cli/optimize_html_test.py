@@ -37,10 +37,12 @@ def test_numbers_are_those_of_the_result(run, environment, source):
     text = " ".join(text.replace("\N{MINUS SIGN}", "-").split())
     before, after = result["before"], result["after"]
     assert text.startswith("<b>&amp;'.o: code size <b>&amp;'.o: ")
-    assert f"<b>&amp;'.o: {after['loaded']} bytes, " in text
+    assert f"<b>&amp;'.o: {after['loaded']} bytes loaded, " in text
     assert f"{-100 * result['saved']:+.1f} % against the {before['loaded']} of clang -Oz" in text
     assert f"Bytes of code {before['text']} → {after['text']} " in text
     assert f"Bytes loaded {before['loaded']} → {after['loaded']} " in text
+    assert f"Before: {before['loaded']} bytes " in text
+    assert f"After: {after['loaded']} bytes " in text
     assert f"evaluations: {result['evaluations']} " in text
     for stage in result["stages"]:
         numbers = f"{stage['evaluations']} {stage['seconds']:.1f} {stage['size']}"

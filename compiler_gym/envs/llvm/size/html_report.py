@@ -34,6 +34,7 @@ from compiler_gym.envs.llvm.size.html_elements import (
 )
 from compiler_gym.envs.llvm.size.image import Image, Instruction, read_image
 from compiler_gym.envs.llvm.size.linking import Linker
+from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.optimizer import Optimizer
 from compiler_gym.envs.llvm.size.report import (
     compare_functions,
@@ -41,13 +42,20 @@ from compiler_gym.envs.llvm.size.report import (
     group_name,
     readable_names,
 )
-from compiler_gym.envs.llvm.size.trial_link import trial_linker
+from compiler_gym.envs.llvm.size.trial_link import TrialLinker, trial_linker
 from compiler_gym.util.shell_format import join_cmd, plural
 
 REQUIRED_TOOLS = ("llvm-objdump", "llvm-readelf")
 """The tools of LLVM without which there is no page."""
 
 _TEMPLATE = Path(__file__).parent / "html_report.html"
+
+_GOALS = {
+    Objective.ALL: "bytes loaded",
+    Objective.TEXT: "bytes of code",
+    Objective.LINKED: "bytes loaded of the linked program",
+    Objective.INSTRUCTIONS: "instructions",
+}
 
 _MAX_ROWS = 60
 _MAX_EFFECTS = 40
@@ -95,6 +103,7 @@ class Findings:
         before: What clang makes without a change.
         after: The result.
         images: The object files, or the programs that are linked of them, before and after.
+        maps: What the maps show: the same, or the object files linked alone.
         effects: What each decision of the result is good for.
         unmeasured: The number of further decisions.
     """
@@ -103,6 +112,7 @@ class Findings:
     before: Evaluation
     after: Evaluation
     images: tuple[Image, Image]
+    maps: tuple[Image, Image]
     effects: Sequence[Effect]
     unmeasured: int
 
@@ -114,7 +124,9 @@ class Findings:
     @cached_property
     def names(self) -> dict[str, str]:
         """The names of functions as their source has them, by symbol."""
-        symbols = {group_name(name) for image in self.images for name in image.functions}
+        symbols = {
+            group_name(name) for image in self.images + self.maps for name in image.functions
+        }
         for effect in self.effects:
             symbols |= {effect.symbol, *(name for name, _ in effect.functions)}
         names = map(visible, readable_names([*symbols]))
@@ -213,16 +225,11 @@ def find(search: Optimizer, linker: Linker | None, jobs: int) -> Findings:
         RuntimeError: If clang fails where it did not during the search.
     """
     objective, compilation = search.objective, search.evaluator.compilation
+    trial = trial_linker(compilation.options)
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
         folder = Path(name)
         with Evaluator(
-            compilation,
-            folder,
-            Budget(),
-            jobs,
-            linker,
-            trial_linker(compilation.options),
-            objective.read,
+            compilation, folder, Budget(), jobs, linker, trial, objective.read
         ) as evaluator:
             before = evaluator.evaluate_source()
             after = next(iter(evaluator.evaluate([search.best.change])), None)
@@ -230,23 +237,30 @@ def find(search: Optimizer, linker: Linker | None, jobs: int) -> Findings:
                 raise RuntimeError(
                     "clang does not make the result again that it made in the search"
                 )
-            images = [read_image(_image(each.path, linker, folder)) for each in (before, after)]
             effects, unmeasured = measure_effects(
                 after,
                 evaluator,
                 search.size,
                 lambda evaluation: objective.of_functions(evaluation.object),
             )
-    return Findings(search, before, after, (images[0], images[1]), effects, unmeasured)
+        images = _images(before, after, linker)
+        # What a trial links has no names of functions from elsewhere, which assembly should have.
+        maps = _images(before, after, trial) if before.alone and not linker else images
+    return Findings(search, before, after, images, maps, effects, unmeasured)
 
 
-def _image(object_file: Path, linker: Linker | None, folder: Path) -> Path:
-    """Returns the file that is shown: the program if there is one, or the object file."""
-    if linker is None:
-        return object_file
-    program = folder / f"{object_file.name}.program"
-    linker.link(object_file, program)
-    return program
+def _images(
+    before: Evaluation, after: Evaluation, linker: Linker | TrialLinker | None
+) -> tuple[Image, Image]:
+    """Returns the object files, or the programs that a linker makes of them."""
+    images = []
+    for each in (before, after):
+        path = each.path
+        if linker is not None:
+            path = path.with_suffix(".program")
+            linker.link(each.path, path)
+        images.append(read_image(path))
+    return images[0], images[1]
 
 
 def _grouped(assembly: Mapping[str, Sequence[Instruction]]) -> dict[str, list[Instruction]]:
@@ -261,8 +275,8 @@ def _header(findings: Findings, target: str, is_checked: bool) -> Element:
     before, after = search.size(findings.before), search.size(findings.after)
     level = search.evaluator.compilation.level
     headline = (
-        f"{target}: {number(after)} {findings.unit}, {change_of(before, after)} against the "
-        f"{number(before)} of clang {level}"
+        f"{target}: {number(after)} {_GOALS[search.objective]}, {change_of(before, after)} against "
+        f"the {number(before)} of clang {level}"
     )
     places = {
         "map": "Map",
@@ -344,7 +358,7 @@ def _paragraph(text: str) -> Element:
 
 
 def _map(findings: Findings) -> list[Element]:
-    before, after = findings.images
+    before, after = findings.maps
     sizes = group_functions(before.functions), group_functions(after.functions)
     names = findings.names
     links = {each.name: each.link for each in findings.functions}
@@ -353,26 +367,18 @@ def _map(findings: Findings) -> list[Element]:
         for name in {**sizes[0], **sizes[1]}
     ]
     parts = all_parts(functions, (before.code, after.code), (before.tables, after.tables))
-    kind = "program" if findings.before.linked else "object file"
+    kind = "object file"
+    if findings.before.linked:
+        kind = "program"
+    elif findings.before.alone:
+        kind = "object file, linked alone"
     return [
         _paragraph(
             f"Each rectangle is a function or a table of the {kind}. Its area is in proportion to "
             "its bytes, in the same scale before and after. A link leads to the assembly."
         ),
-        *_note_about_linker(findings),
         treemaps(parts),
         key(),
-    ]
-
-
-def _note_about_linker(findings: Findings) -> list[Element]:
-    if findings.before.linked or findings.before.alone is None:
-        return []
-    return [
-        _paragraph(
-            "Bytes loaded are those after linking the object file alone. So they include tables of "
-            "the linker, such as PLT, GOT and relocations, which the maps do not show."
-        )
     ]
 
 

@@ -18,8 +18,8 @@ _LINK_SECONDS = 600
 _FOR_LIBRARIES = ("-fPIC", "-fpic")
 _FOR_PROGRAMS = ("-fPIE", "-fpie", "-fno-pic", "-fno-PIC", "-fno-pie", "-fno-PIE")
 
-# What is missing is somewhere else. Nothing begins to run here, and nobody reads the symbols.
-_OPTIONS = ("--unresolved-symbols=ignore-all", "--entry=0", "--eh-frame-hdr", "--strip-all")
+# What is missing is somewhere else. Nothing begins to run here.
+_OPTIONS = ("--unresolved-symbols=ignore-all", "--entry=0", "--eh-frame-hdr")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,25 @@ class TrialLinker:
     lld: Path
     is_shared: bool
 
+    def link(self, object_file: Path, linked: Path, *options: str) -> None:
+        """Links an object file.
+
+        Args:
+            object_file: The object file.
+            linked: The file to be written.
+            *options: Further options of LLD.
+
+        Raises:
+            LinkError: If it does not link alone.
+            subprocess.TimeoutExpired: If that takes longer than ten minutes.
+        """
+        kind = ["-shared"] if self.is_shared else []
+        words = [*kind, *_OPTIONS, *options]
+        try:
+            run_command([self.lld, *words, object_file, "-o", linked], _LINK_SECONDS)
+        except CommandError as error:
+            raise LinkError(f"The object file cannot be linked alone: {error}") from error
+
     def size(self, object_file: Path) -> LinkedSize:
         """Links an object file, and returns how many bytes of that are loaded.
 
@@ -48,11 +67,7 @@ class TrialLinker:
         """
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
             linked = Path(folder) / "linked"
-            kind = ["-shared"] if self.is_shared else []
-            try:
-                run_command([self.lld, *kind, *_OPTIONS, object_file, "-o", linked], _LINK_SECONDS)
-            except CommandError as error:
-                raise LinkError(f"The object file cannot be linked alone: {error}") from error
+            self.link(object_file, linked, "--strip-all")
             return LinkedSize(read_object(linked).all, linked.stat().st_size)
 
 

@@ -138,7 +138,7 @@ def test_page(findings):
     before, after = findings.before.object, findings.after.object
     assert before.text != after.text and before.all != after.all
     assert page.texts("h1") == [
-        f"program.o: {after.text} bytes, {change_of(before.text, after.text)} against the "
+        f"program.o: {after.text} bytes of code, {change_of(before.text, after.text)} against the "
         f"{before.text} of clang -Oz"
     ]
     tiles = dict(zip(page.texts("dt"), page.texts("dd"), strict=True))
@@ -148,7 +148,10 @@ def test_page(findings):
     ):
         assert tiles[name] == f"{old} → {new}{change_of(old, new)}"
     assert "Estimated cycles, changed functions" in tiles
-    assert page.texts("h3") == [f"Before: {before.all} bytes", f"After: {after.all} bytes"]
+    assert page.texts("h3") == [
+        f"Before: {findings.before.loaded} bytes",
+        f"After: {findings.after.loaded} bytes",
+    ]
     assert "The result was not checked. Objective: text." in page.texts("p")
     assert page.texts("pre") == ["clang 'a b.c'"]
 
@@ -208,6 +211,14 @@ def test_linked_program(compilation, tmp_path):
     assert f"{number(before.file)} → {number(after.file)}" in page.texts("dl")[0]
     assert any(each.startswith(".dynamic: ") for each in page.attributes("title"))
     assert "-disable-lsr" in page.texts("code")
+
+
+def test_tables_of_the_linker(compilation, tmp_path):
+    shared = replace(compilation, options=("-fPIC",))
+    page = check_page(page_of(find_result(shared, tmp_path, NO_CHANGE), "program.o", [], True))
+    cells = " ".join(page.attributes("title"))
+    for name in (".rela.plt", ".got.plt", ".eh_frame_hdr", "padding and code outside of functions"):
+        assert f"{name}: " in cells
 
 
 def test_limits(findings, monkeypatch):

@@ -11,7 +11,7 @@ from compiler_gym.envs.llvm.size.inlining import CallSite, list_call_sites
 from compiler_gym.envs.llvm.size.report import compare_functions
 from compiler_gym.util.shell_format import plural
 
-_MAX_EVALUATIONS = 64
+_MAX_EVALUATIONS = 32
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,13 @@ def test_local_search_of_inlining():
 
 def test_learning_to_inline():
     """No try makes a program larger, and what was learnt from one program is tried on another."""
-    tries = effort((1, 2, 4), (5, 10, 20))
-    lines = run("inline_learner", "--programs", "1", "--judges", "1", TRIES=tries).splitlines()
+    quick = {
+        "TRIES": (2, 4, 8),
+        "TRAINING": ["benchmark://kernels-v0/life"],
+        "HELD_BACK": ["benchmark://kernels-v0/nbody"],
+    }
+    smaller = effort(quick, {})
+    lines = run("inline_learner", "--programs", "1", "--judges", "1", **smaller).splitlines()
     assert [line.partition(":")[0] for line in lines] == ["Small functions first", "Learnt from 1"]
     for line in lines:
         saved = [float(share) for share in re.findall(r"([\d.]+)% in \d+ tries", line)]

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/Effort.h"
+
 namespace compiler_gym::fuzzing {
 
 using google::protobuf::FieldDescriptor;
@@ -15,7 +17,6 @@ using google::protobuf::Reflection;
 namespace {
 
 constexpr uint64_t kDefaultSeed = 20240229;
-constexpr std::chrono::seconds kDefaultDuration(4);
 constexpr int kMaxDepth = 5;
 
 uint64_t numberFromEnvironment(const char* name, uint64_t otherwise) {
@@ -143,8 +144,8 @@ uint64_t seed() {
 }
 
 std::chrono::seconds duration() {
-  return std::chrono::seconds(numberFromEnvironment(
-      "COMPILER_GYM_FUZZ_SECONDS", static_cast<uint64_t>(kDefaultDuration.count())));
+  return std::chrono::seconds(
+      numberFromEnvironment("COMPILER_GYM_FUZZ_SECONDS", effort<uint64_t>(4, 60)));
 }
 
 int64_t runInThreads(int threadCount, const std::function<void(Random&)>& function) {

@@ -8,6 +8,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm_service/Ir.h"
+#include "tests/Effort.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -76,15 +77,7 @@ TEST_P(ClangPipelineTest, TheBaselinesAreTheSizesOfClang) {
             berkeleyTextSize(clang({"-Oz"}, compilation->bitcode())));
 }
 
-std::vector<std::string> kernelNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, bitcode] : kernels()) {
-    names.push_back(name);
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernel, ClangPipelineTest, ::testing::ValuesIn(kernelNames()),
+INSTANTIATE_TEST_SUITE_P(Kernel, ClangPipelineTest, ::testing::ValuesIn(sample(kernelNames(), 3)),
                          [](const auto& info) { return info.param; });
 
 class ClangLevelsTest : public ClangPipelineTest {};
@@ -103,9 +96,10 @@ TEST_P(ClangLevelsTest, DoWhatClangDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernel, ClangLevelsTest,
-                         ::testing::Values("json", "matrix", "nbody", "sha256"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(
+    Kernel, ClangLevelsTest,
+    ::testing::ValuesIn(sample<std::string>({"sha256", "json", "matrix", "nbody"}, 2)),
+    [](const auto& info) { return info.param; });
 
 constexpr char kTwoFunctions[] = R"(
 target triple = "x86_64-pc-linux-gnu"

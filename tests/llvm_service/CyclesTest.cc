@@ -2,6 +2,7 @@
 
 #include "llvm_service/Ir.h"
 #include "llvm_service/costs/Cycles.h"
+#include "tests/Effort.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -109,13 +110,14 @@ TEST(CyclesTest, InliningHidesNoWork) {
 // A guess is not always right: recursion that has become a loop looks like more work, for one.
 TEST(CyclesTest, OptimisingMakesMostKernelsFaster) {
   size_t faster = 0;
-  for (const auto& [name, bitcode] : kernels()) {
-    const auto compilation = startCompilation(makeBenchmark(bitcode));
+  const std::vector<std::string> names = sample(kernelNames(), 8);
+  for (const std::string& name : names) {
+    const auto compilation = startCompilation(makeBenchmark(kernel(name)));
     const int64_t unoptimised = observe(*compilation, "CyclesEstimate").int64_value();
     EXPECT_EQ(observe(*compilation, "CyclesEstimateO0").int64_value(), unoptimised) << name;
     faster += observe(*compilation, "CyclesEstimateOz").int64_value() < unoptimised;
   }
-  EXPECT_GE(faster * 4, kernels().size() * 3);
+  EXPECT_GE(faster * 4, names.size() * 3);
 }
 
 }  // namespace

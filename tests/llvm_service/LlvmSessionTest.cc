@@ -7,6 +7,7 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm_service/Flags.h"
 #include "llvm_service/LlvmSession.h"
+#include "tests/Effort.h"
 #include "tests/llvm_service/LlvmClient.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -249,7 +250,7 @@ TEST_F(LlvmSessionTest, RunsOnAProgramWithoutFunctions) {
 
 TEST_F(LlvmSessionTest, ReplayingActionsGivesTheSameProgram) {
   for (const char* name : {"sha256", "regex", "matrix", "json"}) {
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < effort(1, 4); ++round) {
       const std::vector<int64_t> actions = randomActions(25);
       std::vector<std::string> hashes[2];
       for (std::vector<std::string>& seen : hashes) {
@@ -267,7 +268,7 @@ TEST_F(LlvmSessionTest, ReplayingActionsGivesTheSameProgram) {
 
 TEST_F(LlvmSessionTest, AForkEqualsItsParent) {
   for (const char* name : {"sha256", "regex", "matrix"}) {
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < effort(1, 4); ++round) {
       const std::vector<int64_t> before = randomActions(15);
       const std::vector<int64_t> after = randomActions(15);
       const int64_t parent = start(name);
@@ -307,9 +308,9 @@ TEST_F(LlvmSessionTest, AForkHasTheParametersAndBaselineOfItsParent) {
 }
 
 TEST_F(LlvmSessionTest, LookingDoesNotChangeWhatActionsDo) {
-  for (const char* name : {"sorting", "csv_stats", "fft"}) {
-    for (int round = 0; round < 2; ++round) {
-      const std::vector<int64_t> actions = randomActions(20);
+  for (const std::string& name : sample<std::string>({"sorting", "csv_stats", "fft"}, 2)) {
+    for (int round = 0; round < effort(1, 2); ++round) {
+      const std::vector<int64_t> actions = randomActions(effort(8, 20));
       const int64_t silent = start(name);
       const int64_t observed = start(name);
       for (const int64_t action : actions) {
@@ -408,7 +409,7 @@ TEST_F(LlvmSessionTest, RefusesUnknownParameters) {
 }
 
 TEST_F(LlvmSessionTest, AppliesBaselines) {
-  for (const char* name : {"sha256", "regex", "json"}) {
+  for (const std::string& name : sample<std::string>({"sha256", "regex", "json"}, 1)) {
     for (const char* level : {"Oz", "O3"}) {
       const int64_t session = start(name);
       EXPECT_EQ(

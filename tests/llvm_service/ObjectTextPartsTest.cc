@@ -30,7 +30,7 @@ int64_t expectSum(ObjectTextParts& parts, Compilation& compilation, const std::s
 
 TEST(ObjectTextPartsTest, SumOfPartsIsTheSizeOfTheWhole) {
   std::unique_ptr<ObjectTextParts> parts;
-  randomWalk(6, [&](Compilation& compilation, bool changed, const std::string& step) {
+  randomWalk(3, [&](Compilation& compilation, bool changed, const std::string& step) {
     if (compilation.history().size() == 1) {
       parts = std::make_unique<ObjectTextParts>();
     } else if (!changed) {

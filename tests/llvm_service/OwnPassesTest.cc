@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "llvm_service/passes/OwnPass.h"
+#include "tests/Effort.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -222,15 +223,7 @@ TEST_P(OwnPassesTest, TheBaselinesAreActions) {
   }
 }
 
-std::vector<std::string> kernelNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, bitcode] : kernels()) {
-    names.push_back(name);
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernel, OwnPassesTest, ::testing::ValuesIn(kernelNames()),
+INSTANTIATE_TEST_SUITE_P(Kernel, OwnPassesTest, ::testing::ValuesIn(sample(kernelNames(), 2)),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/observations/ProgramGraph.h"
+#include "tests/Effort.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -300,9 +301,9 @@ void expectInvariants(const llvm::Module& module, const std::string& name) {
 }
 
 TEST(ProgramGraphTest, InvariantsHoldForAllKernels) {
-  for (const auto& [name, bitcode] : kernels()) {
+  for (const std::string& name : sample(kernelNames(), 5)) {
     for (const char* pipeline : {"", "default<O2>"}) {
-      const auto compilation = startCompilation(makeBenchmark(bitcode));
+      const auto compilation = startCompilation(makeBenchmark(kernel(name)));
       ASSERT_NE(compilation, nullptr);
       if (*pipeline != '\0') {
         applyPass(*compilation, pipeline);

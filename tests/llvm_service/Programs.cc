@@ -55,6 +55,14 @@ const std::map<std::string, std::string>& kernels() {
   return result;
 }
 
+std::vector<std::string> kernelNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, bitcode] : kernels()) {
+    names.push_back(name);
+  }
+  return names;
+}
+
 const std::string& kernel(const std::string& name) { return kernels().at(name); }
 
 std::string ownPassesPlugin() { return testFile("llvm_service/compiler_gym-llvm-passes.so"); }

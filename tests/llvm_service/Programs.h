@@ -18,6 +18,9 @@ Benchmark makeBenchmark(const std::string& program,
 /// test, if they are not among the test's files.
 const std::map<std::string, std::string>& kernels();
 
+/// Their names, in order.
+std::vector<std::string> kernelNames();
+
 /// The bitcode of one of them.
 const std::string& kernel(const std::string& name);
 

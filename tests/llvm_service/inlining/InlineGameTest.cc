@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm_service/inlining/InlineFeatures.h"
 #include "llvm_service/inlining/InlineGame.h"
+#include "tests/Effort.h"
 #include "tests/llvm_service/Observing.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
@@ -145,13 +146,7 @@ TEST_P(InlineDecisionsTest, AnswerInLlvmsOrder) {
   EXPECT_FALSE(game->decide({Target::kQuestion, 0, InlineChoice::kInline}));
 }
 
-std::vector<std::string> kernelNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, bitcode] : kernels()) names.push_back(name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernel, InlineGameTest, ::testing::ValuesIn(kernelNames()),
+INSTANTIATE_TEST_SUITE_P(Kernel, InlineGameTest, ::testing::ValuesIn(sample(kernelNames(), 5)),
                          [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Kernel, InlineDecisionsTest,

@@ -1,11 +1,13 @@
 """The project's test rules."""
 
 def pytest_test(name, srcs, deps = [], data = [], args = [], env = {}, **kwargs):
-    """A test file run by pytest in the repository's virtual environment.
+    """Test files run by pytest in the repository's virtual environment, in one process.
+
+    To start takes longer than most tests do: small files that need the same belong in one target.
 
     Args:
       name: of the target.
-      srcs: the test file, and helper modules beside it.
+      srcs: the test files, whose names end in _test.py, and helper modules beside them.
       deps: Python libraries, besides `tests/effort.py`.
       data: files needed at run time.
       args: of pytest.
@@ -16,7 +18,7 @@ def pytest_test(name, srcs, deps = [], data = [], args = [], env = {}, **kwargs)
         name = name,
         srcs = srcs + ["//tools:pytest_main.py"],
         main = "//tools:pytest_main.py",
-        args = ["$(rootpath %s)" % srcs[0]] + args,
+        args = ["$(rootpath %s)" % src for src in srcs if src.endswith("_test.py")] + args,
         data = data + ["//third_party:requirements.txt"],
         deps = deps + ["//tests:effort"],
         env = env,

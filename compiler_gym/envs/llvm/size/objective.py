@@ -55,7 +55,9 @@ class Objective(str, Enum):
         if self is Objective.LINKED:
             linked = _known(evaluation.linked, "a linker")
             return linked.loaded, linked.file
-        return (evaluation.loaded, found.text)[:: 1 if self is Objective.ALL else -1]
+        if self is Objective.TEXT:
+            return found.text, evaluation.loaded
+        return evaluation.loaded, found.text
 
     def size_of_sections(self, found: ObjectFile) -> int:
         """Returns the size of an object file by itself, without what a linker adds.

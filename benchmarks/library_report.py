@@ -237,7 +237,10 @@ class Variant:
                 made = self.folder / f"{path.stem}.o"
                 position = ["-fPIC"] if self.is_shared else []
                 words = [*self.compiler, *position, *self.project.flags, "-w", "-c", path]
-                subprocess.run([*words, "-o", made], cwd=self.source, check=True)
+                # compiler-gym-cc is a module of this process's paths.
+                paths = {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+                environment = {**os.environ, **paths}
+                subprocess.run([*words, "-o", made], cwd=self.source, env=environment, check=True)
                 self.objects.append(made)
         if self.is_shared:
             words = ["-shared", "-Wl,-z,lazy", *self.objects, "-o", self.library]

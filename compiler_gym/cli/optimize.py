@@ -43,6 +43,7 @@ from compiler_gym.envs.llvm.size.inputs import Input, known_program
 from compiler_gym.envs.llvm.size.linking import Linker
 from compiler_gym.envs.llvm.size.objective import Objective
 from compiler_gym.envs.llvm.size.whole_program import merge_program
+from compiler_gym.envs.llvm.speed.slowdown import SlowdownLimit
 from compiler_gym.envs.llvm.tools import tool_path
 from compiler_gym.util.shell_format import plural
 
@@ -116,15 +117,25 @@ def optimize(
     run: Annotated[
         str | None,
         typer.Option(
-            help="For --objective runtime: a command that runs the program {}. What it prints must "
-            "be the same each time."
+            help="For --objective runtime and --max-slowdown: a command that runs the program {}. "
+            "What it prints must be the same each time."
         ),
     ] = None,
     link: Annotated[
         str | None,
         typer.Option(
-            help="For runtime and linked: a command that links the object file {} to the program "
-            "$PROGRAM. By default clang does."
+            help="For runtime, linked and --max-slowdown: a command that links the object file {} "
+            "to the program $PROGRAM. By default clang does."
+        ),
+    ] = None,
+    max_slowdown: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Refuse object files with which the program takes more than this many times as "
+            "long as with that of clang, such as 1.1. Built-in programs are run on their inputs, "
+            "others by --run.",
+            show_default=False,
         ),
     ] = None,
     whole_program: Annotated[
@@ -185,7 +196,7 @@ def optimize(
     """  # noqa: D301, the mark of a paragraph that is not filled.
     options = clang_options(context)
     check_options(options)
-    _check_flags(objective.value, run, link, whole_program, keep)
+    _check_flags(objective.value, run, link, max_slowdown, whole_program, keep)
     is_for_speed = objective.value == _RUNTIME
     _check_html(html, len(programs), is_for_speed, whole_program)
     if policy is not None and is_for_speed:
@@ -212,7 +223,8 @@ def optimize(
     if is_for_speed:
         code = _make_fast(inputs, settings, run, script, as_json)
     else:
-        code = _make_small(inputs, settings, script, as_json, html)
+        limits = _limits(inputs, max_slowdown, run, link)
+        code = _make_small(inputs, settings, limits, script, as_json, html)
     if code:
         raise typer.Exit(code)
 
@@ -221,20 +233,41 @@ def _check_flags(
     goal: str,
     run: str | None,
     link: str | None,
+    max_slowdown: float | None,
     whole_program: bool,
     keep: list[str] | None,
 ) -> None:
     """Checks that flags go together."""
     if keep and not whole_program:
         raise typer.BadParameter("--keep is for --whole-program.")
-    if run is not None and goal != _RUNTIME:
+    if max_slowdown is not None and goal == _RUNTIME:
+        raise typer.BadParameter("--max-slowdown is for programs that are to be small.")
+    is_run = goal == _RUNTIME or max_slowdown is not None
+    if run is not None and not is_run:
         raise typer.BadParameter(
-            "--run is for --objective runtime. What runs a program to check it is --check."
+            "--run is for --objective runtime and --max-slowdown. What runs a program to check it "
+            "is --check."
         )
-    if link is not None and goal not in (_RUNTIME, Objective.LINKED.value):
-        raise typer.BadParameter("--link is for --objective runtime and --objective linked.")
-    if link is not None and goal == _RUNTIME and run is None:
+    if link is not None and not is_run and goal != Objective.LINKED.value:
+        raise typer.BadParameter(
+            "--link is for --objective runtime, --objective linked and --max-slowdown."
+        )
+    if link is not None and goal != Objective.LINKED.value and run is None:
         raise typer.BadParameter("--link needs --run, which says how to run what is linked.")
+
+
+def _limits(
+    inputs: Sequence[tuple[Input, Path]], limit: float | None, run: str | None, link: str | None
+) -> list[SlowdownLimit | None]:
+    """Returns the limit of each program on its time; None for all without a limit.
+
+    Raises:
+        ValueError: If a program cannot be run.
+        EnvironmentNotSupported: If SciPy is not installed.
+    """
+    if limit is None:
+        return [None] * len(inputs)
+    return [SlowdownLimit(workload_of(each, run, Linker(link)), limit) for each, _ in inputs]
 
 
 def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program: bool) -> None:
@@ -259,6 +292,7 @@ def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program
 def _make_small(
     inputs: Sequence[tuple[Input, Path]],
     settings: Settings,
+    limits: Sequence[SlowdownLimit | None],
     script: Path | None,
     as_json: bool,
     html: Path | None,
@@ -269,7 +303,7 @@ def _make_small(
 
         def make(index: int, program: Input, target: Path) -> Result:
             own = replace(settings, linker=parts.linker(index)) if parts else settings
-            result = optimize_program(program, target, own)
+            result = optimize_program(program, target, own, limits[index])
             if parts:
                 parts.replace(index, target)
             return result

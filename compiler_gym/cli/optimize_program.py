@@ -11,7 +11,7 @@ from compiler_gym.cli.optimize_progress import Progress
 from compiler_gym.cli.optimize_result import Product
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.policies.policy import Policy
-from compiler_gym.envs.llvm.size.checks import Check
+from compiler_gym.envs.llvm.size.checks import Check, all_of
 from compiler_gym.envs.llvm.size.compilation import Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
@@ -24,6 +24,8 @@ from compiler_gym.envs.llvm.size.portfolio import experimental_options
 from compiler_gym.envs.llvm.size.product import reproduces, write_object
 from compiler_gym.envs.llvm.size.report import FunctionChange, compare_functions, readable_names
 from compiler_gym.envs.llvm.size.trial_link import trial_linker
+from compiler_gym.envs.llvm.speed.slowdown import SlowdownLimit
+from compiler_gym.util.runtimes import RuntimeComparison
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8
@@ -74,11 +76,13 @@ class Result(Product):
         search: The search, at its end.
         is_checked: Whether there was a check.
         from_bitcode: Whether clang made the same code of the bitcode of the source.
+        slowdown: How its time compares with that of clang's; None if that was not measured.
     """
 
     search: Optimizer
     is_checked: bool
     from_bitcode: bool
+    slowdown: RuntimeComparison | None
 
     @property
     def objects(self) -> tuple[ObjectFile, ObjectFile]:
@@ -131,6 +135,7 @@ class Result(Product):
             and {"before": asdict(self.linked[0]), "after": asdict(self.linked[1])},
             "saved": self.saved,
             "checked": self.is_checked,
+            "slowdown": self.slowdown and asdict(self.slowdown),
             "experimental": experimental_options(search.best.change),
             "evaluations": budget.used,
             "ended_by_time_limit": budget.is_cut,
@@ -157,8 +162,16 @@ def _sizes(evaluation: Evaluation) -> dict[str, int | None]:
     }
 
 
-def optimize_program(program: Input, target: Path, settings: Settings) -> Result:
+def optimize_program(
+    program: Input, target: Path, settings: Settings, limit: SlowdownLimit | None = None
+) -> Result:
     """Searches for a smaller object file of a program, and writes it.
+
+    Args:
+        program: The program.
+        target: Where the object file goes.
+        settings: The settings.
+        limit: Refuses object files that are too slow; None if time does not matter.
 
     Raises:
         BenchmarkInitError: If it does not compile.
@@ -168,7 +181,7 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
     compilation = Compilation(
         tools.clang_path(), program.path, settings.options, tools.own_passes_path()
     )
-    check = settings.check or program.check
+    checks = [each for each in (settings.check or program.check, limit) if each is not None]
     objective = settings.objective or Objective.ALL
     linker = settings.linker if objective is Objective.LINKED else None
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
@@ -188,7 +201,7 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
             search = Optimizer(
                 evaluator,
                 objective,
-                check,
+                all_of(checks) if checks else None,
                 advice=settings.policy and settings.policy.sequences_for,
                 is_unmarked=compilation.is_ir and not program.is_for_size,
                 with_experimental=settings.with_experimental,
@@ -206,7 +219,8 @@ def optimize_program(program: Input, target: Path, settings: Settings) -> Result
         seconds=seconds,
         is_finished=is_finished,
         summary=_summary(search, target),
-        is_checked=check is not None,
+        is_checked=bool(checks),
+        slowdown=limit and limit.measured.get(search.best.object.digest),
         from_bitcode=evaluator.unit is not None,
         command=compilation.command(target, change),
         repeats=repeats,
@@ -387,6 +401,11 @@ def _print_doubts(result: Result) -> None:
         print_line("Checked: it passes the check.")
     else:
         print_line("Not checked: nothing was run. --check names a command that does.")
+    if slowdown := result.slowdown:
+        print_line(
+            f"Time: {slowdown.speedup:.2f} times that of clang's ({slowdown.low:.2f} to "
+            f"{slowdown.high:.2f}), measured in turns."
+        )
     if options := experimental_options(search.best.change):
         print_line(f"Experimental options, which LLVM sets for no target: {', '.join(options)}")
     for each in search.wrong:

@@ -38,6 +38,6 @@ def test_what_is_wrong_is_said(fails, policy):
         "eval", "--policy", "corset"
     )
     policy.write_text("{}")
-    assert "is not a policy" in fails("eval", "sha256", "--policy", policy)
+    assert "expected a policy" in fails("eval", "sha256", "--policy", policy)
     policy.write_text('{"about": {}, "sequences": ["sroaa"]}')
     assert "Did you mean sroa?" in fails("eval", "sha256", "--policy", policy)

@@ -278,6 +278,8 @@ class ToySession(CompilationSession):
             return Event(int64_value=self.end_of_steps)
         if name == "throwing":
             raise RuntimeError("thrown by the observation")
+        if self.text.endswith(b"aa"):
+            raise TypeError("The observation failing needs another text")
         raise ServiceError("The observation failing cannot be computed")
 
     def end_of_step(

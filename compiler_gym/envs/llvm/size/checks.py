@@ -3,7 +3,7 @@
 import os
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
@@ -14,6 +14,15 @@ Check = Callable[[Path], str]
 
 CHECK_SECONDS = 600
 _MAX_CHARACTERS = 500
+
+
+def all_of(checks: Sequence[Check]) -> Check:
+    """Returns a check that an object file passes if it passes all of several, in order."""
+
+    def check(path: Path) -> str:
+        return next(filter(None, (each(path) for each in checks)), "")
+
+    return check
 
 
 def command_check(command: str) -> Check:

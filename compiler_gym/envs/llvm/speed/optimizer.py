@@ -17,10 +17,9 @@ from compiler_gym.envs.llvm.size.evaluator import Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.inlining import Inlining, list_call_sites
 from compiler_gym.envs.llvm.size.linking import LinkError
 from compiler_gym.envs.llvm.speed import portfolio
-from compiler_gym.envs.llvm.speed.race import Stopwatch
+from compiler_gym.envs.llvm.speed.race import Stopwatch, check_statistics
 from compiler_gym.envs.llvm.speed.workload import Workload
-from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes, scipy_statistics
+from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes
 
 # How many moves are tried from the same place.
 _WIDTH = 8
@@ -147,10 +146,7 @@ class SpeedOptimizer:
                 if there is too little time to prove anything.
             EnvironmentNotSupported: If SciPy is not installed.
         """
-        try:
-            scipy_statistics()
-        except ImportError as error:
-            raise EnvironmentNotSupported(str(error)) from error
+        check_statistics()
         contender = self._contender(self.evaluator.evaluate_source())
         self.baseline = self.leading = self.best = contender
         why = self._why_wrong(contender)

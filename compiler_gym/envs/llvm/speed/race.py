@@ -6,7 +6,12 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.util.runtimes import (
+    RuntimeComparison,
+    compare_paired_runtimes,
+    scipy_statistics,
+)
 
 T = TypeVar("T")
 
@@ -144,6 +149,18 @@ class Stopwatch(Generic[T]):
             after.append(other)
             watch(len(before))
         return before, after
+
+
+def check_statistics() -> None:
+    """Checks that runs can be compared.
+
+    Raises:
+        EnvironmentNotSupported: If SciPy is not installed. The text says how to install it.
+    """
+    try:
+        scipy_statistics()
+    except ImportError as error:
+        raise EnvironmentNotSupported(str(error)) from error
 
 
 def _slowness(runner: Runner[T]) -> float:

@@ -12,7 +12,7 @@ from compiler_gym.cli.optimize_result import Product
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.envs.llvm.size.checks import Check, all_of
-from compiler_gym.envs.llvm.size.compilation import Compilation
+from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.envs.llvm.size.inputs import Input
 from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker
@@ -23,6 +23,7 @@ from compiler_gym.envs.llvm.size.optimizer import Optimizer
 from compiler_gym.envs.llvm.size.portfolio import experimental_options
 from compiler_gym.envs.llvm.size.product import reproduces, write_object
 from compiler_gym.envs.llvm.size.report import FunctionChange, compare_functions, readable_names
+from compiler_gym.envs.llvm.size.stack import StackUse, stack_use
 from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.envs.llvm.speed.slowdown import SlowdownLimit
 from compiler_gym.util.runtimes import RuntimeComparison
@@ -77,12 +78,15 @@ class Result(Product):
         is_checked: Whether there was a check.
         from_bitcode: Whether clang made the same code of the bitcode of the source.
         slowdown: How its time compares with that of clang's; None if that was not measured.
+        stack: The stack use of clang's object file, and of the one that was found; None if clang
+            does not tell.
     """
 
     search: Optimizer
     is_checked: bool
     from_bitcode: bool
     slowdown: RuntimeComparison | None
+    stack: tuple[StackUse, StackUse] | None
 
     @property
     def objects(self) -> tuple[ObjectFile, ObjectFile]:
@@ -136,6 +140,8 @@ class Result(Product):
             "saved": self.saved,
             "checked": self.is_checked,
             "slowdown": self.slowdown and asdict(self.slowdown),
+            "stack": self.stack
+            and {"before": asdict(self.stack[0]), "after": asdict(self.stack[1])},
             "experimental": experimental_options(search.best.change),
             "evaluations": budget.used,
             "ended_by_time_limit": budget.is_cut,
@@ -221,10 +227,16 @@ def optimize_program(
         summary=_summary(search, target),
         is_checked=bool(checks),
         slowdown=limit and limit.measured.get(search.best.object.digest),
+        stack=_stack(compilation, change),
         from_bitcode=evaluator.unit is not None,
         command=compilation.command(target, change),
         repeats=repeats,
     )
+
+
+def _stack(compilation: Compilation, change: Change) -> tuple[StackUse, StackUse] | None:
+    before, after = stack_use(compilation, NO_CHANGE), stack_use(compilation, change)
+    return (before, after) if before and after else None
 
 
 def _run(search: Optimizer) -> bool:
@@ -281,6 +293,13 @@ def _other_bytes(search: Optimizer) -> str:
     return ""
 
 
+def _describe_stack(before: StackUse, after: StackUse) -> str:
+    return (
+        f"Stack: {after.total} bytes in all frames, {after.largest} in the largest, where clang "
+        f"makes {before.total} and {before.largest}."
+    )
+
+
 def _comparative(objective: Objective) -> str:
     """Returns what is said of less of what is to be small."""
     return "fewer" if objective is Objective.INSTRUCTIONS else "smaller"
@@ -292,6 +311,8 @@ def print_report(result: Result) -> None:
     print_line(result.summary)
     if line := _other_bytes(search):
         print_line(line)
+    if result.stack is not None:
+        print_line(_describe_stack(*result.stack))
     if result.linked is not None:
         print_line(describe_files(*result.linked))
     if result.program.apart and search.objective is not Objective.LINKED:

@@ -88,7 +88,9 @@ def test_built_in_program_as_json_is_checked_by_running_it(run, environment):
     assert result["checked"] and result["command_repeats"] and result["finished"]
     after, before = result["after"]["loaded"], result["before"]["loaded"]
     assert result["saved"] == pytest.approx(1 - after / before) and after < before
-    assert result["experimental"] == []
+    assert result["experimental"] == [] and result["slowdown"] is None
+    stack = result["stack"]["before"]
+    assert 0 < stack["largest"] <= stack["total"] and stack["function"]
     assert result["before"]["instructions"] is result["after"]["instructions"] is None
     assert result["evaluations"] == 3 and result["curve"][0][0] == 0
     assert result["parts"] and all(part["cost"] > 0 for part in result["parts"])
@@ -251,6 +253,19 @@ def test_ctrl_c_writes_the_best_and_leaves_nothing(interrupt, environment, tmp_p
     assert os.listdir() == ["j.o"]
     assert f"Code: {read_object(environment / 'j.o').text} bytes" in stdout
     assert os.listdir(temporary) == []
+
+
+def test_a_limit_on_time(run, fails, environment, program_c):
+    asked = ("optimize", "sorting", "--evaluations", "1", "--json", "--max-slowdown")
+    (result,) = json.loads(run(*asked, "1000").stdout)
+    assert result["saved"] > 0 and result["checked"]
+    assert 0.1 < result["slowdown"]["low"] <= result["slowdown"]["speedup"] < 1000
+    # Nothing is ten times as fast, so that of clang is left.
+    (result,) = json.loads(run(*asked, "0.1").stdout)
+    assert result["saved"] == 0 and "--max-slowdown allows 0.1" in result["wrong"][0]["why"]
+    limit = ("optimize", "program.c", "--max-slowdown", "1.1")
+    assert "Name a command that runs it with --run" in fails(*limit)
+    assert "programs that are to be small" in fails(*limit, "--objective", "runtime", code=2)
 
 
 def test_terminal_shows_how_it_goes(terminal, environment):

@@ -275,9 +275,10 @@ class TestFailures:
     def test_time_limit(self, fake_env):
         fake_env.timeout = 0.2
         with fake_env.fork() as other:
-            fake_env.reset(observation_space="obj_size")
+            last = fake_env.reset(observation_space="obj_size")
             observation, _, done, info = fake_env.step(fake_env.action_space[HANG])
-            assert (observation, done, info["error_type"]) == (-1, True, "TimeoutError")
+            assert (observation, done, info["error_type"]) == (last, True, "TimeoutError")
+            assert info["TimeLimit.truncated"]
             assert "took more than 0.2 s" in info["error_details"]
             assert other.obj_size > 0
 

@@ -83,8 +83,8 @@ TEST_F(WorkingDirectoryTest, DirectoryThatOthersCanWriteToIsRefusedAndStays) {
 }
 
 TEST_F(WorkingDirectoryTest, DirectoryOfAnotherUserIsRefused) {
-  if (geteuid() != 0) GTEST_SKIP() << "Only root can give a directory away";
-  ASSERT_EQ(chown(base_.c_str(), 65534, 65534), 0);
+  // Not every sandbox lets root do so, either.
+  if (chown(base_.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "A directory cannot be given away";
   std::unique_ptr<WorkingDirectory> directory;
   const Status status = WorkingDirectory::open(base_.string(), &directory);
   EXPECT_THAT(status.error_message(), HasSubstr("got owner 65534 and mode "));

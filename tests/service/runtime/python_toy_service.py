@@ -162,12 +162,23 @@ class ToySession(CompilationSession):
         self.end_later = False
         self.corrupt = False
         self.text = self.read_program(benchmark)
-        if self.text == b"unacceptable":
+        if self.text.startswith(b"awaited"):
+            self.await_release()
+        if self.text in (b"unacceptable", b"awaited-unacceptable"):
             raise ValueError("Cannot parse the program")
         if self.text == b"deadly":
             os.abort()
         if self.text == b"explosive":
             raise RuntimeError("the program exploded")
+
+    def announce_sleep(self) -> None:
+        (self.working_directory / "asleep").write_text("asleep")
+
+    def await_release(self) -> None:
+        """Waits until a test has made the file "released"."""
+        self.announce_sleep()
+        while not (self.working_directory / "released").exists():
+            time.sleep(0.002)
 
     @staticmethod
     def read_program(benchmark: Benchmark) -> bytes:
@@ -228,10 +239,13 @@ class ToySession(CompilationSession):
 
     def take_time(self, name: str) -> None:
         if name == "run":
-            command = "echo $$ > command.pid; sleep 1000; true"
+            folder = self.working_directory / f"run.{os.getpid()}"
+            folder.mkdir()
+            (folder / "file").write_text("left behind")
+            command = "ulimit -Sn > command.limit; echo $$ > command.pid; sleep 1000; true"
             subprocess.run(command, shell=True, cwd=self.working_directory, timeout=1000)
             return
-        (self.working_directory / "asleep").write_text("asleep")
+        self.announce_sleep()
         if name == "sleep":
             time.sleep(self.sleep_milliseconds / 1000)
         while name == "hang":
@@ -291,6 +305,8 @@ class ToySession(CompilationSession):
         return end_of_session or self.end_later, new_action_space
 
     def save_reproducer(self, action: Event, directory: Path) -> None:
+        if (self.working_directory / "no-reproducer").exists():
+            raise ServiceError("There is to be no reproducer")
         (directory / "text").write_bytes(self.text)
         (directory / "action").write_text(str(action.int64_value))
 

@@ -16,13 +16,6 @@ using grpc::StatusCode;
 // A kernel that takes longer is none that one could learn from.
 constexpr std::chrono::seconds kStartLimit(10);
 
-/// Whether something failed for lack of time, memory, processes or files: a busy machine rather
-/// than a bad program.
-bool isOfTheMachine(const Status& status) {
-  return status.error_code() == StatusCode::RESOURCE_EXHAUSTED ||
-         status.error_code() == StatusCode::DEADLINE_EXCEEDED;
-}
-
 std::string print(mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -40,7 +33,8 @@ Status Compilation::start(const std::string& text, std::unique_ptr<Compilation>&
   RETURN_IF_ERROR(parseKernel(text, *made->context_, made->kernel_));
   made->ir_ = print(made->module());
   const Status status = made->runStart();
-  if (isOfTheMachine(status)) return status;
+  // For lack of memory, processes or files, which says nothing about the program.
+  if (status.error_code() == StatusCode::RESOURCE_EXHAUSTED) return status;
   if (!status.ok()) return {StatusCode::INVALID_ARGUMENT, status.error_message()};
   compilation = std::move(made);
   return Status::OK;

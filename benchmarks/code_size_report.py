@@ -111,12 +111,14 @@ def opensource_source(dataset: OpenSourceDataset, uri: str) -> Source:
 class Row:
     """What came of a program: sizes after as many evaluations, and at the end of stages.
 
-    ``loaded`` has all bytes that are loaded of the object file: before, and after as many.
+    ``code`` and ``loaded`` have the bytes of code, and all that are loaded of the object file:
+    before, and after as many.
     """
 
     name: str
     before: int
     at: dict[int, int]
+    code: dict[int, int]
     loaded: dict[int, int]
     stages: dict[str, int]
     seconds: float
@@ -180,6 +182,7 @@ def measure(source: Source, way: Way, jobs: int) -> Row:
         name=source.name,
         before=search.size(search.baseline),
         at={count: search.size(each) for count, each in found.items() if count},
+        code={count: each.object.text for count, each in found.items()},
         loaded={count: each.loaded for count, each in found.items()},
         stages={stage.name: stage.size for stage in search.stages},
         seconds=time.monotonic() - begin,
@@ -211,7 +214,7 @@ class Kept:
 
 def _read_row(facts: dict) -> Row:
     # Keys of JSON are texts.
-    counted = {key: {int(k): v for k, v in facts[key].items()} for key in ("at", "loaded")}
+    counted = {key: {int(k): v for k, v in facts[key].items()} for key in ("at", "code", "loaded")}
     return Row(**{**facts, **counted})
 
 
@@ -249,7 +252,9 @@ def report(rows: list[Row]) -> str:
         cells = [row.name, str(row.before), *sizes, f"{row.seconds:.0f}", str(row.wrong)]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *_summary("saved", counts, [(row.before, row.at) for row in rows])]
+    code = [(row.code[0], row.code) for row in rows]
     loaded = [(row.loaded[0], row.loaded) for row in rows]
+    lines += ["", *_summary("saved of code", counts, code)]
     lines += ["", *_summary("saved of all that is loaded", counts, loaded)]
     lines += ["", "By the end of each stage: " + ", ".join(_stages(rows))]
     lines.append(f"clang failed in {sum(row.failed for row in rows)} evaluations.")

@@ -216,7 +216,8 @@ def test_random_agent_worker(make_env):
     worker.join(60)
     assert not worker.is_alive()
     assert worker.total_environment_count == 1
-    assert worker.total_step_count >= worker.total_episode_count * 5
+    # The last episode was cut short.
+    assert worker.total_step_count >= (worker.total_episode_count - 1) * 5
     with make_env() as env:
         env.reset()
         env.multistep(worker.best_actions)

@@ -12,7 +12,7 @@ from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 
 def row(name, sizes, loaded, stages):
     at = {count: size for count, size in sizes.items() if count}
-    return Row(name, sizes[0], at, loaded, stages, 1.0, wrong=0, failed=1, evaluations=10)
+    return Row(name, sizes[0], at, loaded, loaded, stages, 1.0, wrong=0, failed=1, evaluations=10)
 
 
 def test_saved():

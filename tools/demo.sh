@@ -10,7 +10,7 @@ printf '\033[1m%s\033[0m\n' "demo: building the compiler service (first time: so
 bazel build //compiler_gym/cli:compiler-gym
 compiler_gym=bazel-bin/compiler_gym/cli/compiler-gym
 if [ $# = 0 ]; then
-  "$compiler_gym" optimize sha256 json regex huffman fft containers --budget 10s -o optimised/objects
+  "$compiler_gym" optimize sha256 json regex huffman fft containers --evaluations 40 -o optimised/objects
   echo
 fi
 exec "$compiler_gym" search "$@"

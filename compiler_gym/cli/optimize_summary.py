@@ -24,6 +24,7 @@ def print_summary(results: Sequence[Result]) -> None:
             f"clang\n{level}": search.size(search.baseline),
             "best": search.size(search.best),
             "saved": f"{each.saved:.2%}",
+            **_other_saved(each),
             "tries": search.evaluator.budget.used,
             "seconds": f"{each.seconds:.0f}",
             "output": "right" if each.is_checked else "not checked",
@@ -49,6 +50,20 @@ def print_summary(results: Sequence[Result]) -> None:
     print_line(
         f"For one program alone it says where its {objective.unit} went, and what command makes it."
     )
+
+
+def _other_saved(result: Result) -> dict[str, str]:
+    """Returns a cell with the share of code that is saved, or of loaded bytes; else nothing."""
+    before, after = result.search.baseline, result.search.best
+    if result.search.objective is Objective.ALL:
+        return {"code\nsaved": _share(before.object.text, after.object.text)}
+    if result.search.objective is Objective.TEXT:
+        return {"loaded\nsaved": _share(before.loaded, after.loaded)}
+    return {}
+
+
+def _share(before: int, after: int) -> str:
+    return f"{1 - after / before:.2%}" if before else ""
 
 
 def print_linked_summary(results: Sequence[Result]) -> None:

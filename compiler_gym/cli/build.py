@@ -93,6 +93,11 @@ def _build(
     _say("building with clang alone")
     if code := tree.compile():
         raise ChildProcessError(f"The build ended with exit code {code}")
+    if tree.moved:
+        _say(
+            f"leaving {plural(len(tree.moved), 'unit')} as clang makes them, since the build moves "
+            f"or removes their object files: {', '.join(tree.moved)}"
+        )
     if not tree.units:
         raise ValueError(
             "expected a build that compiles units with -Os or -Oz, got none: let it compile anew "

@@ -64,10 +64,15 @@ class BuildTree:
         words: The command of the build.
         lock: A lock file for the time of the build, in the folder of the one to be written.
         work: A folder for temporary files.
+
+    Attributes:
+        units: The units whose object files are there after the build.
+        moved: The sources of all others: the build has moved or removed their object files.
     """
 
     def __init__(self, words: Sequence[str], lock: LockFile, work: Path):
         self.units: list[Compiled] = []
+        self.moved: list[str] = []
         self.log = work / "log"
         self._words = words
         self._lock = lock
@@ -80,10 +85,13 @@ class BuildTree:
         notes.mkdir()
         code = run_build(self._words, {RECORD: str(notes), LOCK: str(self._lock.path)})
         for path in sorted(notes.iterdir()):
-            unit = _compiled(json.loads(path.read_text()))
-            if unit is not None:
-                self.units.append(unit)
-                shutil.copyfile(unit.output, self._copy(unit, {}))
+            note = json.loads(path.read_text())
+            if not Path(note["output"]).is_file():
+                self.moved.append(note["key"][0])
+                continue
+            unit = _compiled(note)
+            self.units.append(unit)
+            shutil.copyfile(unit.output, self._copy(unit, {}))
         self.units.sort(key=lambda unit: (-unit.code, unit.key, unit.output))
         return code
 
@@ -208,11 +216,9 @@ class BuildTree:
         return started(unit.command, {**common, **variables}, unit.folder)
 
 
-def _compiled(note: dict[str, Any]) -> Compiled | None:
-    """Returns the unit of a note; None if its object file is not there any more."""
+def _compiled(note: dict[str, Any]) -> Compiled:
+    """Returns the unit of a note."""
     output = Path(note["output"])
-    if not output.is_file():
-        return None
     code, loaded = _sizes(output, note["words"])
     compiler = compilers()[_VARIABLES[note["driver"]]]
     source, options = note["key"]

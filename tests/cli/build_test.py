@@ -81,6 +81,19 @@ def test_all_units_become_smaller(run, folder, monkeypatch):
     assert counts["main.c"] == max(counts.values()) > min(counts.values())
 
 
+def test_units_whose_object_files_are_moved_are_named(run, environment):
+    for number, name in enumerate(("here", "moved")):
+        (environment / f"{name}.c").write_text(_UNIT.replace("NUMBER", str(number)))
+    (environment / "Makefile").write_text(
+        "all: here.o moved.lo\nCFLAGS = -Oz\n"
+        "moved.lo: moved.c\n\t$(CC) $(CFLAGS) -c $< -o moved.tmp && mv moved.tmp $@\n"
+    )
+    done = run("build", "--evaluations", "1", "--", "make", "-B")
+    assert "leaving 1 unit as clang makes them" in done.stderr
+    assert "moves or removes their object files: moved.c" in done.stderr
+    assert re.search(r"^here\.c +\d+", done.stdout, re.M) and "moved.c" not in done.stdout
+
+
 @pytest.fixture(name="planted")
 def fixture_planted(folder, monkeypatch):
     """A clang that makes wrong, and small, code of one unit with one option."""

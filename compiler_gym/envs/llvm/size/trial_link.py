@@ -18,8 +18,10 @@ _LINK_SECONDS = 600
 _FOR_LIBRARIES = ("-fPIC", "-fpic")
 _FOR_PROGRAMS = ("-fPIE", "-fpie", "-fno-pic", "-fno-PIC", "-fno-pie", "-fno-PIE")
 
-# What is missing is somewhere else. Nothing begins to run here.
-_OPTIONS = ("--unresolved-symbols=ignore-all", "--entry=0", "--eh-frame-hdr")
+# What is missing is somewhere else, also what has hidden visibility, which is an error otherwise.
+# Nothing begins to run here.
+_MISSING = ("--unresolved-symbols=ignore-all", "--noinhibit-exec")
+_OPTIONS = (*_MISSING, "--entry=0", "--eh-frame-hdr")
 
 
 @dataclass(frozen=True)

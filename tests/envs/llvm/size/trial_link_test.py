@@ -78,6 +78,14 @@ def test_other_targets(compiled, tmp_path, target):
     assert loaded(path, "-fPIC") > read_object(path).all
 
 
+def test_hidden_functions_may_be_missing(compiled):
+    """They are in another object file of the same library, and are called without a table."""
+    text = '__attribute__((visibility("hidden"))) int one(int);' + SOURCE.replace("one(int), ", "")
+    hidden = loaded(compiled("-fPIC", text=text), "-fPIC")
+    assert read_object(compiled("-fPIC", text=text)).all < hidden
+    assert hidden < loaded(compiled("-fPIC"), "-fPIC")
+
+
 def test_what_cannot_be_linked_is_an_error(tmp_path):
     path = tmp_path / "source.o"
     path.write_bytes(b"no object file")

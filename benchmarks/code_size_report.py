@@ -28,16 +28,16 @@ from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun, ProgramVali
 from compiler_gym.envs.llvm.datasets.kernels_dataset import INPUT_SETS, KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES, OpenSourceDataset
-from compiler_gym.envs.llvm.policies.policy import SHIPPED, Policy
-from compiler_gym.envs.llvm.size.checks import Check, program_check
-from compiler_gym.envs.llvm.size.compilation import Compilation
-from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
-from compiler_gym.envs.llvm.size.linking import Linker
-from compiler_gym.envs.llvm.size.objective import Objective
-from compiler_gym.envs.llvm.size.optimizer import Optimizer
-from compiler_gym.envs.llvm.size.portfolio import shipped_portfolio
-from compiler_gym.envs.llvm.size.trial_link import trial_linker
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.tuning.policies.policy import SHIPPED, Policy
+from compiler_gym.tuning.size.checks import Check, program_check
+from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.portfolio import shipped_portfolio
+from compiler_gym.tuning.size.trial_link import trial_linker
 
 MILESTONES = (1, 10, 60, 120)
 _OPTIONS = ("-std=c11", "-w")

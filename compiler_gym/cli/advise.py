@@ -11,8 +11,8 @@ from compiler_gym.cli.clang_options import clang_options
 from compiler_gym.cli.console import print_json, print_line, working_on
 from compiler_gym.cli.options import JsonOption
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
-from compiler_gym.envs.llvm.size.advice import SUGGESTIONS, Adviser, Measured
-from compiler_gym.envs.llvm.size.compilation import check_options
+from compiler_gym.tuning.size.advice import SUGGESTIONS, Adviser, Measured
+from compiler_gym.tuning.size.compilation import check_options
 
 
 def advise(

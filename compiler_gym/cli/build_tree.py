@@ -15,9 +15,9 @@ from compiler_gym.cli.compiler_wrapper import BUDGET, EVALUATIONS, FROZEN, LOCK,
 from compiler_gym.cli.kept_objects import digest_of
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
 from compiler_gym.cli.project_build import compilers, run_build, started
-from compiler_gym.envs.llvm.size.linking import LinkError
-from compiler_gym.envs.llvm.size.object_file import read_object
-from compiler_gym.envs.llvm.size.trial_link import trial_linker
+from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.trial_link import trial_linker
 from compiler_gym.util.job_slots import served_slots
 
 Decisions = dict[str, list[str]]

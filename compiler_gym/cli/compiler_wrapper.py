@@ -28,8 +28,8 @@ from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     CompilerCommand,
     parse_compiler_command,
 )
-from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Compilation
-from compiler_gym.envs.llvm.size.decisions import change_as_json, change_from_json
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Compilation
+from compiler_gym.tuning.size.decisions import change_as_json, change_from_json
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.environment_variables import PREFIX, check_names
 from compiler_gym.util.filesystem import atomic_file_write
@@ -39,8 +39,8 @@ from compiler_gym.util.runfiles_path import cache_path
 
 if TYPE_CHECKING:
     from compiler_gym.cli.lock_file import Entry
-    from compiler_gym.envs.llvm.size.evaluator import Budget
-    from compiler_gym.envs.llvm.size.optimizer import Advice, Optimizer
+    from compiler_gym.tuning.size.evaluator import Budget
+    from compiler_gym.tuning.size.optimizer import Advice, Optimizer
 
 EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
     PREFIX + name
@@ -303,7 +303,7 @@ def _repeat(clang: Path, command: CompilerCommand, bitcode: Path, entry: "Entry"
 
 def _is_probe(path: Path) -> bool:
     """Returns whether an object file has so little code that no search is worth it."""
-    from compiler_gym.envs.llvm.size.object_file import read_object
+    from compiler_gym.tuning.size.object_file import read_object
 
     return read_object(path).text < _WORTH_BYTES
 
@@ -353,8 +353,8 @@ def _bitcode_command(
 
 def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
     """Returns a name for all that the object file depends on."""
-    from compiler_gym.envs.llvm.size.portfolio import shipped_digest
-    from compiler_gym.envs.llvm.size.trial_link import trial_linker
+    from compiler_gym.tuning.size.portfolio import shipped_digest
+    from compiler_gym.tuning.size.trial_link import trial_linker
 
     status = clang.resolve().stat()
     plugin = tools.own_passes_path()
@@ -436,7 +436,7 @@ def _advice() -> "Advice | None":
     """
     if not os.environ.get(POLICY):
         return None
-    from compiler_gym.envs.llvm.policies.policy import Policy
+    from compiler_gym.tuning.policies.policy import Policy
 
     try:
         return Policy.load(os.environ[POLICY]).sequences_for
@@ -448,10 +448,10 @@ def _search(
     clang: Path, command: CompilerCommand, bitcode: Path, evaluations: int, seconds: float
 ) -> tuple[Path, Found | None]:
     """Returns the smallest object file that was found, and how; or what clang makes of a probe."""
-    from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
-    from compiler_gym.envs.llvm.size.objective import Objective
-    from compiler_gym.envs.llvm.size.optimizer import Optimizer
-    from compiler_gym.envs.llvm.size.trial_link import trial_linker
+    from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+    from compiler_gym.tuning.size.objective import Objective
+    from compiler_gym.tuning.size.optimizer import Optimizer
+    from compiler_gym.tuning.size.trial_link import trial_linker
 
     compilation, budget = _compilation(clang, command), Budget(seconds, evaluations)
     objective, advice = Objective(_objective()), _advice()

@@ -15,8 +15,8 @@ from compiler_gym.cli.options import (
     program_uri,
 )
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.policies.policy import COST, Policy
-from compiler_gym.envs.llvm.policies.programs import held_back_programs
+from compiler_gym.tuning.policies.policy import COST, Policy
+from compiler_gym.tuning.policies.programs import held_back_programs
 from compiler_gym.util.statistics import geometric_mean
 
 _RIGHT, _WRONG, _NOT_CHECKED, _ENDLESS = "right", "WRONG", "not checked", "no end"
@@ -52,7 +52,7 @@ def evaluate(
     """Evaluate a policy: IR instructions, beside those that -Oz leaves.
 
     Policies are sequences of passes that were found once, on other programs. `python -m
-    compiler_gym.envs.llvm.policies` trains them again.
+    compiler_gym.tuning.policies` trains them again.
 
     Programs that can be run print the same afterwards, or the exit code is 1. The mean leaves out
     those of csmith that do not end, as compilers may remove all of them.

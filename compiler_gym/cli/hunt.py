@@ -17,10 +17,10 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
-from compiler_gym.envs.llvm.hunt.findings import Findings, as_row
-from compiler_gym.envs.llvm.hunt.hunter import Hunt
-from compiler_gym.envs.llvm.hunt.limits import Limits
-from compiler_gym.envs.llvm.hunt.passes import (
+from compiler_gym.hunt.findings import Findings, as_row
+from compiler_gym.hunt.hunter import Hunt
+from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.passes import (
     Pass,
     Sequences,
     list_passes,
@@ -28,8 +28,8 @@ from compiler_gym.envs.llvm.hunt.passes import (
     parse_sequence,
     usable_passes,
 )
-from compiler_gym.envs.llvm.hunt.programs import Programs
-from compiler_gym.envs.llvm.hunt.trial import Laboratory, Outcome
+from compiler_gym.hunt.programs import Programs
+from compiler_gym.hunt.trial import Laboratory, Outcome
 from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.shell_format import plural
 

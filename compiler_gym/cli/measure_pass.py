@@ -22,7 +22,8 @@ from compiler_gym.cli.options import (
     program_uri,
 )
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.pass_measurement import (
+from compiler_gym.spaces import Scalar
+from compiler_gym.tuning.pass_measurement import (
     Estimate,
     Failure,
     Measurement,
@@ -31,7 +32,6 @@ from compiler_gym.envs.llvm.pass_measurement import (
     estimate_saving_of_programs,
     measure_trials,
 )
-from compiler_gym.spaces import Scalar
 from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.truncate import truncate
 

@@ -35,16 +35,16 @@ from compiler_gym.cli.options import (
 )
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
-from compiler_gym.envs.llvm.policies.policy import Policy
-from compiler_gym.envs.llvm.size.checks import command_check
-from compiler_gym.envs.llvm.size.compilation import check_options, options_of_bitcode
-from compiler_gym.envs.llvm.size.html_report import REQUIRED_TOOLS, write_html
-from compiler_gym.envs.llvm.size.inputs import Input, known_program
-from compiler_gym.envs.llvm.size.linking import Linker
-from compiler_gym.envs.llvm.size.objective import Objective
-from compiler_gym.envs.llvm.size.whole_program import merge_program
-from compiler_gym.envs.llvm.speed.slowdown import SlowdownLimit
 from compiler_gym.envs.llvm.tools import tool_path
+from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.tuning.size.checks import command_check
+from compiler_gym.tuning.size.compilation import check_options, options_of_bitcode
+from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS, write_html
+from compiler_gym.tuning.size.inputs import Input, known_program
+from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.whole_program import merge_program
+from compiler_gym.tuning.speed.slowdown import SlowdownLimit
 from compiler_gym.util.shell_format import plural
 
 _EVALUATIONS = 120  # A search that ends by itself finds the same on all machines.

@@ -10,9 +10,9 @@ from compiler_gym.cli.console import working_on
 from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
-from compiler_gym.envs.llvm.size.compilation import Compilation
-from compiler_gym.envs.llvm.size.inputs import Input
-from compiler_gym.envs.llvm.size.linking import Linker
+from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.util.shell_format import plural
 
 _SECONDS = 3600

@@ -10,22 +10,22 @@ from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_progress import Progress
 from compiler_gym.cli.optimize_result import Product
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.policies.policy import Policy
-from compiler_gym.envs.llvm.size.checks import Check, all_of
-from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Change, Compilation
-from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluation, Evaluator
-from compiler_gym.envs.llvm.size.inputs import Input
-from compiler_gym.envs.llvm.size.linking import LinkedSize, Linker
-from compiler_gym.envs.llvm.size.minimise import Part
-from compiler_gym.envs.llvm.size.object_file import ObjectFile
-from compiler_gym.envs.llvm.size.objective import Objective
-from compiler_gym.envs.llvm.size.optimizer import Optimizer
-from compiler_gym.envs.llvm.size.portfolio import experimental_options
-from compiler_gym.envs.llvm.size.product import reproduces, write_object
-from compiler_gym.envs.llvm.size.report import FunctionChange, compare_functions, readable_names
-from compiler_gym.envs.llvm.size.stack import StackUse, stack_use
-from compiler_gym.envs.llvm.size.trial_link import trial_linker
-from compiler_gym.envs.llvm.speed.slowdown import SlowdownLimit
+from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.tuning.size.checks import Check, all_of
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.linking import LinkedSize, Linker
+from compiler_gym.tuning.size.minimise import Part
+from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.portfolio import experimental_options
+from compiler_gym.tuning.size.product import reproduces, write_object
+from compiler_gym.tuning.size.report import FunctionChange, compare_functions, readable_names
+from compiler_gym.tuning.size.stack import StackUse, stack_use
+from compiler_gym.tuning.size.trial_link import trial_linker
+from compiler_gym.tuning.speed.slowdown import SlowdownLimit
 from compiler_gym.util.runtimes import RuntimeComparison
 from compiler_gym.util.shell_format import plural
 

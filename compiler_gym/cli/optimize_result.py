@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.cli.console import print_line
-from compiler_gym.envs.llvm.size.inputs import Input
+from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.util.shell_format import join_cmd
 
 

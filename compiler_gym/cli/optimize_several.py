@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from compiler_gym.cli.console import print_line
 from compiler_gym.cli.optimize_result import Product
-from compiler_gym.envs.llvm.size.inputs import Input
-from compiler_gym.envs.llvm.size.product import write_script
 from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.product import write_script
 
 AnyProduct = TypeVar("AnyProduct", bound=Product)
 

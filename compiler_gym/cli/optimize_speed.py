@@ -14,14 +14,14 @@ from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.cli.optimize_progress import Progress
 from compiler_gym.cli.optimize_result import Product
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.size.compilation import Compilation, has_level
-from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
-from compiler_gym.envs.llvm.size.inputs import Input
-from compiler_gym.envs.llvm.size.linking import Linker
-from compiler_gym.envs.llvm.size.portfolio import experimental_options
-from compiler_gym.envs.llvm.size.product import reproduces, write_object
-from compiler_gym.envs.llvm.speed.optimizer import SpeedOptimizer
-from compiler_gym.envs.llvm.speed.workload import CommandWorkload, ProgramWorkload, Workload
+from compiler_gym.tuning.size.compilation import Compilation, has_level
+from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.portfolio import experimental_options
+from compiler_gym.tuning.size.product import reproduces, write_object
+from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
+from compiler_gym.tuning.speed.workload import CommandWorkload, ProgramWorkload, Workload
 from compiler_gym.util.runtimes import RuntimeComparison
 from compiler_gym.util.shell_format import plural
 

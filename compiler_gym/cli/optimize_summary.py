@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_program import Result, describe_files
-from compiler_gym.envs.llvm.size.objective import Objective
+from compiler_gym.tuning.size.objective import Objective
 
 _GOALS = {
     Objective.TEXT: "Bytes of code",

@@ -15,8 +15,8 @@ from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
-from compiler_gym.envs.llvm.policies.policy import SHIPPED
 from compiler_gym.envs.llvm.specs import observation_spaces, reward_spaces
+from compiler_gym.tuning.policies.policy import SHIPPED
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
 _SUITE = "benchmark://kernels-v0"

@@ -17,8 +17,8 @@ from pathlib import Path
 from compiler_gym.cli.options import program_name
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
-from compiler_gym.envs.llvm.policies.policy import Policy
-from compiler_gym.envs.llvm.policies.sequences import FIRST_SEQUENCE, mutate
+from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.tuning.policies.sequences import FIRST_SEQUENCE, mutate
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
 

@@ -5,7 +5,7 @@ import os
 import random
 import re
 
-from compiler_gym.envs.llvm.policies.sequences import mutate
+from compiler_gym.tuning.policies.sequences import mutate
 
 
 def test_search_beats_oz_and_opt_agrees(run, environment):

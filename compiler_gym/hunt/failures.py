@@ -1,0 +1,162 @@
+"""Runs ``opt``, and tells what goes wrong with it."""
+
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.passes import name_of
+from compiler_gym.util.commands import run_command
+
+
+class Kind(str, Enum):
+    """The ways in which a sequence of passes can go wrong.
+
+    The order of uses is what bitcode has and textual IR does not show: in which order a value lists
+    who uses it. Passes that go along these lists can do something else then.
+    """
+
+    CRASH = "crash"
+    HANG = "hang"
+    OUT_OF_MEMORY = "out of memory"
+    BROKEN_MODULE = "broken module"
+    UNSTABLE = "unstable result"
+    UNSTABLE_USES = "unstable order of uses"
+    WRONG_OUTPUT = "wrong output"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong.
+
+    Attributes:
+        kind: Which way.
+        guilty: The name of the pass that LLVM names; empty if it names none.
+        where: What else tells it from other failures of this pass: a function of LLVM, or the
+            first line of what it says. A text that LLVM prints as it is; empty if there is none.
+        messages: All that was printed, cut.
+    """
+
+    kind: Kind
+    guilty: str = ""
+    where: str = ""
+    messages: str = ""
+
+
+class RefusedError(Exception):
+    """``opt`` does not do what it is asked to, and says why: no failure of a pass."""
+
+
+VERIFYING = "-verify-each"
+"""The option of ``opt`` that checks the module after each pass, and names the one that broke it."""
+
+_RUNNING = re.compile(r'^\d+\.\s+Running pass "(.*?)" on ', re.MULTILINE)
+_BROKEN = re.compile(r"^LLVM ERROR: Broken \w+ found", re.MULTILINE)
+_OUT_OF_MEMORY = re.compile(r"LLVM ERROR: out of memory|std::bad_alloc|Cannot allocate memory")
+_FATAL = re.compile(r"^LLVM ERROR: (.*)$", re.MULTILINE)
+# With a symbolizer, and without: the number, the library without it, the address, the function.
+_FRAME = re.compile(r"^ *#?\d+ +(?:\S+ +)?0x[0-9a-f]+ ([^\n(<]+?) ?[(<]", re.MULTILINE)
+_NOT_THE_PLACE = re.compile(
+    r"PrintStackTrace|SignalHandlers|report_fatal_error|llvm_unreachable|^_*(gnu_cxx|std|abort|"
+    r"raise|pthread_kill|assert|libc)|PassManager|PassAdaptor|^optMain|runPassPipeline|^_start"
+)
+# What changes from run to run, or by renaming.
+_VALUES = re.compile(r"[%@#!]\S+|0x[0-9a-f]+|'[^']*'|\"[^\"]*\"|\d+")
+_MAX_MESSAGES = 20_000
+_DIS_SECONDS = 60
+_OUT_OF_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)
+
+
+def pipeline_of(sequence: Sequence[str]) -> str:
+    """Returns the text for ``opt -passes=`` of a sequence."""
+    return f"module({','.join(sequence)})"
+
+
+def opt_command(opt: Path, sequence: Sequence[str], source: Path, result: Path | str) -> list[str]:
+    """Returns the command that runs passes, which a finding names as it is."""
+    passes = [f"-passes={pipeline_of(sequence)}"] if sequence else []
+    return [str(opt), VERIFYING, *passes, str(source), "-o", str(result)]
+
+
+def run_passes(
+    opt: Path, sequence: Sequence[str], source: Path, result: Path, limits: Limits
+) -> Failure | None:
+    """Runs passes on a module.
+
+    Args:
+        opt: The path of opt.
+        sequence: The passes, elements of ``module(...)``.
+        source: The module, textual IR or bitcode.
+        result: Where the new module goes.
+        limits: How long it may take, and how much memory.
+
+    Returns:
+        What went wrong; None if nothing did, or nothing that shows in a single run.
+
+    Raises:
+        RefusedError: If opt ends with an error that it describes, other than a broken module.
+        OSError: If opt cannot be started.
+    """
+    command = limits.apply(opt_command(opt, sequence, source, result))
+    try:
+        done = run_command(command, timeout=limits.wall_seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return Failure(Kind.HANG)
+    return None if done.returncode == 0 else failure_of(done.returncode, done.stderr)
+
+
+def compare_results(first: Path, second: Path) -> Failure | None:
+    """Tells how the bitcode of two runs of the same command differs; None if it does not.
+
+    Raises:
+        CommandError: If it is not bitcode.
+    """
+    if first.read_bytes() == second.read_bytes():
+        return None
+    texts = (
+        run_command([tools.llvm_dis_path(), path, "-o", "-"], _DIS_SECONDS, text=False).stdout
+        for path in (first, second)
+    )
+    # The first line has the name of the file.
+    one, other = (text.partition(b"\n")[2] for text in texts)
+    return Failure(Kind.UNSTABLE_USES if one == other else Kind.UNSTABLE)
+
+
+def failure_of(status: int, messages: str) -> Failure:
+    """Tells from the exit code of ``opt``, which is not 0, and its messages what went wrong.
+
+    Raises:
+        RefusedError: If opt says that it cannot do this.
+    """
+    cut = messages[:_MAX_MESSAGES]
+    running = _RUNNING.findall(messages)
+    guilty = name_of(running[-1]) if running else ""
+    if status in _OUT_OF_TIME:
+        return Failure(Kind.HANG, guilty, "", cut)
+    if _OUT_OF_MEMORY.search(messages):
+        return Failure(Kind.OUT_OF_MEMORY, guilty, "", cut)
+    if _BROKEN.search(messages):
+        return Failure(Kind.BROKEN_MODULE, guilty, _plain_start(messages.partition("\n")[0]), cut)
+    fatal = _FATAL.search(messages)
+    if fatal:
+        return Failure(Kind.CRASH, guilty, _plain_start(fatal.group(1)), cut)
+    if "Stack dump" in messages or status < 0 or status > 128:
+        return Failure(Kind.CRASH, guilty, _place(messages), cut)
+    raise RefusedError(messages.strip()[:1000] or f"exit code {status}")
+
+
+def _place(messages: str) -> str:
+    """Returns the first function of a stack that says where it is."""
+    names = (name.strip() for name in _FRAME.findall(messages))
+    return next((name for name in names if not _NOT_THE_PLACE.search(name)), "")
+
+
+def _plain_start(line: str) -> str:
+    """Returns a line up to the first thing that may be called differently next time."""
+    found = _VALUES.search(line)
+    return (line[: found.start()] if found else line).strip()

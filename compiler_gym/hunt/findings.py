@@ -1,0 +1,295 @@
+"""What has been found: a folder for each finding, fit to be attached to a bug report."""
+
+import hashlib
+import json
+import platform
+import re
+import shutil
+import stat
+import tempfile
+import threading
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.hunt.failures import Failure, Kind, opt_command, pipeline_of
+from compiler_gym.hunt.minimise import Minimal
+from compiler_gym.hunt.reproducer import UNSTABLE_RUNS
+from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.shell_format import join_cmd
+
+SCRIPT = "run.sh"
+FACTS = "finding.json"
+
+_EXPECTED = {
+    Kind.CRASH: "opt ends with exit code 0.",
+    Kind.HANG: "opt ends in a time that fits the size of the module.",
+    Kind.OUT_OF_MEMORY: "opt needs no more memory than fits the size of the module.",
+    Kind.BROKEN_MODULE: "The module that the pass leaves is correct.",
+    Kind.UNSTABLE: "opt makes the same IR each time.",
+    Kind.UNSTABLE_USES: "opt makes the same bitcode each time.",
+    Kind.WRONG_OUTPUT: "The program prints what it prints without these passes.",
+}
+_ACTUAL = {
+    Kind.HANG: "It takes more than {seconds:g} seconds of processor time, and {twice:g} were not "
+    "enough either; without passes it takes less than {quick:g}.",
+    Kind.UNSTABLE: "Some of {runs} runs of the same command make other IR than the first. Which "
+    "do may depend on where the system puts memory.",
+    Kind.UNSTABLE_USES: "Some of {runs} runs of the same command make other bitcode than the "
+    "first, though the textual IR is the same: the uses of values are in another order. Which do "
+    "may depend on where the system puts memory.",
+    Kind.WRONG_OUTPUT: "It prints something else, or ends in another way.",
+}
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_MAX_MESSAGE_LINES = 40
+
+
+@dataclass
+class Finding:
+    """A defect, once however often it was met.
+
+    Attributes:
+        name: What its folder is called.
+        kind: Which way it goes wrong.
+        guilty: The pass that LLVM names, or the last of those it takes.
+        where: What else tells it from others of this pass; see :class:`Failure`.
+        passes: The fewest passes with which it was seen, as elements of ``module(...)``.
+        module: The file of the program.
+        lines: How many lines this has; None for bitcode.
+        reduced: How far the program was reduced.
+        program: The URI of the program with which it was found.
+        trial: The number of the trial in which it was found.
+        found_with: The passes with which it was found.
+        reachable: Whether all of the passes are actions of the LLVM environments.
+        guards: The other ways to build the program with which it works, for a wrong output.
+        versions: Of the tools and the system.
+        seen: How often it was met.
+    """
+
+    name: str
+    kind: str
+    guilty: str
+    where: str
+    passes: list[str]
+    module: str
+    lines: int | None
+    reduced: str
+    program: str
+    trial: int
+    found_with: list[str]
+    reachable: bool
+    guards: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    seen: int = 1
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What two findings must have in common to be the same."""
+        return self.kind, self.guilty, self.where
+
+
+class Findings:
+    """The findings of a folder. Threads may share an object.
+
+    Args:
+        folder: The folder, which need not exist.
+        actions: The elements of ``module(...)`` that are actions.
+    """
+
+    def __init__(self, folder: Path, actions: frozenset[str] = frozenset()):
+        self._folder = folder
+        self._actions = actions
+        self._lock = threading.Lock()
+        found = [_read(path) for path in sorted(folder.glob(f"*/{FACTS}"))]
+        self._found = {finding.key: finding for finding in found}
+
+    def all(self) -> list[Finding]:
+        """Returns all findings, those of a kind together."""
+        with self._lock:
+            return sorted(self._found.values(), key=lambda finding: finding.key)
+
+    def guilty(self) -> Counter[str]:
+        """Returns how often each pass was met as the guilty one of a finding."""
+        with self._lock:
+            counts: Counter[str] = Counter()
+            for finding in self._found.values():
+                counts[finding.guilty] += finding.seen
+            return counts
+
+    def count_known(self, failure: Failure) -> Finding | None:
+        """Counts a failure that is known already, and returns its finding; None if it is not."""
+        with self._lock:
+            return self._count_known(failure)
+
+    def _count_known(self, failure: Failure) -> Finding | None:
+        finding = self._found.get((failure.kind.value, failure.guilty, failure.where))
+        if finding is not None:
+            finding.seen += 1
+            _write_facts(self._folder / finding.name, finding)
+        return finding
+
+    def add(
+        self, failure: Failure, minimal: Minimal, program: str, trial: int, found_with: list[str]
+    ) -> Finding:
+        """Writes a finding, or counts it if another thread has just written the same.
+
+        Args:
+            failure: What went wrong with the program as it was, and which pass is guilty of it.
+            minimal: What is left of it.
+            program: The URI of the program.
+            trial: The number of the trial.
+            found_with: The passes of the trial.
+
+        Returns:
+            The finding.
+
+        Raises:
+            OSError: If the folder cannot be written.
+        """
+        with self._lock:
+            finding = self._count_known(failure)
+            if finding is None:
+                finding = self._describe(failure, minimal, program, trial, found_with)
+                self._write(finding, failure, minimal)
+                self._found[finding.key] = finding
+            return finding
+
+    def _describe(
+        self, failure: Failure, minimal: Minimal, program: str, trial: int, found_with: list[str]
+    ) -> Finding:
+        passes = list(minimal.reproducer.sequence)
+        is_text = minimal.module.suffix == ".ll"
+        key = f"{failure.kind.value} {failure.guilty} {failure.where}"
+        digest = hashlib.sha256(key.encode()).hexdigest()[:6]
+        return Finding(
+            name=_NOT_IN_NAMES.sub("-", f"{failure.kind.value}-{failure.guilty}-{digest}".lower()),
+            kind=failure.kind.value,
+            guilty=failure.guilty,
+            where=failure.where,
+            passes=passes,
+            module="reduced.ll" if is_text else "input.bc",
+            lines=len(minimal.module.read_text().splitlines()) if is_text else None,
+            reduced=minimal.reduced,
+            program=program,
+            trial=trial,
+            found_with=found_with,
+            reachable=all(each in self._actions for each in passes),
+            guards=list(minimal.reproducer.guards),
+            versions=_versions(minimal),
+        )
+
+    def _write(self, finding: Finding, failure: Failure, minimal: Minimal) -> None:
+        """Writes a folder, which is there whole or not at all."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._folder, prefix=".writing-") as temporary:
+            folder = Path(temporary) / finding.name
+            folder.mkdir()
+            shutil.copyfile(minimal.module, folder / finding.module)
+            for name, path in minimal.reproducer.files.items():
+                shutil.copyfile(path, folder / name)
+            script = folder / SCRIPT
+            title = f"{finding.kind} in {finding.guilty}"
+            script.write_text(minimal.reproducer.script(SCRIPT, finding.module, title))
+            script.chmod(script.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+            (folder / "README.md").write_text(_readme(finding, failure, minimal))
+            _write_facts(folder, finding)
+            folder.rename(self._folder / finding.name)
+
+
+def _read(path: Path) -> Finding:
+    return Finding(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def _write_facts(folder: Path, finding: Finding) -> None:
+    with atomic_file_write(folder / FACTS, fileobj=True, mode="w") as file:
+        json.dump(asdict(finding), file, indent=2)
+        file.write("\n")
+
+
+def _versions(minimal: Minimal) -> dict[str, str]:
+    versions = {"opt": _first_version(minimal.reproducer.opt)}
+    if minimal.reproducer.run is not None:
+        versions["clang"] = _first_version(minimal.reproducer.clang)
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        system = platform.system()
+    return versions | {"system": f"{system}, {platform.machine()}"}
+
+
+def _first_version(path: Path) -> str:
+    """Returns the line of a tool's version text that has the version."""
+    lines = [line.strip() for line in tools.tool_version(path).splitlines()]
+    return next((line for line in lines if "version" in line), "".join(lines[:1]))
+
+
+def _readme(finding: Finding, failure: Failure, minimal: Minimal) -> str:
+    reproducer = minimal.reproducer
+    command = opt_command(Path("opt"), reproducer.sequence, Path(finding.module), "output.bc")
+    sections: list[tuple[str, str]] = [
+        ("Command", _block(join_cmd(command), "sh")),
+        ("Expected", _EXPECTED[failure.kind]),
+        ("Actual", _actual(failure, minimal)),
+        ("Versions", "\n".join(f"- {name}: {text}" for name, text in finding.versions.items())),
+        ("To see it", _how_to_see(finding)),
+        ("Where it comes from", _origin(finding)),
+    ]
+    body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections)
+    return f"# {finding.kind.capitalize()} in `{finding.guilty}`\n\n{body}\n"
+
+
+def _actual(failure: Failure, minimal: Minimal) -> str:
+    seconds = minimal.reproducer.limits.seconds
+    said = _ACTUAL.get(failure.kind, "").format(
+        seconds=seconds, twice=2 * seconds, quick=seconds / 4, runs=UNSTABLE_RUNS
+    )
+    lines = failure.messages.strip().splitlines()[:_MAX_MESSAGE_LINES]
+    parts = [said] if said else []
+    if lines:
+        parts.append("With the program as it was found, this was printed:")
+        parts.append(_block("\n".join(lines), "text"))
+    return "\n\n".join(parts)
+
+
+def _how_to_see(finding: Finding) -> str:
+    text = (
+        f"`./{SCRIPT}` ends with exit code 0 if it happens, and with 1 if it does not; "
+        f"`OPT=/path/to/opt ./{SCRIPT}` asks another `opt`. `llvm-reduce --test={SCRIPT} FILE` "
+        "goes on from another file."
+    )
+    if finding.kind != Kind.WRONG_OUTPUT.value:
+        return text
+    names = [
+        f"`-{guard}`" if guard[0] == "O" else f"the {guard} sanitizer" for guard in finding.guards
+    ]
+    guards = ", ".join(names) or "nothing else"
+    return (
+        f"{text}\n\nThe program as it is here prints the same each time, and also with {guards}. "
+        "Undefined behaviour that none of these shows was not looked for."
+    )
+
+
+def _origin(finding: Finding) -> str:
+    return (
+        f"Trial {finding.trial} of `compiler-gym hunt`, with {finding.program} and these passes:"
+        "\n\n"
+        f"{_block(pipeline_of(finding.found_with), 'text')}\n\n"
+        f"The program was reduced: {finding.reduced}."
+    )
+
+
+def _block(text: str, language: str) -> str:
+    return f"```{language}\n{text}\n```"
+
+
+def as_row(finding: Finding) -> dict[str, Any]:
+    """Returns a finding as a row of a table."""
+    return {
+        "finding": finding.name,
+        "passes": len(finding.passes),
+        "lines": finding.lines,
+        "seen": finding.seen,
+        "an action": finding.reachable,
+    }

@@ -1,0 +1,169 @@
+"""A hunt: trial after trial, in a folder that remembers how far it came."""
+
+import json
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.hunt.passes import Sequences
+from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
+from compiler_gym.util.commands import kill_running_commands
+from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.filesystem import atomic_file_write
+
+_STATE = "state.json"
+_POLL_SECONDS = 0.2
+# How finely sizes are told apart when a sequence is asked whether it did something new.
+_SIZES_PER_DOUBLING = 32
+
+
+@dataclass
+class Progress:
+    """How far a hunt has come; what a folder remembers of it.
+
+    Attributes:
+        seed: The seed of the hunt.
+        next: The number of the next trial.
+        seconds: How long it has hunted, all sessions together.
+        verdicts: How many trials ended in each way; see :class:`Outcome`.
+        kept: The sequences that did something new.
+    """
+
+    seed: int
+    next: int = 0
+    seconds: float = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    kept: list[list[str]] = field(default_factory=list)
+
+    @property
+    def trials(self) -> int:
+        """How many trials have ended."""
+        return sum(self.verdicts.values())
+
+
+class Hunt:
+    """A hunt in a folder. One thread calls its functions; trials have threads of their own.
+
+    Trials are numbered, and the random numbers of each come from the seed and its number. What it
+    draws depends on what others have found by then, too.
+
+    Args:
+        folder: Where findings go, and how far the hunt came.
+        sequences: What is tried.
+        seed: The seed. One that has been begun goes on with its own.
+
+    Attributes:
+        progress: How far it came.
+        given_up: How many trials ran when it ended.
+    """
+
+    def __init__(self, folder: Path, sequences: Sequences, seed: int):
+        self._folder = folder
+        self.progress = Progress(seed)
+        self.given_up = 0
+        self._sequences = sequences
+        self._met: set[tuple[str, int]] = set()
+
+    def run(
+        self,
+        laboratory: Laboratory,
+        jobs: int,
+        trials: int | None,
+        seconds: float | None,
+        watch: Callable[[Outcome], None],
+    ) -> None:
+        """Hunts until enough trials have been made, the time is over, or Ctrl-C is pressed.
+
+        Trials that run when the time is over are given up. They do not count, and are not made
+        again. Nothing that was started is left.
+
+        Args:
+            laboratory: Makes the trials.
+            jobs: How many at a time.
+            trials: How many to make; None for any number.
+            seconds: How long to hunt; None for any time.
+            watch: Called with each outcome.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C.
+            OSError: If the folder cannot be written, or a tool not be started.
+        """
+        with self._resumed(), ThreadPoolExecutor(jobs) as pool:
+            begin = time.monotonic() - self.progress.seconds
+            end = math.inf if seconds is None else time.monotonic() + seconds
+            left = math.inf if trials is None else trials
+            running: dict[Future[Outcome], Trial] = {}
+            try:
+                while time.monotonic() < end and (left > 0 or running):
+                    while left > 0 and len(running) < jobs:
+                        trial = self._draw(laboratory)
+                        running[pool.submit(laboratory.run, trial)] = trial
+                        left -= 1
+                    done, _ = wait(running, _POLL_SECONDS, FIRST_COMPLETED)
+                    for future in done:
+                        self._take(running.pop(future), future.result())
+                        self.progress.seconds = time.monotonic() - begin
+                        self._write()
+                        watch(future.result())
+            finally:
+                laboratory.stop.set()
+                self.given_up = len(running)
+                self.progress.seconds = time.monotonic() - begin
+                _end(running)
+
+    @contextmanager
+    def _resumed(self) -> Iterator[None]:
+        """Keeps other hunts out of the folder, and goes on from where it was left."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(file_lock(self._folder / ".lock", wait=False))
+            except BlockingIOError as error:
+                raise OSError(
+                    f"Another hunt is using the folder {self._folder}: choose another by --output"
+                ) from error
+            self.progress = _read_progress(self._folder / _STATE, self.progress.seed)
+            self._sequences.kept = self.progress.kept
+            yield
+
+    def _draw(self, laboratory: Laboratory) -> Trial:
+        seed, number = self.progress.seed, self.progress.next
+        self.progress.next += 1
+        sequence = self._sequences.draw(
+            random.Random(f"{seed} {number}"), laboratory.findings.guilty()
+        )
+        return Trial(number, seed, sequence)
+
+    def _take(self, trial: Trial, outcome: Outcome) -> None:
+        self.progress.verdicts[outcome.verdict] += 1
+        if outcome.growth > 0:
+            # Programs that shrink or grow like none of their dataset has before.
+            size = round(math.log2(outcome.growth) * _SIZES_PER_DOUBLING)
+            met = outcome.program.rpartition("/")[0], size
+            if met not in self._met:
+                self._met.add(met)
+                self._sequences.keep(trial.sequence, random.Random(trial.number))
+
+    def _write(self) -> None:
+        with atomic_file_write(self._folder / _STATE, fileobj=True, mode="w") as file:
+            json.dump(vars(self.progress), file)
+
+
+def _end(running: dict[Future[Any], Trial]) -> None:
+    """Kills what the trials have started until all have noticed that the hunt ends."""
+    while any(not future.done() for future in running):
+        kill_running_commands()
+        time.sleep(_POLL_SECONDS / 10)
+
+
+def _read_progress(path: Path, seed: int) -> Progress:
+    if not path.is_file():
+        return Progress(seed)
+    values = json.loads(path.read_text(encoding="utf-8"))
+    return Progress(**{**values, "verdicts": Counter(values["verdicts"])})

@@ -1,0 +1,213 @@
+"""Makes failures smaller: fewer passes first, then the program, always asking the same script."""
+
+import os
+import shutil
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.hunt.failures import Kind, opt_command
+from compiler_gym.hunt.reproducer import GUARDS, Reproducer
+from compiler_gym.util.commands import run_command
+from compiler_gym.util.sequence_reducer import reductions
+
+# What remains of the time for the program, however long the passes take.
+_SHARE_OF_PASSES = 0.4
+_TOOL_SECONDS = 60
+# A script runs opt and the program some times; a hanging one comes to more than one limit.
+_LIMITS_OF_SCRIPT = 4
+
+_KEEPING = """\
+#!/bin/sh
+# Asks the script, and keeps the last module of which it says yes: the reducer can be stopped then.
+/bin/sh {script} "$1" || exit 1
+cp "$1" kept.new && mv kept.new {kept}
+"""
+
+
+@dataclass(frozen=True)
+class Minimal:
+    """What is left of a failure.
+
+    Attributes:
+        reproducer: Its script, with the fewest passes.
+        module: The smallest module: textual IR, or bitcode if only that shows the failure.
+        reduced: What there is to say of how far that went.
+    """
+
+    reproducer: Reproducer
+    module: Path
+    reduced: str
+
+
+class Minimiser:
+    """Makes one failure smaller, in a folder and a time of its own.
+
+    Args:
+        folder: A scratch folder, in which what is returned is left.
+        seconds: How long it may take.
+        end_if_stopped: Called again and again; raises an exception if the hunt ends.
+    """
+
+    def __init__(self, folder: Path, seconds: float, end_if_stopped: Callable[[], None]):
+        self._folder = folder
+        self._end_if_stopped = end_if_stopped
+        self._end = time.monotonic() + seconds
+        self._end_of_passes = time.monotonic() + seconds * _SHARE_OF_PASSES
+        (folder / "tmp").mkdir(parents=True)
+
+    def with_fewest_passes(
+        self, reproducer: Reproducer, module: Path
+    ) -> tuple[Reproducer, Path] | None:
+        """Takes passes away, and then runs those that only prepare the module beforehand.
+
+        Args:
+            reproducer: The script of the failure.
+            module: The module, bitcode.
+
+        Returns:
+            The script and the module that are left; None if the failure does not show again.
+        """
+        for name, path in reproducer.files.items():
+            shutil.copyfile(path, self._folder / name)
+        if not self._shows(reproducer, module):
+            return None
+        reproducer = self._without_passes(self._guarded(reproducer, module), module)
+        return self._with_prefix_in_module(reproducer, module)
+
+    def with_smallest_module(self, reproducer: Reproducer, module: Path) -> Minimal:
+        """Takes away of the module what it can.
+
+        Args:
+            reproducer: The script of the failure.
+            module: The module, bitcode.
+        """
+        text = self._as_text(reproducer, module)
+        if text is None:
+            return Minimal(reproducer, module, "not at all, as only this bitcode shows it")
+        return self._reduced(reproducer, text)
+
+    def _shows(self, reproducer: Reproducer, module: Path) -> bool:
+        self._end_if_stopped()
+        # Another thread may be starting a process, which has the script open until it has begun:
+        # then it could be read, but not be executed.
+        command: list[str | Path] = ["/bin/sh", self._write_script(reproducer), module]
+        seconds = reproducer.limits.wall_seconds * _LIMITS_OF_SCRIPT
+        try:
+            done = run_command(
+                command, seconds, cwd=self._folder, env=self._environment(), check=False
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+    def _environment(self) -> dict[str, str]:
+        # What a script leaves, if it is killed, goes with the folder.
+        return {**os.environ, "TMPDIR": str(self._folder / "tmp")}
+
+    def _write_script(self, reproducer: Reproducer) -> Path:
+        path = self._folder / "check.sh"
+        path.write_text(reproducer.script(path.name, "input.bc", "a check"))
+        return path
+
+    def _guarded(self, reproducer: Reproducer, module: Path) -> Reproducer:
+        """Returns the same with the guards that the program passes as it is, and built fast."""
+        if reproducer.failure.kind is not Kind.WRONG_OUTPUT:
+            return reproducer
+        fast = replace(reproducer, level=0)
+        if self._shows(fast, module):
+            reproducer = fast
+        passed = [
+            guard for guard in GUARDS if self._shows(replace(reproducer, guards=(guard,)), module)
+        ]
+        return replace(reproducer, guards=tuple(passed))
+
+    def _without_passes(self, reproducer: Reproducer, module: Path) -> Reproducer:
+        unguarded = replace(reproducer, guards=())  # The program stays what it is.
+
+        def shows(sequence: Sequence[str]) -> bool:
+            return time.monotonic() < self._end_of_passes and self._shows(
+                unguarded.with_sequence(sequence), module
+            )
+
+        # The last pass of the shortest beginning is guilty, even if there is no time for more.
+        sequence = list(reproducer.sequence)
+        too_few, enough = 0, len(sequence)
+        while enough - too_few > 1:
+            count = (too_few + enough) // 2
+            if self._shows(unguarded.with_sequence(sequence[:count]), module):
+                enough = count
+            else:
+                too_few = count
+        sequence = [sequence[:enough], *reductions(sequence[:enough], shows)][-1]
+        return reproducer.with_sequence(sequence)
+
+    def _with_prefix_in_module(
+        self, reproducer: Reproducer, module: Path
+    ) -> tuple[Reproducer, Path]:
+        """Runs as many of the passes beforehand as leave a module that is still fine.
+
+        For crashes and the like this leaves nearly always one pass, which is what there is to look
+        at. It may be impossible because passes hand analyses on.
+        """
+        sequence = list(reproducer.sequence)
+        for count in range(len(sequence) - 1, 0, -1):
+            after = self._folder / f"after-{count}.bc"
+            shorter = reproducer.with_sequence(sequence[count:])
+            if self._optimise(reproducer, sequence[:count], module, after) and self._shows(
+                shorter, after
+            ):
+                return shorter, after
+        return reproducer, module
+
+    def _optimise(
+        self, reproducer: Reproducer, sequence: list[str], module: Path, result: Path
+    ) -> bool:
+        limits = reproducer.limits
+        command = limits.apply(opt_command(reproducer.opt, sequence, module, result))
+        try:
+            done = run_command(command, limits.wall_seconds, env=self._environment(), check=False)
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+    def _as_text(self, reproducer: Reproducer, module: Path) -> Path | None:
+        """Returns the module as textual IR, if that shows the failure, too."""
+        path = self._folder / "input.ll"
+        run_command([tools.llvm_dis_path(), module, "-o", path], _TOOL_SECONDS)
+        return path if self._shows(reproducer, path) else None
+
+    def _reduced(self, reproducer: Reproducer, module: Path) -> Minimal:
+        kept = self._folder / "reduced.ll"
+        script = self._write_script(reproducer)
+        test = self._folder / "test.sh"
+        test.write_text(_KEEPING.format(script=script.name, kept=kept.name))
+        test.chmod(test.stat().st_mode | stat.S_IXUSR)
+        command: list[str | Path] = [tools.tool_path("llvm-reduce"), "-j=1", f"--test={test}"]
+        command += [module, "-o", self._folder / "last.ll"]
+        ended = self._run_reducer(command)
+        if not kept.is_file():
+            return Minimal(reproducer, module, "not at all in its time")
+        if not self._shows(reproducer, kept):
+            return Minimal(
+                reproducer, module, "not at all: what llvm-reduce made shows it at times"
+            )
+        how = "by llvm-reduce" if ended else "by llvm-reduce, until its time was over"
+        return Minimal(reproducer, kept, how)
+
+    def _run_reducer(self, command: list[str | Path]) -> bool:
+        """Runs llvm-reduce; returns whether it came to its end."""
+        try:
+            run_command(
+                command,
+                max(self._end - time.monotonic(), 1),
+                cwd=self._folder,
+                env=self._environment(),
+            )
+        except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+            return False
+        return True

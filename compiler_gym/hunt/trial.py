@@ -1,0 +1,226 @@
+"""One trial: a program, a sequence of passes, and what comes of them."""
+
+import math
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from compiler_gym.datasets import Benchmark
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.hunt.failures import (
+    Failure,
+    Kind,
+    RefusedError,
+    compare_results,
+    run_passes,
+)
+from compiler_gym.hunt.findings import Finding, Findings
+from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.minimise import Minimiser
+from compiler_gym.hunt.passes import name_of
+from compiler_gym.hunt.programs import (
+    Programs,
+    linker_options_of,
+    runs_of,
+    write_bitcode,
+    wrong_output,
+)
+from compiler_gym.hunt.reproducer import Reproducer
+
+# Of the time until the end of the hunt. Writing a finding takes some, too.
+_SHARE_OF_THE_REST = 0.8
+
+
+class StoppedError(Exception):
+    """The hunt ends, and what goes wrong now is the end of it."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is tried.
+
+    Attributes:
+        number: Its number.
+        seed: The seed of the hunt. With the number, it says which program is drawn.
+        sequence: The passes, elements of ``module(...)``.
+    """
+
+    number: int
+    seed: int
+    sequence: list[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a trial.
+
+    Attributes:
+        program: The URI of the program; empty if there is none.
+        verdict: ``"fine"``, ``"refused"``, ``"useless"``, ``"found"``, ``"known"`` or
+            ``"not seen again"``.
+        details: Why, or which kind of failure.
+        finding: The finding, new or known.
+        growth: The size of the bitcode after the passes, as a share of that before; 0 if there is
+            none.
+    """
+
+    program: str
+    verdict: str
+    details: str = ""
+    finding: Finding | None = None
+    growth: float = 0.0
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """What trials need. Threads may share one.
+
+    Attributes:
+        opt: The path of ``opt``.
+        clang: The path of ``clang``.
+        programs: Says which programs are of use.
+        findings: Where findings go.
+        limits: What a run may take.
+        stop: Set when the hunt ends.
+        report: Told what is being done in long trials.
+        end: When the hunt is going to end, by the clock of :func:`time.monotonic`.
+    """
+
+    opt: Path
+    clang: Path
+    programs: Programs
+    findings: Findings
+    limits: Limits
+    stop: threading.Event
+    report: Callable[[str], None]
+    end: float = math.inf
+
+    def run(self, trial: Trial) -> Outcome:
+        """Makes a trial.
+
+        Raises:
+            StoppedError: If the hunt ends meanwhile.
+            OSError: If a tool cannot be started, or a file not be written.
+        """
+        rng = np.random.default_rng([trial.seed, trial.number])
+        try:
+            benchmark = self.programs.draw(rng)
+        except (BenchmarkInitError, subprocess.SubprocessError) as error:
+            self._end_if_stopped()
+            return Outcome("", "useless", str(error))
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-hunt-") as name:
+            return self._run(trial, benchmark, Path(name))
+
+    def _run(self, trial: Trial, benchmark: Benchmark, folder: Path) -> Outcome:
+        uri = str(benchmark.uri)
+        module = folder / "input.bc"
+        write_bitcode(benchmark, module)
+        useless = self.programs.why_useless(benchmark, module)
+        self._end_if_stopped()
+        if useless is not None:
+            return Outcome(uri, "useless", useless)
+        try:
+            failure = self._failure(trial, benchmark, module, folder)
+        except RefusedError as error:
+            self._end_if_stopped()
+            return Outcome(uri, "refused", str(error))
+        self._end_if_stopped()
+        if failure is None:
+            after = (folder / "output.bc").stat().st_size
+            return Outcome(uri, "fine", growth=after / module.stat().st_size)
+        return self._outcome(trial, benchmark, failure, module)
+
+    def _failure(
+        self, trial: Trial, benchmark: Benchmark, module: Path, folder: Path
+    ) -> Failure | None:
+        """Returns what goes wrong with a trial, if anything does."""
+        output = folder / "output.bc"
+        failure = run_passes(self.opt, trial.sequence, module, output, self.limits)
+        if failure is not None:
+            return self._confirmed(failure, trial, module, output)
+        error = wrong_output(benchmark, module, output)
+        if error is not None:
+            return Failure(Kind.WRONG_OUTPUT, messages=str(error))
+        for _ in range(self.limits.repeats - 1):
+            again = folder / "again.bc"
+            failure = run_passes(self.opt, trial.sequence, module, again, self.limits)
+            failure = failure or compare_results(output, again)
+            if failure is not None:
+                return failure
+        return None
+
+    def _confirmed(
+        self, failure: Failure, trial: Trial, module: Path, output: Path
+    ) -> Failure | None:
+        """Gives passes that take too long double the time, unless opt is slow without any."""
+        if failure.kind is not Kind.HANG:
+            return failure
+        self._end_if_stopped()
+        quick = self.limits.shares(1 / 4)
+        if run_passes(self.opt, ["verify"], module, output, quick) is not None:
+            raise RefusedError("opt takes too long for this program without any pass")
+        longer = self.limits.shares(2)
+        return run_passes(self.opt, trial.sequence, module, output, longer)
+
+    def _outcome(
+        self, trial: Trial, benchmark: Benchmark, failure: Failure, module: Path
+    ) -> Outcome:
+        uri = str(benchmark.uri)
+        known = self.findings.count_known(failure)
+        if known is not None:
+            return Outcome(uri, "known", failure.kind.value, known)
+        self.report(f"trial {trial.number}: {failure.kind.value}, being reduced")
+        for number, reproducer in enumerate(self._reproducers(trial, benchmark, failure)):
+            folder = module.parent / f"smaller-{number}"
+            minimiser = Minimiser(folder, self.reduce_seconds(), self._end_if_stopped)
+            fewest = minimiser.with_fewest_passes(reproducer, module)
+            self._end_if_stopped()
+            if fewest is not None:
+                found = self._found(trial, uri, failure, minimiser, *fewest)
+                return Outcome(uri, "found" if found.seen == 1 else "known", found.kind, found)
+        return Outcome(uri, "not seen again", failure.kind.value)
+
+    def reduce_seconds(self) -> float:
+        """Returns how long making a finding smaller may take, so that it is there at the end."""
+        return min(self.limits.reduce_seconds, _SHARE_OF_THE_REST * (self.end - time.monotonic()))
+
+    def _found(
+        self,
+        trial: Trial,
+        uri: str,
+        failure: Failure,
+        minimiser: Minimiser,
+        reproducer: Reproducer,
+        module: Path,
+    ) -> Finding:
+        if not failure.guilty:
+            # LLVM names no pass: then it is the last without which nothing goes wrong.
+            failure = replace(failure, guilty=name_of(reproducer.sequence[-1]))
+            known = self.findings.count_known(failure)
+            if known is not None:
+                return known
+        minimal = minimiser.with_smallest_module(reproducer, module)
+        self._end_if_stopped()
+        return self.findings.add(failure, minimal, uri, trial.number, trial.sequence)
+
+    def _reproducers(
+        self, trial: Trial, benchmark: Benchmark, failure: Failure
+    ) -> Iterator[Reproducer]:
+        """Yields scripts that may show a failure: one for each run that a program has."""
+        script = Reproducer(failure, tuple(trial.sequence), self.opt, self.clang, self.limits)
+        if failure.kind is not Kind.WRONG_OUTPUT:
+            yield script
+            return
+        options = linker_options_of(benchmark)
+        for run in runs_of(benchmark):
+            yield replace(script, run=run, link_options=options)
+
+    def _end_if_stopped(self) -> None:
+        if self.stop.is_set():
+            raise StoppedError

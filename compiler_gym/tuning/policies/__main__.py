@@ -1,0 +1,131 @@
+"""Trains the policies that are shipped: ``python -m compiler_gym.tuning.policies``."""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from compiler_gym.tuning.policies.network_training import train
+from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.tuning.policies.programs import training_programs
+from compiler_gym.tuning.policies.training import Laboratory, Passes, Refinement, select
+from compiler_gym.util.registration import make
+
+# Of the programs that the network learns from, every fourth says how well it does.
+_FOURTH = 4
+_UNITS, _DECAYS = (8, 32), (1e-4, 1e-3, 1e-2)
+
+_console = Console(stderr=True, highlight=False)
+
+
+def main(
+    output: Annotated[Path, typer.Option("--output", "-o", help="A folder.")] = Path("policies"),
+    passes: Annotated[int, typer.Option(min=1, help="The most in a sequence.")] = 45,
+    sequences: Annotated[int, typer.Option(min=1, help="How many to choose from.")] = 12,
+    programs: Annotated[
+        int, typer.Option(min=1, help="How many of csmith, and of real software, beside kernels.")
+    ] = 25,
+    more: Annotated[int, typer.Option(min=1, help="The same for the network.")] = 300,
+    largest: Annotated[int, typer.Option(help="The most IR instructions of a program.")] = 6000,
+    tries: Annotated[int, typer.Option(help="Of sequences, for each program.")] = 300,
+    refinements: Annotated[int, typer.Option(help="Changes tried of the best sequence.")] = 1200,
+    seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Programs to compile at a time.")] = 2,
+) -> None:
+    """Train policies for IR instructions: sequence.json, coreset.json and network.json.
+
+    Needs SciPy (pip install 'compiler_gym[statistics]'), and hours with the defaults. Ctrl-C while
+    a sequence is refined goes on with what there is. The sequences of single programs are kept in
+    tuned.json of the folder, and not looked for again.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    about: dict[str, Any] = {
+        "command": f"--passes {passes} --sequences {sequences} --programs {programs} --more {more} "
+        f"--largest {largest} --tries {tries} --refinements {refinements} --seed {seed}"
+    }
+    laboratory = _laboratory(programs, seed, jobs, largest)
+    try:
+        tuned = _tuned(laboratory, output / "tuned.json", tries, passes, seed)
+        rows = np.stack([laboratory.logarithms(each) for each in tuned])
+        refined, row = _refined(laboratory, tuned[select(rows, 1)[0]], passes, refinements, seed)
+    finally:
+        laboratory.close()
+    Policy((refined,), about).save(output / "sequence.json")
+    tuned.append(refined)
+    rows = np.concatenate([rows, [row]])
+    chosen = select(rows, sequences)
+    coreset = tuple(tuned[number] for number in chosen)
+    _say("coreset", rows[chosen].min(axis=0))
+    Policy(coreset, about).save(output / "coreset.json")
+    laboratory = _laboratory(more, seed, jobs, largest)
+    try:
+        Policy(coreset, about, _network(laboratory, coreset, seed)).save(output / "network.json")
+    finally:
+        laboratory.close()
+
+
+def _laboratory(programs: int, seed: int, jobs: int, largest: int) -> Laboratory:
+    with make("llvm-v0") as env, _console.status("Looking for programs"):
+        uris = training_programs(env.datasets, programs, seed)
+        laboratory = Laboratory(uris, jobs, largest)
+    _console.print(f"{len(laboratory.programs)} programs")
+    return laboratory
+
+
+def _tuned(laboratory: Laboratory, path: Path, tries: int, passes: int, seed: int) -> list[Passes]:
+    """Returns a sequence for each program; from a file if they are there."""
+    if path.exists():
+        return [tuple(each.split()) for each in json.loads(path.read_text())]
+    found = []
+    for sequence in laboratory.tuned(tries, passes, seed):
+        found.append(sequence)
+        _console.print(f"{len(found)}: {' '.join(sequence)}", soft_wrap=True)
+    unique = [each for each in dict.fromkeys(found) if each]
+    path.write_text(json.dumps([" ".join(each) for each in unique], indent=1))
+    return unique
+
+
+def _refined(
+    laboratory: Laboratory, sequence: Passes, passes: int, refinements: int, seed: int
+) -> tuple[Passes, np.ndarray]:
+    refinement = Refinement(laboratory, sequence, passes, seed)
+    _say("best sequence", refinement.row)
+    try:
+        for number in range(refinements):
+            if refinement.step():
+                _say(f"refinement {number}, {len(refinement.passes)} passes", refinement.row)
+    except KeyboardInterrupt:
+        _console.print("Ctrl-C: going on with what there is")
+    return refinement.passes, refinement.row
+
+
+def _network(laboratory: Laboratory, coreset: tuple[Passes, ...], seed: int) -> Any:
+    """Returns the network whose kind does best on programs that it has not learnt from."""
+    features = laboratory.features()
+    rows = np.stack([laboratory.logarithms(each) for each in coreset]).T
+    is_judge = np.arange(len(rows)) % _FOURTH == 0
+    _say("best sequence for all", rows[is_judge, rows[~is_judge].mean(axis=0).argmin()])
+    _say("best sequence for each", rows[is_judge].min(axis=1))
+    # Some programs are small whatever is done: that is not for the network to know.
+    differences = rows - rows.mean(axis=1, keepdims=True)
+    kinds = {}
+    for units in _UNITS:
+        for decay in _DECAYS:
+            network = train(features[~is_judge], differences[~is_judge], units, decay, seed)
+            choices = network.predict(features[is_judge]).argmin(axis=1)
+            chosen = rows[is_judge][np.arange(is_judge.sum()), choices]
+            _say(f"{units} units, decay {decay}", chosen)
+            kinds[chosen.mean()] = units, decay
+    return train(features, differences, *kinds[min(kinds)], seed)
+
+
+def _say(what: str, logarithms: np.ndarray) -> None:
+    _console.print(f"{what}: {math.exp(logarithms.mean()):.4f} of -Oz")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,170 @@
+"""Policies as files: sequences of passes, and a network that chooses among them."""
+
+import json
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.tuning.policies.network import Network, features_of
+from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.registration import make
+
+COST = "IrInstructionCount"
+
+SHIPPED = {
+    name: Path(__file__).parent / f"{name}.json" for name in ("sequence", "coreset", "network")
+}
+"""The policies that come with the package."""
+
+_DIGITS = 5
+_REASON_WIDTH = 200
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a policy has done to a program.
+
+    Attributes:
+        cost: The number of IR instructions that is left.
+        sequence: The names of the passes that lead there. None where nothing makes it smaller.
+        tried: How many passes were run to find that out.
+    """
+
+    cost: int
+    sequence: tuple[str, ...]
+    tried: int
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Sequences of passes that are good for many programs.
+
+    Without a network, all of them are tried, and with one only that which it says. The program is
+    left as it is after the pass with which it was smallest.
+
+    Attributes:
+        sequences: The names of the passes of each, the most useful first.
+        about: How they were found.
+        network: Chooses among them.
+    """
+
+    sequences: tuple[tuple[str, ...], ...]
+    about: dict[str, Any]
+    network: Network | None = None
+
+    @classmethod
+    def load(cls, name: str | Path) -> "Policy":
+        """Reads a policy.
+
+        Args:
+            name: One of :data:`SHIPPED`, or a file.
+
+        Raises:
+            OSError: If there is no such file.
+            ValueError: If there is something else in it.
+        """
+        path = SHIPPED.get(str(name), Path(name))
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"There is no file {path}, and no policy of that name: {', '.join(SHIPPED)}"
+            )
+        try:
+            facts = json.loads(path.read_text())
+            sequences = tuple(tuple(each.split()) for each in facts["sequences"])
+            weights = facts.get("network")
+            network = weights and Network(**{key: np.array(it) for key, it in weights.items()})
+            return cls(sequences, facts["about"], network)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            # Not the repr: that of a UnicodeDecodeError has the whole file.
+            reason = textwrap.shorten(f"{type(error).__name__}: {error}", _REASON_WIDTH)
+            raise ValueError(
+                f"expected a policy, JSON with the keys 'about' and 'sequences', got {path} "
+                f"({reason}); try one of {', '.join(SHIPPED)}"
+            ) from error
+
+    def save(self, path: Path) -> None:
+        """Writes it to a file."""
+        facts: dict[str, Any] = {
+            "about": self.about,
+            "sequences": [" ".join(each) for each in self.sequences],
+        }
+        if self.network:
+            facts["network"] = {
+                key: np.vectorize(_rounded)(value).tolist()
+                for key, value in vars(self.network).items()
+            }
+        with atomic_file_write(path, fileobj=True, mode="w") as file:
+            json.dump(facts, file, indent=None if self.network else 1)
+            file.write("\n")
+
+    def sequences_for(self, bitcode: Path | None) -> tuple[tuple[str, ...], ...]:
+        """Returns the sequences that are to be tried on a program: all, or what the network says.
+
+        Args:
+            bitcode: The program. None if it is not known, which leaves the network the sequence
+                that is most useful.
+
+        Raises:
+            ServiceError: If the bitcode cannot be read.
+        """
+        if self.network is None:
+            return self.sequences
+        if bitcode is None:
+            return self.sequences[:1]
+        with make("llvm-v0", benchmark=f"file://{bitcode}") as env:
+            assert isinstance(env, LlvmEnv)
+            env.reset()
+            return self._choice_of(self.network, env)
+
+    def _choice_of(self, network: Network, env: LlvmEnv) -> tuple[tuple[str, ...], ...]:
+        """What a network says of the program of an episode that has just begun."""
+        return (self.sequences[int(network.predict(features_of(env)).argmin())],)
+
+    def play(self, env: LlvmEnv) -> Choice:
+        """Plays the episode of an environment, which begins again.
+
+        Raises:
+            LookupError: If there is no such pass.
+            ServiceError: If the program cannot be compiled at all.
+        """
+        sequences = self.sequences
+        if self.network is not None:
+            env.reset(benchmark=env.benchmark)
+            sequences = self._choice_of(self.network, env)
+        costs = [costs_of(env, sequence) for sequence in sequences]
+        best = min(range(len(sequences)), key=lambda number: min(costs[number]))
+        cost = min(costs[best])
+        sequence = sequences[best][: costs[best].index(cost)]
+        env.reset(benchmark=env.benchmark)
+        if sequence:
+            env.multistep([env.action_space[name] for name in sequence])
+        return Choice(cost, sequence, sum(map(len, sequences)))
+
+
+def costs_of(env: LlvmEnv, sequence: tuple[str, ...]) -> list[int]:
+    """Begins the episode again, and makes a step of each pass.
+
+    Returns:
+        The number of IR instructions before the first pass, and after each; it ends where the
+        compiler failed.
+
+    Raises:
+        LookupError: If there is no such pass.
+        ServiceError: If the program cannot be compiled at all.
+    """
+    env.reset(benchmark=env.benchmark)
+    costs = [int(env.observation[COST])]
+    for name in sequence:
+        (cost,), _, done, _ = env.step(env.action_space[name], observation_spaces=[COST])
+        if done:
+            break
+        costs.append(int(cost))
+    return costs

@@ -1,0 +1,73 @@
+"""Estimates of the cycles of functions, by ``llvm-mca``.
+
+The instructions of a function are taken as a straight line that runs again and again. So loops, the
+branches that are taken, cache misses, and the functions that are called play no part.
+"""
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.tuning.size.image import Instruction
+from compiler_gym.util.commands import CommandError, run_command
+
+CALL_CYCLES = 5
+"""What a call counts as."""
+
+_ITERATIONS = 10
+_SECONDS = 120
+
+_PROCESSORS = {"x86_64": "skylake-avx512", "aarch64": "cortex-a72", "riscv64": "sifive-u74"}
+
+
+def processor_of(arch: str) -> str | None:
+    """Returns the processor that is modelled for an architecture; None if there is none."""
+    return _PROCESSORS.get(arch)
+
+
+def estimate_cycles(arch: str, functions: Sequence[Sequence[Instruction]]) -> list[float | None]:
+    """Estimates the cycles of functions.
+
+    Args:
+        arch: The architecture as LLVM names it.
+        functions: The instructions of each.
+
+    Returns:
+        The cycles of each. None where there is no estimate: without ``llvm-mca``, for other
+        architectures, and for functions with instructions that the model does not know.
+    """
+    cycles: list[float | None] = [None] * len(functions)
+    processor = processor_of(arch)
+    if processor is None or not any(functions):
+        return cycles
+    options = [f"-mtriple={arch}-unknown-linux-gnu", f"-mcpu={processor}", "-json"]
+    options += [f"-iterations={_ITERATIONS}", f"-call-latency={CALL_CYCLES}"]
+    options += ["-skip-unsupported-instructions=any"]
+    options += ["-instruction-info=0", "-resource-pressure=0"]
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        path = Path(folder) / "functions.s"
+        path.write_text("".join(map(_region, range(len(functions)), functions)), encoding="utf-8")
+        try:
+            done = run_command([tools.tool_path("llvm-mca"), *options, path], _SECONDS)
+        except (EnvironmentNotSupported, CommandError, subprocess.TimeoutExpired):
+            return cycles
+    for region in json.loads(done.stdout)["CodeRegions"]:
+        index, summary = int(region["Name"]), region["SummaryView"]
+        known, all_of_them = summary["Instructions"] // summary["Iterations"], functions[index]
+        if known == sum(map(_is_instruction, all_of_them)):
+            cycles[index] = summary["TotalCycles"] / summary["Iterations"]
+    return cycles
+
+
+def _region(index: int, instructions: Sequence[Instruction]) -> str:
+    lines = [f"  {each.code}" for each in instructions if _is_instruction(each)]
+    return "\n".join([f"/* LLVM-MCA-BEGIN {index} */", *lines, f"/* LLVM-MCA-END {index} */", ""])
+
+
+def _is_instruction(line: Instruction) -> bool:
+    """Whether a line is no data; directives would be carried out."""
+    return not line.code.startswith((".", "<"))

@@ -1,0 +1,331 @@
+"""Runs clang with changes, several at a time, and reads how large the object files are."""
+
+import itertools
+import json
+import math
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError
+from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.tuning.size.trial_link import TrialLinker
+from compiler_gym.util.commands import (
+    CommandError,
+    commands_of,
+    kill_running_commands,
+    run_command,
+)
+
+# A change may make clang hang. The limit is the same for all sources and so long that results do
+# not depend on the load of the machine.
+_LIMIT_SECONDS = 600
+_SOURCE_LIMIT_SECONDS = 3600
+_KILL_SECONDS = 0.02
+_LIST_SECONDS = 600
+
+
+class Budget:
+    """What a search may use.
+
+    Args:
+        seconds: Its time, from now on.
+        evaluations: How often clang may be run with changes; None for any number.
+
+    Attributes:
+        used: The evaluations so far.
+        is_cut: Whether the time limit, rather than anything that can be repeated, ended the search.
+    """
+
+    def __init__(self, seconds: float = math.inf, evaluations: int | None = None):
+        self._start = time.monotonic()
+        self._seconds = seconds
+        self._evaluations = evaluations
+        self.used = 0
+        self.is_cut = False
+
+    @property
+    def passed(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._start
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds that are left; not positive if none are."""
+        return self._seconds - self.passed
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+        if self.evaluations_left(1) == 0:
+            return True
+        return self.seconds_left <= 0 and self.cut()
+
+    def cut(self) -> bool:
+        """Notes that the time limit has ended the search. Returns True."""
+        self.is_cut = True
+        return True
+
+    def evaluations_left(self, wanted: int) -> int:
+        """Returns how many of the evaluations that are wanted may be made."""
+        return wanted if self._evaluations is None else min(wanted, self._evaluations - self.used)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What clang has made with a change.
+
+    Attributes:
+        change: The change.
+        object: What is in the object file.
+        path: The object file.
+        linked: How large the program is that it is linked to; None if it is not linked.
+        alone: How large the object file is when it is linked alone; None if it is not.
+    """
+
+    change: Change
+    object: ObjectFile
+    path: Path
+    linked: LinkedSize | None = None
+    alone: LinkedSize | None = None
+
+    @property
+    def loaded(self) -> int:
+        """Bytes that are loaded: linked alone if that is known, else of the sections."""
+        return self.object.all if self.alone is None else self.alone.loaded
+
+
+class Evaluator:
+    """Evaluates changes of one compilation; to be used in a ``with`` block, which ends all it runs.
+
+    Args:
+        compilation: How the source is compiled.
+        folder: Where object files go.
+        budget: What may be used.
+        jobs: How many compilers run at a time. What comes of them does not depend on it.
+        linker: Links each object file to a program; None if only object files count.
+        trial: Links each object file alone; None if its own sections are all that counts.
+        read: Reads an object file, as that of an objective does.
+        unit: The bitcode of the source, if it has been made before.
+        slots: Held while clang runs with a change, such as the job slots of make.
+
+    Attributes:
+        unit: The bitcode of the source; None if clang makes other code of that than of the source.
+        messages: What clang said about the source.
+        failed: How many evaluations came to nothing.
+        timed_out: How many of these were ended because clang took longer than 10 minutes.
+        watch: Called with each evaluation; None if it came to nothing.
+    """
+
+    def __init__(
+        self,
+        compilation: Compilation,
+        folder: Path,
+        budget: Budget,
+        jobs: int = 1,
+        linker: Linker | None = None,
+        trial: TrialLinker | None = None,
+        read: Callable[[Path], ObjectFile] = read_object,
+        unit: Path | None = None,
+        slots: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ):
+        self.compilation = compilation
+        self.budget = budget
+        self.failed = 0
+        self.timed_out = 0
+        self.unit: Path | None = None
+        self.messages = ""
+        self.watch: Callable[[Evaluation | None], None] = lambda _: None
+        self._linker = linker
+        self._trial = trial
+        self._read_object = read
+        self._given_unit = unit
+        self._slots = slots
+        self._folder = folder
+        self._pool = ThreadPoolExecutor(jobs)
+        self._stop = threading.Event()
+        self._numbers = itertools.count()
+        self._known: dict[Change, Evaluation | None] = {}
+
+    def __enter__(self) -> "Evaluator":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._pool.shutdown()
+
+    def evaluate_source(self) -> Evaluation:
+        """Compiles the source without a change, and to bitcode, on which changes are tried then.
+
+        Raises:
+            BenchmarkInitError: If the source does not compile. The text says why.
+            ValueError: If the object file is not ELF, does not link, or cannot be read otherwise.
+            EnvironmentNotSupported: If reading it needs a tool that is not installed.
+        """
+        path = self._folder / "source.o"
+        try:
+            done = run_command(self.compilation.command(path), timeout=_SOURCE_LIMIT_SECONDS)
+        except CommandError as error:
+            source = self.compilation.source
+            raise BenchmarkInitError(f"{source} does not compile. {error.said}") from error
+        self.messages = done.stderr
+        evaluation = self._read_source(path)
+        self.unit = self._make_unit(evaluation.object)
+        self._known[NO_CHANGE] = evaluation
+        return evaluation
+
+    def _read_source(self, path: Path) -> Evaluation:
+        try:
+            return self._read(NO_CHANGE, path)
+        except LinkError:
+            if self._trial is None:
+                raise
+            # Some targets have code that does not link alone, such as branches that are too short.
+            self._trial = None
+            return self._read(NO_CHANGE, path)
+
+    def _make_unit(self, expected: ObjectFile) -> Path | None:
+        """Returns the bitcode of the source; None if clang makes other code of that."""
+        unit, result = self._given_unit or self._folder / "unit.bc", self._folder / "unit.o"
+        try:
+            if self._given_unit is None:
+                run_command(self.compilation.unit_command(unit), timeout=_SOURCE_LIMIT_SECONDS)
+            command = self.compilation.command_of_unit(unit, result)
+            run_command(command, timeout=_SOURCE_LIMIT_SECONDS)
+        except subprocess.SubprocessError:
+            return None
+        made = read_object(result)
+        return unit if (made.code, made.all) == (expected.code, expected.all) else None
+
+    def command(self, change: Change, output: Path) -> list[str]:
+        """Returns the command that is run for a change."""
+        if self.unit is None:
+            return self.compilation.command(output, change)
+        return self.compilation.command_of_unit(self.unit, output, change)
+
+    def facts(self, name: str) -> list[dict[str, Any]]:
+        """Returns what a pass of the plugin prints of the bitcode; nothing if ``opt`` fails.
+
+        Args:
+            name: The pass, which prints lines of JSON.
+        """
+        load = f"-load-pass-plugin={self.compilation.plugin}"
+        command = [str(tools.opt_path()), load, f"-passes={name}", "-disable-output"]
+        try:
+            lines = run_command([*command, str(self.unit)], _LIST_SECONDS).stdout.splitlines()
+        except CommandError:
+            return []
+        return [*map(json.loads, lines)]
+
+    def remarks(self, change: Change) -> str:
+        """Returns what LLVM says about inlining with a change that has been evaluated."""
+        command = self.command(change, self._folder / "remarks.o")
+        remarks = ["-Rpass=inline", "-Rpass-missed=inline"]
+        limit = min(_LIMIT_SECONDS, self.budget.seconds_left)
+        try:
+            return run_command([*command, *remarks], timeout=max(0, limit)).stderr
+        except subprocess.SubprocessError:
+            return ""
+
+    def evaluate(self, changes: Sequence[Change]) -> list[Evaluation]:
+        """Evaluates changes, as far as the budget goes.
+
+        Returns:
+            Those that worked, in order. clang refuses some, crashes with others, or takes too long.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C; nothing runs any more then.
+        """
+        new = [each for each in dict.fromkeys(changes) if each not in self._known]
+        new = new[: self.budget.evaluations_left(len(new))]
+        futures = [self._pool.submit(self._evaluate, each, self._next_path()) for each in new]
+        try:
+            for change, future in zip(new, futures, strict=True):
+                evaluation, is_made = future.result()
+                if is_made:
+                    self._known[change] = evaluation
+                    self.budget.used += 1
+                    self.failed += evaluation is None
+                    self.watch(evaluation)
+        except BaseException:
+            self._stop.set()
+            self._end(futures)
+            raise
+        found = (self._known.get(each) for each in changes)
+        return [each for each in found if each is not None]
+
+    @contextmanager
+    def outside_budget(self, evaluations: int) -> Iterator[Budget]:
+        """Has another budget in the ``with`` block; nobody watches what is evaluated there.
+
+        Args:
+            evaluations: How often clang may be run with changes.
+        """
+        own, watch = self.budget, self.watch
+        self.budget, self.watch = Budget(evaluations=evaluations), lambda _: None
+        try:
+            yield self.budget
+        finally:
+            self.budget, self.watch = own, watch
+
+    def _end(self, futures: Sequence[Future[tuple[Evaluation | None, bool]]]) -> None:
+        """Kills what runs until all threads have noticed that they are to end."""
+        for future in futures:
+            future.cancel()
+        while any(not future.done() for future in futures):
+            kill_running_commands(self)
+            time.sleep(_KILL_SECONDS)
+
+    def discard(self, evaluation: Evaluation) -> None:
+        """Removes the object file of an evaluation, which nobody needs any more."""
+        evaluation.path.unlink(missing_ok=True)
+
+    def restore(self, evaluation: Evaluation) -> None:
+        """Makes the object file of an evaluation again if it was removed."""
+        if not evaluation.path.is_file():
+            command = self.command(evaluation.change, evaluation.path)
+            run_command(command, timeout=_SOURCE_LIMIT_SECONDS)
+
+    def _read(self, change: Change, path: Path) -> Evaluation:
+        """Reads what clang has made."""
+        linked = self._linker.size(path) if self._linker else None
+        alone = self._trial.size(path) if self._trial else None
+        return Evaluation(change, self._read_object(path), path, linked, alone)
+
+    def _next_path(self) -> Path:
+        return self._folder / f"{next(self._numbers)}.o"
+
+    def _evaluate(self, change: Change, path: Path) -> tuple[Evaluation | None, bool]:
+        """Evaluates a change; and says whether there was time for that."""
+        left = self.budget.seconds_left
+        if self._stop.is_set():
+            return None, False
+        if left <= 0:
+            return None, not self.budget.cut()
+        try:
+            with commands_of(self), self._slots():
+                run_command(self.command(change, path), timeout=min(_LIMIT_SECONDS, left))
+                return self._read(change, path), True
+        except subprocess.TimeoutExpired:
+            path.unlink(missing_ok=True)
+            if left < _LIMIT_SECONDS:
+                return None, not self.budget.cut()
+            self.timed_out += 1
+            return None, True
+        except (CommandError, ValueError):
+            path.unlink(missing_ok=True)
+            return None, True

@@ -1,0 +1,84 @@
+"""Counts the machine instructions of object files, as ``llvm-objdump -d`` lists them.
+
+What counts is what is disassembled between the beginning and the end of the functions, by the
+sizes of their symbols, in executable sections. So these do not count: padding after the end of a
+function, code that is part of no function, and data among code where the target marks it, as ARM
+does. A prefix that is printed as if it were an instruction, ``lock``, belongs to the next one.
+"""
+
+import re
+import subprocess
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.util.commands import CommandError, run_command
+
+_SECONDS = 600
+
+# Instructions of zeros only are instructions, too, and all names of a function are shown, as it is
+# not said which of them would be.
+_OPTIONS = ("--disassemble", "--disassemble-zeroes", "--no-show-raw-insn", "--show-all-symbols")
+
+_SECTION = re.compile(r"^Disassembly of section .*:$", re.M)
+_LABEL = re.compile(r"^([0-9a-f]+) <(.*)>:$", re.M)
+# Of data the bytes are printed in any case, before the tab.
+_LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t *(\S+)", re.M)
+_PREFIX = "lock"
+
+
+def count_instructions(path: Path, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Returns the number of instructions of each function of an object file, by its symbol.
+
+    What cannot be disassembled counts as an instruction.
+
+    Args:
+        path: The object file.
+        sizes: The bytes of each function by its symbol, as :func:`read_object` returns them.
+
+    Raises:
+        EnvironmentNotSupported: If there is no ``llvm-objdump``. The text says what to install.
+        ValueError: If the object file cannot be disassembled. The text says why.
+    """
+    try:
+        text = run_command([tools.tool_path("llvm-objdump"), *_OPTIONS, path], _SECONDS).stdout
+    except (CommandError, subprocess.TimeoutExpired) as error:
+        raise ValueError(f"The instructions of {path} cannot be counted: {error}") from error
+    counts = {
+        name: count
+        for section in _SECTION.split(text)[1:]
+        for name, count in _counts_of_section(section, sizes)
+    }
+    # A function that is overlooked would look like a gain.
+    if missing := [name for name in sizes if name not in counts]:
+        raise ValueError(f"llvm-objdump does not list the function {missing[0]} of {path}")
+    return counts
+
+
+def read_with_instructions(path: Path) -> ObjectFile:
+    """Reads an object file, and counts its instructions.
+
+    Raises:
+        EnvironmentNotSupported: As of :func:`count_instructions`.
+        ValueError: If it is not an ELF file, or cannot be disassembled.
+        OSError: If it cannot be read.
+    """
+    found = read_object(path)
+    return replace(found, instructions=count_instructions(path, found.functions))
+
+
+def _counts_of_section(text: str, sizes: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    addresses = [int(place, 16) for place, word in _LINE.findall(text) if _is_instruction(word)]
+    for place, name in _LABEL.findall(text):
+        if name in sizes:
+            begin = int(place, 16)
+            end = begin + sizes[name]
+            yield name, bisect_left(addresses, end) - bisect_left(addresses, begin)
+
+
+def _is_instruction(word: str) -> bool:
+    """Whether a line that begins with a word is an instruction rather than data or a prefix."""
+    return not word.startswith(".") and word != _PREFIX

@@ -1,0 +1,105 @@
+"""Links object files to programs, and reads how large these are."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
+from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.util.commands import CommandError, run_command
+
+_LINK_SECONDS = 600
+_MAX_CHARACTERS = 500
+
+
+class LinkError(ValueError):
+    """Object files cannot be linked to a program. The text says why."""
+
+
+@dataclass(frozen=True)
+class LinkedSize:
+    """How large a program is without symbols and debugging information.
+
+    Attributes:
+        loaded: Bytes of code, constants and initialised data: text and data, as ``size`` calls it.
+        file: Bytes of the file.
+    """
+
+    loaded: int
+    file: int
+
+
+@dataclass(frozen=True)
+class Linker:
+    """How an object file becomes a program.
+
+    Attributes:
+        command: A command of a shell. ``{}`` stands for the paths of the object files, and the
+            environment variable ``PROGRAM`` is the path of the program. It runs in the current
+            folder, several at a time. None for clang.
+        libraries: Options for the linker at the end of the command of clang.
+        before: Further object files, which come before.
+        after: Further object files, which come after.
+    """
+
+    command: str | None = None
+    libraries: Sequence[str] = LIBRARIES
+    before: tuple[Path, ...] = ()
+    after: tuple[Path, ...] = ()
+
+    def link(self, object_file: Path, program: Path) -> None:
+        """Links an object file.
+
+        Args:
+            object_file: The object file.
+            program: The program to be written.
+
+        Raises:
+            LinkError: If that is not possible. The text says what to do.
+        """
+        files = [*self.before, object_file, *self.after]
+        words, advice = self._command(files, program)
+        environment = {**os.environ, "PROGRAM": str(program)}
+        try:
+            done = run_command(words, _LINK_SECONDS, env=environment, check=False)
+        except subprocess.TimeoutExpired:
+            raise LinkError(f"Linking takes more than {_LINK_SECONDS} s") from None
+        if done.returncode:
+            said = done.stderr.strip()[-_MAX_CHARACTERS:]
+            # Nobody knows the names of temporary files.
+            said = said.replace(str(object_file), "{}").replace(str(program), "$PROGRAM")
+            raise LinkError(f"Linking failed with exit code {done.returncode}: {said}{advice}")
+        if not program.is_file():
+            raise LinkError(
+                "The command of --link has not written the program, whose path is in $PROGRAM: add "
+                "-o $PROGRAM to it"
+            )
+
+    def size(self, object_file: Path) -> LinkedSize:
+        """Links an object file, and returns how large the program is.
+
+        Raises:
+            LinkError: As of :meth:`link`; or if the program cannot be stripped.
+            ValueError: If the program is not ELF.
+        """
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            program = Path(folder) / "program"
+            self.link(object_file, program)
+            try:
+                run_command([tools.tool_path("llvm-strip"), program], _LINK_SECONDS)
+            except CommandError as error:
+                raise LinkError(f"The program cannot be stripped: {error}") from error
+            return LinkedSize(read_object(program).all, program.stat().st_size)
+
+    def _command(self, files: Sequence[Path], program: Path) -> tuple[list[str | Path], str]:
+        """Returns the command, and what to do if it fails."""
+        if self.command is None:
+            words: list[str | Path] = [tools.clang_path(), *files, "-o", program, *self.libraries]
+            return words, ". Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'"
+        text = self.command.replace("{}", " ".join(shlex.quote(str(path)) for path in files))
+        return ["/bin/sh", "-c", text], ""

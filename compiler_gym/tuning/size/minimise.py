@@ -1,0 +1,219 @@
+"""Leaves out of a change what costs nothing to leave out, and measures the rest.
+
+Parts are left out one at a time first. Those that make nothing larger go together, and parts of
+several pieces, such as decisions about calls, are then split.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
+from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.tuning.size.functions import list_functions
+from compiler_gym.util.shell_format import plural
+
+# To leave parts out, and once more to measure what is left.
+_MIN_EVALUATIONS, _MAX_EVALUATIONS = 12, 30
+
+Piece = TypeVar("Piece")
+Cost = Callable[[Evaluation], tuple[int, int]]
+Sizes = Callable[[Evaluation], Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a change.
+
+    Attributes:
+        name: Its name for people.
+        cost: What the result grows by without it, in the unit of the objective; None if that was
+            not measured.
+    """
+
+    name: str
+    cost: int | None
+
+
+def minimise(
+    evaluator: Evaluator,
+    best: Evaluation,
+    cost: Cost,
+    sizes: Sizes,
+    is_right: Callable[[Evaluation], bool],
+) -> tuple[Evaluation, list[Part]]:
+    """Leaves out of a result the parts of its change that cost nothing to leave out.
+
+    That takes as many evaluations as the search had, but at least 12 and at most 30, and as many
+    more to measure the parts that are left. They do not count as those of the search. If the clock
+    ended the search, there is no least number.
+
+    Args:
+        evaluator: The evaluator of the search.
+        best: The result of the search.
+        cost: What is to be small.
+        sizes: What each function has of that, by name.
+        is_right: Whether another result may replace it.
+
+    Returns:
+        A result with fewer parts that is not larger, or the same one; and its parts, those that
+        cost most to leave out first.
+
+    Raises:
+        KeyboardInterrupt: After Ctrl-C.
+    """
+    limit = _limit(evaluator.budget)
+    functions = list_functions(evaluator) if best.change.skipped else {}
+    with evaluator.outside_budget(limit) as budget:
+        search = _Minimiser(evaluator.evaluate, budget, cost, sizes, is_right, functions)
+        while (small := search.drop_free(best)) is not best:
+            best = small  # Without one part, others may have become free.
+    with evaluator.outside_budget(limit):
+        return best, search.measure(best)
+
+
+def parts_of(change: Change) -> dict[str, Change]:
+    """Returns the parts of a change by name, those that are worth most first, as a rule."""
+    parts = {}
+    if change.calls:
+        parts[f"inlining of {plural(len(change.calls), 'call')}"] = Change(calls=change.calls)
+    if change.sequence:
+        title = f"{plural(len(change.sequence), 'pass', 'passes')} of the policy"
+        parts[title] = Change(sequence=change.sequence)
+    options = defaultdict(list)
+    for option in change.options:
+        options[option.partition("=")[0]].append(option)
+    for name, each in options.items():
+        title = each[0] if len(each) == 1 else f"{name}, {len(each)} times"
+        parts[title] = Change(options=tuple(each))
+    parts |= {each: Change(passes=(each,)) for each in change.passes}
+    functions = defaultdict(list)
+    for index, names in change.skipped:
+        for name in names:
+            functions[name].append((index, (name,)))
+    for name, skipped in functions.items():
+        title = f"no {name} in {plural(len(skipped), 'function')}"
+        parts[title] = Change(skipped=tuple(skipped))
+    return parts
+
+
+def without(change: Change, parts: Iterable[Change]) -> Change:
+    """Returns a change without some of its parts."""
+    for part in parts:
+        dropped = {(index, name) for index, names in part.skipped for name in names}
+        skipped = (
+            (index, tuple(name for name in names if (index, name) not in dropped))
+            for index, names in change.skipped
+        )
+        change = Change(
+            options=_minus(change.options, part.options),
+            passes=_minus(change.passes, part.passes),
+            calls=_minus(change.calls, part.calls),
+            skipped=tuple((index, names) for index, names in skipped if names),
+            sequence=() if part.sequence else change.sequence,
+        )
+    return change
+
+
+class _Minimiser:
+    """Leaves parts out, within a budget; see :func:`minimise`."""
+
+    def __init__(
+        self,
+        evaluate: Callable[[Sequence[Change]], list[Evaluation]],
+        budget: Budget,
+        cost: Cost,
+        sizes: Sizes,
+        is_right: Callable[[Evaluation], bool],
+        functions: Mapping[str, int],
+    ):
+        self._evaluate = evaluate
+        self._budget = budget
+        self._cost = cost
+        self._sizes = sizes
+        self._functions = functions
+        self._is_right = is_right
+
+    def drop_free(self, best: Evaluation) -> Evaluation:
+        """Returns the result without the parts that cost nothing, as far as the budget goes."""
+        waiting = [*parts_of(best.change).values()]
+        while waiting and not self._budget.is_over:
+            found = self._without_each(best, waiting)
+            free, split = [], []
+            for part, each in zip(waiting, found, strict=True):
+                if each is not None and self._cost(each) <= self._cost(best):
+                    free.append(part)
+                else:
+                    split += self._split(part, best, each)
+            best, waiting = self._drop(best, free), split
+        return best
+
+    def _split(self, part: Change, best: Evaluation, found: Evaluation | None) -> list[Change]:
+        """Returns what may be left out of a part that is needed, going by ``found`` without it."""
+        if not part.skipped or found is None:
+            return _halves(part)
+        before, after = self._sizes(best), self._sizes(found)
+        grown = {
+            index
+            for name, index in self._functions.items()
+            if after.get(name, 0) > before.get(name, 0)
+        }
+        rest = tuple(each for each in part.skipped if each[0] not in grown)
+        if rest == part.skipped:
+            return _halves(part)
+        return [Change(skipped=rest)] if rest else []
+
+    def measure(self, best: Evaluation) -> list[Part]:
+        """Returns the parts of a result, each with what it saves."""
+        parts = parts_of(best.change)
+        found = self._without_each(best, [*parts.values()])
+        size = self._cost(best)[0]
+        measured = [
+            Part(name, None if each is None else self._cost(each)[0] - size)
+            for name, each in zip(parts, found, strict=True)
+        ]
+        return sorted(measured, key=lambda part: -(part.cost or 0))
+
+    def _without_each(self, best: Evaluation, parts: Sequence[Change]) -> list[Evaluation | None]:
+        changes = [without(best.change, [part]) for part in parts]
+        found = {each.change: each for each in self._evaluate(changes)}
+        return [found.get(change) for change in changes]
+
+    def _drop(self, best: Evaluation, parts: Sequence[Change]) -> Evaluation:
+        """Leaves out all parts, or as many as can go together."""
+        if not parts:
+            return best
+        for each in self._evaluate([without(best.change, parts)]):
+            if self._cost(each) <= self._cost(best) and self._is_right(each):
+                return each
+        if len(parts) == 1:
+            return best
+        middle = len(parts) // 2
+        return self._drop(self._drop(best, parts[:middle]), parts[middle:])
+
+
+def _limit(budget: Budget) -> int:
+    least = 0 if budget.seconds_left <= 0 else _MIN_EVALUATIONS
+    return min(_MAX_EVALUATIONS, max(least, budget.used))
+
+
+def _halves(part: Change) -> list[Change]:
+    """Returns the two halves of a part; nothing if it has one piece. A sequence is one."""
+    first, second = (
+        Change(options=options, calls=calls, skipped=skipped)
+        for options, calls, skipped in zip(
+            _halved(part.options), _halved(part.calls), _halved(part.skipped), strict=True
+        )
+    )
+    return [first, second] if first != NO_CHANGE else []
+
+
+def _halved(words: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    middle = len(words) // 2
+    return words[:middle], words[middle:]
+
+
+def _minus(words: tuple[Piece, ...], dropped: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    left_out = {*dropped}
+    return tuple(each for each in words if each not in left_out)

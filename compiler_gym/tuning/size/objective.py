@@ -1,0 +1,86 @@
+"""What a search makes small."""
+
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import TypeVar
+
+from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.instructions import read_with_instructions
+from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+
+Size = TypeVar("Size")
+
+_COUNTER = "Objective.INSTRUCTIONS.read"
+
+
+class Objective(str, Enum):
+    """The size that a search reduces.
+
+    All bytes that are loaded, those of code alone, all that is loaded of the linked program, or the
+    number of machine instructions.
+    """
+
+    ALL = "all"
+    TEXT = "text"
+    LINKED = "linked"
+    INSTRUCTIONS = "instructions"
+
+    @property
+    def unit(self) -> str:
+        """What sizes are numbers of."""
+        return "instructions" if self is Objective.INSTRUCTIONS else "bytes"
+
+    def read(self, path: Path) -> ObjectFile:
+        """Reads of an object file what has to be known of it.
+
+        Raises:
+            EnvironmentNotSupported: If that needs a tool that is not installed.
+            ValueError: If it is not an ELF file, or cannot be disassembled where that is needed.
+            OSError: If it cannot be read.
+        """
+        read = read_with_instructions if self is Objective.INSTRUCTIONS else read_object
+        return read(path)
+
+    def cost(self, evaluation: Evaluation) -> tuple[int, int]:
+        """Returns the size of an object file, and a second one that decides among equal sizes.
+
+        Raises:
+            ValueError: If the objective needs instructions that have not been counted, or a program
+                that has not been linked.
+        """
+        found = evaluation.object
+        if self is Objective.INSTRUCTIONS:
+            return _known(found.instruction_count, _COUNTER), found.text
+        if self is Objective.LINKED:
+            linked = _known(evaluation.linked, "a linker")
+            return linked.loaded, linked.file
+        if self is Objective.TEXT:
+            return found.text, evaluation.loaded
+        return evaluation.loaded, found.text
+
+    def size_of_sections(self, found: ObjectFile) -> int:
+        """Returns the size of an object file by itself, without what a linker adds.
+
+        Raises:
+            ValueError: If the objective needs instructions that have not been counted.
+        """
+        if self is Objective.INSTRUCTIONS:
+            return _known(found.instruction_count, _COUNTER)
+        return found.text if self is Objective.TEXT else found.all
+
+    def of_functions(self, found: ObjectFile) -> Mapping[str, int]:
+        """Returns the size of each function by its symbol.
+
+        Raises:
+            ValueError: If its instructions have not been counted, but are what counts.
+        """
+        if self is Objective.INSTRUCTIONS:
+            return _known(found.instructions, _COUNTER)
+        return found.functions
+
+
+def _known(size: Size | None, need: str) -> Size:
+    if size is None:
+        raise ValueError(f"The size is not known: the evaluator needs {need}")
+    return size

@@ -1,0 +1,318 @@
+"""The search for the smallest object file that clang makes of a source."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from compiler_gym.tuning.size.checks import Check
+from compiler_gym.tuning.size.climb import Move, climb
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
+from compiler_gym.tuning.size.functions import list_functions, skip_passes
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+from compiler_gym.tuning.size.minimise import Part, minimise
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.portfolio import (
+    Known,
+    shipped_portfolio,
+    skippable_passes,
+    toggles,
+)
+from compiler_gym.tuning.size.unmarking import unmark
+
+# What clang does with functions that are to be small: of bitcode they need not be marked.
+_MARKS = ("mark-for-size<Oz>",)
+
+# Before the passes of clang, or with this in place of them.
+_IN_PLACE_OF_CLANGS = ("skip-rest",)
+
+# If so many different results are wrong, those that have more in common with them are not tried.
+_MAX_WRONG = 8
+
+
+Advice = Callable[[Path | None], Sequence[Sequence[str]]]
+"""Takes the bitcode of a source, or None. Returns sequences of passes that may be good for it."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a search.
+
+    Attributes:
+        name: What it is called.
+        evaluations: How many there were at its end.
+        seconds: How much time had passed at its end.
+        size: The size at its end, checked if there is a check, in the unit of the objective.
+        round: Its round, from 1 on; stages are repeated as long as something helps.
+    """
+
+    name: str
+    evaluations: int
+    seconds: float
+    size: int
+    round: int = 1
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A result that a check did not pass; its size is in the unit of the objective."""
+
+    change: Change
+    size: int
+    why: str
+
+
+class Optimizer:
+    """Searches for changes of a compilation that make the object file smaller.
+
+    Args:
+        evaluator: Runs clang, with a budget, and reads what the objective needs.
+        objective: What is to be small.
+        check: Whether a result is right; None to believe the compiler.
+        advice: Sequences of passes that are tried before that, such as those of a policy.
+        is_unmarked: Whether the functions of the source are not marked to be made small.
+        with_experimental: Whether to use options that LLVM itself sets nowhere.
+        watch: Called when there is something new to say.
+
+    Attributes:
+        baseline: What clang makes without a change.
+        best: The smallest result so far that passes the check. It is never larger than the former.
+        leading: The smallest result so far, checked or not.
+        stages: What came of each part of the search.
+        wrong: What did not pass the check.
+        curve: After which evaluation and how many seconds there was which smallest size.
+        parts: The parts of the best change and their worth, after :meth:`minimise`.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        objective: Objective = Objective.ALL,
+        check: Check | None = None,
+        advice: Advice | None = None,
+        is_unmarked: bool = False,
+        with_experimental: bool = False,
+        watch: Callable[["Optimizer"], None] = lambda _: None,
+    ):
+        self.evaluator = evaluator
+        self.objective = objective
+        self.baseline: Evaluation
+        self.best: Evaluation
+        self.leading: Evaluation
+        self.stage = "clang"
+        self.stages: list[Stage] = []
+        self.wrong: list[Wrong] = []
+        self.curve: list[tuple[int, float, int]] = []
+        self.parts: list[Part] = []
+        self._check = check
+        self._with_experimental = with_experimental
+        self._advice = advice
+        self._is_unmarked = is_unmarked
+        self._watch = watch
+        self._seen: list[Evaluation] = []
+        self._verdicts: dict[str, str] = {}
+        evaluator.watch = self._take
+
+    def size(self, evaluation: Evaluation) -> int:
+        """Returns what is to be small, in the unit of the objective."""
+        return self._cost(evaluation)[0]
+
+    def _cost(self, evaluation: Evaluation) -> tuple[int, int]:
+        if self.objective is Objective.LINKED:
+            return self._cost_of_linked(evaluation)
+        return self.objective.cost(evaluation)
+
+    def _cost_of_linked(self, evaluation: Evaluation) -> tuple[int, int]:
+        loaded, file = self.objective.cost(evaluation)
+        before = self.baseline.linked
+        if before and file > before.file:
+            # A larger file is no gain, whatever is in it.
+            return before.loaded + file - before.file, file
+        return loaded, file
+
+    def start(self) -> None:
+        """Compiles the source without a change.
+
+        Raises:
+            BenchmarkInitError: If the source does not compile.
+            ValueError: If the object file is not ELF, or does not pass the check.
+        """
+        self.baseline = self.best = self.leading = self.evaluator.evaluate_source()
+        self._note()
+        self._watch(self)
+        why = self._why_wrong(self.best)
+        if why:
+            raise ValueError(f"What clang makes without any change fails the check, too: {why}")
+
+    def run(self) -> None:
+        """Searches until the budget is used up, or nothing is left to try.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C. What is best by then has been checked.
+        """
+        self._run("marks", self._mark)
+        self._run("policy", self._follow_advice)
+        self._run("portfolio", self._try_portfolio)
+        inlining = self._inlining()
+        while True:
+            before = self.best
+            self._run("unmark", self._unmark)
+            self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
+            self._run("functions", self._skip_passes)
+            self._run("options", lambda: self._climb(self._toggles()))
+            self._run("calls", lambda: self._climb(inlining.moves_of_calls(self.best.change)))
+            if self.best is before or self.evaluator.budget.is_over:
+                break
+
+    def minimise(self) -> None:
+        """Leaves out of the best what costs nothing to leave out. The budget does not matter.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C. The best is as it was.
+        """
+        self.stage = "minimise"
+        self._watch(self)
+        before = self.best
+        self.best, self.parts = minimise(
+            self.evaluator, self.best, self._cost, self._sizes, lambda it: not self._why_wrong(it)
+        )
+        self.leading = self.best
+        self.evaluator.restore(self.best)
+        if self.best is not before:
+            self._note()
+            self._end_stage()
+
+    def _run(self, stage: str, search: Callable[[], None]) -> None:
+        """Runs a part of the search if there is time, and ends with a result that is right."""
+        if self.evaluator.budget.is_over:
+            return
+        self.stage = stage
+        used = self.evaluator.budget.used
+        try:
+            search()
+        finally:
+            self._settle()
+            if self.evaluator.budget.used > used:
+                self._end_stage()
+
+    def _end_stage(self) -> None:
+        budget = self.evaluator.budget
+        size = self.size(self.best)
+        number = 1 + sum(each.name == self.stage for each in self.stages)
+        self.stages.append(Stage(self.stage, budget.used, budget.passed, size, number))
+
+    def _take(self, evaluation: Evaluation | None) -> None:
+        """Remembers what came of a change."""
+        if evaluation is not None:
+            if self._cost(evaluation) < self._cost(self.best):
+                self._seen.append(evaluation)
+            else:  # It can never be the best.
+                self.evaluator.discard(evaluation)
+            if self._cost(evaluation) < self._cost(self.leading):
+                self.leading = evaluation
+                self._note()
+        self._watch(self)
+
+    def _note(self) -> None:
+        budget = self.evaluator.budget
+        self.curve.append((budget.used, budget.passed, self.size(self.leading)))
+
+    def _mark(self) -> None:
+        """Bitcode may have been made for speed."""
+        if self._is_unmarked and self._has_passes:
+            self.evaluator.evaluate([Change(passes=_MARKS)])
+
+    def _follow_advice(self) -> None:
+        if self._advice is not None and self._has_passes:
+            base = self.best.change
+            sequences = self._advice(self.evaluator.unit)
+            self.evaluator.evaluate(
+                [
+                    replace(base, sequence=(*sequence, *end))
+                    for sequence in sequences
+                    for end in ((), _IN_PLACE_OF_CLANGS)
+                ]
+            )
+
+    def _try_portfolio(self) -> None:
+        passes, sequence = self.best.change.passes, self.best.change.sequence
+        self.evaluator.evaluate(
+            [replace(each.change.plus(*passes), sequence=sequence) for each in self._known()]
+        )
+
+    def _known(self) -> list[Known]:
+        known = shipped_portfolio(self._with_experimental)
+        return [each for each in known if self._has_passes or not each.change.passes]
+
+    @property
+    def _has_passes(self) -> bool:
+        return self.evaluator.compilation.plugin is not None
+
+    @property
+    def _directs_clang(self) -> bool:
+        """Whether calls and functions have numbers, which are those of the bitcode."""
+        return self._has_passes and self.evaluator.unit is not None
+
+    def _inlining(self) -> Inlining:
+        sites = []
+        if self._directs_clang:
+            sites = list_call_sites(self.evaluator)
+        return Inlining(self.evaluator, sites)
+
+    def _toggles(self) -> list[Move]:
+        moves = toggles(self._has_passes, self._with_experimental)
+        return [*moves, _without_sequence] if self.best.change.sequence else moves
+
+    def _skip_passes(self) -> None:
+        if self._directs_clang:
+            functions = list_functions(self.evaluator)
+            names = skippable_passes()
+            skip_passes(
+                self.leading, functions, names, self.evaluator.evaluate, self._cost, self._sizes
+            )
+
+    def _unmark(self) -> None:
+        """The mark that -Oz gives to functions is about bytes."""
+        is_marked = self.evaluator.compilation.level == "-Oz"
+        if self.objective is Objective.INSTRUCTIONS and is_marked and self._directs_clang:
+            functions = list_functions(self.evaluator)
+            unmark(self.leading, functions, self.evaluator.evaluate, self._sizes)
+
+    def _sizes(self, evaluation: Evaluation) -> Mapping[str, int]:
+        return self.objective.of_functions(evaluation.object)
+
+    def _climb(self, moves: Sequence[Move]) -> None:
+        climb(self.leading, moves, self.evaluator.evaluate, self._cost)
+
+    def _settle(self) -> None:
+        """Makes the smallest result that is right the best."""
+        former, wrong = self.best, 0
+        for each in sorted(self._seen, key=self._cost):
+            known = each.object.digest in self._verdicts
+            why = self._why_wrong(each)
+            if not why:
+                self.best = each
+                break
+            if not known:
+                self.wrong.append(Wrong(each.change, self.size(each), why))
+                wrong += 1
+            if wrong == _MAX_WRONG:
+                break
+        for each in (former, *self._seen):
+            if each is not self.best and each is not self.baseline:
+                self.evaluator.discard(each)
+        self._seen.clear()
+        self.leading = self.best
+
+    def _why_wrong(self, evaluation: Evaluation) -> str:
+        if self._check is None:
+            return ""
+        digest = evaluation.object.digest
+        if digest not in self._verdicts:
+            self.evaluator.restore(evaluation)
+            self._verdicts[digest] = self._check(evaluation.path)
+        return self._verdicts[digest]
+
+
+def _without_sequence(change: Change) -> Change:
+    return replace(change, sequence=())

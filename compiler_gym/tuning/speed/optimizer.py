@@ -1,0 +1,337 @@
+"""The search for the fastest program that clang makes of a source."""
+
+import math
+import shutil
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+
+import numpy as np
+
+from compiler_gym.tuning.size.checks import Check
+from compiler_gym.tuning.size.climb import Move
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.speed import portfolio
+from compiler_gym.tuning.speed.race import Stopwatch, check_statistics
+from compiler_gym.tuning.speed.workload import Workload
+from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes
+
+# How many moves are tried from the same place.
+_WIDTH = 8
+# The share of the time for the search. The rest is for the runs that prove its result.
+_SEARCH_SHARE = 0.7
+# With fewer pairs hardly anything is proved; more than these prove what is not worth having.
+_MIN_PAIRS, _MAX_PAIRS = 12, 100
+# After Ctrl-C nobody likes to wait for longer.
+_PATIENCE_SECONDS = 10
+# Shorter runs are repeated, as what starts a program is not what is compiled.
+_SAMPLE_SECONDS, _MAX_REPEATS = 0.02, 20
+# What looks faster by so much, or more, is tried again, together with others.
+_PROMISING = 1.003
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A program that can be run.
+
+    Attributes:
+        evaluation: Its object file.
+        program: The program.
+    """
+
+    evaluation: Evaluation
+    program: Path
+
+    @property
+    def change(self) -> Change:
+        """What was changed of the compilation."""
+        return self.evaluation.change
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a search.
+
+    Attributes:
+        name: What it is called.
+        evaluations: How many there were at its end.
+        seconds: How much time had passed at its end.
+        estimate: How much faster than at the beginning the program seemed to be at its end: 1.1 is
+            1.1 times as fast. It is too high, as the luckiest was chosen.
+    """
+
+    name: str
+    evaluations: int
+    seconds: float
+    estimate: float
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A result that does not work."""
+
+    change: Change
+    why: str
+
+
+class SpeedOptimizer:
+    """Searches for changes of a compilation that make the program faster.
+
+    Args:
+        evaluator: Runs clang, with a budget.
+        workload: Links and runs the program.
+        check: Whether an object file is right; None if what the workload checks is enough.
+        seed: Of the order in which programs run.
+        with_experimental: Whether to use options that LLVM itself sets nowhere.
+        watch: Called when there is something new to say.
+
+    Attributes:
+        baseline: What clang makes without a change.
+        leading: What seems to be the fastest.
+        best: What is proved to be faster than the baseline; otherwise the baseline itself.
+        comparison: What the runs say that were made when the search was over; None if there were
+            none.
+        seconds: How long the runs of that took, by pair: of the baseline and of the other.
+        run_seconds: How long a run of the baseline takes.
+        estimate: As of :class:`Stage`.
+        stages: What came of each part of the search.
+        wrong: What did not work.
+        pairs: How many pairs of runs have been made to prove the result, and how many will be.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        workload: Workload,
+        check: Check | None = None,
+        seed: int = 0,
+        with_experimental: bool = False,
+        watch: Callable[["SpeedOptimizer"], None] = lambda _: None,
+    ):
+        self.evaluator = evaluator
+        self.baseline: Contender
+        self.leading: Contender
+        self.best: Contender
+        self.comparison: RuntimeComparison | None = None
+        self.seconds: tuple[list[float], list[float]] = ([], [])
+        self.run_seconds = 0.0
+        self.estimate = 1.0
+        self.stage = "clang"
+        self.stages: list[Stage] = []
+        self.wrong: list[Wrong] = []
+        self.pairs = (0, 0)
+        self._workload = workload
+        self._check = check
+        self._with_experimental = with_experimental
+        self._watch = watch
+        self._repeats = 1
+        self._rng = np.random.default_rng(seed)
+        self._race = Stopwatch(self._seconds, self._rng, self._is_late)
+        # Digests of object files that were slower than what was the fastest then.
+        self._beaten: set[str] = set()
+        self._verdicts: dict[str, str] = {}
+        evaluator.watch = lambda _: self._watch(self)
+
+    def start(self) -> None:
+        """Compiles the source without a change, and runs it.
+
+        Raises:
+            BenchmarkInitError: If the source does not compile.
+            ValueError: If the object file is not ELF, does not link, or does not pass the check; or
+                if there is too little time to prove anything.
+            EnvironmentNotSupported: If SciPy is not installed.
+        """
+        check_statistics()
+        contender = self._contender(self.evaluator.evaluate_source())
+        self.baseline = self.leading = self.best = contender
+        why = self._why_wrong(contender)
+        if why:
+            raise ValueError(f"What clang makes without any change does not work, either: {why}")
+        self.run_seconds = min(self._workload.seconds(contender.program) for _ in range(3))
+        repeats = math.ceil(_SAMPLE_SECONDS / self.run_seconds)
+        self._repeats = min(max(1, repeats), _MAX_REPEATS)
+        self._check_time()
+        self._watch(self)
+
+    def run(self) -> None:
+        """Searches until its share of the budget is used up, or nothing is left to try.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C.
+        """
+        while True:
+            before = self.leading
+            self._run("options", portfolio.moves(self._has_passes, self._with_experimental))
+            self._run("callees", self._moves_of_callees())
+            if self.leading is before or self._is_over():
+                break
+
+    def prove(self, is_hurried: bool = False) -> None:
+        """Runs what is leading and the baseline in turns; it is the best if it is really faster.
+
+        Args:
+            is_hurried: Whether somebody waits for it.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C; the best is the baseline then.
+        """
+        if self.leading is self.baseline:
+            return
+        self.stage = "proof"
+        left = min(
+            self.evaluator.budget.seconds_left, _PATIENCE_SECONDS if is_hurried else math.inf
+        )
+        # How many is decided now: who stops when the numbers look good proves nothing.
+        wanted = left / (2 * self._repeats * self.run_seconds)
+        pairs = round(min(max(wanted, _MIN_PAIRS), _MAX_PAIRS))
+
+        def watch(done: int) -> None:
+            self.pairs = (done, pairs)
+            self._watch(self)
+
+        stopwatch = Stopwatch(self._seconds, self._rng)
+        self.seconds = stopwatch.compare(self.baseline, self.leading, pairs, watch)
+        if not self.seconds[0]:
+            self.wrong.append(Wrong(self.leading.change, "it failed in one of many runs"))
+            return
+        self.comparison = compare_paired_runtimes(*self.seconds)
+        if self.comparison.is_significant and self.comparison.low > 1:
+            self.best = self.leading
+
+    def _check_time(self) -> None:
+        budget = self.evaluator.budget
+        total = budget.passed + budget.seconds_left
+        needed = 2 * _MIN_PAIRS * self._repeats * self.run_seconds / (1 - _SEARCH_SHARE)
+        if needed > total:
+            raise ValueError(
+                f"A run takes {self.run_seconds:.3g} s. In {total:.3g} s nothing can be proved: "
+                f"give it less to do, or a budget of {math.ceil(10 * needed)} s"
+            )
+
+    def _is_over(self) -> bool:
+        """Whether nothing new is to be tried."""
+        return self.evaluator.budget.is_over or self._is_late()
+
+    def _is_late(self) -> bool:
+        """Whether it is time to prove the result."""
+        budget = self.evaluator.budget
+        total = budget.passed + budget.seconds_left
+        return budget.passed > _SEARCH_SHARE * total
+
+    def _seconds(self, contender: Contender) -> float:
+        return sum(self._workload.seconds(contender.program) for _ in range(self._repeats))
+
+    def _run(self, stage: str, moves: Sequence[Move]) -> None:
+        """Runs a part of the search if there is time."""
+        if self._is_over():
+            return
+        self.stage = stage
+        budget = self.evaluator.budget
+        used = budget.used
+        try:
+            self._climb(moves)
+        finally:
+            if budget.used > used:
+                self.stages.append(Stage(stage, budget.used, budget.passed, self.estimate))
+
+    def _climb(self, moves: Sequence[Move]) -> None:
+        """Tries moves, those that seem to help a second time, and together."""
+        waiting, again = deque(moves), set[int]()
+        while waiting and not self._is_over():
+            batch = [waiting.popleft() for _ in range(min(_WIDTH, len(waiting)))]
+            promising, is_won = self._try(batch)
+            new = [move for move in promising if id(move) not in again]
+            again |= {id(move) for move in new}
+            if len(new) > 1:
+                waiting.appendleft(partial(_all_of, new))
+                again.add(id(waiting[0]))
+            if is_won:
+                waiting.extend(new)
+
+    def _try(self, moves: Sequence[Move]) -> tuple[list[Move], bool]:
+        """Races the results of moves. Returns moves that look good but have not won; if one has."""
+        move_of = {move(self.leading.change): move for move in reversed(moves)}
+        result = self._race.race(self.leading, self._contenders([*reversed(move_of)]))
+        winner = result.winner
+        promising = [
+            move_of[each.program.change]
+            for each in result.runners
+            if each is not winner and each.speedup > _PROMISING
+        ]
+        beaten = [each.program for each in result.runners if each.speedup <= 1]
+        if winner:
+            beaten.append(self.leading)
+            self.leading = winner.program
+            self.estimate *= winner.speedup
+        for each in beaten:
+            self._beaten.add(each.evaluation.object.digest)
+            if each is not self.baseline:
+                self._discard(each)
+        self._watch(self)
+        return promising, winner is not None
+
+    def _contenders(self, changes: Sequence[Change]) -> list[Contender]:
+        """Returns programs that work, and may be faster; each once."""
+        found: list[Contender] = []
+        met = {self.leading.evaluation.object.digest, *self._beaten}
+        for evaluation in self.evaluator.evaluate(changes):
+            digest = evaluation.object.digest
+            if digest in met:
+                self.evaluator.discard(evaluation)
+                continue
+            if self._is_late():
+                continue
+            met.add(digest)
+            try:
+                contender = self._contender(evaluation)
+                why = self._why_wrong(contender)
+            except LinkError as error:
+                why = str(error)
+            if not why:
+                found.append(contender)
+        return found
+
+    def _contender(self, evaluation: Evaluation) -> Contender:
+        """Links an object file, unless that has been done."""
+        # Names of one length: the stack begins below them, and its place matters to some programs.
+        folder = evaluation.path.with_name(f"program-{evaluation.object.digest[:16]}")
+        program = folder / "program"
+        if not program.exists():
+            folder.mkdir(exist_ok=True)
+            self._workload.link(evaluation.path, program)
+        return Contender(evaluation, program)
+
+    def _discard(self, contender: Contender) -> None:
+        """Removes the files of a program that is not needed any more."""
+        self.evaluator.discard(contender.evaluation)
+        shutil.rmtree(contender.program.parent, ignore_errors=True)
+
+    def _why_wrong(self, contender: Contender) -> str:
+        evaluation = contender.evaluation
+        digest = evaluation.object.digest
+        if digest not in self._verdicts:
+            why = self._check(evaluation.path) if self._check else ""
+            why = why or self._workload.check(contender.program)
+            self._verdicts[digest] = why
+            if why and evaluation.change != Change():
+                self.wrong.append(Wrong(evaluation.change, why))
+        return self._verdicts[digest]
+
+    @property
+    def _has_passes(self) -> bool:
+        return self.evaluator.compilation.plugin is not None
+
+    def _moves_of_callees(self) -> list[Move]:
+        if not self._has_passes or self.evaluator.unit is None or self._is_over():
+            return []
+        inlining = Inlining(self.evaluator, list_call_sites(self.evaluator))
+        return inlining.moves_of_callees(self.leading.change)
+
+
+def _all_of(moves: Sequence[Move], change: Change) -> Change:
+    return reduce(lambda made, move: move(made), moves, change)

@@ -1,0 +1,207 @@
+"""Hunts with an opt whose passes go wrong in known ways."""
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.hunt.findings import Findings
+from compiler_gym.hunt.hunter import Hunt
+from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.passes import Sequences, list_passes, parse_sequence
+from compiler_gym.hunt.programs import Programs
+from compiler_gym.hunt.trial import Laboratory
+from compiler_gym.util.file_lock import file_lock
+
+AROUND = ("adce", "reassociate", "dse", "mem2reg")
+
+
+@pytest.fixture(name="hunt")
+def fixture_hunt(tmp_path, fake_opt, module_ll, monkeypatch):
+    """Hunts in tmp_path/"hunt" with fixed passes; returns the hunt, its findings and outcomes."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+
+    def hunt(passes, trials=1, jobs=1, program=module_ll, **limits):
+        datasets = LlvmDatasets()
+        uri = program.as_uri()
+        if program.suffix == ".c":
+            runnable = benchmark(program, run="./a.out")
+            datasets.remember(runnable)
+            uri = str(runnable.uri)
+        known = list_passes(fake_opt)
+        sequences = Sequences(known, 30, 0.5, parse_sequence(passes, known))
+        findings = Findings(tmp_path / "hunt" / "findings", frozenset({"function(crashing)"}))
+        laboratory = Laboratory(
+            fake_opt,
+            tools.clang_path(),
+            Programs(datasets, [uri]),
+            findings,
+            Limits(**{"seconds": 5, "reduce_seconds": 6, **limits}),
+            threading.Event(),
+            lambda text: None,
+        )
+        (tmp_path / "hunt").mkdir(exist_ok=True)
+        session = Hunt(tmp_path / "hunt", sequences, seed=0)
+        outcomes = []
+        session.run(laboratory, jobs, trials, None, outcomes.append)
+        assert os.listdir(scratch) == []
+        return session, findings.all(), outcomes
+
+    return hunt
+
+
+def around(guilty):
+    return ",".join([*AROUND[:2], guilty, *AROUND[2:]])
+
+
+def run_script(folder, *arguments):
+    return subprocess.run([folder / "run.sh", *arguments], timeout=60).returncode
+
+
+@pytest.mark.parametrize(
+    ("guilty", "kind", "where"),
+    [
+        ("crashing", "crash", "llvm::CrashingPass::run"),
+        ("breaking", "broken module", "Instruction does not dominate all uses!"),
+        ("guzzling", "out of memory", ""),
+    ],
+)
+def test_what_opt_says_is_found_and_made_smaller(hunt, tmp_path, guilty, kind, where):
+    _, (finding,), (outcome,) = hunt(around(guilty))
+    assert outcome.verdict == "found" and outcome.finding == finding
+    assert (finding.kind, finding.guilty, finding.where) == (kind, guilty, where)
+    assert finding.passes == [f"function({guilty})"]
+    assert len(finding.found_with) == 5
+    assert finding.reachable == (guilty == "crashing")
+    folder = tmp_path / "hunt" / "findings" / finding.name
+    assert sorted(os.listdir(folder)) == ["README.md", "finding.json", "reduced.ll", "run.sh"]
+    text = (folder / "reduced.ll").read_text()
+    assert "victim" in text and "helper" not in text
+    assert finding.lines == len(text.splitlines()) < 15
+    assert run_script(folder) == 0
+    assert json.loads((folder / "finding.json").read_text())["passes"] == finding.passes
+
+
+def test_a_finding_says_all_that_a_report_needs(hunt, tmp_path):
+    _, (finding,), _ = hunt(around("crashing"))
+    folder = tmp_path / "hunt" / "findings" / finding.name
+    text = (folder / "README.md").read_text()
+    assert "# Crash in `crashing`" in text
+    command = "opt -verify-each '-passes=module(function(crashing))' reduced.ll -o output.bc"
+    assert command in text
+    assert "opt ends with exit code 0." in text
+    assert "llvm::CrashingPass::run(llvm::Function&)" in text
+    assert "LLVM version" in text and "by llvm-reduce" in text
+    # Another opt, that of LLVM, is asked and does not know the pass.
+    environment = {**os.environ, "OPT": str(tools.opt_path())}
+    assert subprocess.run([folder / "run.sh"], env=environment).returncode == 1
+
+
+def test_wrong_output_is_found_and_made_smaller(hunt, tmp_path, program_c):
+    _, (finding,), _ = hunt(around("miscompiling"), program=program_c, reduce_seconds=8)
+    assert (finding.kind, finding.guilty) == ("wrong output", "miscompiling")
+    assert finding.passes == ["function(miscompiling)"]
+    assert finding.guards == ["O0", "O1", "O2", "address", "memory"]
+    folder = tmp_path / "hunt" / "findings" / finding.name
+    text = (folder / "reduced.ll").read_text()
+    assert "main" in text and "4711" in text
+    assert run_script(folder) == 0
+    right = folder / "right.ll"
+    right.write_text(text.replace(" 4711", " 4713"))
+    assert run_script(folder, right) == 1
+
+
+def test_sanitizers_see_what_they_are_for(hunt, program_c):
+    use = """char* p = malloc(16);
+      if (p[3] == 77) puts("without a value");
+      p[17] = 1;  /* Beyond its end. */
+      printf("""
+    text = program_c.read_text().replace("printf(", use, 1)
+    program_c.write_text(f"#include <stdlib.h>\n{text}")
+    _, (finding,), _ = hunt(around("miscompiling"), program=program_c, reduce_seconds=8)
+    assert finding.guards[:2] == ["O0", "O1"]
+    assert not {"address", "memory"} & {*finding.guards}
+
+
+def test_programs_that_are_wrong_themselves_are_no_findings(hunt, tmp_path):
+    wrong = tmp_path / "wrong.c"
+    wrong.write_text(
+        "#include <stdio.h>\n"
+        "#include <unistd.h>\n"
+        'int main() { return printf("%d\\n", getpid()) < 0; }\n'
+    )
+    _, findings, (outcome,) = hunt("adce", program=wrong)
+    assert findings == []
+    assert (outcome.verdict, outcome.details) == ("useless", "Wrong output without any pass")
+
+
+def test_unstable_result_is_found(hunt, tmp_path, program_c):
+    _, (finding,), _ = hunt(around("wavering"), program=program_c, reduce_seconds=3)
+    assert (finding.kind, finding.guilty) == ("unstable result", "wavering")
+    assert finding.passes == ["function(wavering)"]
+    assert run_script(tmp_path / "hunt" / "findings" / finding.name) == 0
+
+
+def test_hang_is_found_with_twice_the_time(hunt, tmp_path):
+    _, (finding,), _ = hunt("adce,hanging", seconds=1, reduce_seconds=1)
+    assert (finding.kind, finding.guilty) == ("hang", "hanging")
+    assert finding.passes == ["function(hanging)"]
+    assert (
+        "more than 1 seconds of processor time, and 2 were not enough"
+        in (tmp_path / "hunt" / "findings" / finding.name / "README.md").read_text()
+    )
+
+
+def test_what_opt_refuses_is_no_finding(hunt):
+    _, findings, (outcome,) = hunt("adce,refusing")
+    assert findings == []
+    assert (outcome.verdict, outcome.details) == ("refused", "opt: this does not work")
+
+
+def test_a_folder_is_for_one_hunt_at_a_time(hunt, tmp_path):
+    with (
+        file_lock(tmp_path / "hunt" / ".lock"),
+        pytest.raises(OSError, match=r"Another hunt is using the folder .*hunt: choose another"),
+    ):
+        hunt("adce")
+    _, _, (outcome,) = hunt("adce")
+    assert outcome.verdict == "fine"
+
+
+def test_the_same_again_is_counted(hunt, tmp_path):
+    session, (finding,), outcomes = hunt("crashing,adce", trials=4, jobs=2)
+    assert [outcome.verdict for outcome in outcomes].count("known") >= 2
+    assert finding.seen == 4
+    # A hunt goes on where it ended, and knows what it knew; here by another way to the same pass.
+    session, (finding,), (outcome,) = hunt("dse,crashing")
+    assert outcome.verdict == "known"
+    assert finding.seen == 5
+    assert session.progress.next == session.progress.trials == 5
+    assert len(os.listdir(tmp_path / "hunt" / "findings")) == 1
+    facts = tmp_path / "hunt" / "findings" / finding.name / "finding.json"
+    assert json.loads(facts.read_text())["seen"] == 5
+
+
+def test_findings_are_made_smaller_in_time(tmp_path, fake_opt):
+    def reduce_seconds(end):
+        findings = Findings(tmp_path / "findings", frozenset())
+        programs = Programs(LlvmDatasets(), [])
+        laboratory = Laboratory(
+            *(fake_opt, tools.clang_path(), programs, findings, Limits(reduce_seconds=600)),
+            *(threading.Event(), print, end),
+        )
+        return laboratory.reduce_seconds()
+
+    assert reduce_seconds(math.inf) == 600
+    assert reduce_seconds(time.monotonic() + 10_000) == 600
+    assert 0 < reduce_seconds(time.monotonic() + 100) < 100

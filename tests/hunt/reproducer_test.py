@@ -1,0 +1,47 @@
+"""What the scripts of findings do to the machine of those who run them."""
+
+import contextlib
+import subprocess
+import time
+from pathlib import Path
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
+from compiler_gym.hunt.failures import Failure, Kind
+from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.reproducer import Reproducer
+
+# Never ends, and is not what the shell has become.
+_SPINNING = "define i32 @main() {\n  br label %1\n1:\n  br label %1\n}\n"
+_SECONDS = 1
+
+
+def processes(word: str) -> list[str]:
+    """The command lines of the processes that have a word in them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It has just ended.
+            found.append(path.read_text(errors="replace"))
+    return [line for line in found if word in line]
+
+
+def test_programs_that_never_end_are_not_left_behind(tmp_path):
+    (tmp_path / "input.ll").write_text(_SPINNING)
+    word = f"never-ends-{tmp_path.name}-{time.monotonic_ns()}"
+    reproducer = Reproducer(
+        failure=Failure(Kind.WRONG_OUTPUT),
+        sequence=("function(dce)",),
+        opt=tools.opt_path(),
+        clang=tools.clang_path(),
+        limits=Limits(seconds=_SECONDS),
+        run=ProgramRun(command=f"./a.out {word} | ./a.out {word}"),
+    )
+    script = tmp_path / "run.sh"
+    script.write_text(reproducer.script("run.sh", "input.ll", "A program that never ends"))
+    done = subprocess.run(["/bin/sh", script], timeout=60, check=False)
+    assert done.returncode == 1
+    # Two programs share what processors there are.
+    end = time.monotonic() + 20 * _SECONDS
+    while processes(word) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert processes(word) == []

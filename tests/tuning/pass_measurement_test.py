@@ -1,0 +1,161 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compiler_gym.envs.llvm import LlvmEnv
+from compiler_gym.tuning.pass_measurement import (
+    Estimate,
+    Failure,
+    Measurement,
+    Trial,
+    estimate_mean,
+    estimate_saving,
+    estimate_saving_of_programs,
+    measure_trials,
+)
+from compiler_gym.util.runfiles_path import runfiles_path
+from tests.envs.llvm.kernel_programs import kernel_uri
+
+
+def trial(without: float, with_pass: float) -> Trial:
+    return Trial("benchmark://x/y", (), without != with_pass, without, with_pass)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_saving():
+    assert trial(200, 150).saving == 0.25
+    assert trial(200, 220).saving == -0.1
+    assert trial(0, 0).saving == 0
+
+
+def test_verdicts():
+    assert Estimate(0.1, 0.05, 0.2).verdict == "helps"
+    assert Estimate(-0.1, -0.2, -0.05).verdict == "harms"
+    assert Estimate(0.1, -0.05, 0.2).verdict == "not shown"
+    assert Estimate(0, 0, 0).verdict == "not shown"
+
+
+def test_interval_of_equal_numbers_is_a_point():
+    estimate = estimate_mean([0.5] * 10, rng())
+    assert (estimate.mean, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
+
+
+def test_one_number_shows_nothing():
+    estimate = estimate_mean([0.5], rng())
+    assert (estimate.low, estimate.high) == (-math.inf, math.inf)
+    assert estimate.verdict == "not shown"
+
+
+def test_interval_is_that_of_the_normal_distribution():
+    """Of many numbers, the bootstrap gives mean +- 1.96 standard errors."""
+    numbers = rng().normal(3, 2, size=1000)
+    estimate = estimate_mean(numbers, rng())
+    error = numbers.std() / math.sqrt(1000)
+    assert estimate.low == pytest.approx(numbers.mean() - 1.96 * error, abs=0.2 * error)
+    assert estimate.high == pytest.approx(numbers.mean() + 1.96 * error, abs=0.2 * error)
+
+
+def test_interval_holds_the_true_mean_as_often_as_it_says():
+    draws = np.random.default_rng(1)
+    samples = (draws.exponential(1, size=60) for _ in range(200))
+    estimates = [estimate_mean(sample, draws) for sample in samples]
+    assert 0.88 < np.mean([each.low <= 1 <= each.high for each in estimates]) < 0.99
+
+
+def test_programs_count_alike_however_many_prefixes_they_have():
+    trials = [[trial(100, 90)] * 50, [trial(100, 100)], []]
+    assert estimate_saving_of_programs(trials, rng()).mean == pytest.approx(0.05)
+    assert estimate_saving(trials[0], rng()).mean == pytest.approx(0.1)
+
+
+def measure(
+    env,
+    name: str,
+    clean_up: str = "",
+    seed: int = 0,
+    program: str = "huffman",
+    prefixes: int = 6,
+    **changes,
+) -> list[Trial | Failure]:
+    measurement = Measurement(
+        measured=[env.action_space[name]],
+        clean_up=[env.action_space[each] for each in clean_up.split()],
+        cost="IrInstructionCount",
+        max_prefix=8,
+        timeout=60,
+        runs=1,
+    )
+    return list(
+        measure_trials(
+            env,
+            kernel_uri(program),
+            replace(measurement, **changes),
+            prefixes=prefixes,
+            rng=np.random.default_rng(seed),
+        )
+    )
+
+
+@pytest.fixture(name="env")
+def fixture_env():
+    with LlvmEnv() as env:
+        yield env
+
+
+def test_a_pass_that_helps_and_one_that_does_nothing(env):
+    helps = measure(env, "mem2reg")
+    assert len(helps) == 6
+    assert max(each.saving for each in helps) > 0.1
+    assert any(each.changed for each in helps)
+    nothing = measure(env, "strip-dead-prototypes", clean_up="dce")
+    assert all(each.saving == 0 for each in nothing)
+
+
+def test_as_many_changed_programs_are_run_as_asked_for(env):
+    assert [each.is_run for each in measure(env, "reg2mem", runs=2)].count(True) == 2
+    assert not any(each.is_run for each in measure(env, "reg2mem", runs=0))
+    assert not any(each.is_run for each in measure(env, "strip-dead-prototypes"))
+
+
+def test_a_seed_repeats_a_measurement(env):
+    assert measure(env, "gvn", seed=3) == measure(env, "gvn", seed=3)
+    assert measure(env, "gvn", seed=3) != measure(env, "gvn", seed=4)
+
+
+@pytest.fixture(scope="module")
+def broken_env():
+    plugin = runfiles_path("tests/llvm_service/BrokenPasses.so")
+    with LlvmEnv(action_space="PassesAll", pass_plugins=[plugin]) as env:
+        yield env
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "details"),
+    [
+        ("erase-terminators", "invalid IR", "After function(erase-terminators), LLVM's verifier"),
+        ("multiply-by-three", "wrong output", "Wrong output"),
+        ("abort", "crash", "function(abort)"),
+        ("never-end", "time limit", "function(never-end)"),
+    ],
+)
+def test_what_is_wrong_with_a_pass_is_found(broken_env, name, kind, details):
+    timeout = 2 if name == "never-end" else 60
+    outcomes = measure(broken_env, name, program="sha256", prefixes=2, timeout=timeout)
+    failures = [each for each in outcomes if isinstance(each, Failure)]
+    assert {each.kind for each in failures} == {kind}
+    assert details in failures[0].details
+    if kind != "wrong output":
+        assert len(failures) == len(outcomes) == 2
+
+
+def test_what_other_passes_do_wrong_is_not_held_against_a_pass(broken_env):
+    after_wrong = {"clean_up": "multiply-by-three", "program": "sha256", "prefixes": 2}
+    assert len(measure(broken_env, "mem2reg", **after_wrong, runs=0)) == 2
+    outcomes = measure(broken_env, "mem2reg", **after_wrong, runs=2)
+    assert not any(isinstance(each, Failure) for each in outcomes)
+    assert measure(broken_env, "mem2reg", clean_up="abort", prefixes=2) == []

@@ -1,0 +1,158 @@
+"""Policies: that they do what their files say."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import compiler_gym
+from compiler_gym.tuning.policies.network import FEATURES, Network, features_of
+from compiler_gym.tuning.policies.network_training import train
+from compiler_gym.tuning.policies.policy import SHIPPED, Policy, costs_of
+from compiler_gym.tuning.policies.programs import HELD_BACK_KERNELS
+from tests.envs.llvm.kernel_programs import kernel_uri
+
+GOOD = ("sroa", "early-cse", "simplifycfg", "instcombine")
+POOR = ("mem2reg",)
+UNROLLS = ("sroa", "loop-rotate", "loop-unroll")
+
+
+@pytest.fixture(scope="module")
+def env():
+    with compiler_gym.make("llvm-v0", benchmark=kernel_uri("sha256")) as env:
+        env.reset()
+        yield env
+
+
+def counts(env, names):
+    """The numbers of instructions as a step each shows them."""
+    env.reset()
+    found = [env.observation["IrInstructionCount"]]
+    for name in names:
+        env.step(env.action_space[name])
+        found.append(env.observation["IrInstructionCount"])
+    return found
+
+
+def test_costs(env):
+    assert costs_of(env, GOOD) == counts(env, GOOD)
+
+
+def test_the_best_of_all_is_left(env):
+    choice = Policy((POOR, GOOD), {}).play(env)
+    expected = min(counts(env, GOOD))
+    again = Policy((POOR, GOOD), {}).play(env)
+    assert choice == again
+    assert choice.cost == expected == env.observation["IrInstructionCount"]
+    assert choice.tried == len(POOR) + len(GOOD)
+    assert choice.sequence == GOOD[: len(choice.sequence)]
+    assert env.commandline().count("function(") == len(choice.sequence)
+
+
+def test_passes_after_the_best_are_left_out(env):
+    choice = Policy((UNROLLS,), {}).play(env)
+    found = counts(env, UNROLLS)
+    assert len(choice.sequence) == found.index(min(found)) < len(UNROLLS)
+
+
+def test_nothing_is_done_to_a_program_that_only_grows(env):
+    names = ("loop-rotate", "loop-unroll")
+    assert min(counts(env, names)[1:]) >= counts(env, ())[0]
+    choice = Policy((names,), {}).play(env)
+    assert (choice.cost, choice.sequence) == (counts(env, ())[0], ())
+
+
+class TestNetwork:
+    def test_learns_which_is_best(self):
+        rng = np.random.default_rng(0)
+        features = rng.normal(size=(300, 5))
+        best = (features[:, 0] > 0).astype(int)
+        rows = np.where(np.arange(2) == best[:, None], -0.1, 0.1)
+        network = train(features[:200], rows[:200], units=8, decay=1e-5, seed=0)
+        is_right = network.predict(features[200:]).argmin(axis=1) == best[200:]
+        assert is_right.mean() > 0.9
+
+    def test_chooses_one(self, env):
+        # It says: sequence 1, whatever there is to see.
+        n_features = len(features_of(env))
+        network = Network(
+            np.zeros(n_features),
+            np.ones(n_features),
+            np.zeros((n_features + 1, 1)),
+            np.array([[0.0, 0.0], [0.5, -0.5]]),
+        )
+        choice = Policy((POOR, GOOD), {}, network).play(env)
+        assert choice.tried == len(GOOD)
+        assert choice.cost == min(counts(env, GOOD))
+
+    def test_features(self, env):
+        env.reset()
+        features = features_of(env)
+        assert features.dtype == np.float64 and np.isfinite(features).all()
+        assert features[-1] == pytest.approx(math.log1p(env.observation[FEATURES[-1]]))
+
+
+class TestFiles:
+    def test_round_trip(self, env, tmp_path):
+        n_features = len(features_of(env))
+        network = train(np.eye(n_features), np.zeros((n_features, 1)), 2, 0.1, 0)
+        Policy((GOOD,), {"seed": 3}, network).save(tmp_path / "policy.json")
+        read = Policy.load(tmp_path / "policy.json")
+        assert (read.sequences, read.about) == ((GOOD,), {"seed": 3})
+        for name, value in vars(network).items():
+            np.testing.assert_allclose(getattr(read.network, name), value, rtol=1e-4)
+
+    @pytest.mark.parametrize(
+        "contents",
+        [
+            *(b"", b"[]", b'{"sequences": 3}', b'{"sequences": ["a"]}'),
+            b"\x7fELF\xff" * 1000,
+            b'{"about": {}, "sequences": [], "network": {"' + b"x" * 5000 + b'": 1}}',
+        ],
+    )
+    def test_what_is_no_policy(self, tmp_path, contents):
+        path = tmp_path / "policy.json"
+        path.write_bytes(contents)
+        with pytest.raises(ValueError, match=r"expected a policy.* got .*policy\.json") as caught:
+            Policy.load(path)
+        assert len(str(caught.value)) < 500
+
+    def test_what_is_not_there(self):
+        with pytest.raises(FileNotFoundError, match="no policy of that name: sequence, coreset"):
+            Policy.load("corset")
+
+
+class TestSequencesOfAProgram:
+    def test_all_without_a_network(self):
+        assert Policy((POOR, GOOD), {}).sequences_for(None) == (POOR, GOOD)
+
+    def test_the_network_looks_at_bitcode(self, env, tmp_path):
+        policy = Policy.load("network")
+        env.reset(benchmark=kernel_uri("bytecode_vm"))
+        env.write_bitcode(tmp_path / "program.bc")
+        chosen = int(policy.network.predict(features_of(env)).argmin())
+        expected = (policy.sequences[chosen],)
+        assert policy.sequences_for(tmp_path / "program.bc") == expected
+        assert policy.sequences_for(None) == policy.sequences[:1] != expected
+
+
+class TestShipped:
+    @pytest.mark.parametrize("name", SHIPPED)
+    def test_beats_oz_on_a_program_that_it_has_not_learnt_from(self, env, name):
+        assert "sha256" in HELD_BACK_KERNELS
+        policy = Policy.load(name)
+        env.reset(benchmark=kernel_uri("sha256"))
+        choice = policy.play(env)
+        assert choice.cost < env.observation["IrInstructionCountOz"]
+        assert choice.tried <= max(45, policy.network is None and 45 * len(policy.sequences))
+        assert env.validate().okay()
+
+    @pytest.mark.parametrize("name", SHIPPED)
+    def test_all_passes_are_actions(self, env, name):
+        for sequence in Policy.load(name).sequences:
+            assert {env.action_space[action] for action in sequence} < {*range(env.action_space.n)}
+
+    def test_files_say_how_they_were_made(self):
+        for path in SHIPPED.values():
+            assert "--seed" in json.loads(path.read_text())["about"]["command"]

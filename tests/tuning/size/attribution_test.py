@@ -1,0 +1,84 @@
+"""What each decision of a change is good for."""
+
+import pytest
+
+from compiler_gym.tuning.size import attribution
+from compiler_gym.tuning.size.attribution import measure_effects
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.functions import list_functions
+from compiler_gym.tuning.size.inlining import list_call_sites
+
+OPTIONS = ("-inline-threshold=-50", "-disable-lsr")
+
+
+def size(evaluation):
+    return evaluation.object.text
+
+
+def sizes(evaluation):
+    return evaluation.object.functions
+
+
+@pytest.fixture(name="evaluator")
+def fixture_evaluator(start, compilation):
+    evaluator = start(compilation)
+    evaluator.evaluate_source()
+    return evaluator
+
+
+def test_each_decision_is_left_out(evaluator):
+    mixes = [each.index for each in list_call_sites(evaluator) if each.callee == "mix"]
+    change = Change(options=OPTIONS).decide(dict.fromkeys(mixes, False))
+    (best,) = evaluator.evaluate([change])
+    effects, unmeasured = measure_effects(best, evaluator, size, sizes)
+    assert unmeasured == 0
+    without = {
+        OPTIONS[0]: Change(OPTIONS[1:], calls=change.calls),
+        OPTIONS[1]: Change(OPTIONS[:1], calls=change.calls),
+        f"do not inline {{}} ({len(mixes)} calls)": Change(OPTIONS),
+    }
+    assert {each.decision for each in effects} == without.keys()
+    for effect in effects:
+        (other,) = evaluator.evaluate([without[effect.decision]])
+        assert effect.saved == size(other) - size(best)
+        names = {*sizes(other), *sizes(best)}
+        differences = {each: sizes(other).get(each, 0) - sizes(best).get(each, 0) for each in names}
+        assert dict(effect.functions) == {k: v for k, v in differences.items() if v}
+    assert {each.symbol for each in effects} == {"mix", ""}
+    saved = [each.saved for each in effects]
+    assert saved == sorted(saved, reverse=True) and any(saved)
+
+
+def test_passes_that_are_left_out_of_functions(evaluator):
+    functions = list_functions(evaluator)
+    both = {functions["fold"]: "indvars", functions["main"]: "indvars"}
+    change = Change().skip(both).skip({functions["fold"]: "peephole-opt"})
+    (best,) = evaluator.evaluate([change])
+    effects, _ = measure_effects(best, evaluator, size, sizes)
+    with_peephole, without_indvars = evaluator.evaluate(
+        [Change().skip(both), Change().skip({functions["fold"]: "peephole-opt"})]
+    )
+    assert {each.decision: dict(each.functions) for each in effects} == {
+        "leave out indvars (2 functions)": {
+            name: sizes(without_indvars)[name] - sizes(best)[name] for name in ("fold", "main")
+        },
+        "leave out peephole-opt (1 function)": {
+            "fold": sizes(with_peephole)["fold"] - sizes(best)["fold"]
+        },
+    }
+    assert all(each.saved > 0 for each in effects)
+
+
+def test_clang_that_fails_and_too_many_decisions(evaluator, monkeypatch):
+    monkeypatch.setattr(attribution, "_MAX_EVALUATIONS", 1)
+    change = Change(passes=("instcombine", "no-such-pass"))
+    best = evaluator.evaluate_source()
+    # Without its first pass, clang fails because of the second.
+    (effect,), unmeasured = measure_effects(
+        type(best)(change, best.object, best.path), evaluator, size, sizes
+    )
+    assert (effect.decision, effect.saved, unmeasured) == ("instcombine", None, 1)
+
+
+def test_no_change(evaluator):
+    assert measure_effects(evaluator.evaluate_source(), evaluator, size, sizes) == ([], 0)

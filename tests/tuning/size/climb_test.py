@@ -1,0 +1,60 @@
+"""Climbing, on a landscape that needs no compiler."""
+
+from functools import partial
+from pathlib import Path
+
+from compiler_gym.tuning.size.climb import climb
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.object_file import ObjectFile
+
+
+class Landscape:
+    """Each call has a weight; two of them are bad together."""
+
+    def __init__(self, weights, bad=(), budget=1000):
+        self.weights = weights
+        self.bad = bad
+        self.budget = budget
+        self.asked = []
+
+    def evaluation(self, change):
+        size = 1000 - sum(self.weights[index] for index, inline in change.calls if inline)
+        if self.bad and {(index, True) for index in self.bad} <= {*change.calls}:
+            size += 500
+        return Evaluation(change, ObjectFile(size, size, {}, "", ""), Path())
+
+    def evaluate(self, changes):
+        changes = [*changes][: self.budget - len(self.asked)]
+        self.asked += changes
+        return [self.evaluation(change) for change in changes]
+
+
+def climbed(landscape):
+    moves = [partial(_decide, index) for index in range(len(landscape.weights))]
+    start = landscape.evaluation(Change())
+    return climb(start, moves, landscape.evaluate, lambda each: (each.object.text, 0))
+
+
+def _decide(index, change):
+    return change.decide({index: True})
+
+
+def test_all_that_helps_is_kept():
+    landscape = Landscape([3, -1, 5, 0, 7] * 4)
+    best = climbed(landscape)
+    assert best.object.text == 1000 - 15 * 4
+    assert best.change.calls == tuple((i, True) for i in range(20) if i % 5 in (0, 2, 4))
+    # Each once, and three times those that helped together.
+    assert len(landscape.asked) == 23
+
+
+def test_what_does_not_go_together_is_tried_again():
+    best = climbed(Landscape([3, 9, 5], bad=(0, 1)))
+    assert best.change.calls == ((1, True), (2, True))
+
+
+def test_ends_when_the_budget_does():
+    landscape = Landscape([1] * 40, budget=5)
+    assert climbed(landscape).object.text == 999
+    assert len(landscape.asked) == 5

@@ -1,0 +1,197 @@
+"""Changes of the portfolio in code that is linked in several ways, on two machines."""
+
+from dataclasses import replace
+
+import pytest
+
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.inlining import list_call_sites
+from compiler_gym.tuning.size.portfolio import experimental_options, shipped_portfolio
+from compiler_gym.tuning.speed.portfolio import parts as speed_parts
+from compiler_gym.util.runfiles_path import runfiles_path
+from tests.tuning.size.codegen_trials import Totals, main, make_case
+from tests.tuning.size.generated_programs import GeneratedProgram, generate
+from tests.tuning.size.trial import (
+    AARCH64,
+    INTERPOSED,
+    LAZY,
+    NOW,
+    STATIC,
+    TARGETS,
+    WAYS,
+    X86_64,
+    Trial,
+    every_change,
+    portfolio_changes,
+)
+
+# Fourteen values live where a call finds its function for the first time.
+_LIBRARY = """
+__attribute__((noinline)) long put(long x) { return x * 3 + 1; }
+long fill(const long *p) {
+  long a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7];
+  long i = p[8], j = p[9], k = p[10], l = p[11], m = p[12], n = p[13];
+  long sum = put(a);
+  sum += put(b ^ sum);
+  sum += put(c + sum);
+  return sum + a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j +
+         11 * k + 12 * l + 13 * m + 14 * n;
+}
+"""
+_CALLER = """
+#include <stdio.h>
+long fill(const long *p);
+int main(void) {
+  long p[14];
+  for (int i = 0; i < 14; i++) p[i] = i;
+  printf("%ld\\n", fill(p));
+}
+"""
+_LIVE = GeneratedProgram({"library.c": _LIBRARY}, {"main.c": _CALLER}, modes=("plain",))
+_IPRA = Change(("-enable-ipra",))
+
+
+def entries(_):
+    return [each.change for each in shipped_portfolio(with_experimental=True)]
+
+
+def failures(program, target, way, folder, choose):
+    trial = Trial(program, target, way, folder)
+    found = trial.failures(choose, trial.expected())
+    assert trial.runs and not trial.left_out
+    return found
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_no_change_loses_what_is_live_across_a_lazily_bound_call(target, tmp_path):
+    assert failures(_LIVE, target, LAZY, tmp_path, every_change) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "way"),
+    [(X86_64, LAZY), (AARCH64, LAZY), (AARCH64, NOW)],
+    ids=lambda each: each.name,
+)
+def test_a_change_that_does_is_found(target, way, tmp_path):
+    found = failures(_LIVE, target, way, tmp_path, lambda _: [Change(("-disable-lsr",)), _IPRA])
+    assert [each.change for each in found] == [_IPRA]
+
+
+@pytest.mark.parametrize("way", [STATIC, LAZY, INTERPOSED], ids=lambda way: way.name)
+def test_generated_programs(way, tmp_path):
+    program = replace(generate(WAYS.index(way)), modes=("plain",))
+    assert failures(program, X86_64, way, tmp_path, entries) == []
+
+
+def test_a_generated_program_for_aarch64(tmp_path):
+    program = replace(generate(3, AARCH64.name), modes=("plain", "alarm"))
+    assert failures(program, AARCH64, LAZY, tmp_path, lambda _: entries(_)[:2]) == []
+
+
+def test_unwinding_from_every_instruction(tmp_path):
+    program = generate(4)
+    # Those that throw spend most of their instructions in other libraries.
+    functions = program.caller["functions.h"].splitlines(keepends=True)
+    called = "".join(line for line in functions if "(x" not in line)
+    program = replace(program, caller={**program.caller, "functions.h": called}, modes=("step",))
+    assert failures(program, X86_64, LAZY, tmp_path, lambda _: entries(_)[:2]) == []
+
+
+def test_wrong_tables_are_found(tmp_path):
+    # The table is that of a function that does not move the stack pointer.
+    library = """
+    typedef unsigned long long u64;
+    __thread int unused;
+    extern __thread u64 tls_of_main;
+    __attribute__((naked, noinline)) u64 moves(u64 x) {
+      __asm__("subq $8, %rsp; movq %rdi, %rax; addq $8, %rsp; retq");
+    }
+    u64 f0(u64 x) { return moves(x) + tls_of_main; }
+    """
+    caller = {**generate(0).caller, "functions.h": "FUNCTION(f0)\n"}
+    program = GeneratedProgram({"library.c": library}, caller, modes=("plain", "step"))
+    trial = Trial(program, X86_64, LAZY, tmp_path)
+    assert trial.failures(lambda _: [], trial.expected()) == []
+    assert trial.left_out == ["step"]
+
+
+_INTERPOSABLE = """
+__attribute__((weak)) long weak(long x) { return x + 1; }
+long shown(long x) { return x + 2; }
+__attribute__((visibility("hidden"))) long hidden(long x) { return x + 3; }
+static long local(long x) { return x + 4; }
+long all(long x) { return weak(x) * 3 + shown(x) * 5 + hidden(x) * 7 + local(x) * 11; }
+"""
+
+
+_CALLS_ALL = '#include <stdio.h>\nlong all(long); int main(void) { printf("%ld\\n", all(9)); }\n'
+
+
+def decide_every_call(offered):
+    """Inlines all calls that are offered, and then none."""
+
+    def choose(evaluator):
+        sites = list_call_sites(evaluator)
+        offered.extend(site.callee for site in sites)
+        return [Change().decide({site.index: way for site in sites}) for way in (True, False)]
+
+    return choose
+
+
+def test_functions_that_another_library_replaces_are_not_inlined(tmp_path):
+    override = {"override.c": "long weak(long x) { return 50; } long shown(long x) { return 60; }"}
+    program = GeneratedProgram(
+        {"library.c": _INTERPOSABLE}, {"main.c": _CALLS_ALL}, override, modes=("plain",)
+    )
+    offered = []
+    trial = Trial(program, X86_64, INTERPOSED, tmp_path)
+    expected = trial.expected()
+    assert expected == f"{50 * 3 + 60 * 5 + 12 * 7 + 13 * 11}\n"
+    assert trial.failures(decide_every_call(offered), expected) == []
+    assert sorted(offered) == ["hidden", "local"]
+
+
+def test_inline_functions_without_another_definition_stay_inlined(tmp_path):
+    # It links at -Oz, and not at -O0.
+    library = """
+    inline long elsewhere(long x) { return x + 5; }
+    static long local(long x) { return x + 4; }
+    long all(long x) { return elsewhere(x) * 3 + local(x) * 5; }
+    """
+    program = GeneratedProgram({"library.c": library}, {"main.c": _CALLS_ALL}, modes=("plain",))
+    offered = []
+    trial = Trial(program, X86_64, LAZY, tmp_path)
+    assert trial.failures(decide_every_call(offered), f"{14 * 3 + 13 * 5}\n") == []
+    assert offered == ["local"] and not trial.left_out
+
+
+def test_the_audit_names_every_change():
+    text = runfiles_path("docs/code-size.md").read_text(encoding="utf-8")
+    audit = text.partition("## Options and what was tried on each")[2].partition("### Trials")[0]
+    for change in portfolio_changes():
+        for option in change.options:
+            assert f"`{option}`" in audit or f"`{option.partition('=')[0]}=N`" in audit
+        for each in change.passes:
+            assert f"`{each}`" in audit
+    for change in speed_parts():
+        assert all(f"`{option}`" in audit for option in experimental_options(change))
+
+
+def test_a_seed_is_a_program():
+    assert generate(7) == generate(7) != generate(8)
+    assert generate(7).library == generate(7, "aarch64").library
+    assert make_case(11) == make_case(11)
+
+
+def test_trials_go_on_where_they_ended(tmp_path, capsys):
+    state = tmp_path / "state.json"
+    before = Totals(next_seed=5, cpu_seconds=7200)
+    before.builds["x86_64 static"] += 10
+    before.write(state)
+    assert main(["--hours", "0", "--state", str(state)]) == 0
+    assert "2.00 CPU hours" in capsys.readouterr().out
+    assert Totals.read(state) == before
+    wrong = replace(before, wrong=[{"seed": 4}])
+    wrong.write(state)
+    assert main(["--hours", "0", "--state", str(state)]) == 1
+    assert '{"seed": 4}' in capsys.readouterr().out

@@ -1,0 +1,295 @@
+"""Tries the changes of the size portfolio on generated programs, for hours if need be.
+
+Each seed is a program, a machine, a way of linking, options, and changes of the compilation. What
+was tried and what was wrong is kept in a file, with which the next run goes on::
+
+    bazel run //tests/tuning/size:codegen_trials -- --hours 1 --jobs 1
+
+One seed again, as after it was wrong, with the files kept in a folder::
+
+    bazel run //tests/tuning/size:codegen_trials -- --seed 17 --keep /tmp/17
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.runfiles_path import runfiles_path
+from tests.tuning.size.generated_programs import GeneratedProgram, generate
+from tests.tuning.size.trial import (
+    AARCH64,
+    WAYS,
+    X86_64,
+    Failure,
+    Target,
+    Trial,
+    Way,
+    random_changes,
+)
+
+_CHANGES = 5
+_CSMITH_SECONDS = 60
+_KERNELS = "compiler_gym/data/kernels-v0"
+_DRIVER = "int program_main();\nint main(void) { return program_main(); }\n"
+_LEVELS = ("-Oz", "-Oz", "-Oz", "-Os", "-O2")
+_OPTIONS = (
+    ("-g",),
+    ("-fno-omit-frame-pointer",),
+    ("-fstack-protector-strong",),
+    ("-fcf-protection",),
+    ("-mtls-dialect=gnu2",),
+    ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+)
+# Of x86-64 alone, or with libraries that Debian has for the machine itself.
+_X86_ONLY = ("-fcf-protection", "-mtls-dialect=gnu2", "-fsanitize=address,undefined")
+
+
+@dataclass
+class Totals:
+    """What was tried.
+
+    Attributes:
+        next_seed: The first seed that was not begun.
+        cpu_seconds: Processor time, of compilers and programs, too.
+        programs: Programs by their kind.
+        builds: Programs that were linked with changes, by machine and way of linking.
+        uses: Objects in these that differ from others of their program, by machine and by what
+            was changed.
+        runs: Runs of these.
+        clangs: Seeds that are wrong without any change, and how: a mode is not tried then.
+        disputed: Seeds about which compilers do not agree without any change, and endless ones.
+        wrong: Results that are wrong.
+    """
+
+    next_seed: int = 0
+    cpu_seconds: float = 0.0
+    programs: Counter[str] = field(default_factory=Counter)
+    builds: Counter[str] = field(default_factory=Counter)
+    uses: Counter[str] = field(default_factory=Counter)
+    runs: int = 0
+    clangs: list[tuple[int, list[str]]] = field(default_factory=list)
+    disputed: list[int] = field(default_factory=list)
+    wrong: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> "Totals":
+        """Returns what a file holds; nothing tried if there is none."""
+        if not path.exists():
+            return cls()
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts.update({name: Counter(facts[name]) for name in ("programs", "builds", "uses")})
+        return cls(**facts)
+
+    def write(self, path: Path) -> None:
+        """Replaces the file."""
+        with atomic_file_write(path, fileobj=True, mode="w") as file:
+            json.dump(vars(self), file, indent=1)
+
+    def __str__(self) -> str:
+        builds = ", ".join(f"{count} {name}" for name, count in sorted(self.builds.items()))
+        programs = ", ".join(f"{count} {name}" for name, count in sorted(self.programs.items()))
+        return (
+            f"{self.cpu_seconds / 3600:.2f} CPU hours: programs: {programs or 'none'}; "
+            f"builds: {builds or 'none'}; {self.runs} runs, {len(self.wrong)} wrong; "
+            f"{len(self.clangs)} that clang makes wrong without a change; "
+            f"{len(self.disputed)} programs left out: endless, or compilers differ; "
+            f"next seed {self.next_seed}"
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One seed.
+
+    Attributes:
+        kind: Where its program comes from.
+        program: The program.
+        target: The machine.
+        way: The way of linking.
+        options: Options of clang.
+    """
+
+    kind: str
+    program: GeneratedProgram
+    target: Target
+    way: Way
+    options: tuple[str, ...]
+
+
+def make_case(seed: int) -> Case:
+    """Returns what is tried with a seed."""
+    choose = random.Random(f"case {seed}")
+    target = choose.choice([X86_64, X86_64, X86_64, AARCH64])
+    options: tuple[str, ...] = (choose.choice(_LEVELS),)
+    for some in _OPTIONS:
+        if choose.random() < 0.15 and (target is X86_64 or some[0] not in _X86_ONLY):
+            options += some
+    way = choose.choice(WAYS)
+    kind = choose.choices(["generated", "csmith", "kernels-v0"], [8, 1, 1])[0]
+    if kind == "csmith":
+        program = _csmith(seed)
+    elif kind == "kernels-v0":
+        program = _kernel(choose)
+    else:
+        program = generate(seed, target.name)
+    if any("sanitize" in each for each in options):
+        # Their runtime handles signals, and wants to be the first library.
+        program = replace(program, modes=("plain",), override={})
+    return Case(kind, program, target, way, options)
+
+
+def _csmith(seed: int) -> GeneratedProgram:
+    words = ["csmith", "--seed", str(seed + 1), "--max-funcs", "6"]
+    # It writes a file into the current folder.
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        text = run_command(words, _CSMITH_SECONDS, cwd=folder).stdout
+    text = text.replace('"csmith.h"', '"/usr/include/csmith/csmith.h"')
+    return _with_driver(text, "")
+
+
+def _kernel(choose: random.Random) -> GeneratedProgram:
+    folder = choose.choice(sorted(Path(runfiles_path(_KERNELS)).glob("*/program.c"))).parent
+    read = (folder / name for name in ("program.c", f"input-{choose.randrange(2)}.txt"))
+    return _with_driver(*(path.read_text(encoding="utf-8") for path in read))
+
+
+def _with_driver(text: str, stdin: str) -> GeneratedProgram:
+    library = {"library.c": f"#define main program_main\n{text}"}
+    return GeneratedProgram(library, {"main.c": _DRIVER}, modes=("plain",), input=stdin)
+
+
+def try_seed(seed: int, folder: Path, totals: Totals, lock: threading.Lock) -> None:
+    """Tries one seed, and adds what came of it to the totals."""
+    case = make_case(seed)
+    name = f"{case.target.name} {case.way.name}"
+    trial = Trial(case.program, case.target, case.way, folder, case.options)
+    try:
+        expected = trial.expected()
+    except AssertionError:
+        with lock:
+            totals.disputed.append(seed)
+        return
+    choice = random_changes(random.Random(f"changes {seed}"), _CHANGES)
+    failures = trial.failures(choice, expected)
+    with lock:
+        totals.programs[case.kind] += 1
+        totals.builds[name] += _CHANGES
+        totals.uses.update(
+            f"{case.target.name} {use}" for change in trial.tried for use in _uses(change)
+        )
+        totals.runs += trial.runs
+        totals.clangs += [(seed, trial.left_out)] if trial.left_out else []
+        totals.wrong += [_described(seed, name, case.options, each) for each in failures]
+
+
+def _uses(change: Change) -> set[str]:
+    options = {option.partition(":")[0] for option in change.options}
+    # A function's name comes before the attribute that it loses.
+    options = {each.partition("=")[0] if "force-remove" in each else each for each in options}
+    calls = {f"call {'inlined' if inline else 'kept'}" for _, inline in change.calls}
+    skipped = {f"without {name}" for _, names in change.skipped for name in names}
+    return {*options, *change.passes, *calls, *skipped}
+
+
+def _described(seed: int, name: str, options: Sequence[str], failure: Failure) -> dict[str, Any]:
+    return {
+        "seed": seed,
+        "way": name,
+        "options": [*options],
+        "mode": failure.mode,
+        "change": asdict(failure.change),
+        "got": failure.got[-400:],
+    }
+
+
+class _Runner:
+    """Tries seed after seed until the time is over."""
+
+    def __init__(self, path: Path, hours: float):
+        self._path = path
+        self._totals = Totals.read(path)
+        self._cpu_before = self._totals.cpu_seconds
+        self._end = time.monotonic() + hours * 3600
+        self._lock = threading.Lock()
+
+    def run(self, jobs: int) -> Totals:
+        with ThreadPoolExecutor(jobs) as pool:
+            for future in [pool.submit(self._work) for _ in range(jobs)]:
+                future.result()
+        return self._totals
+
+    def _work(self) -> None:
+        while time.monotonic() < self._end:
+            with self._lock:
+                seed = self._totals.next_seed
+                self._totals.next_seed += 1
+            with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+                _try_or_report(seed, Path(folder), self._totals, self._lock)
+            with self._lock:
+                self._totals.cpu_seconds = self._cpu_before + _cpu_seconds()
+                self._totals.write(self._path)
+                print(self._totals, flush=True)
+
+
+def _try_or_report(seed: int, folder: Path, totals: Totals, lock: threading.Lock) -> None:
+    """Counts what does not compile or link as wrong: it does without changes."""
+    try:
+        try_seed(seed, folder, totals, lock)
+    except (CommandError, subprocess.TimeoutExpired, ValueError) as error:
+        with lock:
+            totals.wrong.append({"seed": seed, "error": str(error)[-1500:]})
+
+
+def _cpu_seconds() -> float:
+    uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+def _arguments(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hours", type=float, default=1.0, help="How long to go on.")
+    parser.add_argument("--jobs", type=int, default=1, help="Programs at a time.")
+    parser.add_argument(
+        "--state", default="codegen-trials.json", help="The file with all that was tried."
+    )
+    parser.add_argument("--seed", type=int, help="Try only this seed, and print the totals of it.")
+    parser.add_argument("--keep", help="With --seed: an empty folder for the files of the program.")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs the command."""
+    arguments = _arguments(words)
+    start = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
+    if arguments.seed is None:
+        totals = _Runner(start / arguments.state, arguments.hours).run(arguments.jobs)
+    else:
+        totals = Totals(next_seed=arguments.seed + 1)
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as temporary:
+            folder = start / arguments.keep if arguments.keep else Path(temporary)
+            folder.mkdir(parents=True, exist_ok=True)
+            _try_or_report(arguments.seed, folder, totals, threading.Lock())
+    print(totals)
+    for each in totals.wrong:
+        print(json.dumps(each))
+    return 1 if totals.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

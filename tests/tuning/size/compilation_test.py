@@ -1,0 +1,63 @@
+"""The commands of clang."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.tuning.size.compilation import Change, Compilation, check_options
+
+CLANG = Path("/bin/clang")
+
+
+def test_commands_of_a_source():
+    compilation = Compilation(CLANG, Path("a.c"), ("-g", "-DX", "-include", "b.h", "-xc"))
+    words = ["/bin/clang", "-Oz", "-g", "-DX", "-include", "b.h", "-xc"]
+    assert compilation.command(Path("a.o")) == [*words, "-c", "a.c", "-o", "a.o"]
+    unit = compilation.unit_command(Path("u.bc"))
+    assert unit[:-3] == [*words, "-c", "a.c", "-o", "u.bc"]
+    assert unit[-3:] == ["-Xclang", "-disable-llvm-passes", "-emit-llvm"]
+    # What is about the source would be misunderstood.
+    quiet = "-Wno-unused-command-line-argument"
+    assert compilation.command_of_unit(Path("u.bc"), Path("a.o")) == [
+        *["/bin/clang", "-Oz", "-g", "-DX", quiet],
+        *["-c", "u.bc", "-o", "a.o"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "level"), [((), "-Oz"), (("-O2",), "-O2"), (("-Os", "-g", "-O"), "-O")]
+)
+def test_the_level_is_the_users(options, level):
+    compilation = Compilation(CLANG, Path("a.c"), options)
+    assert compilation.level == level
+    assert ("-Oz" in compilation.command(Path("a.o"))) == (level == "-Oz")
+
+
+def test_arguments_of_changes():
+    assert Change().arguments(None) == []
+    assert Change(("-a", "-b=1")).arguments(None) == ["-mllvm", "-a", "-mllvm", "-b=1"]
+    change = Change(("-a",)).plus("p<q>").decide({7: False}).decide({3: True, 7: True})
+    assert change == Change(("-a",), ("p<q>",), ((3, True), (7, True)))
+    assert change.decide({7: False}).arguments(Path("/p.so")) == [
+        *["-mllvm", "-a", "-Xclang", "-load", "-Xclang", "/p.so", "-fpass-plugin=/p.so"],
+        *["-mllvm", "-first-passes=p<q>,set-call-sites<3=inline;7=noinline>"],
+    ]
+
+
+def test_skipped_passes():
+    change = Change().skip({2: "gvn", 0: "licm"}).skip({2: "dse"})
+    assert change.skipped == ((0, ("licm",)), (2, ("dse", "gvn")))
+    assert change.skip({2: "gvn"}) == change
+    words = change.decide({1: True}).arguments(Path("/p.so"))
+    first = "-first-passes=set-call-sites<1=inline>,skip-passes<0=licm;2=dse+gvn>"
+    assert words[-1] == first
+    # The passes of a policy change what has a number.
+    last = replace(change.decide({1: True}), sequence=("function(sroa)", "ipsccp"))
+    assert last.arguments(Path("/p.so"))[-1] == f"{first},function(sroa),ipsccp"
+
+
+@pytest.mark.parametrize("option", ["-S", "-E", "-o", "-emit-llvm", "-flto", "-flto=thin", "-MD"])
+def test_options_that_have_no_place(option):
+    with pytest.raises(ValueError, match=f"{option} "):
+        check_options(["-g", option])

@@ -1,0 +1,76 @@
+"""A program of a few functions, and what compiles it."""
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.trial_link import trial_linker
+
+PROGRAM = r"""
+#include <stdio.h>
+
+static unsigned mix(unsigned a, unsigned b) {
+  for (int i = 0; i < 5; i++) {
+    a = (a ^ (b >> i)) * 2654435761u;
+    b = (b << 7 | b >> 25) + a;
+  }
+  return a ^ b;
+}
+
+static unsigned twice(unsigned a) { return mix(a, a + 1) ^ mix(a + 2, a); }
+
+unsigned fold(const unsigned *values, int count) {
+  unsigned sum = 0;
+  for (int i = 0; i < count; i++) {
+    sum += twice(values[i]);
+    if (sum % 3 == 0) sum = mix(sum, values[i]);
+  }
+  return sum;
+}
+
+int main(void) {
+  unsigned values[40];
+  for (int i = 0; i < 40; i++) values[i] = mix(i, 7 * i);
+  printf("%u\n", fold(values, 40) + mix(1, 2));
+  return 0;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    """A place of its own for what is learned."""
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(name="source")
+def fixture_source(tmp_path):
+    path = tmp_path / "program.c"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.fixture(name="compilation")
+def fixture_compilation(source):
+    return Compilation(tools.clang_path(), source, plugin=tools.own_passes_path())
+
+
+@pytest.fixture(name="start")
+def fixture_start(tmp_path):
+    """Starts an evaluator, which is ended after the test."""
+    opened = []
+
+    def start(compilation, seconds=60.0, evaluations=None, jobs=2, objective=None, **more):
+        folder = tmp_path / f"evaluator-{len(opened)}"
+        folder.mkdir()
+        budget = Budget(seconds, evaluations)
+        trial, read = trial_linker(compilation.options), (objective or Objective.ALL).read
+        evaluator = Evaluator(compilation, folder, budget, jobs, trial=trial, read=read, **more)
+        opened.append(evaluator.__enter__())
+        return evaluator
+
+    yield start
+    for each in opened:
+        each.__exit__(None, None, None)

@@ -1,0 +1,170 @@
+"""Runs of clang with changes."""
+
+import os
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.util.commands import Popen, commands_of, kill_running_commands
+
+_LICM = Change(("-disable-machine-licm",))
+_LSR = Change(("-disable-lsr",))
+_BAD = Change(("-there-is-no-such-option",))
+
+
+def test_bitcode_takes_the_place_of_the_source(compilation, start):
+    evaluator = start(replace(compilation, options=("-g", "-DX=1", "-std=c11")))
+    evaluation = evaluator.evaluate_source()
+    assert evaluator.unit is not None and evaluator.messages == ""
+    (changed,) = evaluator.evaluate([_LICM])
+    assert str(evaluator.unit) in evaluator.command(_LICM, Path("x.o"))
+    assert changed.object.code != evaluation.object.code and changed.object.text > 0
+    assert evaluator.budget.used == 1
+
+
+def test_the_source_where_bitcode_makes_other_code(compilation, start, tmp_path):
+    other = script(tmp_path, '*"-c "*unit.bc*) set -- "$@" -O1')
+    evaluator = start(replace(compilation, clang=other))
+    evaluator.evaluate_source()
+    assert evaluator.unit is None
+    assert len(evaluator.evaluate([_LICM])) == 1
+    assert str(compilation.source) in evaluator.command(_LICM, Path("x.o"))
+
+
+def script(folder, case):
+    """A clang that does something else in a case."""
+    path = folder / "clang"
+    path.write_text(f'#!/bin/sh\ncase "$*" in {case};; esac\nexec {tools.clang_path()} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def test_order_is_that_of_the_changes_and_nothing_is_done_twice(compilation, start):
+    results = []
+    for jobs in (1, 3):
+        evaluator = start(compilation, jobs=jobs)
+        met = []
+        evaluator.watch = met.append
+        evaluator.evaluate_source()
+        found = evaluator.evaluate([_LSR, _BAD, _LICM, _LSR, Change()])
+        assert [each.change for each in found] == [_LSR, _LICM, _LSR, Change()]
+        assert evaluator.evaluate([_LICM]) == [found[1]]
+        assert (evaluator.budget.used, evaluator.failed) == (3, 1)
+        assert met == [found[0], None, found[1]]
+        results.append([each.object for each in found])
+    assert results[0] == results[1]
+
+
+def test_budgets_hold(compilation, start):
+    evaluator = start(compilation, evaluations=1)
+    evaluator.evaluate_source()
+    assert [each.change for each in evaluator.evaluate([_LSR, _LICM])] == [_LSR]
+    assert evaluator.budget.is_over and not evaluator.budget.is_cut
+    evaluator = start(compilation, seconds=0.0)
+    evaluator.evaluate_source()
+    assert evaluator.budget.is_over and evaluator.budget.is_cut
+    assert evaluator.evaluate([_LSR]) == []
+    assert evaluator.budget.used == evaluator.failed == 0
+
+
+@pytest.fixture(name="slow")
+def fixture_slow(tmp_path):
+    """A clang that takes longer than any test if it is given an option."""
+    return script(tmp_path, "*disable-lsr*) sleep 3600")
+
+
+def test_hangs_end_with_the_budget_or_the_limit(compilation, start, slow, monkeypatch):
+    evaluator = start(replace(compilation, clang=slow), seconds=5.0)
+    evaluator.evaluate_source()
+    assert [each.change for each in evaluator.evaluate([_LICM, _LSR])] == [_LICM]
+    assert evaluator.budget.is_over and evaluator.budget.is_cut and evaluator.timed_out == 0
+    # It was not the change's fault.
+    assert (evaluator.budget.used, evaluator.failed) == (1, 0)
+    evaluator = start(replace(compilation, clang=slow))
+    evaluator.evaluate_source()
+    monkeypatch.setattr("compiler_gym.tuning.size.evaluator._LIMIT_SECONDS", 1)
+    assert evaluator.evaluate([_LSR]) == []
+    assert evaluator.failed == evaluator.timed_out == 1
+    assert not evaluator.budget.is_over and not evaluator.budget.is_cut
+
+
+def test_bitcode_that_is_there_and_slots(compilation, start, tmp_path):
+    unit = tmp_path / "given.bc"
+    subprocess.run(compilation.unit_command(unit), check=True)
+    held = []
+
+    @contextmanager
+    def slots():
+        held.append(1)
+        yield
+
+    evaluator = start(compilation, unit=unit, slots=slots)
+    evaluator.evaluate_source()
+    assert evaluator.unit == unit and held == []
+    assert len(evaluator.evaluate([_LICM, _LSR])) == len(held) == 2
+
+
+def test_ctrl_c_ends_what_runs(compilation, start, slow):
+    evaluator = start(replace(compilation, clang=slow), jobs=2)
+    evaluator.evaluate_source()
+
+    def press(_):
+        raise KeyboardInterrupt
+
+    evaluator.watch = press
+    with pytest.raises(KeyboardInterrupt):
+        evaluator.evaluate([_LICM, _LSR, _LSR.plus("x")])
+    assert evaluator.evaluate([_BAD]) == []
+
+
+def test_what_others_run_goes_on(compilation, start, slow):
+    slow_one, other = (start(replace(compilation, clang=slow)) for _ in range(2))
+    for each in (slow_one, other):
+        each.evaluate_source()
+    begun, results = threading.Event(), []
+
+    def run():
+        with commands_of(slow_one), Popen(["sleep", "60"]) as process:
+            begun.set()
+            results.append(process.wait())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(10)
+
+    def fail(_):
+        raise RuntimeError("the search has a bug")
+
+    other.watch = fail
+    with pytest.raises(RuntimeError, match="bug"):
+        other.evaluate([_LICM, _LSR])
+    assert results == []
+    kill_running_commands(slow_one)
+    thread.join(timeout=10)
+    assert results == [-signal.SIGKILL]
+
+
+def test_what_clang_says_of_a_source(compilation, start):
+    compilation.source.write_text("int f(void) { return g(); }\n")
+    with pytest.raises(BenchmarkInitError, match="undeclared function 'g'"):
+        start(compilation).evaluate_source()
+    compilation.source.write_text("int f(int x) { if (x = 1) return 2; return 3; }\n")
+    evaluator = start(compilation)
+    evaluator.evaluate_source()
+    assert "using the result of an assignment as a condition" in evaluator.messages
+
+
+def test_other_formats_are_refused(tmp_path, source, start):
+    options = ("--target=x86_64-apple-macos", "-nostdinc", "-Dprintf(...)=0")
+    source.write_text("int f(void) { return 1; }\n")
+    with pytest.raises(ValueError, match="ELF"):
+        start(Compilation(tools.clang_path(), source, options)).evaluate_source()
+    assert os.listdir(tmp_path / "evaluator-0") == ["source.o"]

@@ -1,0 +1,70 @@
+"""Each function without the pass that it is better without."""
+
+from pathlib import Path
+
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.functions import list_functions, skip_passes
+from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.objective import Objective
+
+_NUMBERS = {"one": 0, "two": 3, "gone": 5}
+_SAVED = {(0, "a"): 5, (0, "b"): 7, (3, "a"): 4, (3, "b"): -20, (3, "c"): 3}
+
+
+def evaluation(change):
+    sizes = {"one": 100, "two": 200}
+    for index, names in change.skipped:
+        for name in names:
+            function = {0: "one", 3: "two"}[index]
+            sizes[function] -= _SAVED.get((index, name), 0)
+    size = sum(sizes.values())
+    # What is smallest in bytes has the most instructions.
+    counts = {name: 300 - size for name, size in sizes.items()}
+    return Evaluation(change, ObjectFile(size, size, sizes, "", "", counts), Path())
+
+
+def skipped(budget, objective=Objective.TEXT):
+    asked = []
+
+    def evaluate(changes):
+        new = [*changes][: budget - len(asked)]
+        asked.extend(new)
+        return [*map(evaluation, new)]
+
+    start = evaluation(Change())
+    best = skip_passes(
+        start,
+        _NUMBERS,
+        "abcd",
+        evaluate,
+        objective.cost,
+        lambda each: objective.of_functions(each.object),
+    )
+    return best, asked
+
+
+def test_each_function_keeps_its_best():
+    best, asked = skipped(100)
+    assert best.change.skipped == ((0, ("b",)), (3, ("a",)))
+    assert best.object.text == 300 - 7 - 4 and len(asked) == 5
+
+
+def test_the_best_is_what_has_the_fewest_instructions_if_these_count():
+    best, asked = skipped(100, Objective.INSTRUCTIONS)
+    assert best.change.skipped == ((3, ("b",)),)
+    assert best.object.instructions == {"one": 200, "two": 80} and len(asked) == 5
+
+
+def test_the_best_of_what_was_tried_if_that_was_all():
+    best, asked = skipped(1)
+    assert best.change.skipped == ((0, ("a",)), (3, ("a",))) and len(asked) == 1
+    assert skipped(0)[0].change == Change()
+
+
+def test_numbers_of_functions(compilation, start):
+    evaluator = start(compilation)
+    evaluator.evaluate_source()
+    assert {*list_functions(evaluator)} == {"mix", "twice", "fold", "main"}
+    evaluator.unit.write_bytes(b"no bitcode")
+    assert list_functions(evaluator) == {}

@@ -1,0 +1,61 @@
+"""Decisions about inlining, with what LLVM says of them."""
+
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+
+
+def prepared(compilation, start):
+    evaluator = start(compilation)
+    evaluator.evaluate_source()
+    return evaluator
+
+
+def test_calls_of_a_program(compilation, start):
+    sites = list_call_sites(prepared(compilation, start))
+    calls = [(site.caller, site.callee, site.local) for site in sites]
+    assert sorted(calls) == [
+        ("fold", "mix", True),
+        ("fold", "twice", True),
+        ("main", "fold", False),
+        ("main", "mix", True),
+        ("main", "mix", True),
+        ("twice", "mix", True),
+        ("twice", "mix", True),
+    ]
+    assert len({site.index for site in sites}) == 7
+
+
+def test_moves_are_to_other_decisions(compilation, start):
+    evaluator = prepared(compilation, start)
+    (before,) = evaluator.evaluate([Change()])
+    # LLVM inlines the only call of a local function, and not those of a larger one with several.
+    assert {*before.object.functions} == {"mix", "fold", "main"}
+    sites = {site.index: site for site in list_call_sites(evaluator)}
+    inlining = Inlining(evaluator, list_call_sites(evaluator))
+    changes = [move(Change()) for move in inlining.moves_of_callees(Change())]
+    decided = {
+        ({sites[index].callee for index, _ in change.calls}.pop(), change.calls[0][1])
+        for change in changes
+    }
+    assert decided == {("mix", True), ("twice", False), ("fold", True)}
+    of_calls = [move(Change()).calls for move in inlining.moves_of_calls(Change())]
+    assert all(len(calls) == 1 for calls in of_calls)
+    assert {sites[calls[0][0]].callee for calls in of_calls} == {"mix"}
+    assert all(inline for ((_, inline),) in of_calls)
+
+
+def test_decisions_change_the_code(compilation, start):
+    evaluator = prepared(compilation, start)
+    inlining = Inlining(evaluator, list_call_sites(evaluator))
+    changes = [move(Change()) for move in inlining.moves_of_callees(Change())]
+    found = evaluator.evaluate(changes)
+    assert len(found) == len(changes) == 3
+    functions = {frozenset(each.object.functions) for each in found}
+    assert frozenset({"fold", "main"}) in functions
+    assert frozenset({"mix", "twice", "fold", "main"}) in functions
+
+
+def test_without_opt_there_is_nothing_to_decide(compilation, start, monkeypatch):
+    evaluator = prepared(compilation, start)
+    evaluator.unit.write_bytes(b"no bitcode")
+    assert list_call_sites(evaluator) == []

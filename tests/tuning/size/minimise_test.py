@@ -1,0 +1,145 @@
+"""Changes without the parts that do nothing."""
+
+import pytest
+
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.tuning.size.minimise import minimise, parts_of, without
+from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
+
+FULL = Change(
+    options=("-a=1", "-b", "-mark=f", "-mark=g"),
+    passes=("first<x>",),
+    calls=((1, True), (4, False)),
+    skipped=((0, ("gvn", "licm")), (3, ("licm",))),
+    sequence=("sroa", "gvn"),
+)
+
+
+def test_parts_of_a_change():
+    parts = parts_of(FULL)
+    assert [*parts] == [
+        "inlining of 2 calls",
+        "2 passes of the policy",
+        "-a=1",
+        "-b",
+        "-mark, 2 times",
+        "first<x>",
+        "no gvn in 1 function",
+        "no licm in 2 functions",
+    ]
+    assert without(FULL, parts.values()) == Change()
+    left = without(FULL, [parts["no licm in 2 functions"], parts["-mark, 2 times"]])
+    assert left.options == ("-a=1", "-b") and left.skipped == ((0, ("gvn",)),)
+    assert (left.passes, left.calls, left.sequence) == (FULL.passes, FULL.calls, FULL.sequence)
+
+
+class Pretended(Evaluator):
+    """Evaluates changes by a function in place of clang."""
+
+    def __init__(self, size, folder, budget):
+        super().__init__(None, folder, budget)
+        self.size = size
+
+    def _evaluate(self, change, path):
+        size = self.size(change)
+        return Evaluation(change, ObjectFile(size, size, {}, "", ""), path), True
+
+
+def minimised(size, change, folder, is_right=lambda _: True, budget=None):
+    """Returns the change that is left, its parts, and how many evaluations that took."""
+    with Pretended(size, folder, budget or Budget()) as evaluator:
+        (best,) = evaluator.evaluate([change])
+        tried = evaluator.budget
+        small, parts = minimise(evaluator, best, Objective.TEXT.cost, lambda _: {}, is_right)
+        assert evaluator.budget is tried and tried.used == 1
+        assert small.object.text <= best.object.text
+    return small.change, {part.name: part.cost for part in parts}
+
+
+def test_what_is_needed_is_kept_with_its_worth(tmp_path):
+    worth = {"-a": 7, "-b": 0, "-c": 2, "-d": 0}
+    change = Change(options=tuple(worth))
+    left, parts = minimised(
+        lambda change: 100 - sum(worth[each] for each in change.options), change, tmp_path
+    )
+    assert left.options == ("-a", "-c") and parts == {"-a": 7, "-c": 2}
+    assert [*parts] == ["-a", "-c"]
+
+
+def test_what_makes_it_larger_goes(tmp_path):
+    change = Change(options=("-a", "-b"))
+    left, parts = minimised(lambda change: 90 + ("-b" in change.options), change, tmp_path)
+    assert left == Change() and parts == {}
+
+
+def test_one_of_two_that_do_the_same(tmp_path):
+    change = Change(options=("-a", "-b"))
+    left, parts = minimised(lambda change: 90 if change.options else 100, change, tmp_path)
+    assert len(left.options) == 1 and [*parts.values()] == [10]
+
+
+def test_what_is_free_only_without_another_part(tmp_path):
+    sizes = {("-a", "-b"): 90, ("-a",): 90, ("-b",): 95, (): 88}
+    left, parts = minimised(
+        lambda change: sizes[change.options], Change(options=("-a", "-b")), tmp_path
+    )
+    assert left == Change() and parts == {}
+
+
+def test_single_decisions(tmp_path):
+    change = Change(calls=tuple((index, True) for index in range(16)))
+    left, parts = minimised(lambda change: 100 - 3 * ((5, True) in change.calls), change, tmp_path)
+    assert left.calls == ((5, True),) and parts == {"inlining of 1 call": 3}
+
+
+def test_only_what_passes_the_check_replaces_it(tmp_path):
+    change = Change(options=("-a", "-b", "-c"))
+    left, _ = minimised(
+        lambda _: 90, change, tmp_path, is_right=lambda it: "-b" in it.change.options
+    )
+    assert left.options == ("-b",)
+    left, parts = minimised(lambda _: 90, change, tmp_path, is_right=lambda _: False)
+    assert left == change and [*parts.values()] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("used", "seconds", "limit"), [(1, 60, 12), (20, 60, 20), (40, 60, 30), (1, 0, 1), (40, 0, 30)]
+)
+def test_the_number_of_evaluations_is_limited(tmp_path, used, seconds, limit):
+    change = Change(options=tuple(f"-{number}" for number in range(100)))
+    others = [Change(options=(f"-other={number}",)) for number in range(1, used)]
+    asked = []
+
+    def size(change):
+        asked.append(change)
+        return 1000 - len(change.options)
+
+    with Pretended(size, tmp_path, Budget(seconds)) as evaluator:
+        best, *_ = evaluator.evaluate([change, *others])
+        cost = Objective.TEXT.cost
+        left, parts = minimise(evaluator, best, cost, lambda _: {}, lambda _: True)
+    # Those that were left out are not evaluated again to measure them.
+    assert left is best and len(asked) == used + 2 * limit
+    assert [part.cost for part in parts].count(None) == 100 - 2 * limit
+
+
+@pytest.mark.parametrize("objective", [Objective.TEXT, Objective.INSTRUCTIONS])
+def test_with_clang(compilation, start, objective):
+    search = Optimizer(start(compilation, evaluations=3, objective=objective), objective)
+    search.start()
+    useless = Change(
+        options=("-disable-lsr", "-disable-machine-licm", "-stats-json=0"),
+        calls=((0, True),),
+        skipped=tuple((index, ("slp-vectorizer",)) for index in range(4)),
+    )
+    (search.best,) = search.evaluator.evaluate([useless])
+    tried = search.evaluator.budget.used
+    before = search.size(search.best)
+    search.minimise()
+    assert search.size(search.best) <= before
+    assert search.best.change.skipped == () and "-stats-json=0" not in search.best.change.options
+    assert search.evaluator.budget.used == tried
+    assert all(part.cost > 0 for part in search.parts)

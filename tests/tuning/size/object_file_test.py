@@ -1,0 +1,90 @@
+"""What is read of object files, compared with what LLVM's own tools say."""
+
+import re
+import subprocess
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.object_file import read_object
+
+_SOURCE = """
+int data[3] = {1, 2, 3};
+const char *text(void) { return "some text"; }
+int zeros[100];
+__attribute__((noinline)) static int f(int x) { return x / 3; }
+__attribute__((section("other"))) int g(int x) { return f(x) + f(x + data[0]); }
+int alias(int) __attribute__((alias("g")));
+"""
+
+
+def compiled(tmp_path, *options):
+    source = tmp_path / "source.c"
+    source.write_text(_SOURCE)
+    path = tmp_path / "source.o"
+    command = [tools.clang_path(), "-Oz", *options, "-c", source, "-o", path]
+    subprocess.run(command, check=True)
+    return path
+
+
+def output_of(tool, *arguments):
+    command = [tools.tool_path(tool), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("-ffunction-sections", "-g"),
+        ("-m32",),
+        ("--target=aarch64-linux-gnu",),
+        ("--target=s390x-linux-gnu",),
+        ("--target=mips-linux-gnu", "-fno-pic"),
+    ],
+)
+def test_sizes_are_those_that_llvm_says(tmp_path, options):
+    path = compiled(tmp_path, *options)
+    found = read_object(path)
+    # Name, type, address, offset, size, entry size, flags.
+    sections = re.findall(
+        r"^ *\[ *\d+\] (\S*) +(\S+) +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ +([A-Z]*) ",
+        output_of("llvm-readelf", "-W", "-S", path),
+        re.M,
+    )
+    sizes = [(int(size, 16), flags) for _, kind, size, flags in sections if kind != "NOBITS"]
+    assert found.text == sum(size for size, flags in sizes if "X" in flags) > 0
+    assert found.all == sum(size for size, flags in sizes if "A" in flags) > found.text
+    names = re.findall(
+        r"^[0-9a-f]+ ([0-9a-f]+) [tT] (\w+)$", output_of("llvm-nm", "--print-size", path), re.M
+    )
+    said = {name: int(size, 16) for size, name in names}
+    assert set(said) == {"f", "g", "alias", "text"}
+    # What has two names counts once.
+    (second,) = {"g", "alias"} - set(found.functions)
+    del said[second]
+    assert found.functions == said
+
+
+def test_code_alone_is_compared(tmp_path):
+    one = read_object(compiled(tmp_path))
+    other = read_object(compiled(tmp_path, "-g"))
+    third = read_object(compiled(tmp_path, "-Ddata=numbers"))
+    fourth = read_object(compiled(tmp_path, "-O1"))
+    assert one.code == other.code == third.code != fourth.code
+    assert len({each.digest for each in (one, other, third, fourth)}) == 4
+
+
+@pytest.mark.parametrize("contents", [b"", b"BC\xc0\xde" * 100, b"\x7fELF"])
+def test_other_files(tmp_path, contents):
+    path = tmp_path / "other.o"
+    path.write_bytes(contents)
+    with pytest.raises(ValueError, match=r"other\.o is not an object file of the format ELF"):
+        read_object(path)
+
+
+def test_broken_file(tmp_path):
+    path = compiled(tmp_path)
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(ValueError, match="is a broken object file"):
+        read_object(path)

@@ -1,0 +1,225 @@
+"""The search as a whole."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from compiler_gym.tuning.size import optimizer
+from compiler_gym.tuning.size.checks import command_check
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.product import reproduces, write_object, write_script
+
+_RUN = 'p=$(mktemp) && clang-22 {} -o "$p" && "$p" | cmp - out'
+
+
+def searched(evaluator, *arguments, **options):
+    search = Optimizer(evaluator, *arguments, **options)
+    search.start()
+    search.run()
+    return search
+
+
+def facts(search):
+    return (
+        search.best.change,
+        search.best.object,
+        [(stage.name, stage.evaluations, stage.size) for stage in search.stages],
+    )
+
+
+def test_smaller_and_the_same_with_any_number_of_jobs(compilation, start):
+    one, other = (searched(start(compilation, 600, 40, jobs=jobs)) for jobs in (1, 3))
+    assert facts(one) == facts(other)
+    assert one.size(one.best) < 0.95 * one.size(one.baseline)
+    assert [stage.name for stage in one.stages][:3] == ["portfolio", "callees", "functions"]
+    sizes = [stage.size for stage in one.stages]
+    assert sizes == sorted(sizes, reverse=True) and sizes[-1] == one.size(one.best)
+    assert one.curve[0] == (0, one.curve[0][1], one.size(one.baseline))
+    assert one.curve[-1][2] == one.size(one.best)
+
+
+def test_files_that_nobody_needs_are_removed(compilation, start):
+    evaluator = start(compilation, 600, 12)
+    kept = []
+    search = Optimizer(evaluator)
+    search.start()
+    evaluator.watch, take = (
+        lambda it: (take(it), kept.append(len([*evaluator._folder.glob("[0-9]*.o")]))),
+        evaluator.watch,
+    )
+    search.run()
+    assert evaluator.budget.used == 12
+    left = {path.name for path in evaluator._folder.glob("[0-9]*.o")}
+    assert left == {search.best.path.name}
+    assert search.baseline.path.is_file()
+    assert max(kept) < 12
+
+
+def test_a_removed_file_is_made_again(compilation, start, monkeypatch):
+    """What is minimised may have been met, and been no better, during the search."""
+    evaluator = start(compilation, 600, 4)
+    search = searched(evaluator, check=command_check("test -s {}"))
+    removed = [each for each in evaluator._known.values() if each and not each.path.is_file()]
+    chosen = removed[0]
+    monkeypatch.setattr(optimizer, "minimise", lambda *arguments: (chosen, []))
+    search.minimise()
+    assert search.best is chosen
+    assert read_object(chosen.path) == chosen.object
+    evaluator.discard(chosen)
+    search._verdicts.clear()
+    assert search._why_wrong(chosen) == ""
+
+
+def test_advice_is_tried_first_and_can_be_dropped(compilation, start):
+    asked = []
+    sequences = [("function(sroa)", "cgscc(inline)"), ("no-such-pass",), ("function(gvn)",)]
+
+    def advice(bitcode):
+        asked.append(bitcode)
+        return sequences
+
+    evaluator = start(compilation, evaluations=6)
+    tried = []
+    search = Optimizer(evaluator, advice=advice)
+    search.start()
+    evaluator.watch, take = lambda it: (tried.append(it), take(it)), evaluator.watch
+    search.run()
+    assert asked == [evaluator.unit] and evaluator.failed == 2 and tried[2:4] == [None, None]
+    first, last = sequences[0], sequences[2]
+    expected = [first, (*first, "skip-rest"), last, (*last, "skip-rest")]
+    assert [each.change.sequence for each in tried if each] == expected
+    assert [stage.name for stage in search.stages] == ["policy"]
+    # What makes it larger is dropped.
+    grown = searched(start(compilation, evaluations=20), advice=lambda _: [("loop-unroll",)])
+    assert grown.best.change.sequence == ()
+    assert grown.size(grown.best) < grown.size(grown.baseline)
+
+
+def test_the_search_goes_on_from_advice(compilation, start):
+    for_speed = replace(compilation, options=("-O2",))
+    advice = ("mark-for-size<Oz>",)
+    search = searched(start(for_speed, evaluations=60), advice=lambda _: [advice])
+    assert [stage.name for stage in search.stages][:3] == ["policy", "portfolio", "callees"]
+    assert search.best.change.sequence == advice and search.best.change.options
+    assert reproduces(for_speed, search.best)
+
+
+def test_objective(compilation, start):
+    search = searched(start(compilation, evaluations=12), Objective.ALL)
+    assert search.size(search.best) == search.best.loaded < search.baseline.loaded
+
+
+def test_fewest_instructions(compilation, start):
+    evaluator = start(compilation, 600, 40, objective=Objective.INSTRUCTIONS)
+    search = searched(evaluator, Objective.INSTRUCTIONS)
+    stages = ["portfolio", "unmark", "callees", "functions"]
+    assert [stage.name for stage in search.stages][:4] == stages
+    before, after = search.baseline.object, search.best.object
+    assert search.size(search.best) == sum(after.instructions.values())
+    assert search.size(search.best) < 0.95 * sum(before.instructions.values())
+    assert search.stages[-1].size == search.curve[-1][2] == after.instruction_count
+    for_bytes = searched(start(compilation, evaluations=1))
+    assert for_bytes.best.object.instructions is None
+
+
+def test_passes_are_left_out_by_what_is_to_be_small(compilation, start, monkeypatch):
+    asked = []
+
+    def skip_passes(leading, functions, passes, evaluate, cost, sizes):
+        asked.append((sizes(leading), leading.object))
+
+    monkeypatch.setattr(optimizer, "skip_passes", skip_passes)
+    for objective in (Objective.INSTRUCTIONS, Objective.ALL):
+        searched(start(compilation, evaluations=40, objective=objective), objective)
+    assert asked[0][0] == asked[0][1].instructions
+    assert asked[-1][0] == asked[-1][1].functions
+
+
+def test_of_as_many_instructions_the_smaller_is_better():
+    large, small = (ObjectFile(size, 100, {}, "", "", {"f": 3}) for size in (20, 19))
+    few = ObjectFile(30, 100, {}, "", "", {"f": 1, "g": 1})
+    few, small, large = (Evaluation(Change(), each, Path()) for each in (few, small, large))
+    assert sorted([large, few, small], key=Objective.INSTRUCTIONS.cost) == [few, small, large]
+
+
+def test_instructions_have_to_be_counted(compilation, start):
+    with pytest.raises(ValueError, match=r"needs Objective\.INSTRUCTIONS\.read"):
+        Optimizer(start(compilation), Objective.INSTRUCTIONS).start()
+
+
+def test_rounds_of_a_stage(compilation, start):
+    search = searched(start(compilation, 600, 60))
+    rounds = [(stage.name, stage.round) for stage in search.stages]
+    assert len({*rounds}) == len(rounds) and ("portfolio", 1) in rounds
+    assert max(number for _, number in rounds) > 1
+
+
+def test_nothing_to_gain_is_no_loss(compilation, start):
+    compilation.source.write_text("int x;\n")
+    search = searched(start(compilation, evaluations=5))
+    assert search.best is search.baseline and search.size(search.best) == 0
+
+
+def test_results_that_fail_the_check_are_left(compilation, start, tmp_path):
+    evaluator = start(compilation, evaluations=15)
+    sizes = []
+
+    def check(path):
+        sizes.append(path.stat().st_size)
+        return "" if len(sizes) in (1, 4) else "wrong"
+
+    search = searched(evaluator, check=check)
+    assert search.best is not search.baseline
+    assert [each.why for each in search.wrong][:2] == ["wrong", "wrong"]
+    # The smallest was asked about first.
+    assert search.wrong[0].size <= search.wrong[1].size <= search.size(search.best)
+
+
+def test_a_check_that_always_fails_is_said_at_once(compilation, start):
+    evaluator = start(compilation)
+    with pytest.raises(ValueError, match="without any change fails the check, too: exit code 1"):
+        searched(evaluator, check=command_check("false"))
+    assert evaluator.budget.used == 0
+
+
+def test_a_check_that_nothing_else_passes(compilation, start):
+    asked = []
+    search = searched(
+        start(compilation, evaluations=12), check=lambda path: "wrong" if asked else asked.append(1)
+    )
+    assert search.best is search.baseline
+    assert 0 < len(search.wrong) <= 16
+
+
+def test_the_command_and_the_script_make_it_again(compilation, start, tmp_path):
+    search = searched(start(compilation, evaluations=30))
+    target, script = tmp_path / "result.o", tmp_path / "run.sh"
+    write_object(search.best, target)
+    assert target.read_bytes() == search.best.path.read_bytes()
+    assert reproduces(compilation, search.best)
+    command = compilation.command(target, search.best.change)
+    assert write_script(script, [command], ["what it is"]) == [True]
+    assert "# what it is\n" in script.read_text()
+    # It says so where it does not.
+    other = replace(compilation, options=("-DPROGRAM", "-O1"))
+    assert not reproduces(other, search.best)
+    assert write_script(script, [other.command(target, search.best.change)], []) == [False]
+
+
+def test_bitcode_that_was_made_for_speed(compilation, start, tmp_path):
+    evaluator = start(replace(compilation, options=("-O2",)))
+    evaluator.evaluate_source()
+    bitcode = tmp_path / "speed.bc"
+    bitcode.write_bytes(evaluator.unit.read_bytes())
+    of_bitcode = replace(compilation, source=bitcode)
+    search = searched(start(of_bitcode, evaluations=1), is_unmarked=True)
+    assert [stage.name for stage in search.stages] == ["marks"]
+    # Once its functions are marked, clang makes of it what it makes of the source.
+    of_source = start(compilation).evaluate_source()
+    assert search.best.object.code == of_source.object.code
+    assert search.size(search.baseline) > search.size(search.best)

@@ -1,0 +1,226 @@
+"""The passes of the plugin that direct clang, run by opt."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.functions import list_functions
+from compiler_gym.tuning.size.object_file import read_object
+
+_MODULE = """
+define internal i32 @small(i32 %x) {
+  %y = mul i32 %x, 3
+  ret i32 %y
+}
+define linkonce_odr i32 @odr(i32 %x) {
+  ret i32 %x
+}
+define weak i32 @weak(i32 %x) {
+  ret i32 %x
+}
+define i32 @never(i32 %x) noinline {
+  ret i32 %x
+}
+define i32 @even(i32 %x) {
+  %y = call i32 @odd(i32 %x)
+  ret i32 %y
+}
+define i32 @odd(i32 %x) {
+  %y = call i32 @even(i32 %x)
+  ret i32 %y
+}
+define i32 @unoptimised(i32 %x) optnone noinline {
+  %y = call i32 @small(i32 %x)
+  ret i32 %y
+}
+declare i32 @other(i32)
+define i32 @main(i32 %x, ptr %f) {
+  %a = call i32 @small(i32 %x)
+  %b = call i32 @odr(i32 %a)
+  %c = call i32 @weak(i32 %b)
+  %d = call i32 @never(i32 %c)
+  %e = call i32 @even(i32 %d)
+  %g = call i32 @other(i32 %e)
+  %h = call i32 %f(i32 %g)
+  %i = call i32 @small(i32 %h) noinline
+  %j = call i32 @small(i32 %i)
+  ret i32 %j
+}
+"""
+
+
+def opt(passes, text=_MODULE, check=True):
+    command = [
+        tools.opt_path(),
+        f"-load-pass-plugin={tools.own_passes_path()}",
+        f"-passes={passes}",
+        "-S",
+    ]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=check)
+
+
+def listed(text=_MODULE):
+    lines = opt("list-call-sites", text).stdout.partition("; ModuleID")[0]
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def test_calls_about_which_can_be_decided():
+    sites = {"caller": "main", "callee": "small", "local": True, "size": 2}
+    assert listed() == [
+        {**sites, "index": 3},
+        {**sites, "callee": "odr", "local": False, "size": 1, "index": 4},
+        {**sites, "index": 9},
+    ]
+
+
+def test_decisions_are_heeded_by_the_inliner():
+    # Its threshold is such that it would inline all that it may.
+    text = opt("set-call-sites<4=noinline>,cgscc(inline),globaldce").stdout
+    assert "call i32 @odr" in text
+    assert text.partition("@main")[2].count("call i32 @small") == 1  # As it is marked.
+    text = opt("set-call-sites<3=noinline;9=noinline>,cgscc(inline)").stdout
+    assert text.partition("@main")[2].count("call i32 @small") == 3
+    # The later decision counts; no decision is a decision about any other call.
+    text = opt("set-call-sites<3=noinline>,set-call-sites<3=inline>,always-inline").stdout
+    assert text.partition("@main")[2].count("call i32 @small") == 2
+    # What is decided is not listed any more, and the others keep their numbers.
+    decided = opt("set-call-sites<3=noinline;4=inline>").stdout
+    assert [each["index"] for each in listed(decided)] == [9]
+
+
+def test_attributes():
+    text = opt("set-attribute<minsize>,set-attribute<tune-cpu=nocona>").stdout
+    groups = re.findall(r"^attributes #\d+ = { (.*) }$", text, re.M)
+    assert sorted(groups) == [
+        'minsize "tune-cpu"="nocona"',
+        'minsize noinline "tune-cpu"="nocona"',
+        "noinline",  # Of a call.
+        "noinline optnone",
+    ]
+    assert "declare i32 @other(i32)\n" in text
+
+
+def test_functions_have_numbers():
+    lines = opt("list-functions").stdout.partition("; ModuleID")[0].splitlines()
+    names = ["small", "odr", "weak", "never", "even", "odd", "unoptimised", "main"]
+    assert [*map(json.loads, lines)] == [
+        {"index": index, "name": name} for index, name in enumerate(names)
+    ]
+
+
+_TWICE = """
+define i32 @f(i32 %x) {
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+define i32 @g(i32 %x) {
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("skipped", "left"),
+    [
+        ("0=instcombine+gvn", "f"),
+        ("1=gvn+instcombine;0=gvn", "g"),
+        ("0=gvn", ""),
+        ("0=dse", ""),
+    ],
+)
+def test_passes_are_left_out_of_functions(skipped, left):
+    text = opt(f"skip-passes<{skipped}>,function(instcombine,gvn)", _TWICE).stdout
+    functions = re.findall(r"define i32 @(\w)\(.*?\n}\n", text, re.S)
+    bodies = re.findall(r"define i32 @\w\(.*?\n}\n", text, re.S)
+    kept = [name for name, body in zip(functions, bodies, strict=True) if "add i32" in body]
+    assert kept == [*left]
+
+
+def test_the_code_generator_leaves_passes_out_too(compilation, start):
+    evaluator = start(compilation)
+    evaluator.evaluate_source()
+    numbers = list_functions(evaluator)
+    skip = Change().skip({numbers["fold"]: "codegenprepare"}).skip({numbers["fold"]: "machine-cse"})
+    none = Change().skip({numbers["fold"]: "there-is-no-such-pass"})
+    every = Change()
+    for name in _OF_THE_CODE_GENERATOR:
+        every = every.skip(dict.fromkeys(numbers.values(), name))
+    plain, skipped, same, worse = evaluator.evaluate([Change(), skip, none, every])
+    assert plain.object.code == same.object.code != worse.object.code
+    others = {"mix", "main"}
+    assert {name: skipped.object.functions[name] for name in others} == {
+        name: plain.object.functions[name] for name in others
+    }
+
+
+_OF_THE_CODE_GENERATOR = ("codegenprepare", "machine-cse", "peephole-opt", "branch-folder")
+
+
+def test_the_rest_is_left_out(start, compilation):
+    evaluator = start(compilation)
+    plain = evaluator.evaluate_source()
+    sequences = [("skip-rest",), ("function(sroa)", "skip-rest"), ("function(sroa)",)]
+    alone, promoted, before = evaluator.evaluate([Change(sequence=each) for each in sequences])
+    # It is as if there were no passes; what comes before is run.
+    none = evaluator.compilation.command_of_unit(evaluator.unit, evaluator.unit.with_name("n.o"))
+    subprocess.run([*none, "-Xclang", "-disable-llvm-passes"], check=True)
+    assert alone.object.code == read_object(evaluator.unit.with_name("n.o")).code
+    assert alone.object.text > promoted.object.text
+    assert promoted.object.code != plain.object.code == before.object.code
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        "skip-rest<1>",
+        "skip-passes",
+        "skip-passes<>",
+        "skip-passes<0>",
+        "skip-passes<0=>",
+        "skip-passes<x=gvn>",
+        "set-call-sites",
+        "set-call-sites<>",
+        "set-call-sites<3>",
+        "set-call-sites<3=keep>",
+        "set-call-sites<x=inline>",
+        "set-call-sites<-1=inline>",
+        "set-attribute<>",
+        "set-attribute<minsize=1>",
+        "set-attribute<nonsense>",
+        "set-attribute<readonly>",
+        "set-attribute<=1>",
+        "set-attribute<align>",
+        "list-call-sites<1>",
+    ],
+)
+def test_what_makes_no_sense_is_refused(passes):
+    done = opt(passes, check=False)
+    assert done.returncode == 1
+    assert "unknown pass name" in done.stderr or "invalid" in done.stderr
+
+
+def test_calls_that_are_not_there():
+    done = opt("set-call-sites<99=inline>", check=False)
+    assert done.returncode != 0 and "There is no call 99" in done.stderr
+    done = opt("skip-passes<99=gvn>", check=False)
+    assert done.returncode != 0 and "There is no function 99" in done.stderr
+
+
+def test_clang_runs_them_first(source, tmp_path):
+    plugin = tools.own_passes_path()
+
+    def assembly(passes):
+        load = ["-Xclang", "-load", "-Xclang", plugin, f"-fpass-plugin={plugin}"]
+        words = [*load, "-mllvm", f"-first-passes={passes}", "-S", "-o", "-", "-emit-llvm"]
+        command = [tools.clang_path(), "-Oz", source, *words]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    done = assembly("set-attribute<first=yes>")
+    assert done.returncode == 0 and '"first"="yes"' in done.stdout
+    done = assembly("no-such-pass")
+    assert done.returncode != 0 and "-first-passes: unknown pass name 'no-such-pass'" in done.stderr

@@ -1,0 +1,147 @@
+"""Object files for other targets than this machine, and of other languages than C."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.product import reproduces, write_object
+
+FOLD = """
+static unsigned mix(unsigned a, unsigned b) {
+  for (int i = 0; i < 5; i++) {
+    a = (a ^ (b >> i)) * 40503u;
+    b = (b << 7 | b >> 9) + a;
+  }
+  return a ^ b;
+}
+static unsigned twice(unsigned a) { return mix(a, a + 1) ^ mix(a + 2, a); }
+unsigned fold(const unsigned char *values, int count) {
+  unsigned sum = 0;
+  for (int i = 0; i < count; i++) {
+    sum += twice(values[i]);
+    if (sum % 3 == 0) sum = mix(sum, values[i]);
+  }
+  return sum;
+}
+"""
+
+# A program without a C library, whose exit code tells what fold() returned.
+START = """
+unsigned fold(const unsigned char *values, int count);
+void _start(void) {
+  register long code %s = fold((const unsigned char *)"What is folded here", 19) & 127;
+  register long number %s = %d;
+  __asm__ volatile("%s" : : "r"(code), "r"(number));
+  __builtin_unreachable();
+}
+"""
+NATIVE = """
+unsigned fold(const unsigned char *values, int count);
+int main(void) { return fold((const unsigned char *)"What is folded here", 19) & 127; }
+"""
+
+# The emulator, and how a program ends: registers, the number of the system call, the instruction.
+RUNS = {
+    "aarch64": ("qemu-aarch64", ('__asm__("x0")', '__asm__("x8")', 93, "svc #0")),
+    "arm": ("qemu-arm", ('__asm__("r0")', '__asm__("r7")', 1, "svc #0")),
+    "riscv64": ("qemu-riscv64", ('__asm__("a0")', '__asm__("a7")', 93, "ecall")),
+    "x86": ("qemu-i386", ('__asm__("ebx")', '__asm__("eax")', 1, "int $0x80")),
+}
+
+# The name that clang lists, and the options that choose the target.
+TARGETS = {
+    "thumb": ["--target=thumbv7m-none-eabi"],
+    "arm": ["--target=armv7a-linux-gnueabihf", "-mcpu=cortex-a15"],
+    "aarch64": ["--target=aarch64-linux-gnu"],
+    "riscv32": ["--target=riscv32-unknown-elf"],
+    "riscv64": ["--target=riscv64-linux-gnu"],
+    "ppc64": ["--target=powerpc64-linux-gnu"],  # Big endian.
+    "avr": ["--target=avr", "-mmcu=atmega328", "-Wno-avr-rtlib-linking-quirks"],
+    "msp430": ["--target=msp430-elf"],
+    "x86": ["-m32"],
+}
+
+
+@cache
+def targets_of_clang():
+    command = [tools.clang_path(), "--print-targets"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return re.findall(r"^ +(\S+) +- ", listed, re.M)
+
+
+def searched(start, compilation):
+    search = Optimizer(start(compilation, evaluations=3))
+    search.start()
+    search.run()
+    search.minimise()
+    return search
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_target(target, compilation, start, tmp_path):
+    if target not in targets_of_clang():
+        pytest.skip(f"not checked: this clang has no target {target}")
+    compilation.source.write_text(FOLD)
+    options = ("-ffreestanding", *TARGETS[target])
+    search = searched(start, replace(compilation, options=options))
+    assert search.evaluator.budget.used == 3 and search.evaluator.failed == 0
+    assert search.evaluator.unit is not None
+    assert 0 < search.size(search.best) <= search.size(search.baseline)
+    assert "fold" in search.best.object.functions
+    assert reproduces(search.evaluator.compilation, search.best)
+
+
+@pytest.mark.parametrize("target", RUNS)
+def test_result_runs_on_another_processor(target, compilation, start, tmp_path):
+    emulator, exit_words = RUNS[target]
+    for tool in (emulator, "ld.lld-22"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"not checked: {tool} is not installed")
+    if target not in targets_of_clang():
+        pytest.skip(f"not checked: this clang has no target {target}")
+    compilation.source.write_text(FOLD)
+    search = searched(start, replace(compilation, options=tuple(TARGETS[target])))
+    made, main, program = tmp_path / "fold.o", tmp_path / "main.c", tmp_path / "program"
+    write_object(search.best, made)
+    main.write_text(START % exit_words)
+    link = ["-nostdlib", "-static", "-fuse-ld=lld", *TARGETS[target], main, made, "-o", program]
+    subprocess.run([tools.clang_path(), "-O1", *link], check=True)
+    native = tmp_path / "native"
+    main.write_text(NATIVE)
+    subprocess.run([tools.clang_path(), main, compilation.source, "-o", native], check=True)
+    expected = subprocess.run([native]).returncode
+    assert subprocess.run([emulator, program]).returncode == expected > 0
+
+
+RUST = """
+#[no_mangle]
+pub extern "C" fn count_threes(numbers: *const u32, count: usize) -> u32 {
+    let numbers = unsafe { std::slice::from_raw_parts(numbers, count) };
+    numbers.iter().map(|n| if n % 3 == 0 { n.rotate_left(7) } else { 1 }).sum()
+}
+"""
+
+
+def test_bitcode_of_rust(compilation, start, tmp_path):
+    if shutil.which("rustc") is None:
+        pytest.skip("not checked: rustc is not installed")
+    version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, cwd="/").stdout
+    llvm = re.search(r"^LLVM version: (\d+)", version, re.M)
+    clang = re.search(r"version (\d+)\.", tools.tool_version(tools.clang_path()))
+    if llvm is None or int(llvm[1]) > int(clang[1]):
+        pytest.skip("not checked: rustc writes bitcode of a newer LLVM than clang reads")
+    source, bitcode = tmp_path / "threes.rs", tmp_path / "threes.bc"
+    source.write_text(RUST)
+    command = ["rustc", "--crate-type=lib", "--emit=llvm-bc", "-Copt-level=z", source]
+    subprocess.run([*command, "-o", bitcode], check=True)
+    search = searched(start, replace(compilation, source=bitcode))
+    assert search.size(search.best) <= search.size(search.baseline)
+    write_object(search.best, tmp_path / "threes.o")
+    assert "count_threes" in read_object(tmp_path / "threes.o").functions

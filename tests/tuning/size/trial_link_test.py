@@ -1,0 +1,110 @@
+"""The bytes that a linker adds to an object file count as loaded."""
+
+import subprocess
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.trial_link import trial_linker
+
+# Calls of two functions elsewhere, and the address of a variable of its own.
+SOURCE = """
+int one(int), two(int);
+int here;
+int *where(void) { return &here; }
+int both(int x) { return one(x) + two(x) * here; }
+"""
+PLT_ENTRY, RELOCATION, ADDRESS = 16, 24, 8
+
+
+@pytest.fixture(name="compiled")
+def fixture_compiled(tmp_path):
+    """Compiles the source, for x86-64."""
+    source = tmp_path / "source.c"
+
+    def compiled(*options, text=SOURCE):
+        source.write_text(text)
+        words = ["-Oz", "--target=x86_64-linux-gnu", "-fcf-protection=none", *options]
+        path = tmp_path / "source.o"
+        subprocess.run([tools.clang_path(), *words, "-c", source, "-o", path], check=True)
+        return path
+
+    return compiled
+
+
+def loaded(path, *options):
+    return trial_linker(options).size(path).loaded
+
+
+def test_tables_of_position_independent_code_count(compiled):
+    calls = SOURCE.replace("one(x) + two(x)", "one(x) + one(x + 1)")
+    two = loaded(compiled("-fPIC"), "-fPIC")
+    one = loaded(compiled("-fPIC", text=calls), "-fPIC")
+    names = len("two\0") + 24  # In the tables of symbols.
+    difference = read_object(compiled("-fPIC")).all - read_object(compiled("-fPIC", text=calls)).all
+    table = PLT_ENTRY + ADDRESS + RELOCATION
+    assert two - one - difference == pytest.approx(table + names, abs=16)
+
+
+def test_programs_have_no_such_tables(compiled):
+    path = compiled()
+    assert read_object(path).all <= loaded(path) < loaded(compiled("-fPIC"), "-fPIC")
+
+
+@pytest.mark.parametrize(
+    "options, is_shared",
+    [
+        ((), False),
+        (("-fPIC",), True),
+        (("-fpic", "-g"), True),
+        (("-fPIC", "-fPIE"), False),
+        (("-fno-pic", "-fPIC"), True),
+    ],
+)
+def test_the_last_option_decides(options, is_shared):
+    assert trial_linker(options).is_shared is is_shared
+
+
+@pytest.mark.parametrize("target", ["aarch64-linux-gnu", "riscv64-linux-gnu", "thumbv7m-none-eabi"])
+def test_other_targets(compiled, tmp_path, target):
+    path = tmp_path / "other.o"
+    words = [tools.clang_path(), f"--target={target}", "-Oz", "-fPIC", "-c", "-o", path]
+    compiled()  # Writes the source.
+    subprocess.run([*words, tmp_path / "source.c"], check=True)
+    assert loaded(path, "-fPIC") > read_object(path).all
+
+
+def test_hidden_functions_may_be_missing(compiled):
+    """They are in another object file of the same library, and are called without a table."""
+    text = '__attribute__((visibility("hidden"))) int one(int);' + SOURCE.replace("one(int), ", "")
+    hidden = loaded(compiled("-fPIC", text=text), "-fPIC")
+    assert read_object(compiled("-fPIC", text=text)).all < hidden
+    assert hidden < loaded(compiled("-fPIC"), "-fPIC")
+
+
+def test_what_cannot_be_linked_is_an_error(tmp_path):
+    path = tmp_path / "source.o"
+    path.write_bytes(b"no object file")
+    with pytest.raises(LinkError, match=r"cannot be linked alone: .*source\.o"):
+        loaded(path)
+
+
+def test_without_a_linker_sections_count(monkeypatch, tmp_path):
+    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path))
+    assert trial_linker(()) is None
+
+
+def test_evaluations_are_linked(start, tmp_path):
+    source = tmp_path / "library.c"
+    source.write_text(SOURCE)
+    compilation = Compilation(tools.clang_path(), source, ("-fPIC",), tools.own_passes_path())
+    evaluator = start(compilation)
+    before = evaluator.evaluate_source()
+    (found,) = evaluator.evaluate([Change(("-disable-lsr",))])
+    assert before.loaded == loaded(before.path, "-fPIC") > before.object.all
+    assert Objective.ALL.cost(found)[0] == found.loaded
+    assert Objective.TEXT.cost(found) == (found.object.text, found.loaded)

@@ -1,0 +1,69 @@
+"""Functions without the mark of -Oz, where that saves instructions."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.unmarking import unmark
+
+_ALL, _CONSTANT = ("-force-remove-attribute=" + name for name in ("minsize", "constant:minsize"))
+
+# A constant is two instructions of three bytes, or one of five; a division is one instruction, or
+# many that are faster.
+_SOURCE = """
+int g(int);
+int constant(void) { return g(5) + g(7); }
+int division(int x) { return x / 7; }
+"""
+
+
+def instructions(evaluation):
+    return evaluation.object.instructions
+
+
+def test_only_functions_that_get_smaller_lose_the_mark(compilation, start):
+    compilation.source.write_text(_SOURCE)
+    evaluator = start(compilation, objective=Objective.INSTRUCTIONS)
+    marked = evaluator.evaluate_source()
+    met = []
+    evaluator.watch = met.append
+    unmark(marked, ["constant", "division", "other"], evaluator.evaluate, instructions)
+    assert [each.change.options for each in met] == [(_ALL,), (_CONSTANT,)]
+    none, some = map(instructions, met)
+    before = instructions(marked)
+    assert none["constant"] == some["constant"] < before["constant"]
+    assert none["division"] > some["division"] == before["division"]
+
+
+def test_a_search_finds_that(compilation, start):
+    compilation.source.write_text(_SOURCE)
+    for options, stages in ((("-Oz",), ["unmark"]), (("-Os",), [])):
+        of_level = replace(compilation, options=options)
+        evaluator = start(of_level, evaluations=13, objective=Objective.INSTRUCTIONS)
+        search = Optimizer(evaluator, Objective.INSTRUCTIONS)
+        search.start()
+        search.run()
+        assert [each.name for each in search.stages if each.name == "unmark"] == stages
+        assert (_CONSTANT in search.best.change.options) == bool(stages)
+    for_bytes = Optimizer(start(compilation, evaluations=13))
+    for_bytes.start()
+    for_bytes.run()
+    assert "unmark" not in [each.name for each in for_bytes.stages]
+
+
+def test_what_cannot_be_named_or_is_done_is_left():
+    def evaluate(changes):
+        asked.extend(changes)
+        found = ObjectFile(9, 9, {}, "", "", {"a:b": 1, "c": 2})
+        return [Evaluation(each, found, Path()) for each in changes]
+
+    counts = {"a:b": 2, "c": 2}
+    for options, expected in (((), [(_ALL,)]), ((_ALL,), [])):
+        asked = []
+        start = Evaluation(Change(options), ObjectFile(9, 9, {}, "", "", counts), Path())
+        unmark(start, ["a:b", "c"], evaluate, instructions)
+        assert [each.options for each in asked] == expected

@@ -1,0 +1,80 @@
+"""Several sources in one module."""
+
+import subprocess
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.whole_program import merge_program
+
+MAIN = "int f(int);\nint main(void) { return f(STEP); }\nint unused(int x) { return f(x) / 3; }\n"
+OTHER = """
+__attribute__((noinline)) int f(int x) { return x * 7; }
+int others(int x) { return f(x) ^ x; }
+"""
+
+
+@pytest.fixture(name="inputs")
+def fixture_inputs(tmp_path):
+    for name, text in (("main.c", MAIN), ("other.cc", f'extern "C" {{{OTHER}}}')):
+        (tmp_path / name).write_text(text)
+    return [Input("main", tmp_path / "main.c"), Input("other", tmp_path / "other.cc")]
+
+
+def symbols(path):
+    done = subprocess.run(
+        [tools.tool_path("llvm-nm"), "--defined-only", path], capture_output=True, text=True
+    )
+    return {line.split()[-1]: line.split()[-2] for line in done.stdout.splitlines()}
+
+
+def test_what_nobody_needs_goes_and_the_rest_is_local(inputs, tmp_path):
+    merged = merge_program(inputs, tmp_path / "all.bc", ["-DSTEP=3"], ["main"])
+    assert symbols(merged.path) == {"main": "T", "f": "t"}
+    assert (merged.name, merged.check, merged.is_for_size) == ("all", None, True)
+    assert [set(each.functions) for each in merged.apart] == [{"main", "unused"}, {"f", "others"}]
+    counted = merge_program(
+        inputs, tmp_path / "all.bc", ["-DSTEP=3"], ["main"], Objective.INSTRUCTIONS.read
+    )
+    assert [set(each.instructions) for each in counted.apart] == [
+        {"main", "unused"},
+        {"f", "others"},
+    ]
+    made = tmp_path / "all"
+    subprocess.run([tools.clang_path(), "-Oz", merged.path, "-o", made], check=True)
+    assert subprocess.run([made]).returncode == 21
+
+
+def test_what_is_kept(inputs, tmp_path):
+    merged = merge_program(inputs, tmp_path / "all.bc", ["-DSTEP=3"], ["main", "others"])
+    assert symbols(merged.path) == {"main": "T", "f": "t", "others": "T"}
+
+
+def test_bitcode_keeps_its_check_and_has_the_marks_that_it_has(inputs, tmp_path):
+    bitcode = tmp_path / "f.bc"
+    command = [tools.clang_path(), "-c", "-emit-llvm", inputs[1].path, "-o", bitcode]
+    subprocess.run(command, check=True)
+
+    def check(path):
+        return ""
+
+    merged = merge_program([Input("f", bitcode, check)], tmp_path / "all.bc", [], ["f"])
+    assert merged.check is check and not merged.is_for_size
+    (alone,) = merged.apart
+    subprocess.run([tools.clang_path(), "-Oz", "-c", bitcode, "-o", tmp_path / "f.o"], check=True)
+    assert alone == read_object(tmp_path / "f.o")
+
+
+def test_what_is_wrong_is_said(inputs, tmp_path):
+    with pytest.raises(BenchmarkInitError, match="undeclared identifier 'STEP'"):
+        merge_program(inputs, tmp_path / "all.bc", [], ["main"])
+    with pytest.raises(ValueError, match="does not define first and second"):
+        merge_program(inputs, tmp_path / "all.bc", ["-DSTEP=3"], ["first", "f", "second"])
+    twice = [inputs[1], Input("again", inputs[1].path)]
+    with pytest.raises(BenchmarkInitError, match="multiply defined"):
+        merge_program(twice, tmp_path / "all.bc", [], ["f"])
+    assert not (tmp_path / "all.bc").exists()

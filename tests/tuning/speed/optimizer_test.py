@@ -1,0 +1,138 @@
+"""The search as a whole, on programs whose times are made up: no test waits for the machine."""
+
+import pytest
+
+from compiler_gym.tuning.size.checks import command_check
+from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
+from compiler_gym.tuning.speed.workload import RunError, Workload
+
+
+class Pretended(Workload):
+    """Programs take as long as it is told, by their bytes; they are not run."""
+
+    def __init__(self, time_of=lambda text: 0.05, wrong=()):
+        self.time_of = time_of
+        self.wrong = wrong
+        self.runs = []
+        self.checked = []
+
+    def link(self, object_file, program):
+        program.write_bytes(object_file.read_bytes())
+
+    def check(self, program):
+        self.checked.append(program.read_bytes())
+        return "it is wrong" if program.read_bytes() in self.wrong else ""
+
+    def run(self, program):
+        self.runs.append(program.read_bytes())
+
+    def seconds(self, program):
+        self.run(program)
+        # No two runs take the same time.
+        return self.time_of(program.read_bytes()) * (1 + 0.001 * (len(self.runs) * 7 % 11))
+
+
+def of_size(data):
+    """A time in seconds: larger programs are slower."""
+    return len(data) / 50_000
+
+
+def searched(evaluator, workload, **options):
+    search = SpeedOptimizer(evaluator, workload, **options)
+    search.start()
+    search.run()
+    search.prove()
+    return search
+
+
+def test_what_is_faster_is_found_and_proved(start):
+    workload = Pretended(of_size)
+    search = searched(start(24), workload)
+    before, after = (each.program.read_bytes() for each in (search.baseline, search.best))
+    assert len(after) < len(before) and search.best is search.leading
+    assert search.comparison.low > 1 and search.comparison.is_significant
+    assert search.comparison.speedup == pytest.approx(len(before) / len(after), rel=0.01)
+    assert search.estimate == pytest.approx(len(before) / len(after), rel=0.01)
+    assert search.stages[0].name == "options" and search.stages[-1].evaluations == 24
+    # Nothing is timed that has not been checked.
+    assert {*workload.runs} <= {*workload.checked}
+    # What is not needed any more is gone.
+    left = {each.program.parent for each in (search.baseline, search.best)}
+    programs = {*search.baseline.program.parent.parent.glob("program-*")}
+    assert left <= programs and len(programs) < 24 / 2
+
+
+def test_where_nothing_is_faster_it_is_what_clang_makes(start):
+    search = searched(start(16), Pretended())
+    assert search.best is search.baseline
+    assert search.comparison is None or search.comparison.low <= 1
+    assert len(search.stages) == 1
+
+
+def test_luck_is_not_enough(start):
+    """What won the race takes as long as the baseline afterwards."""
+    evaluator = start(16)
+    search = SpeedOptimizer(evaluator, workload := Pretended(of_size))
+    search.start()
+    search.run()
+    assert search.leading is not search.baseline
+    workload.time_of = lambda data: 0.05
+    search.prove()
+    assert search.best is search.baseline
+    assert search.comparison.low <= 1 <= search.comparison.high
+    assert len(search.seconds[0]) == len(search.seconds[1]) == 100
+
+
+def test_a_hurried_proof_has_fewer_runs(start):
+    search = SpeedOptimizer(start(16), Pretended(lambda data: len(data) / 10_000))
+    search.start()
+    search.run()
+    search.prove(is_hurried=True)
+    assert 12 <= len(search.seconds[0]) < 100
+    assert search.best is search.leading
+
+
+def test_wrong_results_are_left(start):
+    first = searched(start(16), Pretended(of_size))
+    wrong = {first.best.program.read_bytes()}
+    search = searched(start(16), Pretended(of_size, wrong))
+    assert search.best.program.read_bytes() not in wrong
+    assert "it is wrong" in [each.why for each in search.wrong]
+
+
+def test_a_program_that_fails_in_the_proof_is_not_the_result(start):
+    search = SpeedOptimizer(start(16), workload := Pretended(of_size))
+    search.start()
+    search.run()
+    bad = search.leading.program
+
+    def seconds(program):
+        if program == bad:
+            raise RunError("exit code 1")
+        return 0.05
+
+    workload.seconds = seconds
+    search.prove()
+    assert search.best is search.baseline and search.comparison is None
+    assert "it failed in one of many runs" in [each.why for each in search.wrong]
+
+
+def test_baseline_that_does_not_work(start):
+    with pytest.raises(ValueError, match="without any change does not work, either: exit code 1"):
+        SpeedOptimizer(start(16), Pretended(), command_check("false")).start()
+
+
+def test_too_little_time_is_said(start):
+    search = SpeedOptimizer(start(16, seconds=10), workload := Pretended())
+    workload.seconds = lambda program: 2.0
+    with pytest.raises(ValueError, match=r"A run takes 2 s. In 10 s nothing .* a budget of 1600 s"):
+        search.start()
+
+
+def test_short_runs_are_repeated(start):
+    workload = Pretended(lambda data: 0.004)
+    search = SpeedOptimizer(start(1), workload)
+    search.start()
+    runs = len(workload.runs)
+    search._seconds(search.baseline)
+    assert len(workload.runs) - runs == 5

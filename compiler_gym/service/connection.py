@@ -38,7 +38,6 @@ from compiler_gym.service.proto import (
     StepRequest,
 )
 from compiler_gym.service.transport.direct_channel import DirectLease, DirectStub, is_switched_off
-from compiler_gym.service.transport.direct_reply import DirectReply
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
 from compiler_gym.service.transport.grpc_channels import open_channel
 from compiler_gym.service.transport.grpc_reply import GrpcReply
@@ -164,7 +163,7 @@ class CompilerGymServiceConnection:
             ServiceIsClosed: If the connection is closed, or the managed service has ended.
             Exception: As of :func:`exception_from_rpc_error` for all other failures.
         """
-        timeout = self._usable_timeout(timeout)
+        timeout = self.usable_timeout(timeout)
         attempt = 0
         while True:
             try:
@@ -182,12 +181,12 @@ class CompilerGymServiceConnection:
             time.sleep(wait * growth**attempt)
             attempt += 1
 
-    def begin_step(self, request: StepRequest, timeout: float) -> DirectReply | GrpcReply:
-        """Begins an RPC, a step: sends the request and does not wait for the reply.
+    def begin_step(self, request: StepRequest, timeout: float) -> GrpcReply:
+        """Begins a step by gRPC: sends the request and does not wait for the reply.
 
         Args:
             request: The request, which must stay as it is until the step is finished.
-            timeout: As of a call, which must come in time to finish it.
+            timeout: Time limit in seconds for the step and the call that finishes it.
 
         Returns:
             What :meth:`finish_step` takes, and what several can be waited for by.
@@ -195,17 +194,13 @@ class CompilerGymServiceConnection:
         Raises:
             ServiceIsClosed: If the connection is closed.
         """
-        timeout = self._usable_timeout(timeout)
-        if isinstance(self.stub, DirectStub):
-            return self.stub.begin_step(request, timeout)
+        timeout = self.usable_timeout(timeout)
         try:
-            return GrpcReply(self.stub.Step.future(request, timeout=timeout), timeout)
+            return GrpcReply(self._grpc_stub.Step.future(request, timeout=timeout), timeout)
         except ValueError as error:
             raise self._explain(error) from error
 
-    def finish_step(
-        self, begun: DirectReply | GrpcReply, request: StepRequest, timeout: float
-    ) -> StepReply:
+    def finish_step(self, begun: GrpcReply, request: StepRequest, timeout: float) -> StepReply:
         """Waits for the reply to a step.
 
         Args:
@@ -214,19 +209,36 @@ class CompilerGymServiceConnection:
             timeout: The time limit that it began with.
 
         Raises:
-            Exception: As of a call.
+            Exception: What :meth:`__call__` raises.
         """
         try:
             return begun.result()
         except grpc.RpcError as error:
-            self._check_may_repeat(request, error, self.opts.rpc_max_retries)
-            logger.debug("Will repeat a step that failed: %s", error.details())
+            return self.repeat_step(error, request, timeout)
         except ValueError as error:
             raise self._explain(error) from error
+
+    def repeat_step(self, error: grpc.RpcError, request: StepRequest, timeout: float) -> StepReply:
+        """Repeats a step that failed if it cannot have been made.
+
+        Args:
+            error: Why it failed.
+            request: The request.
+            timeout: Time limit in seconds.
+
+        Raises:
+            Exception: What the user is to see, if the step is not to be repeated.
+        """
+        self._check_may_repeat(request, error, self.opts.rpc_max_retries)
+        logger.debug("Will repeat a step that failed: %s", error.details())
         return self(self.stub.Step, request, timeout=timeout)
 
-    def _usable_timeout(self, timeout: float) -> float:
-        """Returns the time limit of a request that is made now."""
+    def usable_timeout(self, timeout: float) -> float:
+        """Returns the time limit of a request that is made now, in seconds.
+
+        Raises:
+            ServiceIsClosed: If the connection was made by the parent of this process.
+        """
         if self._owner_pid != os.getpid():
             raise ServiceIsClosed(
                 "This connection was made by another process, from which this one was forked. "

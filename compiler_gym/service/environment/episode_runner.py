@@ -18,8 +18,7 @@ from compiler_gym.service.environment.step_plan import StepPlan
 from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.cached_session import CachedSession
-from compiler_gym.service.session.observation_errors import reply_behind
-from compiler_gym.service.session.session import END_SECONDS, Session
+from compiler_gym.service.session.session import END_SECONDS, Session, reply_behind
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.spaces import Reward

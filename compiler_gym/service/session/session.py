@@ -1,9 +1,12 @@
 """One session of a service, as a client sees it."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+import grpc
 
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.connection import CompilerGymServiceConnection
@@ -18,13 +21,43 @@ from compiler_gym.service.proto import (
     StepReply,
     StepRequest,
 )
-from compiler_gym.service.session.observation_errors import checked
 from compiler_gym.service.transport.direct_channel import DirectStub
-from compiler_gym.service.transport.direct_reply import DirectReply
+from compiler_gym.service.transport.frame_socket import ChannelBroken, FrameSocket
+from compiler_gym.service.transport.frames import STEP, error_from_reply, parsed, serialised
 from compiler_gym.service.transport.grpc_reply import GrpcReply
+from compiler_gym.service.transport.status_errors import exception_from_rpc_error
 
 #: Ending a session does not wait for what it does, so a service that takes longer is stuck.
 END_SECONDS = 5
+
+_ATTRIBUTE = "_compiler_gym_reply"
+
+
+def checked(reply: StepReply) -> StepReply:
+    """Returns the reply to a step whose observations were computed.
+
+    Raises:
+        Exception: If an observation failed: what its status stands for, see
+            :func:`exception_from_rpc_error`. :func:`reply_behind` finds the reply in it.
+    """
+    if not reply.HasField("observation_error"):
+        return reply
+    failure = reply.observation_error
+    error = exception_from_rpc_error(error_from_reply(failure.code, failure.message.encode()))
+    setattr(error, _ATTRIBUTE, reply)
+    raise error
+
+
+def reply_behind(error: BaseException) -> StepReply | None:
+    """Returns the reply to a step of which all actions were applied and an observation failed.
+
+    Args:
+        error: What the step raised.
+
+    Returns:
+        None if the step failed in another way.
+    """
+    return getattr(error, _ATTRIBUTE, None)
 
 
 class Session:
@@ -44,7 +77,9 @@ class Session:
     def __init__(self, connection: CompilerGymServiceConnection, session_id: int):
         self.session_id = session_id
         self._connection = connection
-        self._step = connection.stub.Step
+        self._stub = stub = connection.stub
+        # Steps go there from here: all that is between would cost more than a short step.
+        self._socket = stub.socket_of(session_id) if isinstance(stub, DirectStub) else None
         # Filled anew for each step: making messages is a good part of the cost of a short one.
         self._request = StepRequest(session_id=session_id, has_observation_errors=True)
         self._indices: Sequence[int] = ()
@@ -74,32 +109,64 @@ class Session:
                 service refused.
         """
         request = self._filled_request(actions, indices)
-        return checked(self._connection(self._step, request, timeout=timeout))
+        sock, connection = self._socket, self._connection
+        if sock is None or sock.closed:
+            return checked(connection(self._stub.Step, request, timeout=timeout))
+        timeout = connection.usable_timeout(timeout)
+        begin = time.monotonic()
+        try:
+            return checked(sock.exchange(STEP, request, timeout))
+        except (ChannelBroken, grpc.RpcError) as error:
+            return checked(self._explain_or_repeat(error, begin, timeout))
+        finally:
+            if sock.closed:
+                self._stub.forget_socket_of(self.session_id)
 
     def begin_step(
         self, actions: Iterable[Event], indices: Sequence[int], timeout: float
-    ) -> DirectReply | GrpcReply:
+    ) -> "DirectReply | GrpcReply":
         """Begins what :meth:`step` does; does not wait for it. No other request until it is done.
 
         Args:
-            actions: As of :meth:`step`, and so are the others.
-            indices: The numbers of the observation spaces.
+            actions: The actions, in order. May be empty.
+            indices: The numbers of the observation spaces to compute.
             timeout: Time limit in seconds.
 
         Returns:
             What several can be waited for by, and :meth:`finish_step` takes.
         """
         request = self._filled_request(actions, indices)
-        return self._connection.begin_step(request, timeout)
+        sock, connection = self._socket, self._connection
+        if sock is None or sock.closed:
+            return connection.begin_step(request, timeout)
+        return DirectReply(sock, request, connection.usable_timeout(timeout))
 
-    def finish_step(self, begun: DirectReply | GrpcReply, timeout: float) -> StepReply:
+    def finish_step(self, begun: "DirectReply | GrpcReply", timeout: float) -> StepReply:
         """Waits for the reply to what :meth:`begin_step` has begun.
 
         Args:
             begun: What that has returned. Cannot be used again.
-            timeout: As given to it.
+            timeout: The time limit that was given to it, in seconds.
         """
-        return checked(self._connection.finish_step(begun, self._request, timeout))
+        if isinstance(begun, GrpcReply):
+            return checked(self._connection.finish_step(begun, self._request, timeout))
+        try:
+            return checked(begun.result())
+        except (ChannelBroken, grpc.RpcError) as error:
+            timeout = self._connection.usable_timeout(timeout)
+            return checked(self._explain_or_repeat(error, begun.begin, timeout))
+        finally:
+            if begun.is_broken:
+                self._stub.forget_socket_of(self.session_id)
+
+    def _explain_or_repeat(
+        self, error: ChannelBroken | grpc.RpcError, begin: float, timeout: float
+    ) -> StepReply:
+        """Makes a step again that failed: if its socket broke, to be told how the session ended."""
+        if isinstance(error, grpc.RpcError):
+            return self._connection.repeat_step(error, self._request, timeout)
+        ask = partial(self._stub.ask_how_it_ended, begin=begin, broken=error)
+        return self._connection(ask, self._request, timeout=timeout)
 
     def _filled_request(self, actions: Iterable[Event], indices: Sequence[int]) -> StepRequest:
         request = self._request
@@ -166,3 +233,52 @@ class Session:
         """
         with suppress(ServiceError, OSError):
             self.end(END_SECONDS, waits)
+
+
+class DirectReply:
+    """The reply to a step on the socket of a session, which is on its way.
+
+    Args:
+        sock: The socket of the session.
+        request: The step.
+        timeout: Its time limit in seconds.
+
+    Attributes:
+        begin: When the step began, by :func:`time.monotonic`.
+        deadline: When :meth:`result` gives up, by the same clock; None for never.
+        fd: A descriptor that is readable as soon as there is something of the reply; -1 if there is
+            nothing to wait for.
+    """
+
+    __slots__ = ("_failure", "_sock", "begin", "deadline", "fd")
+
+    def __init__(self, sock: FrameSocket, request: StepRequest, timeout: float):
+        self._sock = sock
+        self._failure: ChannelBroken | grpc.RpcError | None = None
+        self.begin = time.monotonic()
+        try:
+            self.deadline = sock.begin(STEP.number, serialised(STEP, request), timeout)
+            self.fd = sock.fd
+        except (ChannelBroken, grpc.RpcError) as error:
+            self._failure = error
+            self.deadline, self.fd = self.begin, -1
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the socket was closed."""
+        return self._sock.closed
+
+    def result(self) -> StepReply:
+        """Waits for the reply. To be called once.
+
+        Raises:
+            ChannelBroken: If the other side has closed the socket.
+            grpc.RpcError: If there is an error instead.
+        """
+        if self._failure is not None:
+            raise self._failure
+        return parsed(STEP, *self._sock.finish())
+
+    def cancel(self) -> None:
+        """Gives up the reply, which ends the session."""
+        self._sock.close()

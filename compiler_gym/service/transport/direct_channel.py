@@ -21,7 +21,13 @@ from google.protobuf.message import Message
 
 from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service import proto
-from compiler_gym.service.transport.direct_methods import (
+from compiler_gym.service.transport.frame_socket import (
+    LOST_FD,
+    ChannelBroken,
+    FrameSocket,
+    close_fds,
+)
+from compiler_gym.service.transport.frames import (
     ADD_BENCHMARK,
     END_SESSION,
     FORK_SESSION,
@@ -31,19 +37,10 @@ from compiler_gym.service.transport.direct_methods import (
     SEND_SESSION_PARAMETER,
     START_SESSION,
     STEP,
+    DirectRpcError,
     Method,
-    exchange,
     parsed,
 )
-from compiler_gym.service.transport.direct_reply import DirectReply
-from compiler_gym.service.transport.frame_socket import (
-    LOST_FD,
-    ChannelBroken,
-    FrameSocket,
-    close_fds,
-)
-from compiler_gym.service.transport.frames import DirectRpcError
-from compiler_gym.service.transport.grpc_reply import GrpcReply
 
 logger = logging.getLogger(__name__)
 
@@ -250,33 +247,28 @@ class DirectStub:
 
     def Step(self, request: proto.StepRequest, timeout: float | None = None) -> proto.StepReply:
         """Makes a step, on the session's own socket if it has one."""
-        sock = self._sockets_of_sessions.get(request.session_id)
+        sock = self.socket_of(request.session_id)
         if sock is None:
             return self._ask_service(STEP, request, timeout)
         begin = time.monotonic()
         try:
-            return exchange(sock, STEP, request, timeout)
+            return sock.exchange(STEP, request, timeout)
         except ChannelBroken as broken:
             return self.ask_how_it_ended(request, timeout, begin, broken)
         finally:
-            self.forget_if_closed(sock, request.session_id)
+            if sock.closed:
+                self.forget_socket_of(request.session_id)
 
-    def begin_step(
-        self, request: proto.StepRequest, timeout: float | None = None
-    ) -> DirectReply | GrpcReply:
-        """Sends what :meth:`Step` sends, and returns what waits for the reply.
+    def socket_of(self, session_id: int) -> FrameSocket | None:
+        """Returns the session's own socket, for steps without a detour by this stub.
 
-        The request must stay as it is until then. Failures are raised with the reply.
+        If the socket breaks, :meth:`ask_how_it_ended` finds out why.
         """
-        sock = self._sockets_of_sessions.get(request.session_id)
-        if sock is None:
-            return GrpcReply(self._fallback.Step.future(request, timeout=timeout), timeout)
-        return DirectReply(self, sock, request, timeout)
+        return self._sockets_of_sessions.get(session_id)
 
-    def forget_if_closed(self, sock: FrameSocket, session_id: int) -> None:
-        """To be called with the socket of a session after it was used."""
-        if sock.closed:
-            self._sockets_of_sessions.pop(session_id, None)
+    def forget_socket_of(self, session_id: int) -> None:
+        """To be called when the socket of a session was closed."""
+        self._sockets_of_sessions.pop(session_id, None)
 
     def ask_how_it_ended(
         self,
@@ -317,7 +309,7 @@ class DirectStub:
         if sock is None:
             return None
         try:
-            reply = exchange(sock, HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
+            reply = sock.exchange(HOLD_LEASE, proto.HoldLeaseRequest(), timeout)
         except (grpc.RpcError, ChannelBroken) as error:
             logger.debug("The service gives no lease: %s", error)
             self._put_back(sock)
@@ -399,7 +391,7 @@ class DirectStub:
         if sock is not None:
             before = [(END_SESSION.number, ended.SerializeToString()) for ended in ending]
             try:
-                return exchange(sock, method, request, timeout, fds, meanwhile, before)
+                return sock.exchange(method, request, timeout, fds, meanwhile, before)
             except ChannelBroken as broken:
                 self._note_breakage(sock, broken)
                 if broken.was_sent and not is_repeatable and getattr(request, "action", None):

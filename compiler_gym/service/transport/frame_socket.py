@@ -6,21 +6,26 @@ import math
 import os
 import select
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import grpc
+from google.protobuf.message import Message
 
 from compiler_gym.errors import ServiceTransportError
 from compiler_gym.service.transport.frames import (
     MAX_PAYLOAD_BYTES,
     REPLY_HEADER,
     DirectRpcError,
+    Method,
+    parsed,
     request_frame,
+    serialised,
 )
 from compiler_gym.service.transport.reply_polling import ReplyPolling
+from compiler_gym.service.transport.unix_socket import connect_abstract
 
 #: The time beyond its limit after which a request is given up, in seconds. The service keeps the
 #: limit itself, and says more about it than can be said here.
@@ -112,17 +117,7 @@ class FrameSocket:
             OSError: If nobody listens there, as seen from this process.
             PermissionError: If it is another user who listens.
         """
-        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            # Not settimeout(): such a socket fails at once while many others are connecting.
-            limit = struct.pack("ll", math.ceil(timeout), 0)
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-            connected.connect("\0" + name)
-            _check_owner(connected)
-            return cls(connected)
-        except BaseException:
-            connected.close()
-            raise
+        return cls(connect_abstract(name, timeout))
 
     @property
     def is_quiet(self) -> bool:
@@ -135,6 +130,32 @@ class FrameSocket:
         except OSError:
             pass
         return False
+
+    def exchange(
+        self,
+        method: Method,
+        request: Message,
+        timeout: float | None,
+        fds: list[int] | None = None,
+        meanwhile: Callable[[], object] | None = None,
+        before: Sequence[tuple[int, bytes]] = (),
+    ) -> Any:
+        """Sends a request and returns the reply, both as messages.
+
+        Args:
+            method: The method.
+            request: Its request.
+            timeout: The time limit in seconds, None for that of the service.
+            fds: A list for the descriptors that come with the reply, see :meth:`call`.
+            meanwhile: What to do before waiting for the reply.
+            before: Methods and payloads of requests to be sent along and served before.
+
+        Raises:
+            grpc.RpcError: If the reply is an error, in the words of gRPC.
+            ChannelBroken: If the other side has closed the socket.
+        """
+        payload = serialised(method, request)
+        return parsed(method, *self.call(method.number, payload, timeout, fds, meanwhile, before))
 
     def call(
         self,
@@ -445,15 +466,3 @@ def end_of(timeout: float | None) -> float | None:
 
 def _end_of_file() -> OSError:
     return ConnectionResetError("The service has closed the connection")
-
-
-def _check_owner(connected: socket.socket) -> None:
-    """Raises PermissionError if the other end belongs to another user.
-
-    Everybody can see the name of an abstract socket, and take it when its owner is gone.
-    """
-    credentials = struct.Struct("iII")
-    raw = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
-    _, user, _ = credentials.unpack(raw)
-    if user != os.geteuid():
-        raise PermissionError(f"The socket belongs to the user with id {user}")

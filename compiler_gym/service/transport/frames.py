@@ -6,8 +6,12 @@ message, or the text of the error if the status code is not that of OK.
 """
 
 import struct
+from typing import Any, NamedTuple
 
 import grpc
+from google.protobuf.message import DecodeError, Message
+
+from compiler_gym.service import proto
 
 #: The key of the trailing metadata by which a service names its socket: an abstract Unix socket,
 #: whose name is a zero byte followed by the value.
@@ -29,6 +33,30 @@ MAX_PAYLOAD_BYTES = 2**31 - 1
 
 # Longer time limits, which nobody can tell from none, would not fit into the header.
 _MAX_TIMEOUT_SECONDS = 1e9
+
+
+class Method(NamedTuple):
+    """A method of the protocol, and its number on the direct channel."""
+
+    name: str
+    number: int
+    request: type[Message]
+    reply: type[Message]
+
+
+def _method(number: int, name: str) -> Method:
+    return Method(name, number, getattr(proto, f"{name}Request"), getattr(proto, f"{name}Reply"))
+
+
+GET_VERSION = _method(1, "GetVersion")
+GET_SPACES = _method(2, "GetSpaces")
+START_SESSION = _method(3, "StartSession")
+FORK_SESSION = _method(4, "ForkSession")
+END_SESSION = _method(5, "EndSession")
+STEP = _method(6, "Step")
+ADD_BENCHMARK = _method(7, "AddBenchmark")
+SEND_SESSION_PARAMETER = _method(8, "SendSessionParameter")
+HOLD_LEASE = _method(9, "HoldLease")
 
 _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -78,3 +106,25 @@ def request_frame(method: int, payload: bytes, timeout: float | None) -> bytes:
     if timeout is not None:
         limit = int(min(timeout, _MAX_TIMEOUT_SECONDS) * 1e6) or 1
     return REQUEST_HEADER.pack(len(payload), method, 0, limit) + payload
+
+
+def serialised(method: Method, request: Message) -> bytes:
+    """Returns the bytes of a request. Raises DirectRpcError if there are none."""
+    try:
+        return method.request.SerializeToString(request)
+    except Exception as error:
+        raise DirectRpcError(
+            grpc.StatusCode.INTERNAL, f"Exception serializing request: {error}"
+        ) from error
+
+
+def parsed(method: Method, code: int, payload: bytes | memoryview) -> Any:
+    """Returns the reply that some bytes are. Raises DirectRpcError if they are an error."""
+    if code:
+        raise error_from_reply(code, payload)
+    try:
+        return method.reply.FromString(payload)  # type: ignore[arg-type]  # A memoryview will do.
+    except DecodeError as error:
+        raise DirectRpcError(
+            grpc.StatusCode.INTERNAL, f"Exception deserializing response: {error}"
+        ) from error

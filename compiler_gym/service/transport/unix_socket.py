@@ -1,11 +1,13 @@
-"""The Unix socket by which a service on this machine is reached.
+"""The Unix sockets by which a service on this machine is reached.
 
 Nobody but the user who runs the service can connect to it: its directory and the socket itself are
 open to nobody else, and the service asks the kernel who is there.
 """
 
+import math
 import os
 import socket
+import struct
 import weakref
 from pathlib import Path
 
@@ -35,3 +37,39 @@ class UnixSocket:
             probe.settimeout(_CONNECT_SECONDS)
             probe.connect(path)
         self.address = f"unix:{path}"
+
+
+def connect_abstract(name: str, timeout: float) -> socket.socket:
+    """Connects to an abstract socket of this user.
+
+    Args:
+        name: Its name, without the zero byte.
+        timeout: Time limit in (whole) seconds.
+
+    Raises:
+        OSError: If nobody listens there, as seen from this process.
+        PermissionError: If it is another user who listens.
+    """
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # Not settimeout(): such a socket fails at once while many others are connecting.
+        limit = struct.pack("ll", math.ceil(timeout), 0)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        connected.connect("\0" + name)
+        _check_owner(connected)
+        return connected
+    except BaseException:
+        connected.close()
+        raise
+
+
+def _check_owner(connected: socket.socket) -> None:
+    """Raises PermissionError if the other end belongs to another user.
+
+    Everybody can see the name of an abstract socket, and take it when its owner is gone.
+    """
+    credentials = struct.Struct("iII")
+    raw = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
+    _, user, _ = credentials.unpack(raw)
+    if user != os.geteuid():
+        raise PermissionError(f"The socket belongs to the user with id {user}")

@@ -26,6 +26,7 @@ from compiler_gym.service.proto import (
 )
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.transport import direct_channel
+from compiler_gym.service.transport.frame_socket import FrameSocket
 from compiler_gym.service.transport.frames import MAX_PAYLOAD_BYTES
 from tests.service.fake_direct_service import FakeDirectService
 from tests.service.fake_service import FakeService
@@ -401,7 +402,7 @@ class TestLimits:
 
 def test_session_whose_socket_was_lost(connection, service, monkeypatch):
     """As happens with too many open files. It has ended then, so there is another one."""
-    exchange = direct_channel.exchange
+    exchange = FrameSocket.exchange
 
     def losing_exchange(sock, method, request, timeout, fds=None, *args):
         reply = exchange(sock, method, request, timeout, fds, *args)
@@ -410,7 +411,7 @@ def test_session_whose_socket_was_lost(connection, service, monkeypatch):
             fds.append(direct_channel.LOST_FD)
         return reply
 
-    monkeypatch.setattr(direct_channel, "exchange", losing_exchange)
+    monkeypatch.setattr(FrameSocket, "exchange", losing_exchange)
     session = start(connection)
     assert list(service.sessions) == [session.session_id]
     assert total(session, ONE) == 11

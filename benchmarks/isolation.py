@@ -23,14 +23,12 @@ from compiler_gym.service.session.session import Session
 
 DIRECT = "processes"
 PROCESSES_GRPC = "processes, gRPC"
-NO_PROCESSES = "no processes, gRPC"
-COLUMNS = (DIRECT, PROCESSES_GRPC, NO_PROCESSES)
-"""Session processes by the direct channel and without it, and ``--isolation=none``."""
+COLUMNS = (DIRECT, PROCESSES_GRPC)
+"""Session processes by the direct channel and without it."""
 
 _OPTIONS = {
     DIRECT: ConnectionOpts(),
     PROCESSES_GRPC: ConnectionOpts(direct_channel=False),
-    NO_PROCESSES: ConnectionOpts(direct_channel=False, script_args=["--isolation=none"]),
 }
 
 # Finds nothing to do once it has run; and one that takes long all the same.

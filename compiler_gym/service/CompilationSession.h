@@ -18,13 +18,13 @@ namespace compiler_gym {
 // Life of a session:
 //   1. It is constructed. A service also constructs sessions only to ask for their compiler version
 //      and their spaces, so the constructor should be cheap.
-//   2. init() is called once: with a benchmark, or with the session it is to be a copy of.
+//   2. init() is called once, with a benchmark.
 //   3. Any number of steps: beginStep(), applyAction() for each action, computeObservation() for
 //      each observation, then endOfStep().
 //   4. It is destroyed. If its process is killed or crashes, it is not.
 //
-// Processes: a service gives each session a process of its own (--isolation=process, the default),
-// and copies sessions by copying processes, as fork(2) does. That is how a client's fork is made,
+// Processes: a service gives each session a process of its own, and copies sessions by copying
+// processes, as fork(2) does. That is how a client's fork is made,
 // and how sessions start: init(benchmark) is called in one process for each program, of which the
 // sessions on that program are copies. So one object may live on in many processes:
 //   - A copy has all memory of its original as it was, and the same open files: with the position
@@ -44,8 +44,8 @@ namespace compiler_gym {
 //     copied as a process ends its threads with the request that needs them.
 //   - Handlers of pthread_atfork() are not called; what the C library itself knows of the process
 //     (the ids of process and thread, robust mutexes) is that of the copy.
-// With --isolation=none all sessions live in the process of the service, and a copy is a new object
-// on which init(other) is called.
+// With --foreground there is one session at a time, in the process that was started: for debuggers,
+// see docs/debugging.md.
 //
 // Plugins and statics: what is loaded or made before the first session is made is so in the process
 // that all others are copied from. It must have no threads, because no copy would have them, and
@@ -56,10 +56,8 @@ namespace compiler_gym {
 // pid, e.g. "build-1234.567", is removed then.
 // Other children do not end with a process that crashes, unless they ask for it (PR_SET_PDEATHSIG).
 //
-// Threads: the runtime calls one method of a session at a time, and in a process of its own always
-// from the same thread. With --isolation=none it calls from any thread, and different sessions at
-// the same time, so whatever they share (statics, files in the working directory, the current
-// directory of the process) needs care. Sessions that are processes share files, too.
+// Threads: the runtime calls one method of a session at a time, and always from the same thread.
+// What sessions share, such as files in the working directory, needs care.
 //
 // Errors: return a status with one of the codes that the protocol lists, and a text that tells the
 // user what was wrong and what to do. An exception that leaves a method becomes INTERNAL with the
@@ -90,10 +88,9 @@ class CompilationSession {
   [[nodiscard]] virtual grpc::Status init(const ActionSpace& actionSpace,
                                           const Benchmark& benchmark) = 0;
 
-  // Starts as a copy of `other`, a session of the same class in the same process that has been
-  // initialised and is not used by anybody else during the call. From then on the two are
-  // independent, and equal actions give equal results. Called with --isolation=none only.
-  // UNIMPLEMENTED by default.
+  // Starts as a copy of `other`, a session of the same class in the same process. The runtime does
+  // not call it, because it copies processes: it is here for session classes that were written for
+  // CompilerGym 0.2.5. UNIMPLEMENTED by default.
   [[nodiscard]] virtual grpc::Status init(CompilationSession* other);
 
   // Whether a copy of the process is a copy of the session, see above. Asked after each request. A

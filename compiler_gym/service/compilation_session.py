@@ -35,9 +35,6 @@ class CompilationSession:
     RESOURCE_EXHAUSTED, everything else INTERNAL. ``compiler_gym.errors.ServiceError`` is for
     failures that are no bugs of the session, and comes without a traceback.
 
-    With ``--isolation=none`` all sessions are in one process, and methods of different sessions are
-    called by different threads.
-
     Args:
         working_directory: A directory of the service that all its sessions share.
         action_space: The element of :attr:`action_spaces` that the client has chosen.
@@ -126,7 +123,11 @@ class CompilationSession:
         """
 
     def fork(self) -> "CompilationSession":
-        """Returns a new session like this one. Called with ``--isolation=none`` only."""
+        """Returns a new session like this one.
+
+        The runtime does not call it, because it copies processes. It is here for session classes
+        that were written for CompilerGym 0.2.5.
+        """
         raise NotImplementedError(
             "This compiler cannot fork sessions: start a new session on the same benchmark and "
             "repeat the actions"

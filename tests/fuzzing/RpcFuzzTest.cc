@@ -24,16 +24,12 @@ using runtime::expectExit;
 using Stub = compiler_gym::CompilerGymService::Stub;
 
 constexpr int kClientCount = 4;
-// Actions of the toy up to "sleep" return.
-constexpr int64_t kLastHarmlessAction = 10;
 
 class RpcFuzzer {
  public:
-  // A service that is one process with its sessions does not survive some actions.
-  RpcFuzzer(int port, bool isHarmless)
+  explicit RpcFuzzer(int port)
       : stub_(compiler_gym::CompilerGymService::NewStub(grpc::CreateChannel(
-            "127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()))),
-        isHarmless_(isHarmless) {}
+            "127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()))) {}
 
   void callAnything(Random& random) {
     switch (below(random, 16)) {
@@ -92,29 +88,11 @@ class RpcFuzzer {
                      Status (Stub::*method)(ClientContext*, const Request&, Reply*)) {
     Request request;
     fillRandomly(random, sessionCount_, &request);
-    if (isHarmless_) soften(&request);
     ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
     Result<Reply> result;
     result.status = (stub_.get()->*method)(&context, request, &result.reply);
     return result;
-  }
-
-  // Takes away what ends the process that runs the session.
-  template <typename Request>
-  static void soften(Request* request) {
-    if constexpr (std::is_same_v<Request, StepRequest>) {
-      for (Event& action : *request->mutable_action()) {
-        if (action.int64_value() > kLastHarmlessAction) action.set_int64_value(0);
-      }
-    } else if constexpr (std::is_same_v<Request, StartSessionRequest>) {
-      soften(request->mutable_benchmark());
-    } else if constexpr (std::is_same_v<Request, AddBenchmarkRequest>) {
-      for (Benchmark& benchmark : *request->mutable_benchmark()) soften(&benchmark);
-    } else if constexpr (std::is_same_v<Request, Benchmark>) {
-      File* const program = request->mutable_program();
-      if (program->contents() == "deadly") program->set_contents("harmless");
-    }
   }
 
   void note(const Status& status) {
@@ -133,7 +111,6 @@ class RpcFuzzer {
   }
 
   const std::unique_ptr<Stub> stub_;
-  const bool isHarmless_;
   std::atomic<uint64_t> sessionCount_ = 0;
   std::atomic<int64_t> successes_ = 0;
   std::atomic<int64_t> unavailable_ = 0;
@@ -142,8 +119,8 @@ class RpcFuzzer {
 class RpcFuzzTest : public runtime::IsolatedServiceTest {
  protected:
   // Expects that the started service survives it, and has no session afterwards.
-  void fuzz(bool isHarmless) const {
-    RpcFuzzer fuzzer(port_, isHarmless);
+  void fuzz() const {
+    RpcFuzzer fuzzer(port_);
     const int64_t calls =
         runInThreads(kClientCount, [&](Random& random) { fuzzer.callAnything(random); });
     std::cout << calls << " requests" << std::endl;
@@ -155,16 +132,10 @@ class RpcFuzzTest : public runtime::IsolatedServiceTest {
 
 TEST_F(RpcFuzzTest, IsolatedService) {
   start({"--request_timeout_seconds=1", "--session_memory_mib=300", "--max_sessions=40"});
-  fuzz(/*isHarmless=*/false);
+  fuzz();
   const std::vector<pid_t> all = descendantsOf(pid_);
   expectExit(stop(), 0);
   expectAllGone(all);
-}
-
-TEST_F(RpcFuzzTest, ServiceWithoutIsolation) {
-  start({"--isolation=none"});
-  fuzz(/*isHarmless=*/true);
-  expectExit(stop(), 0);
 }
 
 }  // namespace

@@ -89,11 +89,6 @@ class EvaluatingSession(CompilationSession):
     def after_fork(self) -> None:
         self.trick("after_fork", None)
 
-    def fork(self) -> Any:
-        copy = EvaluatingSession.__new__(EvaluatingSession)
-        vars(copy).update(vars(self))
-        return self.trick("fork", copy)
-
     def close(self) -> None:
         self.trick("close", None)
 

@@ -35,9 +35,9 @@ def shared_env():
         yield env
 
 
-@pytest.fixture(params=["process", "none"])
+@pytest.fixture(params=["--isolation=process", "--foreground"])
 def any_env(request):
-    with make_env(f"--isolation={request.param}") as env:
+    with make_env(request.param) as env:
         yield env
 
 
@@ -209,13 +209,11 @@ def test_wrong_results(env, method, result, text):
     assert "Traceback" not in details
 
 
-def test_wrong_results_of_parameters_and_forks():
-    with make_env("--isolation=none") as env:
-        env.step("self.tricks = {'key': '1', 'fork': '1'}")
+def test_wrong_results_of_parameters():
+    with make_env() as env:
+        env.step("self.tricks = {'key': '1'}")
         with pytest.raises(ServiceError, match="must return a string or None, not int: 1"):
             env.send_param("key", "")
-        with pytest.raises(ServiceError, match="fork must return a session, not int: 1"):
-            env.fork()
 
 
 # Processes.
@@ -261,13 +259,15 @@ def test_sessions_that_cannot_be_copied_are_repeated(env, reason):
         assert env.observation["value"] == int(evaluate(env, "os.getpid()"))
 
 
-def test_fork_in_one_process():
-    with make_env("--isolation=none") as env:
+def test_session_in_the_foreground():
+    with make_env("--foreground") as env:
         env.step("self.value = 3")
-        with env.fork() as fork:
-            assert fork.step("self.value += 1")[0] == 4
-            assert env.observation["value"] == 3
-            assert evaluate(env, "os.getpid()") == evaluate(fork, "os.getpid()")
+        with pytest.raises(ServiceOSError, match="--foreground"):
+            env.fork()
+        process = evaluate(env, "os.getpid()")
+        env.reset()
+        assert env.step("self.value += 1")[0] == 1
+        assert evaluate(env, "os.getpid()") == process
 
 
 def test_crash_says_where_in_python_it_was(env):

@@ -5,6 +5,7 @@
 
 #include <boost/filesystem.hpp>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,7 @@
 #include "compiler_gym/service/runtime/BenchmarkCache.h"
 #include "compiler_gym/service/runtime/Limits.h"
 #include "compiler_gym/service/runtime/SessionFactory.h"
-#include "compiler_gym/service/runtime/server/rpc/InProcessBackend.h"
+#include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
 #include "compiler_gym/service/runtime/server/rpc/RpcService.h"
 #include "compiler_gym/service/runtime/server/rpc/Sessions.h"
 
@@ -24,24 +25,33 @@ namespace compiler_gym::runtime {
 //
 // All methods may be called from any number of threads. Requests for one session are handled one
 // after the other; requests for different sessions never wait for each other, and neither does
-// starting, forking or ending sessions. A session that is ended while a request is at work on it
-// lives until that request is done; requests still waiting for it then find it gone (NOT_FOUND).
+// starting, forking or ending sessions. A session that is ended while a request is at work on it is
+// killed; that request, and those that wait for the session, then find it gone (NOT_FOUND).
 template <typename CompilationSessionType>
 class CompilerGymService final : public RpcService {
  public:
-  // A service whose sessions live in this process, where a compiler that crashes ends them all.
   // `workingDirectory` must exist; sessions receive it. Without `benchmarks`, a cache of the
-  // default size is made. Constructs one session, to learn the compiler's version and spaces;
-  // exceptions of that session leave this constructor.
+  // default size is made. Forks the process that constructs the sessions, so call it before any
+  // thread is started. Throws std::runtime_error if no session can be constructed there.
   explicit CompilerGymService(const boost::filesystem::path& workingDirectory,
                               std::unique_ptr<BenchmarkCache> benchmarks = nullptr)
-      : RpcService(std::make_shared<Sessions>(
-            makeInProcessBackend(makeSessionFactory<CompilationSessionType>(), workingDirectory),
-            Limits(), std::move(benchmarks))) {}
+      : RpcService(std::make_shared<Sessions>(startForkServer(workingDirectory), workingDirectory,
+                                              Limits(), std::move(benchmarks))) {}
 
-  // A service of sessions that live wherever `sessions` makes them.
+  // A service of these sessions.
   explicit CompilerGymService(std::shared_ptr<Sessions> sessions, std::string directSocket = "")
       : RpcService(std::move(sessions), std::move(directSocket)) {}
+
+ private:
+  static std::unique_ptr<ForkServerProcess> startForkServer(
+      const boost::filesystem::path& workingDirectory) {
+    std::unique_ptr<ForkServerProcess> forkServer;
+    const grpc::Status status = ForkServerProcess::start(
+        makeSessionFactory<CompilationSessionType>(), workingDirectory, Limits(),
+        /*removeDirectory=*/[] {}, &forkServer);
+    if (!status.ok()) throw std::runtime_error(status.error_message());
+    return forkServer;
+  }
 };
 
 }  // namespace compiler_gym::runtime

@@ -7,8 +7,7 @@
 
 namespace compiler_gym::runtime {
 
-// The limits of a service. Those above the line hold wherever its sessions live, the others where
-// each is a process of its own.
+// The limits of a service.
 struct Limits {
   // Number of sessions open at a time.
   int maxSessions = 1000;
@@ -16,9 +15,6 @@ struct Limits {
   std::chrono::seconds sessionIdle{24 * 3600};
   // Size of a message on the direct channel.
   size_t maxMessageBytes = size_t{1} << 30;
-
-  // ----------------------------------------------------------------------------------------------
-
   // The time for a request whose client sets none; 0 means no limit.
   std::chrono::seconds requestTimeout{300};
   // Writable memory of a session process; 0 means no limit.
@@ -31,6 +27,9 @@ struct Limits {
   int maxSpares = 8;
   // How many reproducers may be saved in the life of the service.
   int maxReproducers = 32;
+  // Whether there is one session at a time, in the process that the user has started, for a
+  // debugger; see ForkServerProcess.
+  bool isForeground = false;
 };
 
 }  // namespace compiler_gym::runtime

@@ -61,31 +61,29 @@ def load_runtime() -> ctypes.CDLL:
     return library
 
 
-# The methods of HostedSessions, in the order of enum CompilerGymMethod.
-_METHODS = (
-    "version",
-    "spaces",
-    "create",
-    "init",
-    "fork",
-    "forkable",
-    "after_fork",
-    "begin_step",
-    "apply_action",
-    "get_observation",
-    "end_of_step",
-    "handle_session_parameter",
-    "save_reproducer",
-    "holds_only_memory",
-    "destroy",
-)
+# The methods of HostedSessions, by the numbers of enum CompilerGymMethod.
+_METHODS = {
+    0: "version",
+    1: "spaces",
+    2: "create",
+    3: "init",
+    5: "forkable",
+    6: "after_fork",
+    7: "begin_step",
+    8: "apply_action",
+    9: "get_observation",
+    10: "end_of_step",
+    11: "handle_session_parameter",
+    12: "save_reproducer",
+    13: "holds_only_memory",
+    14: "destroy",
+}
 
 # Whose failures nobody waits for: they go to the log.
 _NOT_REPORTED = {"forkable", "holds_only_memory", "destroy"}
 
 # What the runtime need not call unless a class has its own.
 _OPTIONAL = {
-    "fork",
     "forkable",
     "begin_step",
     "end_of_step",
@@ -111,15 +109,15 @@ class ForeignCalls:
         sessions = HostedSessions(session_type, runtime.compiler_gym_before_command)
         self.methods = sum(
             1 << number
-            for number, name in enumerate(_METHODS)
+            for number, name in _METHODS.items()
             if name in _OPTIONAL
             and getattr(session_type, name) is not getattr(CompilationSession, name)
         )
-        handlers = [getattr(sessions, name) for name in _METHODS]
+        handlers = {number: getattr(sessions, name) for number, name in _METHODS.items()}
         self.function = _FUNCTION(_dispatcher(handlers, runtime.compiler_gym_reply))
 
 
-def _dispatcher(handlers: list[Handler], give: Callable[..., None]) -> Callable[..., int]:
+def _dispatcher(handlers: dict[int, Handler], give: Callable[..., None]) -> Callable[..., int]:
     string_at = ctypes.string_at
 
     def call(

@@ -69,13 +69,6 @@ class HostedSessions:
             Benchmark.FromString(benchmark),
         )
 
-    def fork(self, session: int, original: bytes, second: bytes) -> None:
-        """Has a copy made in the same process."""
-        copy = self._sessions[int.from_bytes(original, sys.byteorder)].fork()
-        if not isinstance(copy, CompilationSession):
-            raise self._wrong("fork", "a session", copy)
-        self._sessions[session] = copy
-
     def forkable(self, session: int, first: bytes, second: bytes) -> bytes:
         """Whether a copy of the process is one of the session."""
         # A process is asked before it has a program, too.

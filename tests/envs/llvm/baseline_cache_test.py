@@ -80,13 +80,6 @@ def test_services_at_the_same_time(cache):
         assert other.send_param("llvm.get_baseline_counts", "") == "computed=0 read=1"
 
 
-def test_without_isolation(cache):
-    values, known = baselines_of_a_service(flags=["--isolation=none"])
-    assert known == ALL_COMPUTED
-    assert baselines_of_a_service() == (values, ALL_READ)
-    assert baselines_of_a_service(flags=["--isolation=none"]) == (values, ALL_READ)
-
-
 def test_each_program_has_its_own(cache):
     values, _ = baselines_of_a_service()
     others, known = baselines_of_a_service(program=kernel_uri("sorting"))

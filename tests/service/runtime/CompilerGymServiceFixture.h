@@ -3,15 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/filesystem.hpp>
 #include <memory>
 #include <optional>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "compiler_gym/service/runtime/server/access/ServiceServer.h"
-#include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
-#include "compiler_gym/service/runtime/server/isolation/IsolatedBackend.h"
 #include "tests/service/runtime/ToyClient.h"
+#include "tests/service/runtime/ToyForkServer.h"
 #include "tests/service/runtime/ToySession.h"
 
 namespace compiler_gym::runtime {
@@ -19,24 +17,17 @@ namespace compiler_gym::runtime {
 // The URI of a benchmark.
 constexpr char kUri[] = "benchmark://toy-v0/program";
 
-// How the service runs and is reached.
+// How the service is reached.
 enum class Setting {
   // Its methods are called.
   kCalls,
-  // By gRPC, all sessions in the process of the service.
   kGrpc,
-  // By gRPC, each session in a process of its own.
-  kProcesses,
 };
-
-// What the session processes of all tests are forked from. The first call must come before any
-// thread is started.
-ForkServerProcess& forkServer();
 
 // CompilerGymServiceTest.cc instantiates all tests with each setting.
 class CompilerGymServiceTest : public ::testing::TestWithParam<Setting> {
  protected:
-  CompilerGymServiceTest() : service_(makeService()) {
+  CompilerGymServiceTest() : service_(makeToySessions()) {
     if (GetParam() == Setting::kCalls) {
       client_.emplace(&service_);
     } else {
@@ -51,13 +42,6 @@ class CompilerGymServiceTest : public ::testing::TestWithParam<Setting> {
   BenchmarkCache& benchmarks() { return service_.benchmarks(); }
 
  private:
-  static CompilerGymService<toy::ToySession> makeService() {
-    const boost::filesystem::path directory = boost::filesystem::temp_directory_path();
-    if (GetParam() != Setting::kProcesses) return CompilerGymService<toy::ToySession>(directory);
-    return CompilerGymService<toy::ToySession>(std::make_shared<Sessions>(
-        makeIsolatedBackend(forkServer(), directory, Limits()), Limits()));
-  }
-
   CompilerGymService<toy::ToySession> service_;
   std::unique_ptr<ServiceServer> server_;
   std::optional<toy::ToyClient> client_;

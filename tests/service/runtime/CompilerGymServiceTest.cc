@@ -1,5 +1,4 @@
 // Versions, spaces, and the start of sessions.
-#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,21 +18,10 @@ using ::testing::HasSubstr;
 using toy::makeBenchmark;
 using toy::ToySession;
 
-std::string nameOf(Setting setting) {
-  switch (setting) {
-    case Setting::kCalls:
-      return "Calls";
-    case Setting::kGrpc:
-      return "Grpc";
-    case Setting::kProcesses:
-      return "Processes";
-  }
-  return "";
-}
-
 INSTANTIATE_TEST_SUITE_P(Settings, CompilerGymServiceTest,
-                         ::testing::Values(Setting::kCalls, Setting::kGrpc, Setting::kProcesses),
-                         [](const auto& info) { return nameOf(info.param); });
+                         ::testing::Values(Setting::kCalls, Setting::kGrpc), [](const auto& info) {
+                           return info.param == Setting::kCalls ? "Calls" : "Grpc";
+                         });
 
 TEST_P(CompilerGymServiceTest, GetVersion) {
   const auto answer = client().getVersion();
@@ -184,26 +172,4 @@ TEST_P(CompilerGymServiceTest, FailedStartLeavesNoSession) {
 }
 
 }  // namespace
-
-ForkServerProcess& forkServer() {
-  static const std::unique_ptr<ForkServerProcess> server = [] {
-    const auto makeSession = [](const fs::path& directory) {
-      return std::make_unique<toy::ToySession>(directory);
-    };
-    std::unique_ptr<ForkServerProcess> started;
-    const grpc::Status status =
-        ForkServerProcess::start(makeSession, fs::temp_directory_path(), Limits(), [] {}, &started);
-    CHECK(status.ok()) << status.error_message();
-    return started;
-  }();
-  return *server;
-}
-
 }  // namespace compiler_gym::runtime
-
-int main(int argc, char** argv) {
-  // Before gRPC has threads.
-  compiler_gym::runtime::forkServer();
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -374,49 +374,5 @@ TEST_F(DirectChannelTest, ManyConnectionsAtOnce) {
   expectExit(stop(), 0);
 }
 
-TEST_F(DirectChannelTest, WithoutIsolationTheServiceServesAllSteps) {
-  startService({"--isolation=none"});
-  StartSessionRequest start;
-  *start.mutable_benchmark() = makeBenchmark("benchmark://toy-v0/abc", "abc");
-  StartSessionReply started;
-  // callWithSocket() would miss the socket that there is only if the session has a process.
-  ASSERT_TRUE(roundTrip(service_, Method::kStartSession, start, &started, soon()).ok());
-  StepReply stepped;
-  ASSERT_TRUE(
-      roundTrip(service_, Method::kStep, stepOf(started.session_id(), {3}), &stepped, soon()).ok());
-  EXPECT_EQ(stepped.observation(0).string_value(), "abca");
-  ForkSessionRequest fork;
-  fork.set_session_id(started.session_id());
-  ForkSessionReply forked;
-  ASSERT_TRUE(roundTrip(service_, Method::kForkSession, fork, &forked, soon()).ok());
-  EXPECT_EQ(client().textOf(forked.session_id()), "abca");
-  for (const int64_t id : {started.session_id(), forked.session_id()}) {
-    EndSessionRequest end;
-    end.set_session_id(id);
-    EndSessionReply ended;
-    EXPECT_TRUE(roundTrip(service_, Method::kEndSession, end, &ended, soon()).ok());
-  }
-  expectDirectServes();
-  expectExit(stop(), 0);
-}
-
-TEST_F(DirectChannelTest, ServiceStopsDuringAStepWithoutIsolation) {
-  startService({"--isolation=none"});
-  StartSessionRequest start;
-  *start.mutable_benchmark() = makeBenchmark("benchmark://toy-v0/abc", "abc");
-  StartSessionReply started;
-  ASSERT_TRUE(roundTrip(service_, Method::kStartSession, start, &started, soon()).ok());
-  std::thread hanging([&] {
-    StepReply none;
-    StepRequest request;
-    request.set_session_id(started.session_id());
-    request.add_action()->set_int64_value(toy::actionNumber("hang"));
-    EXPECT_FALSE(roundTrip(service_, Method::kStep, request, &none, soon()).ok());
-  });
-  awaitAsleep();
-  expectExit(stop(), 6);
-  hanging.join();
-}
-
 }  // namespace
 }  // namespace compiler_gym::runtime

@@ -3,16 +3,14 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <boost/filesystem.hpp>
 #include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "compiler_gym/service/runtime/server/rpc/DirectServer.h"
 #include "tests/service/runtime/DirectClient.h"
-#include "tests/service/runtime/ToySession.h"
+#include "tests/service/runtime/ToyForkServer.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -21,19 +19,14 @@ constexpr size_t kMaxMessageBytes = 1 << 20;
 
 class DirectServerTest : public ::testing::Test {
  protected:
-  DirectServerTest()
-      : sessions_(makeInProcessBackend(makeSessionFactory<toy::ToySession>(),
-                                       boost::filesystem::temp_directory_path()),
-                  Limits()) {}
-
   std::unique_ptr<DirectServer> startServer() {
     std::unique_ptr<DirectServer> server;
-    const grpc::Status status = DirectServer::start(sessions_, kMaxMessageBytes, &server);
+    const grpc::Status status = DirectServer::start(*sessions_, kMaxMessageBytes, &server);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return server;
   }
 
-  Sessions sessions_;
+  const std::shared_ptr<Sessions> sessions_ = makeToySessions();
 };
 
 // A client that is accepted while the server begins to stop must not be waited for.

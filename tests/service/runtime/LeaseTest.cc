@@ -44,13 +44,8 @@ class Lease {
   int64_t id_ = 0;
 };
 
-class LeaseTest : public IsolatedServiceTest, public ::testing::WithParamInterface<const char*> {
+class LeaseTest : public IsolatedServiceTest {
  protected:
-  void startService(std::vector<std::string> arguments = {}) {
-    arguments.push_back(std::string("--isolation=") + GetParam());
-    start(std::move(arguments));
-  }
-
   toy::Answer<StartSessionReply> startWith(int64_t lease) const {
     toy::Answer<StartSessionReply> answer;
     StartSessionRequest request;
@@ -68,11 +63,8 @@ class LeaseTest : public IsolatedServiceTest, public ::testing::WithParamInterfa
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Isolation, LeaseTest, ::testing::Values("process", "none"),
-                         [](const auto& info) { return std::string(info.param); });
-
-TEST_P(LeaseTest, SessionsAndForksEndWithTheirLease) {
-  startService();
+TEST_F(LeaseTest, SessionsAndForksEndWithTheirLease) {
+  start();
   const int64_t other = client().startOn("other");
   int64_t session = -1;
   int64_t fork = -1;
@@ -88,8 +80,8 @@ TEST_P(LeaseTest, SessionsAndForksEndWithTheirLease) {
   EXPECT_EQ(client().end(other).reply.remaining_sessions(), 0);
 }
 
-TEST_P(LeaseTest, OfTheDirectChannelEndsWithItsConnection) {
-  startService();
+TEST_F(LeaseTest, OfTheDirectChannelEndsWithItsConnection) {
+  start();
   Channel holder = connectTo(directSocketOf(port_));
   HoldLeaseReply lease;
   ASSERT_TRUE(roundTrip(holder, Method::kHoldLease, HoldLeaseRequest(), &lease, soon()).ok());
@@ -99,9 +91,8 @@ TEST_P(LeaseTest, OfTheDirectChannelEndsWithItsConnection) {
   EXPECT_TRUE(eventually([&] { return !isThere(session); }, kSoon));
 }
 
-TEST_P(LeaseTest, BusySessionsEndToo) {
-  startService();
-  if (std::string(GetParam()) == "none") return;  // Nothing can end them there.
+TEST_F(LeaseTest, BusySessionsEndToo) {
+  start();
   int64_t session = -1;
   std::thread looping;
   {
@@ -114,8 +105,8 @@ TEST_P(LeaseTest, BusySessionsEndToo) {
   EXPECT_TRUE(eventually([&] { return !isThere(session); }, kSoon));
 }
 
-TEST_P(LeaseTest, ThatHasEndedIsRefused) {
-  startService();
+TEST_F(LeaseTest, ThatHasEndedIsRefused) {
+  start();
   int64_t ended = 0;
   {
     const Lease lease(port_);
@@ -127,8 +118,8 @@ TEST_P(LeaseTest, ThatHasEndedIsRefused) {
   EXPECT_EQ(startWith(12345).code(), StatusCode::FAILED_PRECONDITION);
 }
 
-TEST_P(LeaseTest, LeasesTakeNoThreads) {
-  startService();
+TEST_F(LeaseTest, LeasesTakeNoThreads) {
+  start();
   const auto countThreads = [this] {
     const boost::filesystem::directory_iterator tasks("/proc/" + std::to_string(pid_) + "/task");
     return std::distance(tasks, boost::filesystem::directory_iterator());
@@ -140,14 +131,14 @@ TEST_P(LeaseTest, LeasesTakeNoThreads) {
   EXPECT_LT(countThreads(), before + 10);
 }
 
-TEST_P(LeaseTest, LeasesDoNotKeepTheServiceFromStopping) {
-  startService();
+TEST_F(LeaseTest, LeasesDoNotKeepTheServiceFromStopping) {
+  start();
   const Lease lease(port_);
   expectExit(stop(), 0);
 }
 
-TEST_P(LeaseTest, IdleSessionsEnd) {
-  startService({"--session_idle_seconds=1"});
+TEST_F(LeaseTest, IdleSessionsEnd) {
+  start({"--session_idle_seconds=1"});
   const Lease lease(port_);
   const int64_t held = startWith(lease.id()).reply.session_id();
   const int64_t idle = startWith(0).reply.session_id();

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "compiler_gym/service/runtime/CompilerGymService.h"
-#include "compiler_gym/service/runtime/server/isolation/IsolatedBackend.h"
+#include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
 #include "tests/service/runtime/OwningSession.h"
 #include "tests/service/runtime/ToyClient.h"
 
@@ -37,15 +37,15 @@ const fs::path& directory() {
   return path;
 }
 
-ForkServerProcess& forkServer() {
-  static const std::unique_ptr<ForkServerProcess> server = [] {
+const std::shared_ptr<ForkServerProcess>& forkServer() {
+  static const std::shared_ptr<ForkServerProcess> server = [] {
     std::unique_ptr<ForkServerProcess> started;
     const grpc::Status status = ForkServerProcess::start(
         makeSessionFactory<OwningSession>(), directory(), Limits(), [] {}, &started);
     CHECK(status.ok()) << status.error_message();
     return started;
   }();
-  return *server;
+  return server;
 }
 
 std::set<fs::path> entriesOf(const fs::path& path) {
@@ -64,8 +64,7 @@ bool eventually(const std::function<bool()>& isSo) {
 class OwningSessionTest : public ::testing::TestWithParam<const char*> {
  protected:
   OwningSessionTest()
-      : service_(std::make_shared<Sessions>(
-            makeIsolatedBackend(forkServer(), directory(), Limits()), Limits())),
+      : service_(std::make_shared<Sessions>(forkServer(), directory(), Limits())),
         client_(&service_) {}
 
   int64_t start(const std::string& program) const {
@@ -211,7 +210,7 @@ int main(int argc, char** argv) {
   for (const auto& left : compiler_gym::runtime::entriesOf(compiler_gym::runtime::directory())) {
     std::cerr << "A session has left " << left << std::endl;
   }
-  compiler_gym::runtime::forkServer().stop();
+  compiler_gym::runtime::forkServer()->stop();
   boost::filesystem::remove_all(compiler_gym::runtime::directory());
   return isEmpty ? result : 1;
 }

@@ -14,6 +14,7 @@
 #include "compiler_gym/service/runtime/CompilerGymService.h"
 #include "compiler_gym/service/runtime/server/access/ServiceServer.h"
 #include "tests/service/runtime/ToyClient.h"
+#include "tests/service/runtime/ToyForkServer.h"
 #include "tests/service/runtime/ToySession.h"
 
 namespace compiler_gym::runtime {
@@ -29,11 +30,11 @@ using toy::ToyClient;
 
 class ServiceServerTest : public ::testing::Test {
  protected:
-  ServiceServerTest()
-      : directory_(fs::temp_directory_path() / fs::unique_path()), service_(directory_) {
-    fs::create_directory(directory_);
+  ServiceServerTest() : service_(makeToySessions()) {}
+  ~ServiceServerTest() override {
+    fs::remove(directory_ / "asleep");
+    fs::remove(directory_ / "released");
   }
-  ~ServiceServerTest() override { fs::remove_all(directory_); }
 
   std::unique_ptr<ServiceServer> start(const std::string& host = "127.0.0.1", int port = 0,
                                        int maxMessageBytes = -1) {
@@ -55,7 +56,7 @@ class ServiceServerTest : public ::testing::Test {
     return step;
   }
 
-  const fs::path directory_;
+  const fs::path& directory_ = toyDirectory();
   CompilerGymService<toy::ToySession> service_;
   Status status_;
 };

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -160,9 +161,36 @@ TEST(MinimalCompilerGymService, DefaultsOfCompilationSession) {
             "action_space(9) is not in range [0, 1)");
   const int64_t session = client.startOn("");
   EXPECT_TRUE(client.step(session, {"anything"}).ok());
-  EXPECT_EQ(client.fork(session).code(), StatusCode::UNIMPLEMENTED);
+  EXPECT_TRUE(client.fork(session).ok());
   EXPECT_EQ(client.send(session, {{"key", "value"}}).code(), StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(service.sessionCount(), 1);
+  EXPECT_EQ(service.sessionCount(), 2);
+}
+
+class UnusableSession final : public CompilationSession {
+ public:
+  explicit UnusableSession(const fs::path& workingDirectory)
+      : CompilationSession(workingDirectory) {
+    throw std::runtime_error("no compiler here");
+  }
+  std::vector<ActionSpace> getActionSpaces() const override { return {}; }
+  std::vector<ObservationSpace> getObservationSpaces() const override { return {}; }
+  grpc::Status init(const ActionSpace&, const Benchmark&) override { return grpc::Status::OK; }
+  using CompilationSession::init;
+  grpc::Status applyAction(const Event&, bool&, std::optional<ActionSpace>&, bool&) override {
+    return grpc::Status::OK;
+  }
+  grpc::Status computeObservation(const ObservationSpace&, Event&) override {
+    return grpc::Status::OK;
+  }
+};
+
+TEST(MinimalCompilerGymService, SaysWhySessionsCannotBeMade) {
+  try {
+    const CompilerGymService<UnusableSession> service(fs::temp_directory_path());
+    FAIL() << "expected an exception";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no compiler here"));
+  }
 }
 
 TEST(MinimalCompilerGymService, UsesTheGivenCache) {

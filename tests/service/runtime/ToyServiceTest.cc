@@ -245,9 +245,9 @@ TEST_F(ToyServiceTest, Help) {
   const ProcessResult result = run({"--help"});
   expectExit(result, 0);
   EXPECT_THAT(result.output, HasSubstr("Edits text, for tests of the runtime and its clients."));
-  for (const char* flag :
-       {"-working_dir ", "-port ", "-host ", "-isolation ", "-max_message_bytes ", "-token_file ",
-        "-tls_certificate ", "-tls_key ", "-tls_client_ca ", "-insecure ", "--helpfull"}) {
+  for (const char* flag : {"-working_dir ", "-port ", "-host ", "-foreground ", "-isolation ",
+                           "-max_message_bytes ", "-token_file ", "-tls_certificate ", "-tls_key ",
+                           "-tls_client_ca ", "-insecure ", "--helpfull"}) {
     EXPECT_THAT(result.output, HasSubstr(flag));
   }
   EXPECT_THAT(result.output, Not(HasSubstr("logmailer")));
@@ -286,8 +286,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"PortNegative", "--port=-1", "not '-1'"},
         {"PortText", "--port=http", "not 'http'"},
         {"PortEmpty", "--port=", "not ''"},
-        {"Isolation", "--isolation=thread",
-         "--isolation must be 'process' or 'none', not 'thread'"},
+        {"Isolation", "--isolation=none",
+         "expected --isolation=process, got --isolation=none: each session is a process now. To "
+         "debug a compiler in the process that you start, use --foreground instead"},
         {"Limit", "--max_sessions=-1", "--max_sessions must not be negative"},
         {"Host", "--host=", "--host must be a name or an address"},
         {"TokenFile", "--token_file=/no/such", "--token_file=/no/such: No such file"},

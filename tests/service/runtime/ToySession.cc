@@ -132,7 +132,7 @@ Status readProgram(const File& program, std::string* text) {
 
 // Lets tests know that an action is at work.
 void announceSleep(const boost::filesystem::path& directory) {
-  std::ofstream((directory / "asleep").string()) << "asleep";
+  std::ofstream((directory / "asleep").string(), std::ios::app) << "asleep";
 }
 
 // Waits until a test has made the file "released".
@@ -257,20 +257,6 @@ Status ToySession::init(const ActionSpace& actionSpace, const Benchmark& benchma
   }
   if (text_ == "deadly") std::abort();
   if (text_ == "explosive") throw std::runtime_error("the program exploded");
-  return Status::OK;
-}
-
-Status ToySession::init(CompilationSession* other) {
-  const auto* original = dynamic_cast<const ToySession*>(other);
-  if (!original) return Status(StatusCode::INVALID_ARGUMENT, "Not a toy session");
-  actionSpaceName_ = original->actionSpaceName_;
-  actionCount_ = original->actionCount_;
-  text_ = original->text_;
-  sleepMilliseconds_ = original->sleepMilliseconds_;
-  counter_ = original->counter_;
-  endOfSteps_ = original->endOfSteps_;
-  endLater_ = original->endLater_;
-  corrupt_ = original->corrupt_;
   return Status::OK;
 }
 

@@ -56,7 +56,6 @@ class ToySession final : public CompilationSession {
 
   [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace,
                                   const Benchmark& benchmark) override;
-  [[nodiscard]] grpc::Status init(CompilationSession* other) override;
   [[nodiscard]] grpc::Status applyAction(const Event& action, bool& endOfEpisode,
                                          std::optional<ActionSpace>& newActionSpace,
                                          bool& actionHadNoEffect) override;

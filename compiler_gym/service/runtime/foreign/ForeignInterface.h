@@ -27,8 +27,7 @@ enum CompilerGymMethod {
   COMPILER_GYM_CREATE = 2,
   /* init(): the name of the action space, and the Benchmark. */
   COMPILER_GYM_INIT = 3,
-  /* init(other): the original, in eight bytes as of this machine. */
-  COMPILER_GYM_COPY = 4,
+  /* 4 is not used any more. */
   /* forkable(): a flag as the reply. */
   COMPILER_GYM_FORKABLE = 5,
   /* afterFork(): the first call in a copy of a process. */
@@ -60,7 +59,7 @@ enum CompilerGymMethod {
 
    Returns the number of a gRPC status; unless it is 0, OK, the reply is the text of the error. An
    exception must not leave it. It is called as methods of CompilationSession are: by one thread in
-   each process of a session, and with --isolation=none by many at a time. */
+   each process of a session. */
 typedef int32_t (*CompilerGymFunction)(int32_t method, uint64_t session, const char* first,
                                        size_t firstSize, const char* second, size_t secondSize,
                                        void* reply);

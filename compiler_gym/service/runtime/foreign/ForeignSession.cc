@@ -1,6 +1,5 @@
 #include "compiler_gym/service/runtime/foreign/ForeignSession.h"
 
-#include <atomic>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -14,9 +13,9 @@ using grpc::StatusCode;
 
 namespace {
 
-// Other sessions are other numbers, also those with --isolation=none that several threads make.
+// Other sessions of a process are other numbers.
 uint64_t nextId() {
-  static std::atomic<uint64_t> id = 0;
+  static uint64_t id = 0;
   return ++id;
 }
 
@@ -105,12 +104,6 @@ std::vector<ObservationSpace> ForeignSession::getObservationSpaces() const {
 Status ForeignSession::init(const ActionSpace& actionSpace, const Benchmark& benchmark) {
   std::string ignored;
   return call(COMPILER_GYM_INIT, actionSpace.name(), benchmark.SerializeAsString(), &ignored);
-}
-
-Status ForeignSession::init(CompilationSession* other) {
-  if (!knows(COMPILER_GYM_COPY)) return CompilationSession::init(other);
-  std::string ignored;
-  return call(COMPILER_GYM_COPY, bytesOf(static_cast<ForeignSession*>(other)->id_), {}, &ignored);
 }
 
 bool ForeignSession::forkable() const {

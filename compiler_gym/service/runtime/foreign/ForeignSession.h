@@ -28,7 +28,6 @@ class ForeignSession final : public CompilationSession {
   std::vector<ObservationSpace> getObservationSpaces() const override;
   [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace,
                                   const Benchmark& benchmark) override;
-  [[nodiscard]] grpc::Status init(CompilationSession* other) override;
   bool forkable() const override;
   [[nodiscard]] grpc::Status afterFork() override;
   void beginStep(int actions) override;

@@ -19,21 +19,19 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "compiler_gym/service/runtime/forkserver/Introduction.h"
 #include "compiler_gym/service/runtime/session/SessionLoop.h"
 #include "compiler_gym/service/runtime/wire/ServiceDescription.h"
 #include "compiler_gym/service/runtime/wire/SessionRecord.h"
-#include "compiler_gym/util/GrpcStatusMacros.h"
 
 namespace compiler_gym::runtime {
 
-using grpc::Status;
 using util::FileDescriptor;
 
 namespace {
@@ -80,15 +78,8 @@ class ForkServer {
   }
 
   // False if sessions cannot be made.
-  bool describe() {
-    const Status status = util::callWithoutExceptions("starting the service", [this] {
-      description_.emplace(*makeSession_(workingDirectory_));
-      return Status::OK;
-    });
-    const GetVersionReply none;
-    const bool isSent = send(status, status.ok() ? description_->version() : none);
-    if (!status.ok() || !isSent) return false;
-    return send(Status::OK, description_->spaces());
+  bool introduce() {
+    return introduceCompiler(makeSession_, workingDirectory_, service_, &description_);
   }
 
   // True if the service has told this process to end.
@@ -120,10 +111,6 @@ class ForkServer {
   }
 
  private:
-  bool send(const Status& status, const google::protobuf::MessageLite& message) {
-    return sendReply(service_, status, message, Clock::now() + kSendTimeout).ok();
-  }
-
   void spawn(Frame& frame) {
     const pid_t parent = getpid();
     const pid_t pid = fork();
@@ -149,10 +136,12 @@ class ForkServer {
     if (!SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
       std::_Exit(EXIT_FAILURE);
     }
-    SessionLoop(*description_, makeSession_(workingDirectory_), limits_,
-                std::move(frame.descriptors[0]), std::move(record), parent,
-                noticesOfSessions_.get())
-        .run();
+    SessionLoop loop(description_, makeSession_(workingDirectory_), limits_,
+                     std::move(frame.descriptors[0]), std::move(record), parent,
+                     noticesOfSessions_.get());
+    loop.run();
+    // Nothing else of this process needs an orderly end.
+    std::_Exit(EXIT_SUCCESS);
   }
 
   // Commands lead groups of their own; session processes are in that of this process.
@@ -230,7 +219,7 @@ class ForkServer {
   FileDescriptor noticesOfSessions_;
   std::unordered_set<pid_t> commandRunners_;
   std::vector<pid_t> incompletelyRemoved_;
-  std::optional<ServiceDescription> description_;
+  ServiceDescription description_;
 };
 
 }  // namespace
@@ -239,7 +228,7 @@ void runForkServer(const SessionFactory& makeSession,
                    const boost::filesystem::path& workingDirectory, const Limits& limits,
                    const std::function<void()>& removeDirectory, Channel service) {
   ForkServer process(makeSession, workingDirectory, limits, std::move(service));
-  if (!process.describe()) std::_Exit(EXIT_FAILURE);
+  if (!process.introduce()) std::_Exit(EXIT_FAILURE);
   const bool isOrderly = process.serve();
   process.killAll();
   if (!isOrderly) removeDirectory();

@@ -34,9 +34,12 @@ DEFINE_string(tls_client_ca, "",
 DEFINE_bool(insecure, false,
             "Let anybody who can reach --host use the service, and so run commands as the user "
             "who runs it");
+DEFINE_bool(foreground, false,
+            "Run one session at a time, in this very process, where a debugger finds it. No other "
+            "session can be started or forked meanwhile");
 DEFINE_string(isolation, "process",
-              "How sessions are kept apart. process: each is a process, so nothing that a compiler "
-              "does can hurt another session. none: all of them run inside the service process");
+              "'process', which is the only value: each session is a process, so nothing that a "
+              "compiler does can hurt another session. To debug a compiler, use --foreground");
 DEFINE_int32(max_message_bytes, 1 << 30, "Largest request and reply in bytes; -1 means no limit");
 DEFINE_int32(max_sessions, 1000, "Number of sessions that may be open at a time");
 DEFINE_int32(session_idle_seconds, 24 * 3600,
@@ -44,7 +47,6 @@ DEFINE_int32(session_idle_seconds, 24 * 3600,
              "lease, as the Python package does: those sessions end with their client. 0 means "
              "never");
 
-// With --isolation=process only.
 DEFINE_int32(session_memory_mib, 4096,
              "Memory that the process of a session may write to; a session that needs more is "
              "ended. 0 means no limit");
@@ -122,6 +124,11 @@ Limits limitsOfFlags() {
   } else {
     limits.maxMessageBytes = INT32_MAX;
   }
+  limits.isForeground = FLAGS_foreground;
+  if (FLAGS_foreground) {
+    limits.maxSessions = 1;
+    limits.sessionMemoryBytes = 0;
+  }
   return limits;
 }
 
@@ -157,8 +164,10 @@ std::optional<int> parseServiceFlags(int argc, char** argv, const char* usage,
     return failure("--port must be a number from 0 to 65535, not '" + FLAGS_port + "'");
   }
   if (FLAGS_host.empty()) return failure("--host must be a name or an address, e.g. 127.0.0.1");
-  if (FLAGS_isolation != "process" && FLAGS_isolation != "none") {
-    return failure("--isolation must be 'process' or 'none', not '" + FLAGS_isolation + "'");
+  if (FLAGS_isolation != "process") {
+    return failure("expected --isolation=process, got --isolation=" + FLAGS_isolation +
+                   ": each session is a process now. To debug a compiler in the process that you "
+                   "start, use --foreground instead (docs/debugging.md)");
   }
   if (FLAGS_max_message_bytes < -1) {
     return failure("--max_message_bytes must be a number of bytes, or -1 for no limit, not " +
@@ -168,8 +177,7 @@ std::optional<int> parseServiceFlags(int argc, char** argv, const char* usage,
     return failure("--" + *problem + " must not be negative");
   }
   *flags = {FLAGS_working_dir,       FLAGS_host,      *port,
-            FLAGS_max_message_bytes, accessOfFlags(), FLAGS_isolation == "process",
-            limitsOfFlags()};
+            FLAGS_max_message_bytes, accessOfFlags(), limitsOfFlags()};
   return std::nullopt;
 }
 

@@ -21,8 +21,6 @@ struct ServiceFlags {
   int maxMessageBytes = -1;
   // Who may connect by TCP.
   AccessFlags access;
-  // Whether each session is a process, with these limits.
-  bool isolatesSessions = true;
   Limits limits;
 };
 

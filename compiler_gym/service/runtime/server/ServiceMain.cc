@@ -11,19 +11,17 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "compiler_gym/service/runtime/server/ServiceFlags.h"
 #include "compiler_gym/service/runtime/server/WorkingDirectory.h"
 #include "compiler_gym/service/runtime/server/access/Access.h"
 #include "compiler_gym/service/runtime/server/access/ServiceServer.h"
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
-#include "compiler_gym/service/runtime/server/isolation/IsolatedBackend.h"
 #include "compiler_gym/service/runtime/server/rpc/DirectServer.h"
-#include "compiler_gym/service/runtime/server/rpc/InProcessBackend.h"
 #include "compiler_gym/service/runtime/server/rpc/RpcService.h"
 #include "compiler_gym/service/runtime/server/rpc/Sessions.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "compiler_gym/util/Process.h"
 
 namespace compiler_gym::runtime {
 
@@ -38,9 +36,9 @@ constexpr int kExitSessionsOpen = 6;
 constexpr int kMoreThreads = 64;
 
 // How long requests may go on after the signal to stop, before they are cancelled.
-constexpr std::chrono::milliseconds kShutdownGrace(2000);
-// The same where the requests at work can be ended safely.
-constexpr std::chrono::milliseconds kInterruptGrace(300);
+constexpr std::chrono::milliseconds kShutdownGrace(300);
+// How long the direct channel may take to end after the sessions have.
+constexpr std::chrono::milliseconds kDirectGrace(2000);
 
 sigset_t stopSignals() {
   sigset_t signals;
@@ -84,41 +82,19 @@ struct Service {
     if (sessions) sessions->stop();
   }
 
-  // Set if sessions are processes.
-  std::unique_ptr<ForkServerProcess> forkServer;
   std::shared_ptr<Sessions> sessions;
   std::unique_ptr<DirectServer> direct;
   std::unique_ptr<RpcService> rpcs;
 };
 
-// No thread may exist yet, and nothing may be logged: the log would be that of two processes.
-Status startForkServer(const ServiceFlags& flags, const SessionFactory& makeSession,
-                       const WorkingDirectory& directory, Service* service) {
-  if (!flags.isolatesSessions) return Status::OK;
-  return ForkServerProcess::start(makeSession, directory.path(), flags.limits, directory.removal(),
-                                  &service->forkServer);
-}
-
-std::unique_ptr<SessionBackend> makeBackend(const ServiceFlags& flags,
-                                            const SessionFactory& makeSession,
-                                            const boost::filesystem::path& directory,
-                                            ForkServerProcess* forkServer) {
-  if (forkServer == nullptr) return makeInProcessBackend(makeSession, directory);
-  forkServer->onEnd([] { kill(getpid(), SIGTERM); });
-  return makeIsolatedBackend(*forkServer, directory, flags.limits);
-}
-
-// Constructors of sessions and of the service may throw.
-Status make(const ServiceFlags& flags, const SessionFactory& makeSession,
+Status make(const ServiceFlags& flags, std::shared_ptr<ForkServerProcess> forkServer,
             const boost::filesystem::path& directory, Service* service) {
-  return util::callWithoutExceptions("starting the service", [&] {
-    service->sessions = std::make_shared<Sessions>(
-        makeBackend(flags, makeSession, directory, service->forkServer.get()), flags.limits);
-    RETURN_IF_ERROR(
-        DirectServer::start(*service->sessions, flags.limits.maxMessageBytes, &service->direct));
-    service->rpcs = std::make_unique<RpcService>(service->sessions, service->direct->name());
-    return Status::OK;
-  });
+  forkServer->onEnd([] { kill(getpid(), SIGTERM); });
+  service->sessions = std::make_shared<Sessions>(std::move(forkServer), directory, flags.limits);
+  RETURN_IF_ERROR(
+      DirectServer::start(*service->sessions, flags.limits.maxMessageBytes, &service->direct));
+  service->rpcs = std::make_unique<RpcService>(service->sessions, service->direct->name());
+  return Status::OK;
 }
 
 // Sessions, and the sockets and records of their processes, take some open files each.
@@ -135,11 +111,10 @@ int exitCode(int sessions) {
   return kExitSessionsOpen;
 }
 
-// Ends the process although a request is at work in it, e.g. in an endless loop of a compiler, and
-// so nothing that the request uses can be destroyed.
+// Ends the process although a request is at work in it, and so nothing that the request uses can be
+// destroyed.
 [[noreturn]] void abandon(std::unique_ptr<WorkingDirectory> directory) {
   LOG(ERROR) << "The service was stopped while a request was at work that did not end";
-  util::killRunningProcesses();
   google::FlushLogFiles(google::INFO);
   directory.reset();
   std::_Exit(kExitSessionsOpen);
@@ -172,8 +147,10 @@ int runServiceMain(int argc, char** argv, const char* usage, const SessionFactor
   std::unique_ptr<WorkingDirectory> directory;
   Status status = WorkingDirectory::open(flags.workingDirectory, &directory);
   if (!status.ok()) return failure(status);
-  Service service;
-  status = startForkServer(flags, makeSession, *directory, &service);
+  // No thread may exist yet, and nothing may be logged: the log would be that of two processes.
+  std::unique_ptr<ForkServerProcess> forkServer;
+  status = ForkServerProcess::start(makeSession, directory->path(), flags.limits,
+                                    directory->removal(), &forkServer);
   if (!status.ok()) return failure(status);
   // After that: the commands of sessions have the limit that users know.
   raiseOpenFileLimit();
@@ -182,16 +159,16 @@ int runServiceMain(int argc, char** argv, const char* usage, const SessionFactor
   status = Access::open(flags.access, &access);
   if (!status.ok()) return failure(status);
   startLogging(argv[0], directory->logs());
-  status = make(flags, makeSession, directory->path(), &service);
+  Service service;
+  status = make(flags, std::move(forkServer), directory->path(), &service);
   if (!status.ok()) return failure(status);
 
   std::unique_ptr<ServiceServer> server;
   status = serve(flags, access, *directory, service, &server);
   if (!status.ok()) return failure(status);
   const int openSessions = service.sessions->sessionCount();
-  const bool isStopped = server->shutdown(flags.isolatesSessions ? kInterruptGrace : kShutdownGrace,
-                                          [&] { service.sessions->stop(); });
-  if (!isStopped || !service.direct->stop(kShutdownGrace)) abandon(std::move(directory));
+  const bool isStopped = server->shutdown(kShutdownGrace, [&] { service.sessions->stop(); });
+  if (!isStopped || !service.direct->stop(kDirectGrace)) abandon(std::move(directory));
   return exitCode(openSessions);
 }
 

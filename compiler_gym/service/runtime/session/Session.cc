@@ -13,11 +13,6 @@ using util::callWithoutExceptions;
 
 namespace {
 
-Status closedWhileWaiting() {
-  return Status(StatusCode::NOT_FOUND,
-                "Session not found: it was ended while this request waited for it");
-}
-
 // Whether an action or a parameter was not accepted, and nothing has happened.
 bool isRefusal(const Status& status) {
   switch (status.error_code()) {
@@ -52,11 +47,9 @@ class Session::Note {
  public:
   Note(SessionRecord* record, Activity activity, std::string_view subject = {}, int64_t number = -1)
       : record_(record) {
-    if (record_) record_->begin(activity, subject, number);
+    record_->begin(activity, subject, number);
   }
-  ~Note() {
-    if (record_) record_->end();
-  }
+  ~Note() { record_->end(); }
   Note(const Note&) = delete;
   Note& operator=(const Note&) = delete;
 
@@ -65,23 +58,13 @@ class Session::Note {
 };
 
 Session::Session(std::unique_ptr<CompilationSession> session, const ServiceDescription& description,
-                 SessionRecord* record)
-    : session_(std::move(session)), description_(description), record_(record) {}
-
-void Session::setRecord(SessionRecord* record) {
-  const std::lock_guard lock(mutex_);
-  record_ = record;
-}
+                 SessionRecord& record)
+    : session_(std::move(session)), description_(description), record_(&record) {}
 
 std::string_view Session::nameOf(const Event& action) const {
   const int64_t index = action.has_int64_value() ? action.int64_value() : -1;
   return index >= 0 && index < actionNames_.size() ? actionNames_[static_cast<int>(index)]
                                                    : std::string_view();
-}
-
-Status Session::checkUsable() const {
-  if (closed_) return closedWhileWaiting();
-  return failure_.value_or(Status::OK);
 }
 
 Status Session::noteFailure(const Status& status) {
@@ -91,37 +74,28 @@ Status Session::noteFailure(const Status& status) {
   return status;
 }
 
-Status Session::start(const StartSessionRequest& request, const Benchmark& benchmark,
-                      StartSessionReply* reply) {
-  const std::lock_guard lock(mutex_);
+Status Session::start(const StartSessionRequest& request, StartSessionReply* reply) {
   const ActionSpace* actionSpace = nullptr;
   RETURN_IF_ERROR(description_.findActionSpace(request.action_space(), &actionSpace));
   RequestedSpaces spaces;
   RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
-  if (record_) actionNames_ = actionNames(*actionSpace);
+  actionNames_ = actionNames(*actionSpace);
   {
     const Note note(record_, Activity::kStarting);
-    RETURN_IF_ERROR(
-        callWithoutExceptions("init", [&] { return session_->init(*actionSpace, benchmark); }));
+    RETURN_IF_ERROR(callWithoutExceptions(
+        "init", [&] { return session_->init(*actionSpace, request.benchmark()); }));
   }
   return computeObservations(spaces, reply->mutable_observation());
 }
 
 Status Session::observe(const StepRequest& request, StepReply* reply) {
-  const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(checkUsable());
   RequestedSpaces spaces;
   RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
   return computeObservations(spaces, reply->mutable_observation());
 }
 
-bool Session::forkable() {
-  const std::lock_guard lock(mutex_);
-  return session_->forkable();
-}
-
 void Session::afterFork() {
-  const std::lock_guard lock(mutex_);
   const Note note(record_, Activity::kForking);
   const Status status = callWithoutExceptions("afterFork", [&] { return session_->afterFork(); });
   if (status.ok()) return;
@@ -129,34 +103,17 @@ void Session::afterFork() {
                     "The copy of the session could not be set up: " + status.error_message());
 }
 
-bool Session::holdsOnlyMemory() {
-  const std::lock_guard lock(mutex_);
-  return session_->holdsOnlyMemory();
-}
-
 Status Session::saveReproducer(const Event& action, const boost::filesystem::path& directory) {
-  const std::lock_guard lock(mutex_);
   return callWithoutExceptions("saveReproducer",
                                [&] { return session_->saveReproducer(action, directory); });
 }
 
-Status Session::fork(Session* copy) {
-  const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(checkUsable());
-  RETURN_IF_ERROR(
-      callWithoutExceptions("init", [&] { return copy->session_->init(session_.get()); }));
-  copy->endOfEpisode_ = endOfEpisode_;
-  copy->actionNames_ = actionNames_;
-  return Status::OK;
-}
-
 Status Session::step(const StepRequest& request, StepReply* reply) {
-  const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(checkUsable());
   RequestedSpaces spaces;
   RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
 
-  if (record_) record_->beginStep();
+  record_->beginStep();
   bool hadNoEffect = true;
   std::optional<ActionSpace> newActionSpace;
   RETURN_IF_ERROR(applyActions(request.action(), newActionSpace, hadNoEffect));
@@ -172,7 +129,7 @@ Status Session::step(const StepRequest& request, StepReply* reply) {
   reply->set_end_of_session(endOfEpisode_);
   reply->set_action_had_no_effect(hadNoEffect);
   if (newActionSpace) {
-    if (record_) actionNames_ = actionNames(*newActionSpace);
+    actionNames_ = actionNames(*newActionSpace);
     *reply->mutable_new_action_space() = *std::move(newActionSpace);
   }
   return Status::OK;
@@ -210,7 +167,7 @@ Status Session::applyAction(const Event& action, std::optional<ActionSpace>& new
                             bool& hadNoEffect) {
   bool actionHadNoEffect = false;
   std::optional<ActionSpace> actionSpace;
-  if (record_) record_->addToHistory(/*isAction=*/true, action);
+  record_->addToHistory(/*isAction=*/true, action);
   Status status;
   {
     const Note note(record_, Activity::kActing, nameOf(action),
@@ -220,7 +177,7 @@ Status Session::applyAction(const Event& action, std::optional<ActionSpace>& new
     });
   }
   if (!status.ok()) {
-    if (record_) record_->dropFromHistory();
+    record_->dropFromHistory();
     return noteFailure(status);
   }
   hadNoEffect &= actionHadNoEffect;
@@ -248,7 +205,6 @@ Status Session::computeObservations(const RequestedSpaces& spaces, Events* obser
 
 Status Session::setParameters(const SendSessionParameterRequest& request,
                               SendSessionParameterReply* reply) {
-  const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(checkUsable());
   for (const SessionParameter& parameter : request.parameter()) {
     RETURN_IF_ERROR(setParameter(parameter, reply));
@@ -265,8 +221,7 @@ Status Session::setParameter(const SessionParameter& parameter, SendSessionParam
   // The program is not what the history says.
   if (status.error_code() == StatusCode::DATA_LOSS) return noteFailure(status);
   RETURN_IF_ERROR(status);
-  if (text && record_ && !isQuestion(parameter.key()))
-    record_->addToHistory(/*isAction=*/false, parameter);
+  if (text && !isQuestion(parameter.key())) record_->addToHistory(/*isAction=*/false, parameter);
   if (!text) {
     return Status(StatusCode::INVALID_ARGUMENT,
                   "Unknown session parameter \"" + parameter.key() +

@@ -3,9 +3,7 @@
 
 #include <grpcpp/support/status.h>
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,33 +15,26 @@
 
 namespace compiler_gym::runtime {
 
-// A CompilationSession with the lock that serialises its users, and with what the runtime must
-// remember about it. Methods may be called from any number of threads; each holds the lock for its
-// whole duration, and those that return a status fail with NOT_FOUND once the session was closed.
-// When an action, or the end of a step, has failed other than by being refused, nobody knows what
-// the program is now: from then on all of them fail with what that failed with.
+// A CompilationSession with what the runtime must remember about it. When an action, or the end of
+// a step, has failed other than by being refused, nobody knows what the program is now: from then
+// on all methods that return a status fail with what that failed with.
 class Session {
  public:
-  // Takes over a session on which start() or fork() will call init(). What it does is noted in
-  // `record` if there is one. `description` must live as long as this object.
+  // Takes over a session on which start() will call init(). What it does is noted in `record`.
+  // `description` and `record` must live as long as this object.
   Session(std::unique_ptr<CompilationSession> session, const ServiceDescription& description,
-          SessionRecord* record = nullptr);
+          SessionRecord& record);
 
-  // Starts the session on a benchmark, which `request` need not hold, and computes the first
-  // observations.
-  grpc::Status start(const StartSessionRequest& request, const Benchmark& benchmark,
-                     StartSessionReply* reply);
-
-  // Makes `copy`, whose session is fresh and which nobody else knows yet, a copy of this session.
-  grpc::Status fork(Session* copy);
+  // Starts the session on the benchmark and computes the first observations.
+  grpc::Status start(const StartSessionRequest& request, StartSessionReply* reply);
 
   // As of CompilationSession.
-  bool forkable();
+  bool forkable() const { return session_->forkable(); }
   // As of CompilationSession. If it fails, so does whatever follows.
   void afterFork();
 
   // Notes from now on in another record: this process is a copy of the one that had the former.
-  void setRecord(SessionRecord* record);
+  void setRecord(SessionRecord& record) { record_ = &record; }
 
   // Computes the observations of the request, without making a step.
   grpc::Status observe(const StepRequest& request, StepReply* reply);
@@ -63,17 +54,13 @@ class Session {
                              SendSessionParameterReply* reply);
 
   // As of CompilationSession.
-  bool holdsOnlyMemory();
-
-  // Makes every later request fail. Does not wait for the one at work.
-  void close() { closed_ = true; }
+  bool holdsOnlyMemory() const { return session_->holdsOnlyMemory(); }
 
  private:
   // Actions and observations, as requests and replies hold them.
   using Events = google::protobuf::RepeatedPtrField<Event>;
 
-  // These expect the caller to hold mutex_.
-  grpc::Status checkUsable() const;
+  grpc::Status checkUsable() const { return failure_.value_or(grpc::Status::OK); }
   grpc::Status applyActions(const Events& actions, std::optional<ActionSpace>& newActionSpace,
                             bool& hadNoEffect);
   grpc::Status applyAction(const Event& action, std::optional<ActionSpace>& newActionSpace,
@@ -89,7 +76,6 @@ class Session {
   // Empty if actions have no names.
   std::string_view nameOf(const Event& action) const;
 
-  std::mutex mutex_;
   const std::unique_ptr<CompilationSession> session_;
   const ServiceDescription& description_;
   SessionRecord* record_;
@@ -97,7 +83,6 @@ class Session {
   google::protobuf::RepeatedPtrField<std::string> actionNames_;
   bool endOfEpisode_ = false;
   std::optional<grpc::Status> failure_;
-  std::atomic<bool> closed_ = false;
 };
 
 }  // namespace compiler_gym::runtime

@@ -59,22 +59,28 @@ SessionLoop::SessionLoop(const ServiceDescription& description,
       notices_(notices),
       log_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)),
       record_(std::move(record)),
-      session_(std::make_unique<Session>(std::move(session), description, record_.get())),
+      session_(std::make_unique<Session>(std::move(session), description, *record_)),
       control_(std::move(control)),
       watchdog_(limits.sessionMemoryBytes) {
-  // A dump of a process that has died as expected is of no use and takes long to write.
-  const rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
-  util::setProcessObserver([this] { tellOfCommands(); });
+  if (!limits_.isForeground) {
+    // A dump of a process that has died as expected is of no use and takes long to write.
+    const rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    util::setProcessObserver([this] { tellOfCommands(); });
+    tieToForkServer();
+  }
   introduce();
   watchdog_.watch(record_.get(), control_.socket().get(), -1);
 }
 
-void SessionLoop::introduce() {
+void SessionLoop::tieToForkServer() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != forkServerPid_) std::_Exit(EXIT_FAILURE);
   record_->adopt();
   hasToldOfCommands_ = false;
+}
+
+void SessionLoop::introduce() {
   const int32_t pid = getpid();
   const util::FileDescriptor pidfd(util::openPidfd(pid));
   std::string payload(sizeof(pid), '\0');
@@ -100,9 +106,9 @@ void SessionLoop::run() {
     if (!status.ok()) {
       // Too large a request is the client's mistake, which it is told before the end.
       sendReply(channel, status, StepReply(), Clock::now() + kReplyTimeout);
-      end();
+      return end();
     }
-    serve(channel, frame);
+    if (!serve(channel, frame)) return end();
   }
 }
 
@@ -123,9 +129,12 @@ Channel& SessionLoop::awaitRequest() {
   return direct_;
 }
 
-void SessionLoop::serve(Channel& channel, Frame& frame) {
+bool SessionLoop::serve(Channel& channel, Frame& frame) {
   const bool isClient = &channel == &direct_;
-  if (!isClient && frame.method() == Method::kFork) return fork(frame);
+  if (!isClient && frame.method() == Method::kFork) {
+    fork(frame);
+    return true;
+  }
 
   watchdog_.arm(frame.timeout == kNoTime ? std::chrono::microseconds(limits_.requestTimeout)
                                          : frame.timeout);
@@ -133,13 +142,17 @@ void SessionLoop::serve(Channel& channel, Frame& frame) {
   const Status status = util::callWithoutExceptions(
       "the session process", [&] { return dispatch(frame, isClient, &reply); });
   watchdog_.disarm();
-  record_->handOutputOn(log_.get());
+  handOutputOn();
   record_->setForkable(isForkable());
 
   const Deadline deadline = Clock::now() + kReplyTimeout;
   const Status sent = status.ok() ? channel.send(0, reply, deadline)
                                   : sendReply(channel, status, StepReply(), deadline);
-  if (!sent.ok()) end();
+  return sent.ok();
+}
+
+void SessionLoop::handOutputOn() const {
+  if (!limits_.isForeground) record_->handOutputOn(log_.get());
 }
 
 Status SessionLoop::dispatch(const Frame& frame, bool isClient, std::string* reply) {
@@ -152,9 +165,8 @@ Status SessionLoop::dispatch(const Frame& frame, bool isClient, std::string* rep
   switch (frame.method()) {
     case Method::kStartSession:
       return handle<StartSessionRequest, StartSessionReply>(
-          frame, reply, [this](const auto& request, auto* result) {
-            return session_->start(request, request.benchmark(), result);
-          });
+          frame, reply,
+          [this](const auto& request, auto* result) { return session_->start(request, result); });
     case Method::kObserve:
       return handle<StepRequest, StepReply>(
           frame, reply,
@@ -180,7 +192,9 @@ Status SessionLoop::saveReproducer(const ListEvent& arguments) {
   return session_->saveReproducer(arguments.event(0), arguments.event(1).string_value());
 }
 
-bool SessionLoop::isForkable() const { return hasOneThread() && session_->forkable(); }
+bool SessionLoop::isForkable() const {
+  return !limits_.isForeground && hasOneThread() && session_->forkable();
+}
 
 void SessionLoop::fork(Frame& frame) {
   record_->noteCopy();
@@ -205,9 +219,10 @@ void SessionLoop::fork(Frame& frame) {
 void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record) {
   control_ = Channel(std::move(frame.descriptors[0]));
   direct_ = Channel(std::move(frame.descriptors[2]), limits_.maxMessageBytes);
-  session_->setRecord(record.get());
+  session_->setRecord(*record);
   record_ = std::move(record);
   frame.descriptors.clear();
+  tieToForkServer();
   introduce();
   polling_ = Polling();
   // A copy that nobody wants any more ends when it is there: it may have something to give back.
@@ -220,13 +235,12 @@ void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record
 }
 
 void SessionLoop::end() {
-  // The session may have files to remove. Nothing else of this process needs an orderly end.
-  // That the client is gone is why it ends.
+  // The session may have files to remove. That the client is gone is why it ends.
   watchdog_.watch(record_.get(), -1, -1);
-  watchdog_.arm(std::chrono::seconds(1));
-  if (!session_->holdsOnlyMemory()) session_.reset();
-  record_->handOutputOn(log_.get());
-  std::_Exit(EXIT_SUCCESS);
+  if (!limits_.isForeground) watchdog_.arm(std::chrono::seconds(1));
+  if (limits_.isForeground || !session_->holdsOnlyMemory()) session_.reset();
+  watchdog_.disarm();
+  handOutputOn();
 }
 
 }  // namespace compiler_gym::runtime

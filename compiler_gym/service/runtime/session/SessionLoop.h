@@ -14,8 +14,9 @@
 
 namespace compiler_gym::runtime {
 
-// Serves one session in a process of its own, which the fork server has forked, until the service
-// or the client closes its socket. All of it happens in one thread.
+// Serves one session, in one thread, until the service or the client closes its socket. It has a
+// process of its own, which the fork server has forked; with `limits.isForeground` it is in the
+// process that the user has started.
 class SessionLoop {
  public:
   // `description` must live as long as this object, `forkServerPid` is the parent of this process.
@@ -25,13 +26,14 @@ class SessionLoop {
               const Limits& limits, util::FileDescriptor control,
               std::unique_ptr<SessionRecord> record, int forkServerPid, int notices);
 
-  // Ends the process when it is done.
-  [[noreturn]] void run();
+  // Returns when it is done, also in each copy of the process.
+  void run();
 
  private:
   // The socket on which the next request has come.
   Channel& awaitRequest();
-  void serve(Channel& channel, Frame& frame);
+  // False if that was the last request.
+  bool serve(Channel& channel, Frame& frame);
   grpc::Status dispatch(const Frame& frame, bool isClient, std::string* reply);
 
   grpc::Status saveReproducer(const ListEvent& arguments);
@@ -42,10 +44,13 @@ class SessionLoop {
   void fork(Frame& frame);
   void becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record);
   // What a session process begins with, be it a copy or not: ties its life to that of the fork
-  // server, and tells the service who it is.
+  // server, and what it prints to the record.
+  void tieToForkServer();
+  // Tells the service who it is.
   void introduce();
+  void handOutputOn() const;
   void tellOfCommands();
-  [[noreturn]] void end();
+  void end();
 
   const Limits limits_;
   const int forkServerPid_;

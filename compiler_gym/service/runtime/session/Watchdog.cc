@@ -61,6 +61,8 @@ Watchdog::Watchdog(uint64_t memoryBytes) : memoryBytes_(memoryBytes) {
   }
 }
 
+Watchdog::~Watchdog() { watchdogOfProcess() = nullptr; }
+
 void Watchdog::watch(SessionRecord* record, int controlSocket, int directSocket) {
   record_ = record;
   controlSocket_ = controlSocket;

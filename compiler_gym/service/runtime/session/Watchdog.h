@@ -19,6 +19,9 @@ class Watchdog {
  public:
   // Limits the memory of the process; 0 means not at all. Under a sanitizer it is never limited.
   explicit Watchdog(uint64_t memoryBytes);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
 
   // Uses this record and these sockets from now on; -1 for one that there is not. Called in each
   // process anew: a copy has none of the timers of its original.

@@ -13,10 +13,10 @@
 //
 // The *direct channel* of a service is an abstract Unix socket, named by the trailing metadata
 // kDirectSocketKey of GetVersion and GetSpaces. All RPCs are served there. A successful reply to
-// StartSession or ForkSession on it carries one file descriptor if sessions are processes: a socket
-// that is connected to the session's own process and serves Step only. Closing it ends the session;
-// its end of file means that the process has ended, and a Step on the service's socket then tells
-// why.
+// StartSession or ForkSession on it carries one file descriptor if the session was started as a
+// copy: a socket that is connected to the session's own process and serves Step only. Closing it
+// ends the session; its end of file means that the process has ended, and a Step on the service's
+// socket then tells why.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -35,7 +35,7 @@
 namespace compiler_gym::runtime {
 
 // Trailing metadata of GetVersion and GetSpaces: the name of the socket without the NUL that it
-// begins with, and "process" or "none", as of the flag --isolation.
+// begins with, and "process": each session is a process.
 constexpr char kDirectSocketKey[] = "compiler-gym-direct-socket";
 constexpr char kIsolationKey[] = "compiler-gym-isolation";
 

@@ -22,6 +22,7 @@
 #include "compiler_gym/service/runtime/server/access/ServiceServer.h"
 #include "compiler_gym/util/FileDescriptor.h"
 #include "tests/service/runtime/ToyClient.h"
+#include "tests/service/runtime/ToyForkServer.h"
 #include "tests/service/runtime/ToySession.h"
 #include "tests/service/runtime/server/OtherUser.h"
 
@@ -63,11 +64,7 @@ milliseconds processorTime() {
 
 class AcceptorTest : public ::testing::Test {
  protected:
-  AcceptorTest() : directory_(fs::temp_directory_path() / fs::unique_path()), service_(directory_) {
-    fs::create_directory(directory_);
-    EXPECT_EQ(chmod(directory_.c_str(), 0700), 0);
-  }
-  ~AcceptorTest() override { fs::remove_all(directory_); }
+  AcceptorTest() : service_(makeToySessions()) {}
 
   fs::path unixSocket() const { return directory_ / "s"; }
 
@@ -91,7 +88,7 @@ class AcceptorTest : public ::testing::Test {
     return start(options);
   }
 
-  const fs::path directory_;
+  const fs::path& directory_ = toyDirectory();
   CompilerGymService<toy::ToySession> service_;
   Status status_;
 };

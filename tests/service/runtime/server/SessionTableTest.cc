@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler_gym/service/runtime/server/rpc/SessionTable.h"
+#include "tests/service/runtime/ToyForkServer.h"
 
 namespace compiler_gym::runtime {
 namespace {
@@ -16,29 +17,46 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-class FakeSession final : public ServedSession {
- public:
-  Status step(const StepRequest&, StepReply*, Deadline) override { return Status::OK; }
-  Status setParameters(const SendSessionParameterRequest&, SendSessionParameterReply*,
-                       Deadline) override {
-    return Status::OK;
-  }
-  uint64_t activity() const override { return activity_; }
-  void close() override { isClosed_ = true; }
+// A session process on a text.
+std::shared_ptr<SessionProcess> makeProcess() {
+  Benchmark benchmark;
+  benchmark.set_uri("benchmark://toy-v0/text");
+  benchmark.mutable_program()->set_contents("text");
+  std::shared_ptr<SessionProcess> process;
+  const Status status =
+      SessionProcess::start(*toyForkServer(), {std::make_shared<Benchmark>(benchmark)},
+                            Clock::now() + std::chrono::seconds(60), &process);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return process;
+}
 
-  std::atomic<uint64_t> activity_ = 0;
-  bool isClosed_ = false;
-};
+Status step(SessionProcess& process) {
+  StepReply reply;
+  return process.call(Method::kStep, StepRequest(), &reply,
+                      Clock::now() + std::chrono::seconds(60));
+}
 
-// Adds a session, which is returned; null if there is no room.
-std::shared_ptr<FakeSession> add(SessionTable& table, int64_t lease = 0, uint64_t* id = nullptr) {
+bool isClosed(SessionProcess& process) {
+  return step(process).error_code() == StatusCode::NOT_FOUND;
+}
+
+// Adds a session. False if there is no room.
+bool add(SessionTable& table, const std::shared_ptr<SessionProcess>& process, int64_t lease = 0,
+         uint64_t* id = nullptr) {
   SessionTable::Place place;
-  if (!table.reserve(&place).ok()) return nullptr;
-  auto session = std::make_shared<FakeSession>();
+  if (!table.reserve(&place).ok()) return false;
   uint64_t added = 0;
-  EXPECT_TRUE(table.add(std::move(place), session, lease, &added).ok());
+  EXPECT_TRUE(table.add(std::move(place), process, lease, &added).ok());
   if (id) *id = added;
-  return session;
+  return true;
+}
+
+// The same with a session of its own, which is returned.
+std::shared_ptr<SessionProcess> addNew(SessionTable& table, int64_t lease = 0,
+                                       uint64_t* id = nullptr) {
+  auto process = makeProcess();
+  EXPECT_TRUE(add(table, process, lease, id));
+  return process;
 }
 
 TEST(SessionTableTest, TheLimitHoldsForThoseThatAreBeingMade) {
@@ -52,19 +70,21 @@ TEST(SessionTableTest, TheLimitHoldsForThoseThatAreBeingMade) {
     EXPECT_EQ(table.reserve(&third).error_code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(table.size(), 0u);
   }
-  EXPECT_TRUE(add(table));
-  EXPECT_TRUE(add(table));
-  EXPECT_FALSE(add(table));
+  const auto process = makeProcess();
+  EXPECT_TRUE(add(table, process));
+  EXPECT_TRUE(add(table, process));
+  EXPECT_FALSE(add(table, process));
 }
 
 TEST(SessionTableTest, TheLimitHoldsForManyThreads) {
   constexpr int kLimit = 50;
   SessionTable table(kLimit);
+  const auto process = makeProcess();
   std::atomic<int> added = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
-      for (int j = 0; j < 100; ++j) added += add(table) ? 1 : 0;
+      for (int j = 0; j < 100; ++j) added += addNew(table, process) ? 1 : 0;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -77,12 +97,12 @@ TEST(SessionTableTest, ALeaseClosesItsSessionsAndNoOthers) {
   const int64_t lease = table.openLease();
   const int64_t other = table.openLease();
   EXPECT_NE(lease, other);
-  const auto first = add(table, lease);
-  const auto second = add(table, other);
-  const auto third = add(table);
+  const auto first = addNew(table, lease);
+  const auto second = addNew(table, other);
+  const auto third = addNew(table);
   EXPECT_EQ(table.closeLease(lease).size(), 1u);
-  EXPECT_TRUE(first->isClosed_);
-  EXPECT_FALSE(second->isClosed_ || third->isClosed_);
+  EXPECT_TRUE(isClosed(*first));
+  EXPECT_FALSE(isClosed(*second) || isClosed(*third));
   EXPECT_EQ(table.size(), 2u);
 }
 
@@ -102,30 +122,30 @@ TEST(SessionTableTest, NothingIsAddedToALeaseThatHasEnded) {
   SessionTable::Place place;
   ASSERT_TRUE(table.reserve(&place).ok());
   table.closeLease(lease);
-  const auto session = std::make_shared<FakeSession>();
+  const auto session = makeProcess();
   uint64_t id = 0;
   EXPECT_EQ(table.add(std::move(place), session, lease, &id).error_code(),
             StatusCode::FAILED_PRECONDITION);
-  EXPECT_TRUE(session->isClosed_);
-  EXPECT_TRUE(add(table));
+  EXPECT_TRUE(isClosed(*session));
+  addNew(table);
 }
 
 TEST(SessionTableTest, IdleIsWhoWasNeitherFoundNorActive) {
   SessionTable table(10);
   uint64_t foundId = 0;
-  const auto idle = add(table);
-  const auto found = add(table, 0, &foundId);
-  const auto active = add(table);
-  const auto leased = add(table, table.openLease());
+  const auto idle = addNew(table);
+  const auto found = addNew(table, 0, &foundId);
+  const auto active = addNew(table);
+  const auto leased = addNew(table, table.openLease());
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const Deadline since = Clock::now();
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  std::shared_ptr<ServedSession> same;
+  std::shared_ptr<SessionProcess> same;
   EXPECT_TRUE(table.find(foundId, &same).ok());
-  active->activity_ = 7;
+  EXPECT_TRUE(step(*active).ok());
   EXPECT_EQ(table.removeIdle(since).size(), 1u);
-  EXPECT_TRUE(idle->isClosed_);
-  EXPECT_FALSE(found->isClosed_ || active->isClosed_ || leased->isClosed_);
+  EXPECT_TRUE(isClosed(*idle));
+  EXPECT_FALSE(isClosed(*found) || isClosed(*active) || isClosed(*leased));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ TEST(SessionTest, ParametersThatAskAreNotPartOfTheHistory) {
   const ServiceDescription description{toy::ToySession(directory)};
   std::unique_ptr<SessionRecord> record;
   ASSERT_TRUE(SessionRecord::create(&record).ok());
-  Session session(std::make_unique<toy::ToySession>(directory), description, record.get());
+  Session session(std::make_unique<toy::ToySession>(directory), description, *record);
   const auto historyAfter = [&](const std::string& key) {
     SendSessionParameterRequest request;
     request.add_parameter()->set_key(key);

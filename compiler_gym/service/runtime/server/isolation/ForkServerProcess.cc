@@ -1,6 +1,7 @@
 #include "compiler_gym/service/runtime/server/isolation/ForkServerProcess.h"
 
 #include <glog/logging.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <string>
 #include <system_error>
 
+#include "compiler_gym/service/runtime/forkserver/Foreground.h"
 #include "compiler_gym/service/runtime/forkserver/ForkServer.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 
@@ -53,7 +55,13 @@ Status ForkServerProcess::start(const SessionFactory& makeSession,
     return Status(StatusCode::INTERNAL,
                   "Cannot fork the fork server: " + std::generic_category().message(errno));
   }
-  if (pid == 0) {
+  if (limits.isForeground && pid != 0) {
+    ours.close();
+    runInForeground(makeSession, workingDirectory, limits, pid, Channel(std::move(theirs)));
+  }
+  // Signals of a terminal are for the process in the foreground.
+  if (limits.isForeground) setsid();
+  if (!limits.isForeground && pid == 0) {
     ours.close();
     runForkServer(makeSession, workingDirectory, limits, removeDirectory,
                   Channel(std::move(theirs)));
@@ -64,17 +72,17 @@ Status ForkServerProcess::start(const SessionFactory& makeSession,
   GetSpacesReply spaces;
   RETURN_IF_ERROR(receiveReply(channel, &version));
   RETURN_IF_ERROR(receiveReply(channel, &spaces));
-  forkServer->reset(new ForkServerProcess(pid, std::move(channel),
+  forkServer->reset(new ForkServerProcess(limits.isForeground ? getppid() : pid, std::move(channel),
                                           ServiceDescription(std::move(version), std::move(spaces)),
-                                          limits.sessionMemoryBytes));
+                                          limits));
   return Status::OK;
 }
 
 ForkServerProcess::ForkServerProcess(int pid, Channel channel, ServiceDescription description,
-                                     uint64_t sessionMemoryBytes)
+                                     const Limits& limits)
     : pid_(pid),
       description_(std::move(description)),
-      sessionMemoryBytes_(sessionMemoryBytes),
+      limits_(limits),
       channel_(std::move(channel)),
       watcher_([this] { watch(); }) {}
 
@@ -89,8 +97,10 @@ void ForkServerProcess::stop() {
     const std::lock_guard lock(sendMutex_);
     channel_.send(static_cast<uint16_t>(Method::kQuit), "", Clock::now() + kSendTimeout);
   }
+  // The process in the foreground reads that when its session has ended.
+  if (limits_.isForeground) shutdown(channel_.socket().get(), SHUT_RD);
   watcher_.join();
-  waitpid(pid_, nullptr, 0);
+  if (!limits_.isForeground) waitpid(pid_, nullptr, 0);
 }
 
 void ForkServerProcess::onEnd(std::function<void()> callback) {
@@ -117,8 +127,10 @@ void ForkServerProcess::watch() {
   }
   const std::lock_guard lock(mutex_);
   if (isStopping_) return;
-  LOG(ERROR) << "The fork server (process " << pid_ << ") has ended unexpectedly";
+  LOG(ERROR) << (limits_.isForeground ? "The process in the foreground" : "The fork server")
+             << " (process " << pid_ << ") has ended unexpectedly";
   hasEnded_ = true;
+  died_.notify_all();
   if (onEnd_) onEnd_();
 }
 
@@ -137,7 +149,7 @@ std::optional<Death> ForkServerProcess::waitForDeath(int pid, std::chrono::milli
     const auto death = std::find_if(deaths_.begin(), deaths_.end(),
                                     [pid](const Death& each) { return each.pid == pid; });
     if (death != deaths_.end()) found = *death;
-    return found.has_value();
+    return found || hasEnded_;
   });
   return found;
 }

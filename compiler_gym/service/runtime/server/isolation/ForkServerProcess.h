@@ -28,6 +28,10 @@ namespace compiler_gym::runtime {
 // behind. When the process of the service is gone, for whatever reason, it kills them all, removes
 // what the service has left in its working directory, and ends.
 //
+// With `limits.isForeground` it forks nothing: a session is in the process that the user has
+// started, where a debugger finds it, and start() returns in a child of that, which becomes the
+// service.
+//
 // All methods may be called from any number of threads.
 class ForkServerProcess {
  public:
@@ -58,21 +62,20 @@ class ForkServerProcess {
   void forgetDeath(int pid);
 
   // The memory that a session process may have, in bytes; 0 means no limit.
-  uint64_t sessionMemoryBytes() const { return sessionMemoryBytes_; }
+  uint64_t sessionMemoryBytes() const { return limits_.sessionMemoryBytes; }
 
   // What to call, in another thread, if the fork server ends unexpectedly.
   void onEnd(std::function<void()> callback);
 
  private:
-  ForkServerProcess(int pid, Channel channel, ServiceDescription description,
-                    uint64_t sessionMemoryBytes);
+  ForkServerProcess(int pid, Channel channel, ServiceDescription description, const Limits& limits);
 
   void watch();
   void noteDeath(const Death& death);
 
   const int pid_;
   const ServiceDescription description_;
-  const uint64_t sessionMemoryBytes_;
+  const Limits limits_;
   Channel channel_;
   std::mutex sendMutex_;
 

@@ -82,6 +82,11 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   bool hasDiedInAction() const;
   // appends to the epitaph.
   void appendToEpitaph(const std::string& text);
+  // Calls the function the first time; later callers wait for its end.
+  template <typename Function>
+  void explainOnce(const Function& function) {
+    std::call_once(explained_, function);
+  }
   // If it had used nearly all memory that it may have when it died, this says so.
   std::string memoryNote();
 
@@ -155,6 +160,7 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   // Whether the process had ended before it was killed from here to be sure.
   bool hadEnded_ = false;
   std::atomic<bool> isClosed_ = false;
+  std::once_flag explained_;
 };
 
 // Requests of other threads wait until it is destroyed.

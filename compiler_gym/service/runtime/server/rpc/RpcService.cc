@@ -83,8 +83,7 @@ Status RpcService::introduce(const char* name, Rpc<Request, Reply> rpc, ServerCo
                              const Request* request, Reply* reply) {
   const Status status = serve(name, rpc, context, request, reply);
   if (status.ok() && context) {
-    context->AddTrailingMetadata(kIsolationKey,
-                                 sessions_->backend().isolatesSessions() ? "process" : "none");
+    context->AddTrailingMetadata(kIsolationKey, "process");
     if (!directSocket_.empty()) context->AddTrailingMetadata(kDirectSocketKey, directSocket_);
   }
   return status;

@@ -57,13 +57,13 @@ int64_t SessionTable::openLease() {
   return *leases_.insert(nextLease_++).first;
 }
 
-std::vector<std::shared_ptr<ServedSession>> SessionTable::closeLease(int64_t lease) {
+std::vector<std::shared_ptr<SessionProcess>> SessionTable::closeLease(int64_t lease) {
   const std::unique_lock lock(mutex_);
   leases_.erase(lease);
-  return removeAll([lease](const Entry& entry) { return entry.lease == lease; });
+  return removeThose([lease](const Entry& entry) { return entry.lease == lease; });
 }
 
-Status SessionTable::add(Place place, std::shared_ptr<ServedSession> session, int64_t lease,
+Status SessionTable::add(Place place, std::shared_ptr<SessionProcess> session, int64_t lease,
                          uint64_t* id) {
   std::unique_lock lock(mutex_);
   if (lease != 0 && leases_.count(lease) == 0) {
@@ -81,7 +81,7 @@ Status SessionTable::add(Place place, std::shared_ptr<ServedSession> session, in
   return Status::OK;
 }
 
-Status SessionTable::find(uint64_t id, std::shared_ptr<ServedSession>* session,
+Status SessionTable::find(uint64_t id, std::shared_ptr<SessionProcess>* session,
                           int64_t* lease) const {
   const std::shared_lock lock(mutex_);
   const auto found = sessions_.find(id);
@@ -92,7 +92,7 @@ Status SessionTable::find(uint64_t id, std::shared_ptr<ServedSession>* session,
   return Status::OK;
 }
 
-Status SessionTable::remove(uint64_t id, std::shared_ptr<ServedSession>* removed,
+Status SessionTable::remove(uint64_t id, std::shared_ptr<SessionProcess>* removed,
                             size_t* remaining) {
   const std::unique_lock lock(mutex_);
   const auto found = sessions_.find(id);
@@ -104,20 +104,25 @@ Status SessionTable::remove(uint64_t id, std::shared_ptr<ServedSession>* removed
   return Status::OK;
 }
 
-std::vector<std::shared_ptr<ServedSession>> SessionTable::removeIdle(Deadline since) {
+std::vector<std::shared_ptr<SessionProcess>> SessionTable::removeIdle(Deadline since) {
   const std::unique_lock lock(mutex_);
-  return removeAll([since](Entry& entry) {
-    if (const uint64_t activity = entry.session->activity(); activity != entry.activity) {
-      entry.activity = activity;
+  return removeThose([since](Entry& entry) {
+    if (const uint64_t state = entry.session->record().state(); state != entry.state) {
+      entry.state = state;
       entry.lastUse = Clock::now();
     }
     return entry.lease == 0 && entry.lastUse.load() < since;
   });
 }
 
+std::vector<std::shared_ptr<SessionProcess>> SessionTable::removeAll() {
+  const std::unique_lock lock(mutex_);
+  return removeThose([](const Entry& /*any*/) { return true; });
+}
+
 template <typename IsWanted>
-std::vector<std::shared_ptr<ServedSession>> SessionTable::removeAll(const IsWanted& isWanted) {
-  std::vector<std::shared_ptr<ServedSession>> removed;
+std::vector<std::shared_ptr<SessionProcess>> SessionTable::removeThose(const IsWanted& isWanted) {
+  std::vector<std::shared_ptr<SessionProcess>> removed;
   for (auto each = sessions_.begin(); each != sessions_.end();) {
     if (isWanted(each->second)) {
       each->second.session->close();

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler_gym/service/runtime/server/rpc/ServedSession.h"
+#include "compiler_gym/service/runtime/server/isolation/SessionProcess.h"
 #include "compiler_gym/service/runtime/wire/Channel.h"
 
 namespace compiler_gym::runtime {
@@ -51,38 +51,41 @@ class SessionTable {
   // another.
   int64_t openLease();
   // Removes and closes the sessions of the lease.
-  std::vector<std::shared_ptr<ServedSession>> closeLease(int64_t lease);
+  std::vector<std::shared_ptr<SessionProcess>> closeLease(int64_t lease);
 
   // Sets `id` to that of the added session. `lease` is 0 or open; FAILED_PRECONDITION, and the
   // session is closed, if it is not.
-  grpc::Status add(Place place, std::shared_ptr<ServedSession> session, int64_t lease,
+  grpc::Status add(Place place, std::shared_ptr<SessionProcess> session, int64_t lease,
                    uint64_t* id);
 
   // NOT_FOUND if there is no such session. `lease`, if given, is set to that of the session.
-  grpc::Status find(uint64_t id, std::shared_ptr<ServedSession>* session,
+  grpc::Status find(uint64_t id, std::shared_ptr<SessionProcess>* session,
                     int64_t* lease = nullptr) const;
 
   // Removes and closes the sessions without a lease that were neither found nor active since then.
-  std::vector<std::shared_ptr<ServedSession>> removeIdle(Deadline since);
+  std::vector<std::shared_ptr<SessionProcess>> removeIdle(Deadline since);
+
+  // Removes and closes all sessions.
+  std::vector<std::shared_ptr<SessionProcess>> removeAll();
 
   // Removes and closes a session. Sets `remaining` to the number of sessions left. NOT_FOUND if
   // there is no such session.
-  grpc::Status remove(uint64_t id, std::shared_ptr<ServedSession>* removed, size_t* remaining);
+  grpc::Status remove(uint64_t id, std::shared_ptr<SessionProcess>* removed, size_t* remaining);
 
   size_t size() const;
 
  private:
   struct Entry {
-    std::shared_ptr<ServedSession> session;
+    std::shared_ptr<SessionProcess> session;
     int64_t lease = 0;
     mutable std::atomic<Deadline> lastUse = Clock::now();
-    // When that was looked at last, which counts as a use if it differs from before.
-    uint64_t activity = 0;
+    // That of the session's record, which counts as a use if it differs from the last look.
+    uint64_t state = 0;
   };
 
-  // Removes and closes those that `isWanted` selects.
+  // Removes and closes those that `isWanted` selects. Expects the caller to hold mutex_.
   template <typename IsWanted>
-  std::vector<std::shared_ptr<ServedSession>> removeAll(const IsWanted& isWanted);
+  std::vector<std::shared_ptr<SessionProcess>> removeThose(const IsWanted& isWanted);
 
   const size_t maxSessions_;
   mutable std::shared_mutex mutex_;

@@ -13,12 +13,14 @@
 namespace compiler_gym::runtime {
 
 using grpc::Status;
+using grpc::StatusCode;
 
-Sessions::Sessions(std::unique_ptr<SessionBackend> backend, const Limits& limits,
+Sessions::Sessions(std::shared_ptr<ForkServerProcess> forkServer,
+                   const boost::filesystem::path& workingDirectory, const Limits& limits,
                    std::unique_ptr<BenchmarkCache> benchmarks)
     : limits_(limits),
       benchmarks_(benchmarks ? std::move(benchmarks) : std::make_unique<BenchmarkCache>()),
-      backend_(std::move(backend)),
+      host_(std::move(forkServer), workingDirectory, limits),
       table_(limits.maxSessions) {
   if (limits.sessionIdle.count() > 0) idleWatcher_ = std::thread([this] { watchIdle(); });
 }
@@ -46,11 +48,26 @@ void Sessions::closeLease(int64_t lease) {
   dispose(table_.closeLease(lease), "had a client that has gone");
 }
 
-void Sessions::dispose(std::vector<std::shared_ptr<ServedSession>> sessions, const char* reason) {
+void Sessions::dispose(std::vector<std::shared_ptr<SessionProcess>> sessions, const char* reason) {
   if (sessions.empty()) return;
   LOG(INFO) << "Ended " << sessions.size() << " session(s) that " << reason << "; "
             << sessionCount() << " open";
-  for (std::shared_ptr<ServedSession>& session : sessions) backend_->dispose(std::move(session));
+  for (std::shared_ptr<SessionProcess>& session : sessions) host_.dispose(std::move(session));
+}
+
+void Sessions::stop() {
+  // There is no fork server that could end it.
+  if (limits_.isForeground) dispose(table_.removeAll(), "were open when the service was stopped");
+  host_.stop();
+}
+
+Status Sessions::reserve(SessionTable::Place* place) {
+  const Status status = table_.reserve(place);
+  if (status.ok() || !limits_.isForeground) return status;
+  return Status(StatusCode::RESOURCE_EXHAUSTED,
+                "Expected one session at a time, because the service was started with "
+                "--foreground, got a request for a second one: end the open session first, and do "
+                "not fork it; or start the service without --foreground");
 }
 
 Deadline Sessions::defaultDeadline() const {
@@ -62,14 +79,14 @@ Deadline Sessions::defaultDeadline() const {
 Status Sessions::getVersion(const GetVersionRequest& /*request*/, GetVersionReply* reply,
                             const RequestContext& /*context*/) {
   VLOG(2) << "GetVersion()";
-  *reply = backend_->description().version();
+  *reply = host_.description().version();
   return Status::OK;
 }
 
 Status Sessions::getSpaces(const GetSpacesRequest& /*request*/, GetSpacesReply* reply,
                            const RequestContext& /*context*/) {
   VLOG(2) << "GetSpaces()";
-  *reply = backend_->description().spaces();
+  *reply = host_.description().spaces();
   return Status::OK;
 }
 
@@ -77,12 +94,12 @@ Status Sessions::startSession(const StartSessionRequest& request, StartSessionRe
                               const RequestContext& context) {
   VLOG(2) << "StartSession(" << request.benchmark().uri() << ")";
   SessionTable::Place place;
-  RETURN_IF_ERROR(table_.reserve(&place));
+  RETURN_IF_ERROR(reserve(&place));
   std::shared_ptr<const Benchmark> benchmark;
   RETURN_IF_ERROR(findOrAddBenchmark(request.benchmark(), *benchmarks_, &benchmark));
-  RETURN_IF_ERROR(backend_->description().checkSpaces(request));
-  std::shared_ptr<ServedSession> session;
-  RETURN_IF_ERROR(backend_->start(benchmark, request, context, reply, &session));
+  RETURN_IF_ERROR(host_.description().checkSpaces(request));
+  std::shared_ptr<SessionProcess> session;
+  RETURN_IF_ERROR(host_.start(benchmark, request, context, reply, &session));
   uint64_t id = 0;
   RETURN_IF_ERROR(table_.add(std::move(place), std::move(session), request.lease_id(), &id));
   reply->set_session_id(static_cast<int64_t>(id));
@@ -95,12 +112,12 @@ Status Sessions::forkSession(const ForkSessionRequest& request, ForkSessionReply
                              const RequestContext& context) {
   VLOG(2) << "ForkSession(" << request.session_id() << ")";
   SessionTable::Place place;
-  RETURN_IF_ERROR(table_.reserve(&place));
-  std::shared_ptr<ServedSession> original;
+  RETURN_IF_ERROR(reserve(&place));
+  std::shared_ptr<SessionProcess> original;
   int64_t lease = 0;
   RETURN_IF_ERROR(table_.find(static_cast<uint64_t>(request.session_id()), &original, &lease));
-  std::shared_ptr<ServedSession> copy;
-  RETURN_IF_ERROR(backend_->fork(original, context, &copy));
+  std::shared_ptr<SessionProcess> copy;
+  RETURN_IF_ERROR(host_.fork(original, context, &copy));
   uint64_t id = 0;
   RETURN_IF_ERROR(table_.add(std::move(place), std::move(copy), lease, &id));
   reply->set_session_id(static_cast<int64_t>(id));
@@ -112,10 +129,10 @@ Status Sessions::forkSession(const ForkSessionRequest& request, ForkSessionReply
 Status Sessions::endSession(const EndSessionRequest& request, EndSessionReply* reply,
                             const RequestContext& /*context*/) {
   VLOG(2) << "EndSession(" << request.session_id() << ")";
-  std::shared_ptr<ServedSession> ended;
+  std::shared_ptr<SessionProcess> ended;
   size_t remaining = 0;
   RETURN_IF_ERROR(table_.remove(static_cast<uint64_t>(request.session_id()), &ended, &remaining));
-  backend_->dispose(std::move(ended));
+  host_.dispose(std::move(ended));
   reply->set_remaining_sessions(static_cast<int32_t>(remaining));
   VLOG(1) << "Session " << request.session_id() << " ended; " << remaining << " open";
   return Status::OK;
@@ -124,9 +141,9 @@ Status Sessions::endSession(const EndSessionRequest& request, EndSessionReply* r
 Status Sessions::step(const StepRequest& request, StepReply* reply, const RequestContext& context) {
   VLOG(2) << "Step(" << request.session_id() << "), " << request.action_size() << " actions, "
           << request.observation_space_size() << " observations";
-  std::shared_ptr<ServedSession> session;
+  std::shared_ptr<SessionProcess> session;
   RETURN_IF_ERROR(table_.find(static_cast<uint64_t>(request.session_id()), &session));
-  return session->step(request, reply, context.deadline);
+  return host_.call(session, Method::kStep, request, reply, context.deadline);
 }
 
 Status Sessions::addBenchmark(const AddBenchmarkRequest& request, AddBenchmarkReply* /*reply*/,
@@ -140,20 +157,22 @@ Status Sessions::sendSessionParameter(const SendSessionParameterRequest& request
                                       const RequestContext& context) {
   VLOG(2) << "SendSessionParameter(" << request.session_id() << "), " << request.parameter_size()
           << " parameters";
-  std::shared_ptr<ServedSession> session;
+  std::shared_ptr<SessionProcess> session;
   RETURN_IF_ERROR(table_.find(static_cast<uint64_t>(request.session_id()), &session));
   for (const SessionParameter& parameter : request.parameter()) {
-    RETURN_IF_ERROR(setParameter(*session, parameter, reply, context.deadline));
+    RETURN_IF_ERROR(setParameter(session, parameter, reply, context.deadline));
   }
   return Status::OK;
 }
 
-Status Sessions::setParameter(ServedSession& session, const SessionParameter& parameter,
-                              SendSessionParameterReply* reply, Deadline deadline) {
+Status Sessions::setParameter(const std::shared_ptr<SessionProcess>& session,
+                              const SessionParameter& parameter, SendSessionParameterReply* reply,
+                              Deadline deadline) {
   std::optional<std::string> builtinReply;
   RETURN_IF_ERROR(handleSizeParameters(kBenchmarkCacheParameters, parameter.key(),
                                        parameter.value(), *benchmarks_, builtinReply));
-  RETURN_IF_ERROR(backend_->setParameter(parameter, builtinReply));
+  RETURN_IF_ERROR(handleSizeParameters(kPristinePoolParameters, parameter.key(), parameter.value(),
+                                       host_.pristine(), builtinReply));
   if (builtinReply) {
     reply->add_reply(*std::move(builtinReply));
     return Status::OK;
@@ -161,7 +180,8 @@ Status Sessions::setParameter(ServedSession& session, const SessionParameter& pa
   SendSessionParameterRequest request;
   *request.add_parameter() = parameter;
   SendSessionParameterReply sessionReply;
-  RETURN_IF_ERROR(session.setParameters(request, &sessionReply, deadline));
+  RETURN_IF_ERROR(
+      host_.call(session, Method::kSendSessionParameter, request, &sessionReply, deadline));
   reply->MergeFrom(sessionReply);
   return Status::OK;
 }

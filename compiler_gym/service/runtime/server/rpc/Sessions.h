@@ -14,22 +14,23 @@
 #include "compiler_gym/service/proto/compiler_gym_service.pb.h"
 #include "compiler_gym/service/runtime/BenchmarkCache.h"
 #include "compiler_gym/service/runtime/Limits.h"
-#include "compiler_gym/service/runtime/server/rpc/ServedSession.h"
+#include "compiler_gym/service/runtime/server/isolation/ProcessHost.h"
 #include "compiler_gym/service/runtime/server/rpc/SessionTable.h"
 
 namespace compiler_gym::runtime {
 
 // The RPCs of proto/compiler_gym_service.proto, which documents them, whichever way a request has
-// come (RpcService, DirectServer) and wherever sessions live (SessionBackend).
+// come (RpcService, DirectServer).
 //
 // All methods may be called from any number of threads. Requests for different sessions never wait
 // for each other. A session that is ended while a request is at work on it lives until that request
 // is done; requests still waiting for it then find it gone (NOT_FOUND).
 class Sessions {
  public:
-  // `backend` is what makes the sessions. Without `benchmarks`, a cache of the default size is
-  // made.
-  Sessions(std::unique_ptr<SessionBackend> backend, const Limits& limits,
+  // `workingDirectory` is where reproducers go. Without `benchmarks`, a cache of the default size
+  // is made.
+  Sessions(std::shared_ptr<ForkServerProcess> forkServer,
+           const boost::filesystem::path& workingDirectory, const Limits& limits,
            std::unique_ptr<BenchmarkCache> benchmarks = nullptr);
   ~Sessions();
 
@@ -59,25 +60,27 @@ class Sessions {
   int sessionCount() const { return static_cast<int>(table_.size()); }
 
   BenchmarkCache& benchmarks() { return *benchmarks_; }
-  const SessionBackend& backend() const { return *backend_; }
 
   // The end of a request whose client sets none.
   Deadline defaultDeadline() const;
 
-  // Makes the requests at work return, if the backend can end its sessions.
-  void stop() { backend_->stop(); }
+  // Ends all session processes, which makes the requests at work return.
+  void stop();
 
  private:
-  grpc::Status setParameter(ServedSession& session, const SessionParameter& parameter,
-                            SendSessionParameterReply* reply, Deadline deadline);
+  // RESOURCE_EXHAUSTED if there are as many sessions as there may be.
+  grpc::Status reserve(SessionTable::Place* place);
+  grpc::Status setParameter(const std::shared_ptr<SessionProcess>& session,
+                            const SessionParameter& parameter, SendSessionParameterReply* reply,
+                            Deadline deadline);
 
   // Ends idle sessions, until the object is destroyed.
   void watchIdle();
-  void dispose(std::vector<std::shared_ptr<ServedSession>> sessions, const char* reason);
+  void dispose(std::vector<std::shared_ptr<SessionProcess>> sessions, const char* reason);
 
   const Limits limits_;
   const std::unique_ptr<BenchmarkCache> benchmarks_;
-  const std::unique_ptr<SessionBackend> backend_;
+  ProcessHost host_;
   SessionTable table_;
 
   std::mutex mutex_;

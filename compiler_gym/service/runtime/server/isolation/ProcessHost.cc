@@ -1,0 +1,123 @@
+#include "compiler_gym/service/runtime/server/isolation/ProcessHost.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+#include <vector>
+
+#include "compiler_gym/service/runtime/server/isolation/Repetition.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+void handOver(SessionProcess& process, const RequestContext& context) {
+  if (context.handover) context.handover->client = process.takeClientSocket();
+}
+
+}  // namespace
+
+ProcessHost::ProcessHost(std::shared_ptr<ForkServerProcess> forkServer,
+                         const boost::filesystem::path& workingDirectory, const Limits& limits)
+    : forkServer_(std::move(forkServer)),
+      spares_(chores_, limits.maxSpares),
+      pristine_(*forkServer_, spares_, limits.pristineBytes,
+                static_cast<size_t>(limits.maxPristine)),
+      reproducers_(pristine_, workingDirectory, limits.maxReproducers) {}
+
+Status ProcessHost::start(const std::shared_ptr<const Benchmark>& benchmark,
+                          const StartSessionRequest& request, const RequestContext& context,
+                          StartSessionReply* reply, std::shared_ptr<SessionProcess>* process) {
+  while (true) {
+    const Status status = startAndObserve(benchmark, request, context, reply, process);
+    if (status.ok()) break;
+    const bool isMade = !*process || !(*process)->isDead() ||
+                        (*process)->record().endReason() != EndReason::kNotForked;
+    if (isMade || !pristine_.makeRoom()) return status;
+  }
+  handOver(**process, context);
+  return Status::OK;
+}
+
+Status ProcessHost::startAndObserve(const std::shared_ptr<const Benchmark>& benchmark,
+                                    const StartSessionRequest& request,
+                                    const RequestContext& context, StartSessionReply* reply,
+                                    std::shared_ptr<SessionProcess>* process) {
+  RETURN_IF_ERROR(pristine_.start({benchmark, request.action_space()}, request.observation_space(),
+                                  context.deadline, process));
+  if (request.observation_space().empty()) return Status::OK;
+  StepRequest observe;
+  *observe.mutable_observation_space() = request.observation_space();
+  StepReply observed;
+  RETURN_IF_ERROR((*process)->call(Method::kObserve, observe, &observed, context.deadline));
+  *reply->mutable_observation() = std::move(*observed.mutable_observation());
+  return Status::OK;
+}
+
+Status ProcessHost::fork(const std::shared_ptr<SessionProcess>& original,
+                         const RequestContext& context, std::shared_ptr<SessionProcess>* copy) {
+  const Status forked = original->isForkable(context.deadline)
+                            ? copyProcess(original, context, copy)
+                            : repeatInAnother(*original, context, copy);
+  if (!forked.ok()) return explain(original, forked, context.deadline);
+  handOver(**copy, context);
+  return Status::OK;
+}
+
+Status ProcessHost::copyProcess(const std::shared_ptr<SessionProcess>& original,
+                                const RequestContext& context,
+                                std::shared_ptr<SessionProcess>* copy) {
+  std::unique_ptr<SessionProcess::CopyOrder> order;
+  Status status;
+  do {
+    status = spares_.copy(original, context.deadline, copy, &order);
+  } while (status.error_code() == StatusCode::RESOURCE_EXHAUSTED && !original->isDead() &&
+           pristine_.makeRoom());
+  if (!status.ok()) return status;
+  if (context.handover) context.handover->afterReply = std::move(order);
+  return Status::OK;
+}
+
+Status ProcessHost::repeatInAnother(const SessionProcess& original, const RequestContext& context,
+                                    std::shared_ptr<SessionProcess>* copy) {
+  std::vector<HistoryEntry> history;
+  if (!original.record().history(&history)) {
+    return Status(StatusCode::RESOURCE_EXHAUSTED,
+                  "This session cannot be forked: its process cannot be copied "
+                  "(CompilationSession::forkable), and it has too many actions to repeat them");
+  }
+  RETURN_IF_ERROR(pristine_.start(original.origin(), /*observations=*/{}, context.deadline, copy));
+  return repeatHistory(**copy, history, context.deadline);
+}
+
+Status ProcessHost::call(const std::shared_ptr<SessionProcess>& process, Method method,
+                         const google::protobuf::MessageLite& request,
+                         google::protobuf::MessageLite* reply, Deadline deadline) {
+  const Status status = process->call(method, request, reply, deadline);
+  return status.ok() ? status : explain(process, status, deadline);
+}
+
+Status ProcessHost::explain(const std::shared_ptr<SessionProcess>& process, const Status& status,
+                            Deadline deadline) {
+  if (!process->isDead()) return status;
+  process->explainOnce([&] {
+    // A copy is made after its client was told of it. The next one finds room.
+    if (process->record().endReason() == EndReason::kNotForked) pristine_.makeRoom();
+    if (!process->hasDiedInAction()) return;
+    // If there was a time limit, it is over.
+    const bool isLate = process->record().endReason() == EndReason::kDeadline;
+    process->appendToEpitaph(reproducers_.save(process, isLate ? Clock::now() : deadline));
+    LOG(WARNING) << process->epitaph().error_message();
+  });
+  return process->epitaph();
+}
+
+void ProcessHost::dispose(std::shared_ptr<SessionProcess> process) {
+  chores_.add([process = std::move(process)]() mutable { process.reset(); });
+}
+
+}  // namespace compiler_gym::runtime

@@ -2,8 +2,11 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+# Busy machines take their time. Only failures come to this limit.
+_MAX_SECONDS = 100
 
 
 def is_running(pid: int) -> bool:
@@ -24,9 +27,23 @@ def descendants(pid: int) -> list[int]:
     return found + [grandchild for child in found for grandchild in descendants(child)]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 5) -> None:
-    """Fails if the condition does not come true in time."""
-    end = time.monotonic() + seconds
+def is_asleep(pid: int) -> bool:
+    """Whether the main thread of a process waits for something."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def command_lines(pids: Iterable[int]) -> list[str]:
+    """The command lines of those processes that still run."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found.append(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Awaits a condition; fails if it does not come true."""
+    end = time.monotonic() + _MAX_SECONDS
     while not condition():
-        assert time.monotonic() < end, f"It takes more than {seconds:g} seconds"
+        assert time.monotonic() < end, f"It takes more than {_MAX_SECONDS} seconds"
         time.sleep(0.005)

@@ -1,10 +1,12 @@
 """Search by random actions."""
 
+import concurrent.futures
 import csv
 import json
 import math
+import sys
 import threading
-import time
+from concurrent.futures import Future
 
 import pytest
 
@@ -66,8 +68,21 @@ def make_env(program):
         yield make
 
 
+@pytest.fixture
+def until_found(monkeypatch, tmp_path):
+    """Ends searches as soon as they have found something, rather than when their time is over."""
+    progress = tmp_path / "random_search_progress.csv"
+
+    def wait(jobs, **_):
+        wait_until(lambda: progress.read_text().count("\n") > 1 or any(map(Future.done, jobs)))
+        return concurrent.futures.wait(jobs, timeout=0)
+
+    monkeypatch.setattr(sys.modules[RandomAgentWorker.__module__], "wait", wait)
+
+
+@pytest.mark.usefixtures("until_found")
 def test_llvm(make_env, tmp_path):
-    with compiler_gym.random_search(make_env, tmp_path, total_runtime=3, nproc=2) as env:
+    with compiler_gym.random_search(make_env, tmp_path, nproc=2) as env:
         assert env.episode_reward > 0
         metadata = json.loads((tmp_path / "random_search.json").read_text())
         assert metadata["reward"] == "IrInstructionCount"
@@ -96,8 +111,9 @@ def test_llvm(make_env, tmp_path):
         assert sum(float(row["reward"]) for row in replay) == env.episode_reward
 
 
+@pytest.mark.usefixtures("until_found")
 def test_results_are_used_again(make_env, tmp_path):
-    with random_search(make_env, tmp_path, total_runtime=0.5, nproc=1) as env:
+    with random_search(make_env, tmp_path, nproc=1) as env:
         state = env.state
     made = []
 
@@ -105,10 +121,10 @@ def test_results_are_used_again(make_env, tmp_path):
         made.append(Counter(make_env()))
         return made[-1]
 
-    with random_search(make_and_count, tmp_path, total_runtime=100, skip_done=True) as env:
+    with random_search(make_and_count, tmp_path, skip_done=True) as env:
         assert env.state == state
         assert made == [env]
-    with random_search(make_and_count, tmp_path, total_runtime=0.2, nproc=1) as env:
+    with random_search(make_and_count, tmp_path, nproc=1) as env:
         assert made[2].counters["step"] > 0
 
 
@@ -116,12 +132,17 @@ def test_patience(make_env, tmp_path):
     """An episode ends after as many actions without a reward better than all before."""
     episodes = []
 
+    class EnoughError(Exception):
+        pass
+
     class Recording(CompilerEnvWrapper):
         rewards = ()
 
         def reset(self, *args, **kwargs):
             if self.rewards:
                 episodes.append(self.rewards)
+            if len(episodes) == 5:
+                raise EnoughError
             self.rewards = []
             return super().reset(*args, **kwargs)
 
@@ -130,9 +151,8 @@ def test_patience(make_env, tmp_path):
             self.rewards.append(self.episode_reward)
             return result
 
-    with random_search(lambda: Recording(make_env()), tmp_path, 2, patience=3, nproc=1):
-        pass
-    assert episodes
+    with pytest.raises(EnoughError):
+        random_search(lambda: Recording(make_env()), tmp_path, None, patience=3, nproc=1)
     best = 0
     for rewards in episodes:
         actions_in_vain = 0
@@ -143,8 +163,9 @@ def test_patience(make_env, tmp_path):
         assert actions_in_vain == 3
 
 
+@pytest.mark.usefixtures("until_found")
 def test_episodes_that_end(make_env, tmp_path):
-    with random_search(lambda: TimeLimit(make_env(), 2), tmp_path, total_runtime=1, nproc=1) as env:
+    with random_search(lambda: TimeLimit(make_env(), 2), tmp_path, nproc=1) as env:
         assert 0 < len(env.actions) <= 2
         assert env.episode_reward > 0
 
@@ -156,17 +177,16 @@ def test_action_that_hangs(tmp_path):
     def make():
         return Hanging(make_toy_env(benchmark=HELLO, reward_space="length"))
 
-    start = time.monotonic()
     with random_search(make, tmp_path, total_runtime=1, nproc=1) as env:
         assert env.actions == []
-    assert time.monotonic() - start < 30
 
 
+@pytest.mark.usefixtures("until_found")
 def test_environment_without_a_program_to_write(tmp_path):
     def make():
         return ToyActions(make_toy_env(benchmark=HELLO, reward_space="length"))
 
-    with random_search(make, tmp_path, total_runtime=0.5, nproc=1) as env:
+    with random_search(make, tmp_path, nproc=1) as env:
         assert env.observation["text"].startswith("helloa")
         assert not (tmp_path / "optimized.bc").exists()
 
@@ -225,19 +245,21 @@ def test_random_agent_worker(make_env):
         assert env.commandline() == worker.best_commandline
 
 
+@pytest.mark.usefixtures("until_found")
 def test_progress_log_entry(make_env, tmp_path):
     entry = RandomSearchProgressLogEntry(1.5, 2, 30, 4, 0.25)
     assert entry.to_csv() == "1.5,2,30,4,0.25"
     assert RandomSearchProgressLogEntry.from_csv("1.5,2,30,4,0.25\n") == entry
     with pytest.raises(ValueError, match=r"expected runtime_seconds,.*got '1,2'"):
         RandomSearchProgressLogEntry.from_csv("1,2")
-    with random_search(make_env, tmp_path, total_runtime=0.5, nproc=1) as env:
+    with random_search(make_env, tmp_path, nproc=1) as env:
         reward = env.episode_reward
     header, *lines = (tmp_path / "random_search_progress.csv").read_text().splitlines()
     assert header.split(",") == list(RandomSearchProgressLogEntry._fields)
     assert RandomSearchProgressLogEntry.from_csv(lines[-1]).reward == reward
 
 
+@pytest.mark.usefixtures("until_found")
 def test_replay_actions_from_logs(make_env, tmp_path, capsys):
     benchmark = "benchmark://kernels-v0/fft"
 
@@ -246,7 +268,7 @@ def test_replay_actions_from_logs(make_env, tmp_path, capsys):
         env.benchmark = benchmark
         return env
 
-    with random_search(make, tmp_path, total_runtime=0.5, nproc=1) as env:
+    with random_search(make, tmp_path, nproc=1) as env:
         actions, reward = env.actions, env.episode_reward
         files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         env.reset(benchmark="benchmark://kernels-v0/json")

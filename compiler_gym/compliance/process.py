@@ -18,7 +18,7 @@ from compiler_gym.compliance.target import Target
 from compiler_gym.service.process.child_process import ChildProcess, describe_exit
 
 _START_SECONDS = 60
-_EXIT_SECONDS = 15
+_EXIT_SECONDS = 30
 _LOG_CHARACTERS = 400
 
 

@@ -26,7 +26,7 @@ from compiler_gym.service.proto import (
 )
 
 # A service that does not answer so long after a rule is replaced before the next one.
-_ALIVE_SECONDS = 5
+_ALIVE_SECONDS = 30
 
 # The part of a rule's time in which actions are tried.
 _SURVEY_SHARE = 0.5

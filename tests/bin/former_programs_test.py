@@ -100,7 +100,7 @@ def test_service_serves(environment):
             env.reset()
         started = descendants(process.pid)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=100)
     finally:
         process.kill()
     assert process.returncode == 130
@@ -227,10 +227,17 @@ def test_datasets(run, environment):
 
 def test_ctrl_c(interrupt, environment):
     (environment / "many.csv").write_text(STATES + STATES.partition("\n")[2] * 300)
-    interrupt(ENV, "many.csv", module=bin("validate"), after_seconds=3)
+    interrupt(ENV, "many.csv", module=bin("validate"), shows="kernels-v0/")
     assert os.listdir(environment) == ["many.csv"]
     # It is how a search without an end is ended: what it has found is shown.
-    text = interrupt(ENV, "--nproc=1", module=bin("random_search"), after_seconds=3, code=0)
+    folder = environment.parent / "found"
+
+    def has_found(_pid):
+        progress = folder / "random_search_progress.csv"
+        return progress.is_file() and progress.read_text().count("\n") > 1
+
+    options = (ENV, "--nproc=1", f"--output_dir={folder}")
+    text = interrupt(*options, module=bin("random_search"), when=has_found, code=0)
     assert "of which changed the program" in text
 
 

@@ -157,12 +157,12 @@ def test_ctrl_c_leaves_nothing(folder, monkeypatch, tmp_path):
     words = command("build", "--evaluations", "10000", "--lock", "size.lock", *CHECK, *MAKE)
     process = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE)
     # A search that runs.
-    wait_until(lambda: list((tmp_path / "temporary").glob("*/0.o")), seconds=100)
+    wait_until(lambda: list((tmp_path / "temporary").glob("*/0.o")))
     started = descendants(process.pid)
     os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=100)
     assert process.returncode == 130 and b"Traceback" not in stderr
-    wait_until(lambda: not any(map(is_running, started)), seconds=10)
+    wait_until(lambda: not any(map(is_running, started)))
     assert os.listdir(tmp_path / "temporary") == []
     assert not [name for name in os.listdir() if "lock" in name]
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.processes import descendants, is_running, wait_until
+from tests.processes import descendants, is_asleep, is_running, wait_until
 
 
 def command(*arguments: str, module: str = "compiler_gym") -> list[str]:
@@ -41,7 +41,7 @@ def fixture_run(environment):
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=280,
         )
         assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
@@ -64,30 +64,40 @@ def fixture_fails(run):
 
 @pytest.fixture(name="interrupt")
 def fixture_interrupt(environment):
-    """Starts the program, presses Ctrl-C when it has sessions, and checks what is left."""
+    """Starts the program, presses Ctrl-C, checks what is left, and returns what it printed.
 
-    def interrupt(*arguments, after_seconds=1.0, code=130, module="compiler_gym"):
-        process = subprocess.Popen(
-            command(*arguments, module=module),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+    Ctrl-C comes when the program has started a service, has printed ``shows``, and ``when`` is true
+    of its process.
+    """
+
+    def interrupt(*arguments, shows="", when=lambda _: True, code=130, module="compiler_gym"):
+        printed = environment.parent / "printed"
+        with printed.open("w") as stdout:
+            process = subprocess.Popen(
+                command(*arguments, module=module),
+                stdin=subprocess.PIPE,
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+
+        def is_time():
+            assert process.poll() is None, f"It has ended before: {process.stderr.read()}"
+            has_service = len(descendants(process.pid)) > 1
+            return has_service and shows in printed.read_text() and when(process.pid)
+
         try:
-            wait_until(lambda: len(descendants(process.pid)) > 1, seconds=60)
-            time.sleep(after_seconds)
-            assert process.poll() is None, "It has ended before"
+            wait_until(is_time)
             started = descendants(process.pid)
             os.killpg(process.pid, signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=60)
+            _, stderr = process.communicate(timeout=100)
         finally:
             process.kill()
         assert process.returncode == code, stderr
         assert "Traceback" not in stderr
-        wait_until(lambda: not any(map(is_running, started)), seconds=10)
-        return stdout
+        wait_until(lambda: not any(map(is_running, started)))
+        return printed.read_text()
 
     return interrupt
 
@@ -107,27 +117,26 @@ class Terminal:
         os.write(self._fd, text.encode())
 
     def give_up_line(self, prompt: str) -> None:
-        """Presses Ctrl-C until there is a new prompt.
+        """Presses Ctrl-C when the line has been drawn, and waits for a new prompt.
 
         Python's line editor misses a signal that comes while it draws the line.
         """
-        self._settle()
-        for _ in range(10):
-            self.text = ""
-            self.type("\x03")
-            self._settle()
-            if prompt in self.text:
-                break
-        self.wait_for(prompt, seconds=1)
+        wait_until(self._is_drawn)
+        self.text = ""
+        self.type("\x03")
+        self.wait_for(prompt)
 
-    def _settle(self) -> None:
-        """Reads until nothing comes any more."""
-        while select.select([self._fd], [], [], 1)[0]:
+    def _is_drawn(self) -> bool:
+        """Whether the program has nothing more to say and waits for a key."""
+        is_waiting = is_asleep(self.pid)
+        while select.select([self._fd], [], [], 0)[0]:
             self.text += os.read(self._fd, 4096).decode(errors="replace")
+            is_waiting = False
+        return is_waiting
 
-    def wait_for(self, text: str, seconds: float = 60) -> str:
+    def wait_for(self, text: str) -> str:
         """Waits until a text is on the screen after what was waited for; returns what came."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + 100
         while text not in self.text:
             assert time.monotonic() < end, f"No {text!r} in: {self.text[-500:]!r}"
             if select.select([self._fd], [], [], 0.1)[0]:

@@ -6,7 +6,6 @@ import re
 import subprocess
 
 from compiler_gym.envs.llvm import tools
-from tests.effort import effort
 
 SLOW = r"""
 #include <stdio.h>
@@ -60,8 +59,13 @@ def test_several_built_in_programs_become_faster(run, environment):
     assert sorted(os.listdir()) == ["bitops.input.bc", "bitops.o", "lzss.input.bc", "lzss.o"]
 
 
-def test_ctrl_c_while_runs_are_measured(interrupt, environment):
-    stdout = interrupt("optimize", "sha256", "--objective", "runtime", after_seconds=effort(3, 8))
+def test_ctrl_c_while_runs_are_measured(interrupt, environment, tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    stdout = interrupt(
+        *("optimize", "sha256", "--objective", "runtime"),
+        when=lambda _: [*(tmp_path / "temporary").glob("*/0.o")],
+    )
     assert "Ctrl-C ended the search." in stdout
     assert sorted(os.listdir()) == ["sha256.input.bc", "sha256.o"]
 

@@ -6,6 +6,7 @@ import random
 import re
 
 from compiler_gym.tuning.policies.sequences import mutate
+from tests.processes import descendants, is_running, wait_until
 
 
 def test_search_beats_oz_and_opt_agrees(run, environment):
@@ -34,13 +35,6 @@ def test_own_program_as_json(run, program_c, environment):
     assert sorted(os.listdir(environment / "x")) == ["program.c.bc", "program.c.input.bc"]
 
 
-def test_ctrl_c_prints_the_best_and_leaves_nothing(interrupt, environment):
-    stdout = interrupt("search", "sha256", "--seconds", "100", after_seconds=3)
-    assert "sha256, as far as the search came:" in stdout
-    assert "-passes='module(" in stdout
-    assert os.listdir(environment) == []
-
-
 def test_what_is_wrong_is_said(fails, environment):
     assert "Did you mean benchmark://kernels-v0/sha256?" in fails("search", "sha257")
     assert "There is no file none.c" in fails("search", "none.c")
@@ -62,9 +56,14 @@ def test_mutate_changes_a_copy():
     assert mutate([], 1, rng) != []
 
 
-def test_terminal_shows_the_table_while_it_searches(terminal):
-    screen = terminal("search", "sha256", "--seconds", "60")
+def test_terminal_shows_the_table_until_ctrl_c(terminal, environment):
+    screen = terminal("search", "sha256", "--seconds", "1000")
     screen.wait_for("searching")
+    screen.wait_for("%")  # There is a best sequence.
+    started = descendants(screen.pid)
     screen.type("\x03")
-    screen.wait_for("as far as the search came")
+    screen.wait_for("sha256, as far as the search came:")
+    screen.wait_for("-passes='module(")
     screen.end(code=130)
+    wait_until(lambda: not any(map(is_running, started)))
+    assert os.listdir(environment) == []

@@ -38,7 +38,7 @@ def test_serves_until_ctrl_c(run):
         assert f"address   {address}" in run("service", "--service", address).stdout
         started = descendants(process.pid)
         os.killpg(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=100)
     finally:
         process.kill()
     assert process.returncode == 130

@@ -98,7 +98,7 @@ def write(path: Path, number: int) -> None:
 def start_helper(flags: Flags) -> subprocess.Popen[bytes]:
     """Starts a process that ends with this one, whose end of the pipe is closed then."""
     if flags.broken == "process.nothing-left":
-        return subprocess.Popen(["sleep", "60"], start_new_session=True)
+        return subprocess.Popen(["sleep", "1000"], start_new_session=True)
     return subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
 
 

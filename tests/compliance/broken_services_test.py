@@ -3,6 +3,7 @@
 import pytest
 
 from compiler_gym.compliance import RULES, Outcome, check
+from compiler_gym.compliance.rules import concurrency, failures, leases, process
 from compiler_gym.compliance.runner import check_rule
 from compiler_gym.compliance.subject import Subject
 from tests.compliance.breakable import breakable
@@ -15,6 +16,18 @@ def test_a_service_that_breaks_none():
     assert bad == {"direct.same": "the service has no direct channel"}
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Shortens what rules allow for busy machines. A service that breaks them takes for ever."""
+    monkeypatch.setattr(failures, "_GRACE_SECONDS", 4.0)
+    monkeypatch.setattr(failures, "_LOST_SECONDS", 1.0)
+    monkeypatch.setattr(concurrency, "_GRACE_SECONDS", 3)
+    monkeypatch.setattr(leases, "_GONE_SECONDS", 1)
+    monkeypatch.setattr(process, "_GONE_SECONDS", 1)
+    monkeypatch.setattr(process, "_EXIT_SECONDS", 4)
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_service_that_breaks_it(rule):
     subject = Subject(breakable(rule.id))

@@ -27,7 +27,7 @@ def fixture_run(tmp_path):
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "80"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=280,
         )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout

@@ -178,7 +178,7 @@ def test_callbacks_without_environment(benchmark):
 
 def test_callbacks_run_in_parallel(benchmark, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    barrier = threading.Barrier(2, timeout=10)
+    barrier = threading.Barrier(2, timeout=100)
     for _ in range(2):
         benchmark.add_validation_callback(lambda env: barrier.wait() and None)
     assert benchmark.validate(None) == []

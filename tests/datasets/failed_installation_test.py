@@ -80,7 +80,7 @@ class Server:
                 if outer.stop_at is not None:
                     self.wfile.write(outer.data[start : outer.stop_at])
                     outer.is_stopped.set()
-                    outer.go_on.wait(30)
+                    outer.go_on.wait(100)
                     start, outer.stop_at = outer.stop_at, None
                 with suppress(OSError):  # Nobody may be waiting for it any more.
                     self.wfile.write(outer.data[start:])
@@ -138,7 +138,7 @@ class Place:
     def install(self, code=0, **options):
         """Installs the dataset. Returns what it prints, or the error."""
         process = self.begin(**options)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=100)
         assert process.returncode == code, stderr
         return stderr.strip() if code else stdout.strip()
 
@@ -184,7 +184,7 @@ def test_nothing_goes_wrong(place):
 def test_killed_download_goes_on(place):
     place.server.stop_at = (2 << 20) + 1000
     process = place.begin()
-    assert place.server.is_stopped.wait(30)
+    assert place.server.is_stopped.wait(100)
     (part,) = wait_for_file(place.cache / "downloads", "*.part", 2 << 20)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -275,14 +275,14 @@ def test_folder_of_somebody_else_can_be_used(place, monkeypatch, tmp_path):
 def test_two_processes_at_once(place):
     place.server.stop_at = 1000
     first = place.begin()
-    assert place.server.is_stopped.wait(30)
+    assert place.server.is_stopped.wait(100)
     second = place.begin()
     # It waits for the first.
     with pytest.raises(subprocess.TimeoutExpired):
         second.communicate(timeout=2)
     place.server.go_on.set()
     for process in (first, second):
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=100)
         assert process.returncode == 0, stderr
         assert stdout.strip() == URIS
     assert place.server.ranges == [None]
@@ -293,13 +293,13 @@ def test_other_process_is_killed(place):
     """What waits for another process takes over when that is killed."""
     place.server.stop_at = (1 << 20) + 1000
     first = place.begin()
-    assert place.server.is_stopped.wait(30)
+    assert place.server.is_stopped.wait(100)
     wait_for_file(place.cache / "downloads", "*.part", 1 << 20)
     second = place.begin()
     first.send_signal(signal.SIGKILL)
     first.communicate()
     place.server.go_on.set()
-    stdout, stderr = second.communicate(timeout=60)
+    stdout, stderr = second.communicate(timeout=100)
     assert second.returncode == 0, stderr
     assert stdout.strip() == URIS
     assert place.server.ranges == [None, f"bytes={1 << 20}-"]

@@ -1,6 +1,5 @@
 """Tests of compiler_gym.datasets.name_list."""
 
-import time
 import tracemalloc
 
 import pytest
@@ -56,13 +55,10 @@ def test_million_names_need_little(tmp_path):
     count = 1_041_333
     write_names(path, (f"repository-{i % 9973}/folder/file_{i}.c_function" for i in range(count)))
     tracemalloc.start()
-    start = time.monotonic()
     names = NameList(path)
     assert len(names) == count
     assert names[count - 1] in names
-    seconds = time.monotonic() - start
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # As texts they are more than a hundred megabytes.
     assert peak < 30e6
-    assert seconds < 10

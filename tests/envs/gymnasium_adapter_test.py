@@ -74,7 +74,7 @@ class TestLostSessions:
         env.reset()
         process = env.service.service
         os.kill(process.pid, signal.SIGKILL)
-        assert process.exit_code(wait_seconds=10) is not None
+        assert process.exit_code(wait_seconds=100) is not None
         observation, _, terminated, truncated, info = env.step(APPEND_A)
         assert (terminated, truncated) == (False, True)
         assert info["error_type"] == "ServiceIsClosed"

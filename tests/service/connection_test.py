@@ -140,21 +140,19 @@ def test_timeout():
     benchmark = text_benchmark("hello").proto
     reply = connection(connection.stub.StartSession, StartSessionRequest(benchmark=benchmark))
     hang = StepRequest(session_id=reply.session_id, action=[Event(int64_value=11)])
-    begin = time.monotonic()
     with pytest.raises(TimeoutError):
         connection(connection.stub.Step, hang, timeout=0.2)
-    assert time.monotonic() - begin < 5
     with pytest.raises(ServiceError, match="killed by SIGKILL"):
         connection.close(exit_max_seconds=0)
 
 
 def test_killed_service_is_noticed_at_once():
-    connection = CompilerGymServiceConnection(toy_service(), ConnectionOpts(retry_wait_seconds=30))
+    connection = CompilerGymServiceConnection(
+        toy_service(), ConnectionOpts(retry_wait_seconds=1000)
+    )
     os.kill(connection.service.pid, signal.SIGKILL)
-    begin = time.monotonic()
     with pytest.raises(ServiceIsClosed, match="SIGKILL"):
         version(connection)
-    assert time.monotonic() - begin < 5
     assert not connection.is_alive
     assert not connection.closed
     connection.close()  # Does not say it again.
@@ -163,7 +161,7 @@ def test_killed_service_is_noticed_at_once():
 def test_close_reports_an_abnormal_exit_once():
     connection = CompilerGymServiceConnection(toy_service())
     os.kill(connection.service.pid, signal.SIGSEGV)
-    connection.service.exit_code(wait_seconds=10)
+    connection.service.exit_code(wait_seconds=100)
     with pytest.raises(ServiceError, match="SIGSEGV"):
         connection.close()
     connection.close()

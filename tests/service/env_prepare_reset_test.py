@@ -105,7 +105,7 @@ def test_end_of_the_service(env):
     env.prepare_reset()
     service = env.service.service
     os.kill(service.pid, signal.SIGKILL)
-    assert service.exit_code(wait_seconds=10) is not None
+    assert service.exit_code(wait_seconds=100) is not None
     assert env.reset() == "hello"
 
 

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import grpc
@@ -120,8 +119,9 @@ class TestKilledService:
 def test_a_given_connection_is_not_replaced_by_another_service(tmp_path):
     """Not by the local one that ``service`` names."""
     program = ServiceProgram(tmp_path)
-    opts = ConnectionOpts(rpc_max_retries=0, rpc_init_max_seconds=1, init_max_attempts=1)
+    opts = ConnectionOpts(rpc_max_retries=0, init_max_attempts=1)
     connection = CompilerGymServiceConnection(program.address, opts)
+    connection.opts.rpc_init_max_seconds = 1
     with make_toy_env(service_connection=connection, observation_space="text") as env:
         env.reset()
         program.kill()
@@ -135,9 +135,7 @@ class TestTimeouts:
     def test_hanging_step(self, env):
         pid = env.service.service.pid
         is_kept = env.service.isolates_sessions
-        begin = time.monotonic()
         _, _, done, info = env.step(HANG, timeout=0.2)
-        assert time.monotonic() - begin < 10
         assert done
         assert info["error_type"] == "TimeoutError"
         assert not env.in_episode
@@ -157,16 +155,14 @@ class TestTimeouts:
         assert not env.step(SLEEP, timeout=30)[2]
         assert env.step(SLEEP, timeout=0.01)[3]["error_type"] == "TimeoutError"
 
-    @pytest.mark.parametrize("delay", [0.2, 60])
+    @pytest.mark.parametrize("delay", [0.2, 1000])
     def test_reset(self, delay):
         """The time limit is that of all attempts together."""
         with FakeService() as service, ClientServiceCompilerEnv(service.address) as env:
             service.failures["StartSession"] = [(grpc.StatusCode.ABORTED, "again")] * 99
             service.delays["StartSession"] = delay
-            begin = time.monotonic()
             with pytest.raises(TimeoutError):
                 env.reset(benchmark=text_benchmark("1"), timeout=0.5)
-            assert time.monotonic() - begin < 5
             assert not env.in_episode
 
 
@@ -237,11 +233,10 @@ class TestUnmanagedService:
 
     def test_service_that_is_gone(self):
         service = FakeService()
-        opts = ConnectionOpts(
-            retry_wait_seconds=0.01, rpc_max_retries=2, init_max_attempts=2, rpc_init_max_seconds=1
-        )
+        opts = ConnectionOpts(retry_wait_seconds=0.01, rpc_max_retries=2, init_max_attempts=2)
         env = ClientServiceCompilerEnv(service.address, connection_settings=opts)
         env.reset(benchmark=text_benchmark("7"))
+        env.service.opts.rpc_init_max_seconds = 1
         service.__exit__()
         assert env.step(1)[3]["error_type"] == "ServiceTransportError"
         with pytest.raises(ServiceTransportError):
@@ -338,35 +333,35 @@ class TestLeaks:
     )
     def test_after_exit(self, end, cache_root):
         pid, _, client = run_client(end)
-        _, errors = client.communicate(timeout=60)
+        _, errors = client.communicate(timeout=100)
         assert not is_running(pid)
         assert list(cache_root.iterdir()) == []
         assert re.search("Exception ignored|Fatal", errors) is None
 
     def test_after_interrupt(self, cache_root):
-        pid, _, client = run_client("env.step(11)")
-        time.sleep(0.3)
+        pid, path, client = run_client("env.step(11)")
+        wait_until(lambda: any(path.rglob("asleep")))
         client.send_signal(signal.SIGINT)
-        client.communicate(timeout=60)
+        client.communicate(timeout=100)
         assert not is_running(pid)
         assert list(cache_root.iterdir()) == []
 
     def test_after_the_client_is_killed(self, cache_root):
-        pid, path, client = run_client("time.sleep(60)")
+        pid, path, client = run_client("time.sleep(1000)")
         assert is_running(pid)
         assert path.is_dir()
         client.kill()
         client.communicate()
-        wait_until(lambda: not is_running(pid), 5)
+        wait_until(lambda: not is_running(pid))
         # The next process that starts a service cleans up.
         _, other_path, other = run_client("")
-        other.communicate(timeout=60)
+        other.communicate(timeout=100)
         assert other_path != path
         assert list(cache_root.iterdir()) == []
 
     def test_after_the_client_is_killed_in_the_middle_of_a_step(self):
-        pid, _, client = run_client("env.step(11)")
-        time.sleep(0.3)
+        pid, path, client = run_client("env.step(11)")
+        wait_until(lambda: any(path.rglob("asleep")))
         client.kill()
         client.communicate()
-        wait_until(lambda: not is_running(pid), 20)
+        wait_until(lambda: not is_running(pid))

@@ -45,7 +45,7 @@ def test_does_not_wait(env):
 
 def test_is_ready_at_its_end(env):
     step = env.begin_multistep([SLEEP])
-    assert select.select([step.fd], [], [], 60)[0]
+    assert select.select([step.fd], [], [], 100)[0]
     assert step.result()[0] == "hello"
 
 
@@ -97,12 +97,10 @@ def test_mistakes(env):
 
 
 def test_given_up(env):
-    env.send_param("toy.set_sleep_milliseconds", "20000")
-    begin = time.monotonic()
+    env.send_param("toy.set_sleep_milliseconds", "1000000")
     env.begin_multistep([SLEEP]).cancel()
     assert env.reset() == "hello"
     assert env.step(APPEND_A)[0] == "helloa"
-    assert time.monotonic() - begin < 10
 
 
 def test_sibling(env):

@@ -1,6 +1,6 @@
 """What is left of a client that ends, in a service that others go on using: nothing.
 
-Clients are killed in every state, and their sessions and processes are gone within two seconds.
+Clients are killed in every state, and their sessions and processes end soon.
 """
 
 import os
@@ -20,7 +20,6 @@ from tests.service.service_program import ServiceProgram
 from tests.service.toy_service import HELLO, make_toy_env, open_sessions
 
 APPEND_A = 3
-MAX_SECONDS = 2
 
 # Each moment of killed_client.py that lasts, and how many sessions the client has then.
 SESSIONS = {"connected": 0, "idle": 1, "looping": 1, "running": 1, "forked": 1 + FORKS}
@@ -76,7 +75,7 @@ def wait_for_step(service: ServiceProgram, moment: str) -> None:
     """Waits until the service is at the step of a client that has announced it."""
     file = {"looping": "asleep", "running": "command.pid"}.get(moment)
     directory = service.socket.parent
-    wait_until(lambda: file is None or any(directory.rglob(file)), seconds=20)
+    wait_until(lambda: file is None or any(directory.rglob(file)))
 
 
 @pytest.mark.parametrize("moment", SESSIONS)
@@ -90,12 +89,12 @@ def test_killed_client(service, bystander, channel, moment):
     assert open_sessions(bystander.service) == 1 + SESSIONS[moment]
     assert len(new_processes(service, processes)) >= SESSIONS[moment]
     client.kill()
-    wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
-    wait_until(lambda: not new_processes(service, processes), MAX_SECONDS)
+    wait_until(lambda: open_sessions(bystander.service) == 1)
+    wait_until(lambda: not new_processes(service, processes))
     directories = [path for path in service.socket.parent.rglob("*") if path.is_dir()]
     assert sorted(directories) == sorted(files)
     assert bystander.step(APPEND_A)[:3] == ("helloaaa", None, False)
-    client.communicate(timeout=20)
+    client.communicate(timeout=100)
 
 
 @pytest.mark.parametrize("moment", ["connecting", "resetting", "stepping", "forking"])
@@ -105,11 +104,11 @@ def test_clients_killed_while_they_are_busy(service, bystander, channel, moment)
     clients = [start_client(service, moment) for _ in range(3)]
     for client in clients:
         client.kill()
-    wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
-    wait_until(lambda: not new_processes(service, processes), MAX_SECONDS)
+    wait_until(lambda: open_sessions(bystander.service) == 1)
+    wait_until(lambda: not new_processes(service, processes))
     assert bystander.step(APPEND_A)[:3] == ("helloaaa", None, False)
     for client in clients:
-        client.communicate(timeout=20)
+        client.communicate(timeout=100)
 
 
 def test_sessions_of_a_killed_client_are_unknown(service, bystander, channel):
@@ -130,9 +129,9 @@ def test_sessions_of_a_killed_client_are_unknown(service, bystander, channel):
             return False
         return False
 
-    wait_until(lambda: all(map(is_unknown, theirs)), MAX_SECONDS)
+    wait_until(lambda: all(map(is_unknown, theirs)))
     assert not is_unknown(0)
-    client.communicate(timeout=20)
+    client.communicate(timeout=100)
 
 
 def test_child_that_outlives_its_parent_keeps_no_session(service, bystander, channel):
@@ -140,9 +139,9 @@ def test_child_that_outlives_its_parent_keeps_no_session(service, bystander, cha
     [child] = descendants(client.pid)
     assert open_sessions(bystander.service) == 2
     client.kill()
-    wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
+    wait_until(lambda: open_sessions(bystander.service) == 1)
     assert is_running(child)
-    client.communicate(timeout=20)  # Which ends the child.
+    client.communicate(timeout=100)  # Which ends the child.
     wait_until(lambda: not is_running(child))
 
 
@@ -158,7 +157,7 @@ def test_closed_environment_leaves_nothing(service, bystander, channel):
     assert fork.step(APPEND_A)[2] is False
     fork.close()
     assert open_sessions(bystander.service) == 1
-    wait_until(lambda: not new_processes(service, processes), MAX_SECONDS)
+    wait_until(lambda: not new_processes(service, processes))
 
 
 def test_environments_of_one_process_are_independent(service, bystander, channel):
@@ -193,7 +192,7 @@ def test_reset_after_the_service_was_restarted(tmp_path, channel, notices):
         with CompilerGymServiceConnection(service.address) as observer:
             assert open_sessions(observer) == 1
             env.close()
-            wait_until(lambda: open_sessions(observer) == 0, MAX_SECONDS)
+            wait_until(lambda: open_sessions(observer) == 0)
     service.stop()
 
 
@@ -221,16 +220,16 @@ def test_reset_after_the_lease_was_lost(service, bystander, channel, loss):
         env.reset(benchmark=HELLO)
         LOSSES[loss](env.service)
         if loss == "noticed":
-            wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
+            wait_until(lambda: open_sessions(bystander.service) == 1)
             # The process of the session ends a moment after the service has given it up.
-            wait_until(lambda: env.step(APPEND_A)[2], MAX_SECONDS)
+            wait_until(lambda: env.step(APPEND_A)[2])
         assert env.reset() == "hello"
         assert env.step(APPEND_A)[0] == "helloa"
         # A lease that is held is not opened again.
         lease_id = env.service.lease_id
         env.reset()
         assert env.service.lease_id == lease_id
-    wait_until(lambda: open_sessions(bystander.service) == 1, MAX_SECONDS)
+    wait_until(lambda: open_sessions(bystander.service) == 1)
 
 
 def test_lease_is_held_anew_after_a_restart(channel):

@@ -64,7 +64,7 @@ def test_process(service):
     assert process.returncode is None
     assert process.wait(timeout=0.01) is None
     process.kill()
-    assert process.wait(timeout=10) == -signal.SIGKILL
+    assert process.wait(timeout=100) == -signal.SIGKILL
     assert process.poll() == process.returncode == -signal.SIGKILL
     process.kill()  # Nothing happens.
     with pytest.raises(ServiceIsClosed, match="SIGKILL"):
@@ -73,7 +73,7 @@ def test_process(service):
 
 def test_terminated_process(service):
     service.connection.process.terminate()
-    assert service.connection.process.wait(timeout=10) == 0
+    assert service.connection.process.wait(timeout=100) == 0
 
 
 def test_an_environment_survives_the_end_of_its_service():
@@ -81,7 +81,7 @@ def test_an_environment_survives_the_end_of_its_service():
     with make_toy_env(observation_space="length", reward_space="length") as env:
         env.reset(benchmark=HELLO)
         env.service.connection.process.terminate()
-        env.service.connection.process.wait(timeout=10)
+        env.service.connection.process.wait(timeout=100)
         _, _, done, info = env.step(0)
         assert done
         assert info["error_type"] == "ServiceIsClosed"
@@ -89,10 +89,10 @@ def test_an_environment_survives_the_end_of_its_service():
 
 
 def test_rpc_call_max_seconds():
-    opts = ConnectionOpts(rpc_call_max_seconds=0.2)
-    with make_toy_env(connection_settings=opts) as env:
+    with make_toy_env(connection_settings=ConnectionOpts()) as env:
         env.reset(benchmark=HELLO)
-        env.send_param("toy.set_sleep_milliseconds", "60000")
+        env.send_param("toy.set_sleep_milliseconds", "1000000")
+        env.service.opts.rpc_call_max_seconds = 0.2
         _, _, done, info = env.step(env.action_space["sleep"])
         assert done
         assert info["error_type"] == "TimeoutError"
@@ -101,7 +101,7 @@ def test_rpc_call_max_seconds():
 def test_a_shorter_time_limit_counts():
     with make_toy_env(connection_settings=ConnectionOpts(rpc_call_max_seconds=1000)) as env:
         env.reset(benchmark=HELLO)
-        env.send_param("toy.set_sleep_milliseconds", "60000")
+        env.send_param("toy.set_sleep_milliseconds", "1000000")
         _, _, done, info = env.step(env.action_space["sleep"], timeout=0.2)
         assert done
         assert info["error_type"] == "TimeoutError"

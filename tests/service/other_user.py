@@ -51,7 +51,7 @@ def as_other_user(attempt: str, *args: str | int) -> subprocess.Popen:
 def result_as_other_user(attempt: str, *args: str | int) -> str:
     """Returns what an attempt says."""
     process = as_other_user(attempt, *args)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=100)
     assert process.returncode == 0
     return output.strip()
 
@@ -62,7 +62,7 @@ def ask_by_grpc(target: str, token: str = "") -> str:
     with grpc.insecure_channel(target) as channel:
         try:
             version = CompilerGymServiceStub(channel).GetVersion(
-                GetVersionRequest(), timeout=20, metadata=metadata
+                GetVersionRequest(), timeout=100, metadata=metadata
             )
         except grpc.RpcError as error:
             return error.code().name
@@ -72,7 +72,7 @@ def ask_by_grpc(target: str, token: str = "") -> str:
 def ask_directly(name: str) -> str:
     """Asks for the version by the direct channel; "closed" if the service says nothing."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-        sock.settimeout(20)
+        sock.settimeout(100)
         sock.connect("\0" + name)
         try:
             sock.sendall(REQUEST_HEADER.pack(0, _GET_VERSION, 0, 0))
@@ -87,7 +87,7 @@ def listen_on(name: str) -> str:
         sock.bind("\0" + name)
         sock.listen()
         print("listening", flush=True)
-        sock.settimeout(20)
+        sock.settimeout(100)
         sock.accept()[0].recv(1)
     return "connected"
 

@@ -32,7 +32,7 @@ class ServiceProgram:
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.pid = self._process.pid
         started = directory / "pid.txt"
-        wait_until(lambda: started.is_file() or self._process.poll() is not None, seconds=30)
+        wait_until(lambda: started.is_file() or self._process.poll() is not None)
         if self._process.poll() is not None:
             raise RuntimeError(self._process.communicate()[1])
         self.port = int((directory / "port.txt").read_text())
@@ -42,10 +42,10 @@ class ServiceProgram:
         """Ends it at once although it has sessions, if it still runs."""
         if self._process.poll() is None:
             self._process.kill()
-            self._process.communicate(timeout=30)
+            self._process.communicate(timeout=100)
 
     def stop(self) -> None:
         """Ends it in order."""
         self._process.send_signal(signal.SIGTERM)
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=100)
         assert self._process.returncode == 0

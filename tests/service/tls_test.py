@@ -178,11 +178,11 @@ def test_message_of_a_client_without_the_token_is_not_read(start, authority, tmp
         for _ in range(2):
             with pytest.raises(grpc.RpcError) as error:
                 channel.unary_unary("/compiler_gym.CompilerGymService/AddBenchmark")(
-                    bytes(128 << 20), timeout=20
+                    bytes(128 << 20), timeout=100
                 )
             assert error.value.code() is grpc.StatusCode.UNAUTHENTICATED
         check = channel.unary_unary("/grpc.health.v1.Health/Check")
-        assert check(b"", timeout=20) == b"\x08\x01"  # SERVING
+        assert check(b"", timeout=100) == b"\x08\x01"  # SERVING
     assert _peak_kibibytes(service.pid) - before < 32 << 10
 
 
@@ -199,5 +199,5 @@ def test_other_clients_of_grpc(start, authority):
     service = start()
     credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
     with grpc.secure_channel(service.address, credentials) as channel:
-        reply = CompilerGymServiceStub(channel).GetVersion(GetVersionRequest(), timeout=20)
+        reply = CompilerGymServiceStub(channel).GetVersion(GetVersionRequest(), timeout=100)
     assert reply.compiler_version == "toy 1.0"

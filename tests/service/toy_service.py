@@ -74,5 +74,5 @@ def kill_service(env: ClientServiceCompilerEnv) -> int:
     pid = env.service.service.pid
     processes = [pid, *descendants(pid)]
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not any(map(is_running, processes)), seconds=10)
+    wait_until(lambda: not any(map(is_running, processes)))
     return pid

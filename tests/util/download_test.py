@@ -5,7 +5,6 @@ import hashlib
 import io
 import socket
 import threading
-import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from http.client import RemoteDisconnected
@@ -232,10 +231,8 @@ def test_silent_host_is_given_up(monkeypatch):
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         sock.listen()  # Connects, but never answers.
-        start = time.monotonic()
         with pytest.raises(DownloadFailed, match="no answer within"):
             download(f"http://127.0.0.1:{sock.getsockname()[1]}/file")
-        assert time.monotonic() - start < 5
 
 
 def test_full_disk_is_not_retried(server, monkeypatch):

@@ -47,7 +47,7 @@ def test_excludes_threads(lock_path):
     with file_lock(lock_path):
         acquired = _acquired_in_thread(lock_path, timeout=0.1)
         assert not acquired.is_set()
-    assert acquired.wait(10)
+    assert acquired.wait(100)
 
 
 def test_excludes_processes_and_ends_with_them(lock_path):
@@ -61,13 +61,13 @@ def test_excludes_processes_and_ends_with_them(lock_path):
         acquired = _acquired_in_thread(lock_path, timeout=0.1)
         assert not acquired.is_set()
         holder.kill()
-        assert acquired.wait(10)
+        assert acquired.wait(100)
 
 
 def test_released_after_exception(lock_path):
     with pytest.raises(KeyError), file_lock(lock_path):
         raise KeyError
-    assert _acquired_in_thread(lock_path, timeout=10).is_set()
+    assert _acquired_in_thread(lock_path, timeout=100).is_set()
 
 
 def test_a_directory_can_be_locked_and_nothing_is_left(tmp_path):
@@ -75,4 +75,4 @@ def test_a_directory_can_be_locked_and_nothing_is_left(tmp_path):
         with pytest.raises(BlockingIOError), file_lock(tmp_path, wait=False):
             pass
         assert not any(tmp_path.iterdir())
-    assert _acquired_in_thread(tmp_path, timeout=10).is_set()
+    assert _acquired_in_thread(tmp_path, timeout=100).is_set()

@@ -19,12 +19,12 @@ def held_at_once(slots, wanted, most):
     def hold(number):
         with slots.hold():
             holding.append(number)
-            end.wait(60)
+            end.wait(100)
 
     threads = [threading.Thread(target=hold, args=(number,)) for number in range(wanted)]
     for thread in threads:
         thread.start()
-    wait_until(lambda: len(holding) >= most, seconds=20)
+    wait_until(lambda: len(holding) >= most)
     count = len(holding)
     end.set()
     for thread in threads:

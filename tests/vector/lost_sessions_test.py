@@ -91,7 +91,7 @@ def interrupt(service: int) -> None:
 def when_asleep(envs: Any, act: Callable[[int], None]) -> threading.Thread:
     """Does something to the service as soon as the action "sleep" is at work in all sessions."""
     for env in envs.envs:
-        env.send_param("toy.set_sleep_milliseconds", "60000")
+        env.send_param("toy.set_sleep_milliseconds", "1000000")
     service = envs.envs[0].service.service
 
     def is_asleep() -> bool:

@@ -12,7 +12,7 @@ from compiler_gym.service.proto import StartSessionRequest
 Result = TypeVar("Result")
 
 _CLIENTS = 4
-_GRACE_SECONDS = 3
+_GRACE_SECONDS = 15
 _CANCEL_AFTER_SECONDS = (0, 0.001, 0.005, 0.02)
 # So long a service may need to notice that nobody waits.
 _SETTLE_SECONDS = 0.5

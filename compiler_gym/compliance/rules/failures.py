@@ -9,9 +9,9 @@ from compiler_gym.compliance.subject import RunningService, Subject
 from compiler_gym.compliance.values import Action
 
 _DEADLINE_SECONDS = 1.0
-_GRACE_SECONDS = 5.0
-_LOST_SECONDS = 2.0
-_EXIT_SECONDS = 20
+_GRACE_SECONDS = 15.0
+_LOST_SECONDS = 10.0
+_EXIT_SECONDS = 30
 _LOST = ("NOT_FOUND", "ABORTED")
 
 

@@ -11,7 +11,7 @@ from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
 from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.subject import RunningService, Subject
 
-_GONE_SECONDS = 5
+_GONE_SECONDS = 30
 _SESSIONS = 3
 
 

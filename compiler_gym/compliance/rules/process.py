@@ -15,8 +15,8 @@ from compiler_gym.compliance.rule import NotChecked, require, rule
 from compiler_gym.compliance.subject import Subject
 from compiler_gym.service.proto import GetVersionRequest
 
-_EXIT_SECONDS = 15
-_GONE_SECONDS = 5
+_EXIT_SECONDS = 30
+_GONE_SECONDS = 30
 
 # In the notation of the kernel: 127.0.0.1, ::1, and the former within the latter's.
 _LOOPBACK = {

@@ -64,7 +64,7 @@ for word; do
       echo "gcc: error: unrecognized command-line option '$word'" >&2; failed=yes ;;
     -fpack-struct=[1248]|-fpack-struct=16) ;;
     -fpack-struct=*) echo "cc1: error: not a small power of two" >&2; failed=yes ;;
-    --param=asan-stack=0) sleep 600 & wait ;;
+    --param=asan-stack=0) sleep 3600 & wait ;;
     --param=asan-stack=1) kill -SEGV $$ ;;
     --param=align-threshold=1) echo "cc1: error: is incompatible" >&2; failed=yes ;;
     -o) output=next ;;

@@ -273,9 +273,9 @@ class TestFailures:
         assert fake_env.command_line.startswith("gcc -Os -fgcse ")
 
     def test_time_limit(self, fake_env):
-        fake_env.timeout = 0.2
         with fake_env.fork() as other:
             last = fake_env.reset(observation_space="obj_size")
+            fake_env.timeout = 0.2
             observation, _, done, info = fake_env.step(fake_env.action_space[HANG])
             assert (observation, done, info["error_type"]) == (last, True, "TimeoutError")
             assert info["TimeLimit.truncated"]

@@ -198,7 +198,7 @@ class TestEnds:
             env.reset()
             process = env.service.service
             os.kill(process.pid, signal.SIGKILL)
-            assert process.exit_code(wait_seconds=10) is not None
+            assert process.exit_code(wait_seconds=100) is not None
             _, _, terminated, truncated, info = env.step(env.action_space["gvn"])
             assert (terminated, truncated) == (False, True)
             assert info["error_type"] == "ServiceIsClosed"

@@ -93,7 +93,7 @@ def test_no_folder(tmp_path):
 
 def test_a_build_that_does_not_end(project, tmp_path):
     with pytest.raises(subprocess.TimeoutExpired):
-        collect_bitcode("sleep 60", "double", tmp_path / "double.bc", project, timeout=0.1)
+        collect_bitcode("sleep 1000", "double", tmp_path / "double.bc", project, timeout=0.1)
 
 
 def test_without_wllvm(project, tmp_path, monkeypatch):

@@ -134,7 +134,7 @@ def test_environment_and_pre_run_commands(env, small, tmp_path):
         ({"build": "false"}, "exit code 1"),
         ({"build": "true"}, "a.out"),
         ({"run": "exit 7"}, "exit code 7"),
-        ({"run": "sleep 60", "timeout": 1}, "1 seconds"),
+        ({"run": "sleep 1000", "timeout": 1}, "1 seconds"),
         ({"run": "true", "outfiles": ["none.txt"]}, "none.txt"),
         ({"run": "true", "infiles": ["none.txt"]}, "none.txt"),
     ],

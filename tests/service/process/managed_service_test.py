@@ -104,7 +104,7 @@ def test_flag_that_the_service_does_not_have(tmp_path):
 
 
 def test_service_without_a_port_in_time(script, cache_root):
-    path = script("sleep 60")
+    path = script("sleep 1000")
     opts = ConnectionOpts(local_service_port_init_max_seconds=0.2)
     with pytest.raises(ServiceInitError, match=r"did not announce its port within 0\.2 seconds"):
         ManagedService(path, opts)
@@ -112,7 +112,7 @@ def test_service_without_a_port_in_time(script, cache_root):
 
 
 def test_malformed_port(script):
-    path = script("echo abc > ${1#--working_dir=}/port.txt; sleep 60")
+    path = script("echo abc > ${1#--working_dir=}/port.txt; sleep 1000")
     with pytest.raises(ServiceInitError, match="abc"):
         ManagedService(path, ConnectionOpts())
 
@@ -180,7 +180,7 @@ def test_given_verbosity_of_grpc_is_kept(script, tmp_path, monkeypatch):
 def test_killed_service(cache_root):
     service = ManagedService(toy_service(), ConnectionOpts())
     os.kill(service.pid, signal.SIGKILL)
-    assert service.exit_code(wait_seconds=10) == -signal.SIGKILL
+    assert service.exit_code(wait_seconds=100) == -signal.SIGKILL
     assert "killed by SIGKILL" in service.describe_exit()
     assert service.close() == -signal.SIGKILL
     assert "killed by SIGKILL" in service.describe_exit()

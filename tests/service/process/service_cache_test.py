@@ -91,7 +91,7 @@ def test_directory_of_a_killed_process_is_removed(transient_cache):
         "import time\n"
         "cache = ServiceCache()\n"
         "print(cache.path, flush=True)\n"
-        "time.sleep(60)\n"
+        "time.sleep(1000)\n"
     )
     child = subprocess.Popen(
         [sys.executable, "-c", script],

@@ -23,7 +23,7 @@ inline bool isGone(pid_t pid) {
 // Waits until `condition` holds. False if it takes too long.
 template <typename Condition>
 bool eventually(const Condition& condition,
-                std::chrono::milliseconds limit = std::chrono::seconds(5)) {
+                std::chrono::milliseconds limit = std::chrono::seconds(100)) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;

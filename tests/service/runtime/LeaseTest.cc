@@ -138,13 +138,13 @@ TEST_F(LeaseTest, LeasesDoNotKeepTheServiceFromStopping) {
 }
 
 TEST_F(LeaseTest, IdleSessionsEnd) {
-  start({"--session_idle_seconds=1"});
+  start({"--session_idle_seconds=2"});
   const Lease lease(port_);
   const int64_t held = startWith(lease.id()).reply.session_id();
   const int64_t idle = startWith(0).reply.session_id();
   const int64_t used = startWith(0).reply.session_id();
   EXPECT_TRUE(isThere(idle));
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 30; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_TRUE(isThere(used));
   }

@@ -50,7 +50,7 @@ class ServiceServerTest : public ::testing::Test {
     EXPECT_TRUE(client.send(session, {{"toy.set_sleep_milliseconds", milliseconds}}).ok());
     auto step = std::async(std::launch::async,
                            [&client, session] { return client.step(session, {"sleep"}).status; });
-    for (int i = 0; i < 500 && !fs::exists(directory_ / "asleep"); ++i) {
+    for (int i = 0; i < 10000 && !fs::exists(directory_ / "asleep"); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return step;
@@ -143,7 +143,7 @@ TEST_F(ServiceServerTest, ShutdownWaitsForRequests) {
   const auto server = start();
   const ToyClient client(server->port());
   auto step = sleepingStep(client, milliseconds(300));
-  EXPECT_TRUE(server->shutdown(milliseconds(20000)));
+  EXPECT_TRUE(server->shutdown(std::chrono::hours(1)));
   const Status status = step.get();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_FALSE(client.getVersion().ok());
@@ -153,19 +153,16 @@ TEST_F(ServiceServerTest, ShutdownDoesNotWaitForIdleClients) {
   const auto server = start();
   const ToyClient client(server->port());
   EXPECT_TRUE(client.getVersion().ok());
-  const auto before = std::chrono::steady_clock::now();
-  EXPECT_TRUE(server->shutdown(milliseconds(20000)));
-  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(10000));
+  EXPECT_TRUE(server->shutdown(std::chrono::hours(1)));
 }
 
 TEST_F(ServiceServerTest, ShutdownCancelsRequestsAfterTheGrace) {
   const auto server = start();
   const ToyClient client(server->port());
-  auto step = sleepingStep(client, milliseconds(5000));
-  const auto before = std::chrono::steady_clock::now();
+  auto step = sleepingStep(client, std::chrono::hours(1));
   EXPECT_FALSE(server->shutdown(milliseconds(200)));
-  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(4000));
   EXPECT_FALSE(step.get().ok());
+  fs::ofstream(directory_ / "released") << "released";
   // Destroying the server waits for the end of the step.
 }
 

@@ -23,7 +23,7 @@
 
 namespace compiler_gym::runtime {
 
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kPatience(250);
 
 inline std::string contentsOf(const boost::filesystem::path& path) {
   std::ifstream file(path.string());
@@ -87,7 +87,7 @@ class ToyServiceTest : public ::testing::Test {
   }
 
   static int waitForNumber(const boost::filesystem::path& path) {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 5000; ++i) {
       int number = 0;
       if (std::ifstream(path.string()) >> number) return number;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));

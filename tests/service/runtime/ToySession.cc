@@ -135,11 +135,14 @@ void announceSleep(const boost::filesystem::path& directory) {
   std::ofstream((directory / "asleep").string(), std::ios::app) << "asleep";
 }
 
-// Waits until a test has made the file "released".
-void awaitRelease(const boost::filesystem::path& directory) {
+// Waits until a test has made the file "released", or some time has passed.
+void awaitRelease(const boost::filesystem::path& directory,
+                  std::chrono::milliseconds limit = std::chrono::hours(1)) {
   announceSleep(directory);
-  while (!boost::filesystem::exists(directory / "released")) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (std::chrono::steady_clock::now() < end &&
+         !boost::filesystem::exists(directory / "released")) {
+    std::this_thread::sleep_for(std::min(limit, std::chrono::milliseconds(2)));
   }
 }
 
@@ -303,8 +306,7 @@ Status ToySession::edit(const std::string& name, bool& endOfEpisode,
     actionCount_ = kRestrictedActionCount;
     newActionSpace = editSpace(actionCount_);
   } else if (name == "sleep") {
-    announceSleep(workingDirectory());
-    std::this_thread::sleep_for(std::chrono::milliseconds(sleepMilliseconds_));
+    awaitRelease(workingDirectory(), std::chrono::milliseconds(sleepMilliseconds_));
   } else if (name == "hang") {
     announceSleep(workingDirectory());
     hang();

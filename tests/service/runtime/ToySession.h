@@ -32,7 +32,8 @@ class ToySession final : public CompilationSession {
   //   fail      returns DATA_LOSS
   //   throw     throws
   //   restrict  leaves only the first five actions
-  //   sleep     takes some time, with a file "asleep" in the working directory from then on
+  //   sleep     takes some time, or until the working directory has a file "released"; with a
+  //             file "asleep" there from then on
   //   hang      never returns; likewise
   //   run       runs a command that does not end within this test, with its process id in the file
   //             command.pid of the working directory

@@ -174,11 +174,12 @@ class ToySession(CompilationSession):
     def announce_sleep(self) -> None:
         (self.working_directory / "asleep").write_text("asleep")
 
-    def await_release(self) -> None:
-        """Waits until a test has made the file "released"."""
+    def await_release(self, seconds: float = 3600) -> None:
+        """Waits until a test has made the file "released", or some time has passed."""
         self.announce_sleep()
-        while not (self.working_directory / "released").exists():
-            time.sleep(0.002)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not (self.working_directory / "released").exists():
+            time.sleep(min(seconds, 0.002))
 
     @staticmethod
     def read_program(benchmark: Benchmark) -> bytes:
@@ -245,9 +246,9 @@ class ToySession(CompilationSession):
             command = "ulimit -Sn > command.limit; echo $$ > command.pid; sleep 1000; true"
             subprocess.run(command, shell=True, cwd=self.working_directory, timeout=1000)
             return
-        self.announce_sleep()
         if name == "sleep":
-            time.sleep(self.sleep_milliseconds / 1000)
+            self.await_release(self.sleep_milliseconds / 1000)
+        self.announce_sleep()
         while name == "hang":
             time.sleep(3600)
         while name == "loop":

@@ -1,5 +1,7 @@
 """A program of a few functions, and what compiles it."""
 
+import math
+
 import pytest
 
 from compiler_gym.envs.llvm import tools
@@ -62,7 +64,7 @@ def fixture_start(tmp_path):
     """Starts an evaluator, which is ended after the test."""
     opened = []
 
-    def start(compilation, seconds=60.0, evaluations=None, jobs=2, objective=None, **more):
+    def start(compilation, seconds=math.inf, evaluations=None, jobs=2, objective=None, **more):
         folder = tmp_path / f"evaluator-{len(opened)}"
         folder.mkdir()
         budget = Budget(seconds, evaluations)

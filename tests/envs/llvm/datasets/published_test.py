@@ -5,7 +5,6 @@ import hashlib
 import io
 import re
 import tarfile
-import time
 
 import pytest
 
@@ -94,10 +93,8 @@ def test_missing_compiler(tmp_path):
 
 def test_offline_error_is_clear_and_quick(tmp_path):
     datasets = Datasets(published_datasets(tmp_path))
-    start = time.monotonic()
     with pytest.raises(DatasetInitError) as info:
         datasets.require("npb-v0")
-    assert time.monotonic() - start < 5
     message = str(info.value)
     assert "Cannot install dataset benchmark://npb-v0" in message
     assert published_facts()["benchmark://npb-v0"]["tar_urls"][0] in message

@@ -165,9 +165,7 @@ TEST_F(AcceptorTest, AnyNumberOfSilentClients) {
     ASSERT_TRUE(clients.back().isOpen());
   }
   EXPECT_TRUE(ToyClient(server->port()).getVersion().ok());
-  const auto before = std::chrono::steady_clock::now();
-  EXPECT_TRUE(server->shutdown(milliseconds(20000)));
-  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(10000));
+  EXPECT_TRUE(server->shutdown(std::chrono::hours(1)));
 }
 
 TEST_F(AcceptorTest, SocketOfAnEarlierServiceIsReplaced) {

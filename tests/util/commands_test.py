@@ -17,6 +17,7 @@ from compiler_gym.util.commands import (
     kill_running_commands,
     run_command,
 )
+from tests.processes import wait_until
 
 # A shell that starts a child which holds the FIFO $0 open for ever. When nobody holds it open
 # any more, reading it ends.

@@ -15,6 +15,7 @@ from compiler_gym.cli.console import run_program
 from compiler_gym.cli.datasets import datasets_app
 from compiler_gym.cli.describe import describe
 from compiler_gym.cli.eval import evaluate
+from compiler_gym.cli.explore import explore
 from compiler_gym.cli.hunt import hunt
 from compiler_gym.cli.lock import lock_app
 from compiler_gym.cli.measure_pass import measure
@@ -45,6 +46,7 @@ app.command(cls=CommandWithClangOptions)(advise)
 app.command("eval")(evaluate)
 app.command()(hunt)
 app.command()(build)
+app.command()(explore)
 app.command()(collect)
 app.command()(service)
 app.command()(compliance)

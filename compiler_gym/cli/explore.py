@@ -1,0 +1,77 @@
+"""``compiler-gym explore``: a page in the browser that shows what each pass does."""
+
+import importlib.util
+import ipaddress
+import secrets
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from compiler_gym.cli.console import messages, print_line, working_on
+from compiler_gym.cli.options import PROGRAM_HELP, complete_program, program_uri
+
+_PACKAGES = ("fastapi", "uvicorn", "websockets")
+
+
+def explore(
+    program: Annotated[
+        str | None,
+        typer.Argument(help=PROGRAM_HELP, autocompletion=complete_program, show_default=False),
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen at; 0 for a free one.")
+    ] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    public: Annotated[
+        bool, typer.Option("--public", help="Serve strangers: no token, and tight limits.")
+    ] = False,
+) -> None:
+    """Open a page that shows what each pass does to a program.
+
+    Choose a program, apply passes, go back, branch, compare with -Oz or with a search. Whoever has
+    the address that is printed can use the page. See docs/explorer.md. Ctrl-C ends the server.
+
+    \b
+    Examples:
+      compiler-gym explore
+      compiler-gym explore program.c
+      compiler-gym explore sha256 --port 8080 --no-browser
+    """  # noqa: D301
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"The explorer needs {', '.join(missing)}: pip install 'compiler_gym[explorer]'"
+        )
+    # Not above: these packages are optional.
+    from compiler_gym.explorer.limits import LOCAL, PUBLIC
+    from compiler_gym.explorer.server import PAGE, ExplorerServer
+    from compiler_gym.explorer.workbench import Workbench
+
+    if not (PAGE / "index.html").is_file():
+        raise FileNotFoundError(
+            "The page of the explorer is not built: install the wheel, or run "
+            "bazel run //compiler_gym/explorer -- in the source tree"
+        )
+    with working_on("starting the explorer"):
+        uri = None if program is None else program_uri(program)
+        bench = Workbench(PUBLIC if public else LOCAL, uri)
+    try:
+        token = "" if public else secrets.token_urlsafe(16)
+        server = ExplorerServer(bench, token, host, port, PAGE)
+        print_line(server.url)
+        if not _is_loopback(host) and not public:
+            messages().print("Everybody who learns this address can use the page.")
+        if browser:
+            webbrowser.open(server.url)
+        server.run()
+    finally:
+        bench.close()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,1 @@
+"""The explorer: a page in the browser that shows what each pass does to a program."""

@@ -1,0 +1,191 @@
+"""Rankings, searches and analyses of causes, which give results one after the other."""
+
+import queue
+import random
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.llvm.policies.policy import Policy
+from compiler_gym.envs.llvm.policies.sequences import FIRST_SEQUENCE, mutate
+from compiler_gym.explorer import messages
+from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.workbench import COSTS, Workbench
+
+_WORKERS = 2
+_SECONDS_BETWEEN_POINTS = 0.25
+
+
+def rank(
+    bench: Workbench, request: messages.RankRequest, stop: threading.Event
+) -> Iterator[messages.RankRow]:
+    """Tries each action in a fork of a state, and yields the effects in the order they are known.
+
+    Args:
+        bench: The programs.
+        request: The state.
+        stop: Ends the ranking early.
+
+    Raises:
+        ExplorerError: If there is no such state, or it is the branch of a level.
+    """
+    if bench.space_of(request.actions) != "PassesAll":
+        raise ExplorerError("input", "expected a branch of passes, got the branch of a level")
+    cost = COSTS[request.objective]
+    rows: queue.SimpleQueue[messages.RankRow] = queue.SimpleQueue()
+    with bench.fork(request.program, request.actions) as start:
+        # Forks inherit what is known about functions that they do not change.
+        before = int(start.observation[cost])
+        lock = threading.Lock()
+
+        def try_action(name: str) -> None:
+            if stop.is_set():
+                return
+            with lock:
+                env = start.fork()
+            with env:
+                rows.put(_try(bench, env, name, cost, before))
+
+        names = bench.action_space.names
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            jobs = [pool.submit(try_action, name) for name in names]
+            try:
+                for job in jobs:
+                    job.result()
+                    while not rows.empty():
+                        yield rows.get()
+            finally:
+                stop.set()
+    while not rows.empty():
+        yield rows.get()
+
+
+def _try(bench: Workbench, env: LlvmEnv, name: str, cost: str, before: int) -> messages.RankRow:
+    try:
+        (stats,) = bench.step(env, [name], ["PassStats"])
+        changed = bool(stats["changed"])
+        after = int(env.observation[cost]) if changed else before
+    except ExplorerError as error:
+        return messages.RankRow(action=name, changed=False, saved=None, error=str(error))
+    return messages.RankRow(action=name, changed=changed, saved=before - after)
+
+
+def search(
+    bench: Workbench, request: messages.SearchRequest, stop: threading.Event
+) -> Iterator[messages.SearchPoint]:
+    """Searches for the actions that make a program cheapest, and yields each progress.
+
+    Begins with sequences learnt from many programs, and then changes the best one a little, again
+    and again.
+
+    Args:
+        bench: The programs.
+        request: The program and the time.
+        stop: Ends the search early.
+
+    Raises:
+        ExplorerError: If there is no such program, or the time is too long.
+    """
+    limit = bench.limits.search_seconds
+    if request.seconds > limit:
+        raise ExplorerError("limit", f"expected at most {limit:g} s, got {request.seconds:g} s")
+    cost = COSTS[request.objective]
+    rng = random.Random(request.seed)
+    space = bench.action_space
+    learnt = (FIRST_SEQUENCE, *Policy.load("sequence").sequences)
+    first = [[space[name] for name in names] for names in learnt]
+    began = time.monotonic()
+    (best,) = bench.observe(request.program, [], [cost])
+    point = messages.SearchPoint(seconds=0, tries=0, best=int(best), actions=[])
+    actions: list[int] = []
+    yield point
+    said = began
+    tries = 0
+    while not stop.is_set():
+        now = time.monotonic()
+        if now - began > request.seconds:
+            break
+        trial = first.pop(0) if first else mutate(actions, space.n, rng)
+        names = [space.names[number] for number in trial[: bench.limits.actions]]
+        found = _cost_after(bench, request.program, names, cost)
+        tries += 1
+        is_better = found is not None and found < point.best
+        if found is not None and found <= point.best:
+            actions = trial
+        if is_better or now - said > _SECONDS_BETWEEN_POINTS:
+            said = now
+            point = messages.SearchPoint(
+                seconds=round(time.monotonic() - began, 3),
+                tries=tries,
+                best=found if is_better and found is not None else point.best,
+                actions=names if is_better else point.actions,
+            )
+            yield point
+    yield point.model_copy(update={"seconds": round(time.monotonic() - began, 3), "tries": tries})
+
+
+def _cost_after(bench: Workbench, program: str, names: Sequence[str], cost: str) -> int | None:
+    with bench.fork(program, []) as env:
+        try:
+            return int(bench.step(env, names, [cost])[0])
+        except ExplorerError:
+            return None
+
+
+def causes(
+    bench: Workbench, request: messages.CausesRequest, stop: threading.Event
+) -> Iterator[messages.Cause]:
+    """Leaves out each of the earlier steps of a state, and yields what the last one does then.
+
+    Args:
+        bench: The programs.
+        request: The state.
+        stop: Ends the analysis early.
+
+    Raises:
+        ExplorerError: If there is no such state, or it has no step.
+    """
+    if not request.actions:
+        raise ExplorerError("input", "expected a state after at least one action, got the program")
+    bench.numbers(request.actions)
+    *earlier, last = request.actions
+    saved = _saved(bench, request.program, earlier, [], last)
+    for index in range(len(earlier)):
+        if stop.is_set():
+            return
+        try:
+            found = _saved(bench, request.program, earlier[:index], earlier[index + 1 :], last)
+        except ExplorerError:
+            yield messages.Cause(
+                step=index, changed=False, saved=0, saved_before=saved[1], verdict="unknown"
+            )
+            continue
+        yield messages.Cause(
+            step=index,
+            changed=found[0],
+            saved=found[1],
+            saved_before=saved[1],
+            verdict=_verdict(saved, found),
+        )
+
+
+def _saved(
+    bench: Workbench, program: str, start: Sequence[str], rest: Sequence[str], last: str
+) -> tuple[bool, int]:
+    """Returns whether an action changes a program, and how many instructions it saves."""
+    count = COSTS["instructions"]
+    with bench.fork(program, start) as env:
+        (before,) = bench.step(env, rest, [count])
+        after, stats = bench.step(env, [last], [count, "PassStats"])
+        return bool(stats["changed"]), int(before) - int(after)
+
+
+def _verdict(
+    with_step: tuple[bool, int], without: tuple[bool, int]
+) -> Literal["enables", "does its work", "no influence"]:
+    if with_step == without:
+        return "no influence"
+    return "enables" if without < with_step else "does its work"

@@ -1,0 +1,60 @@
+"""The limits of a server of the explorer."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on what the visitors of a page may ask for.
+
+    Attributes:
+        is_public: Whether visitors are strangers.
+        source_bytes: Size of a program as text.
+        body_bytes: Size of a request.
+        instructions: IR instructions of a program.
+        actions: Actions from the beginning of a program.
+        step_seconds: Time for a request to the compiler.
+        compile_seconds: Time to compile a source.
+        search_seconds: Time for a search.
+        states: States whose sessions are kept, of all visitors together.
+        programs: Programs that are kept.
+        jobs: Rankings, searches and analyses of causes at a time, of one visitor.
+        all_jobs: The same, of all visitors.
+        requests_per_minute: Requests of one visitor.
+        session_mib: Memory of a session.
+    """
+
+    is_public: bool = False
+    source_bytes: int = 4 << 20
+    body_bytes: int = 8 << 20
+    instructions: int = 1_000_000
+    actions: int = 1000
+    step_seconds: float = 60
+    compile_seconds: float = 60
+    search_seconds: float = 3600
+    states: int = 64
+    programs: int = 64
+    jobs: int = 4
+    all_jobs: int = 16
+    requests_per_minute: int = 100_000
+    session_mib: int = 4096
+
+
+LOCAL = Limits()
+
+PUBLIC = Limits(
+    is_public=True,
+    source_bytes=256 << 10,
+    body_bytes=512 << 10,
+    instructions=50_000,
+    actions=200,
+    step_seconds=5,
+    compile_seconds=10,
+    search_seconds=30,
+    states=64,
+    programs=64,
+    jobs=2,
+    all_jobs=4,
+    requests_per_minute=600,
+    session_mib=1024,
+)

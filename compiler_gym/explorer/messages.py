@@ -1,0 +1,218 @@
+"""The messages between the explorer's page and its server.
+
+The page's types are generated from :func:`schema`, so that both sides agree.
+"""
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+Objective = Literal["instructions", "bytes", "cycles"]
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
+
+
+class Action(_Message):
+    """An action: its full name, the shortest one, and a sentence about it."""
+
+    name: str
+    short: str
+    description: str
+
+
+class Info(_Message):
+    """Facts about the server that do not change."""
+
+    version: str
+    llvm: str
+    actions: list[Action]
+    pipelines: list[Action]
+    programs: list[str]
+    program: str | None
+    autophase: list[str]
+    is_public: bool
+    max_source_bytes: int
+    max_search_seconds: float
+
+
+class Source(_Message):
+    """A program as text."""
+
+    language: Literal["c", "c++", "ir"]
+    text: str
+    flags: str = ""
+
+
+class ProgramRequest(_Message):
+    """Asks for a program: a built-in one by name, or one that is given as text."""
+
+    name: str | None = None
+    source: Source | None = None
+
+
+class Program(_Message):
+    """A program that is ready. Other requests refer to it by `id`."""
+
+    id: str
+    name: str
+    instructions: int
+    source: Source | None
+
+
+class Diagnostic(_Message):
+    """A message of the compiler about a line of the source. Lines and columns begin with 1."""
+
+    line: int
+    column: int
+    severity: Literal["error", "warning", "note"]
+    message: str
+
+
+class Problem(_Message):
+    """The body of every error."""
+
+    kind: Literal["input", "program", "unknown program", "pass", "limit", "access", "internal"]
+    message: str
+    diagnostics: list[Diagnostic] = []
+
+
+class Step(_Message):
+    """The effect of one action. `instructions` is their number afterwards."""
+
+    action: str
+    changed: bool
+    instructions: int
+    functions_changed: list[str]
+    functions_removed: list[str]
+    functions_added: list[str]
+
+
+class State(_Message):
+    """A state of a program: the actions since the beginning."""
+
+    program: str
+    actions: list[str]
+
+
+class PathRequest(State):
+    """Asks for the steps to a state from number `first` on, and for its IR."""
+
+    first: int = Field(default=0, ge=0)
+
+
+class Path(_Message):
+    """The steps to a state, and the textual IR there."""
+
+    steps: list[Step]
+    ir: str
+
+
+class Metrics(_Message):
+    """Costs and features of a state; bytes of machine code, and estimated cycles."""
+
+    instructions: int
+    bytes: int
+    cycles: int
+    autophase: list[int]
+
+
+class PipelineRequest(_Message):
+    """Asks for the actions that a pass pipeline or an opt command line stands for."""
+
+    text: str
+
+
+class Pipeline(_Message):
+    """The full names of actions."""
+
+    actions: list[str]
+
+
+class Export(_Message):
+    """A state in forms for other programs."""
+
+    commandline: str
+    python: str
+    csv: str
+
+
+class RankRequest(State):
+    """Asks for the effect of each action on a state. Rows come as they are known."""
+
+    objective: Objective
+
+
+class RankRow(_Message):
+    """The effect of an action: what it saves, or the error with which it fails."""
+
+    type: Literal["row"] = "row"
+    action: str
+    changed: bool
+    saved: int | None
+    error: str | None = None
+
+
+class SearchRequest(_Message):
+    """Asks for a search of the actions that make a program cheapest."""
+
+    program: str
+    objective: Objective
+    seconds: float = Field(gt=0)
+    seed: int = 0
+
+
+class SearchPoint(_Message):
+    """A search so far. `best` is the lowest cost, and `actions` lead there."""
+
+    type: Literal["point"] = "point"
+    seconds: float
+    tries: int
+    best: int
+    actions: list[str]
+
+
+class CausesRequest(State):
+    """Asks which earlier steps the last step of a state depends on."""
+
+
+class Cause(_Message):
+    """The last step without one of the earlier ones. `saved` counts instructions."""
+
+    type: Literal["cause"] = "cause"
+    step: int
+    changed: bool
+    saved: int
+    saved_before: int
+    verdict: Literal["enables", "does its work", "no influence", "unknown"]
+
+
+class Done(_Message):
+    """The end of a job."""
+
+    type: Literal["done"] = "done"
+
+
+class Failed(_Message):
+    """The end of a job that failed."""
+
+    type: Literal["failed"] = "failed"
+    problem: Problem
+
+
+_ALL = (
+    Info, ProgramRequest, Program, PathRequest, Path, State, Metrics, PipelineRequest, Pipeline,
+    Export, RankRequest, RankRow, SearchRequest, SearchPoint, CausesRequest, Cause, Done, Failed,
+)  # fmt: skip
+
+
+def schema() -> dict[str, Any]:
+    """Returns the JSON schema of all messages."""
+    fields: dict[str, Any] = {each.__name__: (each, ...) for each in _ALL}
+    return create_model("Messages", **fields).model_json_schema(mode="serialization")
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=1))

@@ -1,0 +1,268 @@
+"""The server of the explorer."""
+
+import asyncio
+import logging
+import socket
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import uvicorn
+from fastapi import FastAPI, Request, WebSocket
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocketDisconnect
+
+from compiler_gym.errors import ServiceError
+from compiler_gym.explorer import jobs, messages
+from compiler_gym.explorer.access import Access
+from compiler_gym.explorer.exports import export
+from compiler_gym.explorer.limits import Limits
+from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.workbench import COSTS, Workbench
+
+PAGE = Path(__file__).absolute().parent / "page"
+"""The folder of the built page."""
+
+_logger = logging.getLogger(__name__)
+
+_Request = TypeVar("_Request", bound=BaseModel)
+_MAX_SOCKET_BYTES = 1 << 20
+_Job = Callable[[Workbench, Any, threading.Event], Iterator[BaseModel]]
+
+
+def make_app(
+    bench: Workbench, token: str, hosts: frozenset[str], page: Path | None = None
+) -> ASGIApp:
+    """Returns the application: the page, and the requests that it makes.
+
+    Args:
+        bench: The programs.
+        token: The secret part of the address; empty for none.
+        hosts: The host names of the server.
+        page: The folder of the built page; None for an application without one.
+    """
+    app = FastAPI(title="compiler-gym explorer", docs_url=None, redoc_url=None, openapi_url=None)
+    _add_errors(app)
+    _add_requests(app, bench)
+    running = _Running(bench.limits)
+    for name, request, job in (
+        ("rank", messages.RankRequest, jobs.rank),
+        ("search", messages.SearchRequest, jobs.search),
+        ("causes", messages.CausesRequest, jobs.causes),
+    ):
+        app.websocket(f"/api/{name}")(partial(_serve_job, bench, running, request, job))
+    if page is not None:
+        app.mount("/", StaticFiles(directory=page, html=True))
+    app.add_middleware(GZipMiddleware, minimum_size=16_384, compresslevel=1)
+    return Access(app, token, hosts, bench.limits)
+
+
+def _add_requests(app: FastAPI, bench: Workbench) -> None:
+    # Functions without async run in threads.
+    @app.get("/api/info")
+    def info() -> messages.Info:
+        return bench.info()
+
+    @app.post("/api/program")
+    def program(request: messages.ProgramRequest) -> messages.Program:
+        return bench.open_program(request)
+
+    @app.post("/api/path", response_model=None)
+    def path(request: messages.PathRequest) -> Response:
+        return Response(bench.path(request).model_dump_json(), media_type="application/json")
+
+    @app.post("/api/metrics")
+    def metrics(request: messages.State) -> messages.Metrics:
+        values = bench.observe(request.program, request.actions, [*COSTS.values(), "Autophase"])
+        *costs, autophase = values
+        named = dict(zip(COSTS, map(int, costs), strict=True))
+        return messages.Metrics(**named, autophase=[int(each) for each in autophase])
+
+    @app.post("/api/pipeline")
+    def pipeline(request: messages.PipelineRequest) -> messages.Pipeline:
+        space = bench.action_space
+        try:
+            actions = space.from_string(request.text)
+        except (LookupError, ValueError) as error:
+            raise ExplorerError("input", str(error.args[0])) from error
+        return messages.Pipeline(actions=[space.names[each] for each in actions])
+
+    @app.post("/api/export")
+    def make_export(request: messages.State) -> messages.Export:
+        return export(bench, request)
+
+
+def _add_errors(app: FastAPI) -> None:
+    def answer(error: ExplorerError) -> Response:
+        return JSONResponse(error.problem.model_dump(), status_code=error.status)
+
+    @app.exception_handler(ExplorerError)
+    async def explorer_error(request: Request, error: ExplorerError) -> Response:
+        return answer(error)
+
+    @app.exception_handler(ServiceError)
+    async def service_error(request: Request, error: ServiceError) -> Response:
+        return answer(ExplorerError("pass", str(error).partition("\n")[0]))
+
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        problem = ExplorerError("input", str(error.detail)).problem
+        return JSONResponse(problem.model_dump(), status_code=error.status_code)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return answer(_invalid(error.errors()))
+
+
+def _invalid(errors: Any) -> ExplorerError:
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")
+    return ExplorerError("input", f"{place or 'request'}: {first['msg']}")
+
+
+class _Running:
+    """Counts the jobs of visitors."""
+
+    def __init__(self, limits: Limits):
+        self._limits = limits
+        self._jobs: Counter[str] = Counter()
+
+    @contextmanager
+    def counted(self, visitor: str) -> Iterator[None]:
+        if self._jobs[visitor] >= self._limits.jobs or self._jobs.total() >= self._limits.all_jobs:
+            raise ExplorerError("limit", "Too many jobs run at this time; stop one, or try later")
+        self._jobs[visitor] += 1
+        try:
+            yield
+        finally:
+            self._jobs[visitor] -= 1
+            self._jobs += Counter()
+
+
+async def _serve_job(
+    bench: Workbench, running: _Running, request: type[_Request], job: _Job, socket: WebSocket
+) -> None:
+    """Does a job: reads a request, sends the results, and stops if the page closes the socket."""
+    await socket.accept()
+    visitor = socket.client.host if socket.client else ""
+    try:
+        text = await socket.receive_text()
+        with running.counted(visitor):
+            parsed = request.model_validate_json(text)
+            async for result in _results(partial(job, bench, parsed), socket):
+                await socket.send_text(result.model_dump_json())
+        await socket.send_text(messages.Done().model_dump_json())
+    except WebSocketDisconnect:
+        return
+    except Exception as error:
+        failed = messages.Failed(problem=_problem(error))
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await socket.send_text(failed.model_dump_json())
+    with suppress(WebSocketDisconnect, RuntimeError):
+        await socket.close()
+
+
+def _problem(error: Exception) -> messages.Problem:
+    if isinstance(error, ExplorerError):
+        return error.problem
+    if isinstance(error, ValidationError):
+        return _invalid(error.errors()).problem
+    if isinstance(error, ServiceError):
+        return ExplorerError("pass", str(error).partition("\n")[0]).problem
+    _logger.error("a job failed", exc_info=error)
+    return ExplorerError("internal", "The server failed; its log says why").problem
+
+
+async def _results(
+    job: Callable[[threading.Event], Iterator[BaseModel]], socket: WebSocket
+) -> AsyncIterator[BaseModel]:
+    """Yields what a job yields in a thread of its own, until the socket is closed."""
+    loop = asyncio.get_running_loop()
+    stop = threading.Event()
+    found: asyncio.Queue[BaseModel | Exception | None] = asyncio.Queue()
+
+    def put(item: BaseModel | Exception | None) -> None:
+        loop.call_soon_threadsafe(found.put_nowait, item)
+
+    def work() -> None:
+        try:
+            for item in job(stop):
+                put(item)
+            put(None)
+        except Exception as error:
+            put(error)
+
+    async def watch() -> None:
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await socket.receive_text()  # Any message, and the end, stop the job.
+        stop.set()
+
+    working = loop.run_in_executor(None, work)
+    watching = asyncio.create_task(watch())
+    try:
+        while (item := await found.get()) is not None:
+            if isinstance(item, Exception):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        watching.cancel()
+        await working
+
+
+class ExplorerServer:
+    """A server of the explorer that listens.
+
+    Args:
+        bench: The programs.
+        token: The secret part of the address; empty for none.
+        host: The address to listen at.
+        port: The port; 0 for a free one.
+        page: The folder of the built page.
+
+    Attributes:
+        url: The address of the page.
+
+    Raises:
+        OSError: If the address cannot be used.
+    """
+
+    def __init__(
+        self, bench: Workbench, token: str, host: str, port: int, page: Path | None = None
+    ):
+        self._socket = socket.create_server((host, port))
+        number = self._socket.getsockname()[1]
+        self.url = f"http://{host}:{number}/{token + '/' if token else ''}"
+        hosts = frozenset({"localhost", host, socket.gethostname()})
+        app = make_app(bench, token, hosts, page)
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,  # The token is no part of any log.
+                server_header=False,
+                ws_max_size=_MAX_SOCKET_BYTES,
+                timeout_graceful_shutdown=1,
+            )
+        )
+
+    def run(self) -> None:
+        """Serves until Ctrl-C, or :meth:`stop`."""
+        try:
+            self._server.run([self._socket])
+        finally:
+            self._socket.close()
+
+    def stop(self) -> None:
+        """Makes :meth:`run` return. May be called from any thread."""
+        self._server.should_exit = True

@@ -1,0 +1,414 @@
+"""Programs and their states, each with a session of the compiler while it is in use."""
+
+import hashlib
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import compiler_gym
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm.actions.pipeline import unnested_forms
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.explorer import messages
+from compiler_gym.explorer.limits import Limits
+from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.sources import check_assembly, make_program
+from compiler_gym.service.connection_opts import ConnectionOpts
+from compiler_gym.util.nearest_names import did_you_mean
+
+COSTS = {
+    "instructions": "IrInstructionCount",
+    "bytes": "ObjectTextSizeBytes",
+    "cycles": "CyclesEstimate",
+}
+"""The observation of each objective."""
+
+_SUITE = "benchmark://kernels-v0"
+_SPACES = ("PassesAll", "Pipelines")
+
+
+@dataclass
+class Program:
+    """A program of the explorer.
+
+    Attributes:
+        message: The facts for the page.
+        benchmark: The program, or its URI.
+        lock: Held while states of it are made.
+    """
+
+    message: messages.Program
+    benchmark: Benchmark | str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass
+class _Entry:
+    """A state that is kept.
+
+    Attributes:
+        env: An environment in this state. No step is taken in it; forks are.
+        lock: Held while the environment is used.
+        users: The number of threads that use the state.
+    """
+
+    env: LlvmEnv
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+
+
+_Key = tuple[str, tuple[str, ...]]
+
+
+class Workbench:
+    """The programs and states of all visitors.
+
+    A state is named by its program and its actions alone. States that were used lately keep a
+    session, and others are made by a fork of their nearest predecessor. Methods may be called from
+    any thread.
+
+    Args:
+        limits: The limits.
+        program: The URI of the program that the page opens first; None for none.
+
+    Raises:
+        EnvironmentNotSupported: If the LLVM service is not built.
+    """
+
+    def __init__(self, limits: Limits, program: str | None = None):
+        self.limits = limits
+        self._lock = threading.Lock()
+        self._programs: OrderedDict[str, Program] = OrderedDict()
+        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
+        flags = [f"--session_memory_mib={limits.session_mib}"]
+        settings = ConnectionOpts(script_args=flags)
+        env = compiler_gym.make("llvm-v0", connection_settings=settings)
+        assert isinstance(env, LlvmEnv)
+        self._factories = {_SPACES[0]: env}
+        try:
+            env.reset()
+            pipelines = env.fork()
+            pipelines.reset(action_space=_SPACES[1])
+            self._factories[_SPACES[1]] = pipelines
+            self.first = None if program is None else self._uri_program(program)
+        except BaseException:
+            self.close()
+            raise
+        self.action_space = env.action_space
+        self.pipeline_space = pipelines.action_space
+
+    def close(self) -> None:
+        """Ends all sessions."""
+        with self._lock:
+            envs = [entry.env for entry in self._entries.values()]
+            self._entries.clear()
+        for env in (*envs, *self._factories.values()):
+            env.close()
+
+    def info(self) -> messages.Info:
+        """Returns facts for the page."""
+        return messages.Info(
+            version=compiler_gym.__version__,
+            llvm=str(self._factories[_SPACES[0]].compiler_version),
+            actions=_described(self.action_space),
+            pipelines=_described(self.pipeline_space),
+            programs=sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir()),
+            program=self.first and self.first.message.id,
+            autophase=[*AUTOPHASE_FEATURE_NAMES],
+            is_public=self.limits.is_public,
+            max_source_bytes=self.limits.source_bytes,
+            max_search_seconds=self.limits.search_seconds,
+        )
+
+    # ----------------------------------------------------------------------------------------------
+    # Programs.
+
+    def open_program(self, request: messages.ProgramRequest) -> messages.Program:
+        """Makes a program ready.
+
+        Raises:
+            ExplorerError: If it cannot be used.
+        """
+        if request.source is not None:
+            return self._source_program(request.source).message
+        name = request.name or ""
+        if self.first and name in (self.first.message.id, self.first.message.name):
+            return self.first.message
+        names = [path.name for path in KERNELS_PATH.iterdir() if path.is_dir()]
+        if name not in names:
+            raise ExplorerError(
+                "input", f"There is no built-in program {name!r}.{did_you_mean(name, names)}"
+            )
+        return self._uri_program(f"{_SUITE}/{name}").message
+
+    def _uri_program(self, uri: str) -> Program:
+        name = uri.removeprefix(f"{_SUITE}/")
+        if name.startswith("file://"):
+            name = name.rpartition("/")[2]
+        return self._add(name, name, uri, None)
+
+    def _source_program(self, source: messages.Source) -> Program:
+        key = hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]
+        with self._lock:
+            known = self._programs.get(f"source-{key}")
+        if known:
+            return known
+        return self._add(f"source-{key}", "pasted", make_program(source, self.limits), source)
+
+    def _add(
+        self, id: str, name: str, benchmark: Benchmark | str, source: messages.Source | None
+    ) -> Program:
+        with self._lock:
+            if id in self._programs:
+                self._programs.move_to_end(id)
+                return self._programs[id]
+        message = messages.Program(id=id, name=name, instructions=0, source=source)
+        program = Program(message, benchmark)
+        env = self._begin(program, _SPACES[0])
+        instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
+        if source is not None and self.limits.is_public:
+            _close_on_error(env, lambda: check_assembly(ir))
+        if instructions > self.limits.instructions:
+            env.close()
+            raise ExplorerError(
+                "limit",
+                f"expected a program of at most {self.limits.instructions:,} instructions, got "
+                f"{instructions:,}",
+            )
+        message.instructions = int(instructions)
+        with self._lock:
+            self._programs[id] = program
+            while len(self._programs) > self.limits.programs:
+                self._programs.popitem(last=False)
+        self._keep((id, ()), _Entry(env))
+        return program
+
+    def program(self, id: str) -> Program:
+        """Returns a program.
+
+        Raises:
+            ExplorerError: If it is not known (any longer). The page sends it again then.
+        """
+        with self._lock:
+            if self.first and id == self.first.message.id:
+                return self.first
+            if id not in self._programs:
+                raise ExplorerError("unknown program", f"The program {id!r} has to be sent again")
+            self._programs.move_to_end(id)
+            return self._programs[id]
+
+    # ----------------------------------------------------------------------------------------------
+    # States.
+
+    def numbers(self, actions: Sequence[str]) -> list[int]:
+        """Returns the numbers of actions of one action space.
+
+        Raises:
+            ExplorerError: If one is not known, there are too many, or both spaces are mixed.
+        """
+        if len(actions) > self.limits.actions:
+            raise ExplorerError(
+                "limit", f"expected at most {self.limits.actions} actions, got {len(actions)}"
+            )
+        space = self.pipeline_space if self.space_of(actions) == _SPACES[1] else self.action_space
+        try:
+            return [space[name] for name in actions]
+        except LookupError as error:
+            raise ExplorerError(
+                "input",
+                f"{_text(error)}. The branch of a level has pipelines only, and others have passes",
+            ) from error
+
+    def space_of(self, actions: Sequence[str]) -> str:
+        """Returns the name of the action space: that of pipelines if the first action is one."""
+        return _SPACES[bool(actions) and actions[0] in self.pipeline_space.names]
+
+    @contextmanager
+    def fork(self, program: str, actions: Sequence[str]) -> Iterator[LlvmEnv]:
+        """Yields an environment in a state, which is closed at the end of the block.
+
+        Raises:
+            ExplorerError: If there is no such program or action, or a pass fails.
+        """
+        with self._used(program, actions) as entry:
+            with entry.lock:
+                env = entry.env.fork()
+            with env:
+                yield env
+
+    def observe(self, program: str, actions: Sequence[str], names: Sequence[str]) -> list[Any]:
+        """Returns observations of a state.
+
+        Raises:
+            ExplorerError: As of :meth:`fork`.
+        """
+        with self._used(program, actions) as entry, entry.lock:
+            return entry.env.observation.observe(names)
+
+    def path(self, request: messages.PathRequest) -> messages.Path:
+        """Returns the steps to a state, and its IR.
+
+        Raises:
+            ExplorerError: As of :meth:`fork`.
+        """
+        actions = tuple(request.actions)
+        if request.first > len(actions):
+            raise ExplorerError("input", f"expected first <= {len(actions)}, got {request.first}")
+        steps = []
+        for end in range(request.first + 1, len(actions) + 1):
+            with self._used(request.program, actions[:end]) as entry, entry.lock:
+                names = ["IrInstructionCount", "PassStats"]
+                count, stats = entry.env.observation.observe(names)
+            steps.append(_step(actions[end - 1], int(count), stats))
+        (ir,) = self.observe(request.program, actions, ["Ir"])
+        return messages.Path(steps=steps, ir=ir)
+
+    @contextmanager
+    def _used(self, program: str, actions: Sequence[str]) -> Iterator[_Entry]:
+        key = (program, tuple(actions))
+        entry = self._find(key)
+        if entry is None:
+            owner = self.program(program)
+            self.numbers(actions)
+            with owner.lock:
+                entry = self._find(key) or self._make(owner, key)
+        try:
+            yield entry
+        finally:
+            with self._lock:
+                entry.users -= 1
+
+    def _find(self, key: _Key) -> _Entry | None:
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None:
+                entry.users += 1
+                self._entries.move_to_end(key)
+            return entry
+
+    def _make(self, program: Program, key: _Key) -> _Entry:
+        """Makes a state, and counts the caller as its user."""
+        id, actions = key
+        space = self.space_of(actions)
+        shortest = 1 if space == _SPACES[1] else 0
+        for length in range(len(actions) - 1, shortest - 1, -1):
+            entry = self._find((id, actions[:length]))
+            if entry is not None:
+                try:
+                    with entry.lock:
+                        env = entry.env.fork()
+                finally:
+                    with self._lock:
+                        entry.users -= 1
+                break
+        else:
+            length, env = 0, self._begin(program, space)
+        try:
+            # The last one apart: the observation PassStats is about one request.
+            self.step(env, actions[length:-1])
+            self.step(env, actions[max(length, len(actions) - 1) :])
+        except BaseException:
+            env.close()
+            raise
+        made = _Entry(env, users=1)
+        self._keep(key, made)
+        return made
+
+    def step(self, env: LlvmEnv, actions: Sequence[str], costs: Sequence[str] = ()) -> list[Any]:
+        """Applies actions to an environment, and returns observations.
+
+        Raises:
+            ExplorerError: If a pass fails.
+        """
+        if not actions and not costs:
+            return []
+        numbers = [env.action_space[name] for name in actions]
+        values, _, done, info = env.multistep(
+            numbers, observation_spaces=costs, timeout=self.limits.step_seconds
+        )
+        if done:
+            details = info.get("error_details", "").splitlines()
+            raise ExplorerError("pass", f"{actions[-1]} failed: {details[0] if details else ''}")
+        return [*values]
+
+    def _begin(self, program: Program, space: str) -> LlvmEnv:
+        with self._lock:
+            env = self._factories[space].fork()
+        try:
+            env.reset(
+                benchmark=program.benchmark,
+                observation_space=None,
+                reward_space=None,
+                timeout=self.limits.compile_seconds,
+            )
+        except (BenchmarkInitError, LookupError, ValueError) as error:
+            env.close()
+            raise ExplorerError("program", _text(error)) from error
+        except BaseException:
+            env.close()
+            raise
+        return env
+
+    def _keep(self, key: _Key, entry: _Entry) -> None:
+        """Keeps a state, and drops those that nobody uses and have not been used for longest."""
+        with self._lock:
+            self._entries[key] = entry
+            excess = len(self._entries) - self.limits.states
+            unused = (each for each, other in self._entries.items() if not other.users)
+            dropped = [each for each in itertools.islice(unused, max(0, excess)) if each != key]
+            envs = [self._entries.pop(each).env for each in dropped]
+        for env in envs:
+            env.close()
+
+
+def short_name(space: Any, name: str) -> str:
+    """Returns the shortest name of an action: ``sroa`` of ``function(sroa)``."""
+    number = space[name]
+    for form in reversed([*unnested_forms(name)]):
+        for candidate in (form.partition("<")[0], form):
+            try:
+                if space[candidate] == number:
+                    return candidate
+            except LookupError:
+                continue
+    return name
+
+
+def _described(space: Any) -> list[messages.Action]:
+    return [
+        messages.Action(name=name, short=short_name(space, name), description=text)
+        for name, text in zip(space.names, space.descriptions, strict=True)
+    ]
+
+
+def _step(action: str, count: int, stats: dict[str, Any]) -> messages.Step:
+    def names(key: str) -> list[str]:
+        return [str(name) for name in stats[f"functions_{key}"]]
+
+    return messages.Step(
+        action=action,
+        changed=bool(stats["changed"]),
+        instructions=count,
+        functions_changed=names("changed"),
+        functions_removed=names("removed"),
+        functions_added=names("added"),
+    )
+
+
+def _close_on_error(env: LlvmEnv, check: Any) -> None:
+    try:
+        check()
+    except BaseException:
+        env.close()
+        raise
+
+
+def _text(error: BaseException) -> str:
+    return str(error.args[0]) if error.args else type(error).__name__

@@ -1,0 +1,189 @@
+"""Requests that the explorer refuses: of strangers, of other sites, and too large ones."""
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from compiler_gym.explorer.limits import LOCAL, PUBLIC
+from tests.explorer.conftest import SOURCE, TOKEN, Client, serving
+
+SROA = "function(sroa)"
+
+
+@pytest.fixture(scope="module", name="public")
+def fixture_public():
+    limits = replace(PUBLIC, instructions=500, actions=5, jobs=1, step_seconds=20)
+    with serving(limits, token="") as client:
+        yield client
+
+
+def test_the_token_is_needed(client):
+    for path in ("", "wrong/", TOKEN[:-1] + "/"):
+        stranger = Client(client.url.replace(f"{TOKEN}/", path))
+        assert "expected the token" in stranger.fails("info", None, code=403)
+        address = stranger.url.replace("http:", "ws:") + "api/rank"
+        with pytest.raises(InvalidStatus), connect(address):
+            pass
+
+
+def test_other_origins_and_hosts_are_refused(client):
+    evil = {"origin": "https://evil.example"}.items()
+    assert "page itself" in client.fails("info", None, code=403, headers=evil)
+    with pytest.raises(InvalidStatus), client.job("rank", {}, origin="https://evil.example"):
+        pass
+    rebound = {"host": "evil.example"}.items()
+    assert "'evil.example'" in client.fails("info", None, code=403, headers=rebound)
+    same = {"origin": "/".join(client.url.split("/")[:3])}.items()
+    assert client.call("info", headers=same)
+
+
+def test_large_requests_are_refused(client):
+    place = urlsplit(client.url)
+    connection = http.client.HTTPConnection(place.netloc)
+    connection.putrequest("POST", f"{place.path}api/program")
+    connection.putheader("content-length", str(9 << 20))
+    connection.endheaders()
+    reply = connection.getresponse()
+    assert (reply.status, b"8,388,608 bytes" in reply.read()) == (429, True)
+
+
+def test_large_requests_without_a_length_are_refused():
+    with serving(replace(LOCAL, body_bytes=1000)) as client:
+        place = urlsplit(client.url)
+        connection = http.client.HTTPConnection(place.netloc)
+        body = iter([b" " * 600, b" " * 600])
+        kind = {"content-type": "application/json"}
+        connection.request("POST", f"{place.path}api/program", body, kind, encode_chunked=True)
+        reply = connection.getresponse()
+        assert (reply.status, json.loads(reply.read())["kind"]) == (400, "input")
+
+
+def test_malformed_requests(client):
+    assert "program" in client.fails("path", {"actions": []})
+    assert "extra" in client.fails("path", {"program": "x", "actions": [], "extra": 1}).lower()
+    assert "first" in client.fails("path", {"program": "x", "actions": [], "first": -1})
+    (failed,) = client.results("rank", {"program": "x"})
+    assert failed["problem"]["kind"] == "input"
+
+
+def test_files_of_the_server_are_not_served(tmp_path):
+    folder = tmp_path / "page"
+    folder.mkdir()
+    (folder / "index.html").write_text("the page")
+    (tmp_path / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    with serving(page=folder) as client:
+        assert urllib.request.urlopen(client.url).read() == b"the page"
+        for path in (
+            "../secret",
+            "%2e%2e/secret",
+            "..%2fsecret",
+            "link",
+            "/etc/passwd",
+            "%2fetc/passwd",
+        ):
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(client.url + path)
+            assert caught.value.code in (403, 404)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#include "/etc/passwd"\n',
+        "#include </etc/passwd>\n",
+        "#include <../../etc/passwd>\n",
+        '#inc\\\nlude "/etc/passwd"\n',
+        '%:include "/etc/passwd"\n',
+        '#define NAME "/etc/passwd"\n#include NAME\n',
+        '#include_next "/etc/passwd"\n',
+        '#import "/etc/passwd"\n',
+        'const char t[] = {\n#embed "/etc/passwd"\n};\n',
+        'const char t[] = {\n#em\\\nbed "/etc/passwd"\n};\n',
+        'const char t[] = {\n# /* a comment */ embed "/etc/passwd"\n};\n',
+    ],
+)
+def test_sources_cannot_read_files(client, text):
+    source = {"language": "c", "text": text, "flags": ""}
+    answer = client.call("program", {"source": source}, code=422)
+    assert "root:" not in json.dumps(answer)
+    assert "include" in answer["message"] or "#embed" in answer["message"]
+
+
+def test_headers_of_the_system_can_be_used(client):
+    client.paste('#include <stdint.h>\n#include <stdio.h>\nint f(void) { return puts(""); }\n')
+    client.paste("#include <vector>\nint f() { return std::vector<int>(3).size(); }\n", "c++")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("c", '__asm__(".incbin \\"/etc/passwd\\"");\nint x;\n'),
+        ("c", 'void f(void) { __asm__ volatile(".incbin \\"/etc/passwd\\""); }\n'),
+        ("ir", 'module asm ".incbin \\22/etc/passwd\\22"\n'),
+    ],
+)
+def test_strangers_cannot_use_assembly(public, language, text):
+    source = {"language": language, "text": text, "flags": ""}
+    assert "inline assembly" in public.fails("program", {"source": source}, code=422)
+
+
+def test_limits_for_strangers(public):
+    long = "int f(int x) {" + "x = x * 3 + f(x);" * 200 + "return x; }\n"
+    source = {"language": "c", "text": long, "flags": ""}
+    assert "at most 500 instr" in public.fails("program", {"source": source}, code=429)
+    large = {"language": "c", "text": "/*" + "x" * (300 << 10) + "*/", "flags": ""}
+    assert "262,144 bytes" in public.fails("program", {"source": large}, code=429)
+    program = public.paste(SOURCE)
+    state = {"program": program, "actions": [SROA] * 6}
+    assert "at most 5 actions" in public.fails("path", state, code=429)
+    search = {"program": program, "objective": "instructions", "seconds": 31}
+    (failed,) = public.results("search", search)
+    assert "at most 30 s" in failed["problem"]["message"]
+
+
+def test_jobs_of_a_visitor_are_counted(public):
+    program = public.paste(SOURCE)
+    search = {"program": program, "objective": "instructions", "seconds": 30}
+    with public.job("search", search) as socket:
+        assert json.loads(socket.recv())["type"] == "point"
+        (failed,) = public.results("search", search)
+        assert "Too many jobs" in failed["problem"]["message"]
+    rank = {"program": program, "actions": [], "objective": "instructions"}
+    # The first ends some time after the page has gone.
+    for _ in range(100):
+        results = public.results("rank", rank)
+        if results[-1]["type"] == "done":
+            break
+    assert len(results) > 100
+
+
+def test_requests_of_a_visitor_are_counted():
+    limits = replace(PUBLIC, requests_per_minute=3)
+    with serving(limits, token="") as client:
+        for _ in range(3):
+            client.call("info")
+        assert "at most 3 requests a minute" in client.fails("info", None, code=429)
+        with pytest.raises((InvalidStatus, ConnectionClosed)), client.job("rank", {}):
+            pass
+
+
+def test_states_are_made_again_when_they_were_dropped():
+    limits = replace(PUBLIC, states=2, programs=2)
+    with serving(limits, token="") as client:
+        program = client.paste()
+        state = {"program": program, "actions": [SROA, "function(adce)", "cgscc(inline)"]}
+        first = client.call("path", state)
+        assert client.call("path", {**state, "first": 2})["ir"] == first["ir"]
+        for value in range(3):
+            client.paste(f"int f(void) {{ return {value}; }}\n")
+        assert client.call("path", state, code=410)["kind"] == "unknown program"
+        assert client.paste() == program
+        assert client.call("path", state) == first

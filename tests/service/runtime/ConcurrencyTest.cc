@@ -166,7 +166,7 @@ TEST(ConcurrencyStressTest, AnythingFromManyThreads) {
   constexpr int kThreads = 6;
   constexpr int kRequests = 400;
   constexpr int kIds = 24;
-  constexpr char kNotCopied[] =
+  static constexpr char kNotCopied[] =
       "The session of which this one was to be a copy ended before it was copied";
   CompilerGymService<ToySession> service(makeToySessions());
   const ToyClient client(&service);

@@ -15,13 +15,14 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-/// What all sessions of a process share. Immutable but for the cache, which locks itself.
+/// What all sessions share, in their processes and those that were forked from them.
 struct Shared {
   std::vector<LoadedPlugin> plugins;
   ActionSpaces actionSpaces;
   Observations observations;
   std::unordered_map<std::string, size_t> observationIndices;
-  ProgramCache programs;
+  std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>();
+  std::shared_ptr<const BaselineFile> baselineFile;
   // That sessions begin with.
   SessionSettings settings;
 
@@ -30,7 +31,7 @@ struct Shared {
         actionSpaces(
             ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)), plugins)),
         observations(listObservations()),
-        programs(openBaselineFile()),
+        baselineFile(openBaselineFile()),
         settings(settingsOfFlags()) {
     for (size_t i = 0; i < observations.size(); ++i) {
       observationIndices.emplace(observations[i].space.name(), i);
@@ -100,10 +101,9 @@ Status LlvmSession::init(const ActionSpace& actionSpace, const Benchmark& benchm
   if (actions_ == nullptr) {
     return {StatusCode::INVALID_ARGUMENT, "Unknown action space \"" + actionSpace.name() + "\""};
   }
-  std::shared_ptr<const Program> program;
-  RETURN_IF_ERROR(shared().programs.get(benchmark, FLAGS_max_program_bytes, program));
-  program_ = program;
-  return start(std::move(program));
+  RETURN_IF_ERROR(Program::load(benchmark, FLAGS_max_program_bytes, program_, shared().costs,
+                                shared().baselineFile));
+  return start(program_);
 }
 
 Status LlvmSession::start(std::shared_ptr<const Program> program) {
@@ -129,21 +129,6 @@ Status LlvmSession::setTargetTriple(const std::string& triple) {
     targetTriple_ = previous;
   }
   return status;
-}
-
-Status LlvmSession::init(CompilationSession* other) {
-  const auto& parent = *static_cast<LlvmSession*>(other);
-  actions_ = parent.actions_;
-  settings_ = parent.settings_;
-  program_ = parent.program_;
-  targetTriple_ = parent.targetTriple_;
-  RETURN_IF_ERROR(Compilation::start(parent.compilation_->sharedProgram(), workingDirectory(),
-                                     compilation_, shared().plugins));
-  for (const Action& action : parent.compilation_->history()) {
-    bool changed = false;
-    RETURN_IF_ERROR(run(action, changed));
-  }
-  return Status::OK;
 }
 
 Status LlvmSession::run(const Action& action, bool& changed) {

@@ -27,10 +27,6 @@ class LlvmSession final : public CompilationSession {
 
   [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace, const Benchmark& benchmark) final;
 
-  /// Forks by replaying the other session's passes: a copy of its module, even one made by way of
-  /// bitcode, would not behave the same in later passes.
-  [[nodiscard]] grpc::Status init(CompilationSession* other) final;
-
   void beginStep(int actions) final { actionsLeft_ = actions; }
 
   [[nodiscard]] grpc::Status applyAction(const Event& action, bool& endOfEpisode,

@@ -1,12 +1,8 @@
 #include "llvm_service/Program.h"
 
-#include <algorithm>
-
 #include "compiler_gym/util/CanonicalBytes.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DebugInfo.h"
-#include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm_service/Ir.h"
@@ -67,16 +63,6 @@ void anonymise(llvm::Module& module) {
   }
   module.setModuleIdentifier("-");
   module.setSourceFileName("-");
-}
-
-// Identifies what a benchmark's program and commands are, whatever its URI.
-std::string contentKey(const Benchmark& benchmark, const std::string& contents) {
-  const auto hash = [](const std::string& text) {
-    const llvm::XXH128_hash_t value = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(text));
-    return llvm::utohexstr(value.high64) + "-" + llvm::utohexstr(value.low64) + "-" +
-           std::to_string(text.size());
-  };
-  return hash(contents) + " " + hash(util::canonicalBytes(benchmark.dynamic_config()));
 }
 
 // Hand-written IR may leave out the target, without which some passes fail.
@@ -198,7 +184,6 @@ Status Program::baselineCost(Baseline baseline, const std::string& name, const C
   const std::string fullName = name + " " + nameOf(baseline);
   const SharedCosts::Key key = keyOf(bitcode_, fullName);
   const bool isInFile = baselineFile_ != nullptr && traits.ofContentAlone;
-  const std::lock_guard lock(mutex_);
   if (const auto known = costs_->find(key)) {
     value = *known;
     return Status::OK;
@@ -222,45 +207,6 @@ Status Program::baselineCost(Baseline baseline, const std::string& name, const C
 std::string Program::describeBaselines() const {
   return "computed=" + std::to_string(costs_->computedBaselines()) +
          " read=" + std::to_string(costs_->readBaselines());
-}
-
-Status ProgramCache::get(const Benchmark& benchmark, size_t maxBytes,
-                         std::shared_ptr<const Program>& program) {
-  Benchmark inlined;  // The content of a file decides, not its name: it may have changed.
-  const Benchmark* source = &benchmark;
-  if (benchmark.program().data_case() != File::kContents) {
-    RETURN_IF_ERROR(
-        readProgram(benchmark, maxBytes, *inlined.mutable_program()->mutable_contents()));
-    *inlined.mutable_dynamic_config() = benchmark.dynamic_config();
-    source = &inlined;
-  }
-  RETURN_IF_ERROR(checkSize(source->program().contents().size(), maxBytes));
-  const std::string key = contentKey(*source, source->program().contents());
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = entries_.find(key);
-    if (found != entries_.end()) {
-      found->second.lastUse = ++clock_;
-      program = found->second.program;
-      return Status::OK;
-    }
-  }
-  // Parsed outside the lock: one session's large program must not hold up the others.
-  RETURN_IF_ERROR(Program::load(*source, maxBytes, program, costs_, baselineFile_));
-  const std::lock_guard lock(mutex_);
-  const auto [entry, inserted] = entries_.try_emplace(key, Entry{program, 0});
-  program = entry->second.program;
-  entry->second.lastUse = ++clock_;
-  if (entries_.size() > capacity_) {
-    evictOldest();
-  }
-  return Status::OK;
-}
-
-void ProgramCache::evictOldest() {
-  entries_.erase(std::min_element(
-      entries_.begin(), entries_.end(),
-      [](const auto& a, const auto& b) { return a.second.lastUse < b.second.lastUse; }));
 }
 
 }  // namespace compiler_gym::llvm_service

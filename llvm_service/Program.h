@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,7 +32,7 @@ struct CostTraits {
   bool ofContentAlone = false;
 };
 
-/// A program before any action. Immutable, and shared by all sessions on it.
+/// A program before any action. Immutable but for what it remembers; to be used by one thread.
 ///
 /// The program is taken in as follows: debug information and module-level named metadata are
 /// removed, value names are dropped, and the module's name and source file become "-", so that a
@@ -102,39 +101,9 @@ class Program {
   const std::string commandsKey_;
   const std::shared_ptr<SharedCosts> costs_;
   const std::shared_ptr<const BaselineFile> baselineFile_;
-  // What has been computed so far, guarded by the mutex.
-  mutable std::mutex mutex_;
+  // What has been computed so far.
   mutable std::optional<BaselineFile::Hash> hash_;
   mutable std::map<std::pair<Baseline, bool>, std::string> optimised_;
-};
-
-/// The programs used last, by content, so that sessions share them and their baselines.
-class ProgramCache {
- public:
-  /// @param baselineFile as of Program::load.
-  /// @param capacity number of programs kept.
-  explicit ProgramCache(std::shared_ptr<const BaselineFile> baselineFile = nullptr,
-                        size_t capacity = 128)
-      : baselineFile_(std::move(baselineFile)), capacity_(capacity) {}
-
-  /// As Program::load, unless the same benchmark was loaded before.
-  [[nodiscard]] grpc::Status get(const Benchmark& benchmark, size_t maxBytes,
-                                 std::shared_ptr<const Program>& program);
-
- private:
-  struct Entry {
-    std::shared_ptr<const Program> program;
-    uint64_t lastUse;
-  };
-
-  void evictOldest();
-
-  const std::shared_ptr<SharedCosts> costs_ = std::make_shared<SharedCosts>();
-  const std::shared_ptr<const BaselineFile> baselineFile_;
-  const size_t capacity_;
-  std::mutex mutex_;
-  std::map<std::string, Entry> entries_;
-  uint64_t clock_ = 0;
 };
 
 }  // namespace compiler_gym::llvm_service

@@ -29,7 +29,6 @@ std::string print(mlir::ModuleOp module) {
 Status Compilation::start(const std::string& text, std::unique_ptr<Compilation>& compilation) {
   std::unique_ptr<Compilation> made(new Compilation);
   RETURN_IF_ERROR(makeContext(made->context_));
-  made->text_ = text;
   RETURN_IF_ERROR(parseKernel(text, *made->context_, made->kernel_));
   made->ir_ = print(made->module());
   const Status status = made->runStart();
@@ -55,7 +54,6 @@ Status Compilation::apply(const std::string& pipeline, bool& changed) {
   changed = ir != ir_;
   if (changed) {
     ir_ = std::move(ir);
-    history_.push_back(pipeline);
     code_.reset();
   }
   return Status::OK;

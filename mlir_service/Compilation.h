@@ -34,10 +34,6 @@ class Compilation {
   mlir::ModuleOp module() const { return *kernel_.module; }
   /// The module as mlir-opt prints it.
   const std::string& ir() const { return ir_; }
-  /// The passes that have changed something.
-  const std::vector<std::string>& history() const { return history_; }
-  /// The program as it was given.
-  const std::string& text() const { return text_; }
 
   /// What the module is compiled to; made when it is first asked for.
   [[nodiscard]] grpc::Status machineCode(const MachineCode*& code);
@@ -54,10 +50,8 @@ class Compilation {
   [[nodiscard]] grpc::Status runStart();
 
   std::unique_ptr<mlir::MLIRContext> context_;
-  std::string text_;
   Kernel kernel_;
   std::string ir_;
-  std::vector<std::string> history_;
   // Of the present version, and of the kernel at the start.
   std::optional<MachineCode> code_;
   MachineCode startCode_;

@@ -75,17 +75,6 @@ Status MlirSession::init(const ActionSpace& /*actionSpace*/, const Benchmark& be
   return Compilation::start(benchmark.program().contents(), compilation_);
 }
 
-Status MlirSession::init(CompilationSession* other) {
-  const auto& parent = *static_cast<MlirSession*>(other);
-  settings_ = parent.settings_;
-  RETURN_IF_ERROR(Compilation::start(parent.compilation_->text(), compilation_));
-  for (const std::string& pipeline : parent.compilation_->history()) {
-    bool changed = false;
-    RETURN_IF_ERROR(compilation_->apply(pipeline, changed));
-  }
-  return Status::OK;
-}
-
 Status MlirSession::applyAction(const Event& action, bool& /*endOfEpisode*/,
                                 std::optional<ActionSpace>& /*newActionSpace*/,
                                 bool& actionHadNoEffect) {

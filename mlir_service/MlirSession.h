@@ -24,9 +24,6 @@ class MlirSession final : public CompilationSession {
 
   [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace, const Benchmark& benchmark) final;
 
-  /// Repeats the passes of the other session.
-  [[nodiscard]] grpc::Status init(CompilationSession* other) final;
-
   /// INTERNAL if the pass fails.
   [[nodiscard]] grpc::Status applyAction(const Event& action, bool& endOfEpisode,
                                          std::optional<ActionSpace>& newActionSpace,

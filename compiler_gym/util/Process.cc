@@ -12,7 +12,6 @@
 #include <csignal>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -125,51 +124,27 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-// The process groups that this program has started and not reaped yet.
-class RunningGroups {
+// See setProcessObserver().
+class ProcessObserver {
  public:
   // The one of this program.
-  static RunningGroups& instance() {
-    static RunningGroups groups;
-    return groups;
+  static ProcessObserver& instance() {
+    static ProcessObserver observer;
+    return observer;
   }
 
-  // Starts a leader with a function that sets its number and returns an error number. It runs under
-  // the lock: killAll() must not miss a child that lives already but is not known yet.
-  template <typename Spawn>
-  int add(const Spawn& spawn) {
-    const std::lock_guard lock(mutex_);
-    if (observer_) observer_();
-    pid_t leader = 0;
-    const int error = spawn(&leader);
-    if (error == 0) leaders_.insert(leader);
-    return error;
-  }
-
-  // Must be called before the leader is reaped: afterwards its number may be that of another.
-  void remove(pid_t leader) {
-    const std::lock_guard lock(mutex_);
-    leaders_.erase(leader);
-  }
-
-  void setObserver(std::function<void()> observer) {
+  void set(std::function<void()> observer) {
     const std::lock_guard lock(mutex_);
     observer_ = std::move(observer);
   }
 
-  void tellObserver() {
+  void tell() {
     const std::lock_guard lock(mutex_);
     if (observer_) observer_();
   }
 
-  void killAll() {
-    const std::lock_guard lock(mutex_);
-    for (const pid_t leader : leaders_) kill(-leader, SIGKILL);
-  }
-
  private:
   std::mutex mutex_;
-  std::set<pid_t> leaders_;
   std::function<void()> observer_;
 };
 
@@ -191,16 +166,15 @@ class Child {
     plan.isolate();
     std::vector<std::string> arguments = options.arguments;
     std::vector<std::string> environment = environmentWith(options.environment);
-    const int error = RunningGroups::instance().add([&](pid_t* leader) {
-      // Taken afterwards it would be later than the start of the program by as long as this thread
-      // has to wait for a processor.
-      startTime_ = Clock::now();
-      const int failure =
-          plan.spawn(leader, pointersTo(arguments).data(), pointersTo(environment).data());
-      if (failure == 0) pid_ = *leader;
-      return failure;
-    });
+    ProcessObserver::instance().tell();
+    // Taken afterwards it would be later than the start of the program by as long as this thread
+    // has to wait for a processor.
+    startTime_ = Clock::now();
+    pid_t leader = 0;
+    const int error =
+        plan.spawn(&leader, pointersTo(arguments).data(), pointersTo(environment).data());
     if (error != 0) return systemError("start " + arguments[0], error);
+    pid_ = leader;
     pidfd_ = FileDescriptor(openPidfd(pid_));
     if (pidfd_.get() < 0) return systemError("watch " + arguments[0], errno);
     return Status::OK;
@@ -219,7 +193,6 @@ class Child {
   siginfo_t reap() {
     siginfo_t info = {};
     if (pid_ <= 0) return info;
-    RunningGroups::instance().remove(pid_);
     while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
     }
     pid_ = 0;
@@ -335,14 +308,12 @@ Status runProcess(const ProcessOptions& options, ProcessResult* result) {
 }
 
 void setProcessObserver(std::function<void()> beforeStart) {
-  RunningGroups::instance().setObserver(std::move(beforeStart));
+  ProcessObserver::instance().set(std::move(beforeStart));
 }
 
-void tellProcessObserver() { RunningGroups::instance().tellObserver(); }
+void tellProcessObserver() { ProcessObserver::instance().tell(); }
 
 // The C library's own declaration (2.36) cannot be linked from C++.
 int openPidfd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
-
-void killRunningProcesses() { RunningGroups::instance().killAll(); }
 
 }  // namespace compiler_gym::util

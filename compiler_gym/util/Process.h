@@ -61,8 +61,4 @@ void tellProcessObserver();
 // Opens a descriptor of a process, see pidfd_open(2). Negative if that fails.
 int openPidfd(pid_t pid);
 
-// Kills whatever runProcess() is running in any thread, for a program that is about to end without
-// waiting for its threads.
-void killRunningProcesses();
-
 }  // namespace compiler_gym::util

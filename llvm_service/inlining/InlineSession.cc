@@ -14,17 +14,18 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-/// What all sessions of a process share. Immutable but for the cache, which locks itself.
+/// What all sessions share, in their processes and those that were forked from them.
 struct Shared {
   // Those that do not change with the last action only.
   std::unordered_map<std::string, Observation> ofProgram;
   std::unordered_map<std::string, InlineObservation> ofGame;
   std::vector<ObservationSpace> spaces;
-  ProgramCache programs;
+  std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>();
+  std::shared_ptr<const BaselineFile> baselineFile;
   // That sessions begin with.
   SessionSettings settings;
 
-  Shared() : programs(openBaselineFile()), settings(settingsOfFlags()) {
+  Shared() : baselineFile(openBaselineFile()), settings(settingsOfFlags()) {
     for (Observation& observation : listObservations()) {
       if (observation.space.of_last_action()) continue;
       spaces.push_back(observation.space);
@@ -81,7 +82,8 @@ Status InlineSession::init(const ActionSpace& actionSpace, const Benchmark& benc
   if (actions_ == nullptr) {
     return {StatusCode::INVALID_ARGUMENT, "Unknown action space \"" + actionSpace.name() + "\""};
   }
-  RETURN_IF_ERROR(shared().programs.get(benchmark, FLAGS_max_program_bytes, program_));
+  RETURN_IF_ERROR(Program::load(benchmark, FLAGS_max_program_bytes, program_, shared().costs,
+                                shared().baselineFile));
   return start();
 }
 
@@ -91,24 +93,9 @@ Status InlineSession::start() {
   return InlineGame::start(std::move(program), actions_->isInOrder, workingDirectory(), game_);
 }
 
-Status InlineSession::init(CompilationSession* other) {
-  const auto& parent = *static_cast<InlineSession*>(other);
-  actions_ = parent.actions_;
-  program_ = parent.program_;
-  targetTriple_ = parent.targetTriple_;
-  settings_ = parent.settings_;
-  RETURN_IF_ERROR(start());
-  for (const size_t action : parent.history_) {
-    history_.push_back(action);
-    game_->decide(actions_->decisions[action]);
-    if (actions_->isInOrder) RETURN_IF_ERROR(game_->update());
-  }
-  return game_->update();
-}
-
 Status InlineSession::setTargetTriple(const std::string& triple) {
   if (triple == targetTriple_) return Status::OK;
-  if (!history_.empty()) {
+  if (hasActed_) {
     return {StatusCode::FAILED_PRECONDITION,
             "The target can be set before the first action of a session only"};
   }
@@ -123,7 +110,7 @@ Status InlineSession::applyAction(const Event& action, bool& endOfEpisode,
                                   bool& actionHadNoEffect) {
   size_t index = 0;
   RETURN_IF_ERROR(readAction(action, *actions_, index));
-  history_.push_back(index);
+  hasActed_ = true;
   actionHadNoEffect = !game_->decide(actions_->decisions[index]);
   // Of decisions in any order the last of a step is soon enough.
   if (--actionsLeft_ < 1 || actions_->isInOrder) RETURN_IF_ERROR(game_->update());

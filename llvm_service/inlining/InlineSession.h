@@ -30,7 +30,6 @@ class InlineSession final : public CompilationSession {
   std::vector<ObservationSpace> getObservationSpaces() const final;
 
   [[nodiscard]] grpc::Status init(const ActionSpace& actionSpace, const Benchmark& benchmark) final;
-  [[nodiscard]] grpc::Status init(CompilationSession* other) final;
 
   void beginStep(int actions) final { actionsLeft_ = actions; }
 
@@ -60,8 +59,7 @@ class InlineSession final : public CompilationSession {
   std::string targetTriple_;
   SessionSettings settings_;
   std::unique_ptr<InlineGame> game_;
-  // The numbers of the actions so far.
-  std::vector<size_t> history_;
+  bool hasActed_ = false;
   int actionsLeft_ = 0;
   // By name, the values of the update of that number.
   std::unordered_map<std::string, std::pair<uint64_t, Event>> observed_;

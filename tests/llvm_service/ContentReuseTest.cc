@@ -117,14 +117,14 @@ TEST(ContentReuseTest, ErrorsAreNotKept) {
 
 // Two benchmarks of one program that are built in different ways have different sizes.
 TEST(ContentReuseTest, SizesDependOnTheBuildCommand) {
-  ProgramCache programs;
+  const auto costs = std::make_shared<SharedCosts>();
   std::set<int64_t> sizes;
   for (const char* options : {"-O1", "-O1 -static"}) {
     Benchmark benchmark = makeBenchmark(kernel("sha256"));
     benchmark.mutable_dynamic_config()->mutable_build_cmd()->add_argument(
         std::string("$CC -Xclang -disable-llvm-passes $IN ") + options);
     std::shared_ptr<const Program> program;
-    ASSERT_THAT(programs.get(benchmark, 1 << 20, program), IsOk());
+    ASSERT_THAT(Program::load(benchmark, 1 << 20, program, costs), IsOk());
     std::unique_ptr<Compilation> compilation;
     ASSERT_THAT(Compilation::start(program, boost::filesystem::temp_directory_path(), compilation),
                 IsOk());

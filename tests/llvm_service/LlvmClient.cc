@@ -10,7 +10,17 @@ namespace compiler_gym::llvm_service {
 
 using grpc::Status;
 
-LlvmClient::LlvmClient() : service_(directory_.path()) {
+namespace {
+
+// What all sessions share is made here once for all tests, and not in each of their fork servers.
+const boost::filesystem::path& prepare(const boost::filesystem::path& workingDirectory) {
+  LlvmSession(workingDirectory).getActionSpaces();
+  return workingDirectory;
+}
+
+}  // namespace
+
+LlvmClient::LlvmClient() : service_(prepare(directory_.path())) {
   const GetSpacesRequest request;
   EXPECT_THAT(service_.GetSpaces(nullptr, &request, &spaces_), IsOk());
   for (const ActionSpace& space : spaces_.action_space_list()) {

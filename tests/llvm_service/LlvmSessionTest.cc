@@ -235,8 +235,9 @@ TEST_F(LlvmSessionTest, RefusesWhatIsNoProgram) {
 TEST_F(LlvmSessionTest, RefusesProgramsLargerThanTheFlag) {
   const gflags::FlagSaver saver;
   FLAGS_max_program_bytes = 100;
+  LlvmClient client;
   int64_t session = 0;
-  EXPECT_THAT(client_.tryStart(makeBenchmark(std::string(101, ';')), kPassesAll, session),
+  EXPECT_THAT(client.tryStart(makeBenchmark(std::string(101, ';')), kPassesAll, session),
               IsError(StatusCode::RESOURCE_EXHAUSTED, "accepts 100"));
 }
 

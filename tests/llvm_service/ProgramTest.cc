@@ -6,7 +6,6 @@
 #include <boost/filesystem.hpp>
 #include <fstream>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "llvm/TargetParser/Host.h"
@@ -426,164 +425,10 @@ TEST(ProgramBaselineTest, ErrorsAreNotKeptForOtherRuns) {
   EXPECT_EQ(counting.calls, 1);
 }
 
-TEST(ProgramBaselineTest, IsComputedOnceByManyThreads) {
-  const auto program = loaded(kernel("sorting"));
-  CountingCost counting;
-  std::vector<std::thread> threads;
-  std::vector<int64_t> values(8, 0);
-  for (int64_t& value : values) {
-    threads.emplace_back([&] {
-      EXPECT_THAT(program->baselineCost(Baseline::kOz, "size", counting.cost(), value), IsOk());
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  EXPECT_EQ(counting.calls, 1);
-  EXPECT_GT(values[0], 0);
-  EXPECT_THAT(values, ::testing::Each(values[0]));
-}
-
 TEST(ProgramBaselineTest, HasTheNamesOfTheObservations) {
   EXPECT_STREQ(nameOf(Baseline::kO0), "O0");
   EXPECT_STREQ(nameOf(Baseline::kO3), "O3");
   EXPECT_STREQ(nameOf(Baseline::kOz), "Oz");
-}
-
-std::shared_ptr<const Program> get(ProgramCache& cache, const Benchmark& benchmark) {
-  std::shared_ptr<const Program> program;
-  EXPECT_THAT(cache.get(benchmark, kNoLimit, program), IsOk());
-  return program;
-}
-
-// A program of its own for each number.
-Benchmark numbered(int64_t number) {
-  return makeBenchmark("define i64 @f() {\n  ret i64 " + std::to_string(number) + "\n}\n");
-}
-
-TEST(ProgramCacheTest, SharesProgramsByContent) {
-  ProgramCache cache;
-  const auto first = get(cache, makeBenchmark(kText, "benchmark://test-v0/a"));
-  EXPECT_EQ(get(cache, makeBenchmark(kText, "benchmark://test-v0/b")), first);
-  EXPECT_NE(get(cache, numbered(1)), first);
-}
-
-TEST(ProgramCacheTest, TellsCommandsApart) {
-  ProgramCache cache;
-  Benchmark benchmark = makeBenchmark(kText);
-  const auto plain = get(cache, benchmark);
-  benchmark.mutable_dynamic_config()->mutable_build_cmd()->add_argument("$CC $IN");
-  const auto buildable = get(cache, benchmark);
-  EXPECT_NE(buildable, plain);
-  EXPECT_EQ(buildable->dynamicConfig().build_cmd().argument(0), "$CC $IN");
-}
-
-// Each object has an order of its own of the entries of its maps.
-TEST(ProgramCacheTest, EnvironmentsAreComparedWithoutTheirOrder) {
-  constexpr int kVariables = 64;
-  ProgramCache cache;
-  Benchmark forwards = makeBenchmark(kText);
-  Benchmark backwards = makeBenchmark(kText);
-  for (int i = 0; i < kVariables; ++i) {
-    auto& first = *forwards.mutable_dynamic_config()->mutable_build_cmd()->mutable_env();
-    auto& second = *backwards.mutable_dynamic_config()->mutable_build_cmd()->mutable_env();
-    first["V" + std::to_string(i)] = "x";
-    second["V" + std::to_string(kVariables - 1 - i)] = "x";
-  }
-  ASSERT_NE(forwards.SerializeAsString(), backwards.SerializeAsString());
-  const auto program = get(cache, forwards);
-  EXPECT_EQ(get(cache, backwards), program);
-  auto& variables = *backwards.mutable_dynamic_config()->mutable_build_cmd()->mutable_env();
-  variables["V0"] = "y";
-  EXPECT_NE(get(cache, backwards), program);
-}
-
-TEST(ProgramCacheTest, ReadsFilesAgain) {
-  const TemporaryDirectory directory;
-  const auto path = directory.path() / "program.ll";
-  const Benchmark benchmark = benchmarkOfUri("file://" + path.string());
-  ProgramCache cache;
-  writeFile(path, kText);
-  const auto first = get(cache, benchmark);
-  EXPECT_EQ(get(cache, benchmark), first);
-  EXPECT_EQ(get(cache, makeBenchmark(kText)), first);
-  writeFile(path, "define void @other() {\n  ret void\n}\n");
-  EXPECT_THAT(textOf(*get(cache, benchmark)), HasSubstr("@other"));
-}
-
-TEST(ProgramCacheTest, DropsTheLeastRecentlyUsed) {
-  ProgramCache cache(nullptr, 2);
-  const auto one = get(cache, numbered(1));
-  const auto two = get(cache, numbered(2));
-  EXPECT_EQ(get(cache, numbered(1)), one);  // Used again, so 2 is the oldest.
-  const auto three = get(cache, numbered(3));
-  EXPECT_EQ(get(cache, numbered(1)), one);
-  EXPECT_EQ(get(cache, numbered(3)), three);
-  EXPECT_NE(get(cache, numbered(2)), two);
-}
-
-TEST(ProgramCacheTest, DoesNotKeepWhatItDropped) {
-  ProgramCache cache(nullptr, 2);
-  const std::weak_ptr<const Program> first = get(cache, numbered(1));
-  EXPECT_FALSE(first.expired());
-  get(cache, numbered(2));
-  get(cache, numbered(3));
-  EXPECT_TRUE(first.expired());
-}
-
-TEST(ProgramCacheTest, ReportsErrorsEveryTime) {
-  ProgramCache cache;
-  std::shared_ptr<const Program> program;
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(cache.get(makeBenchmark("garbage"), kNoLimit, program),
-                IsError(StatusCode::INVALID_ARGUMENT, "Cannot parse"));
-    EXPECT_THAT(cache.get(makeBenchmark(kText), 3, program),
-                IsError(StatusCode::RESOURCE_EXHAUSTED, "--max_program_bytes"));
-  }
-}
-
-TEST(ProgramCacheTest, ManyThreadsGetTheSameProgram) {
-  constexpr int kThreads = 8;
-  constexpr int kPrograms = 5;
-  constexpr int kRounds = 50;
-  ProgramCache cache(nullptr, kPrograms);
-  std::vector<std::vector<std::shared_ptr<const Program>>> seen(
-      kThreads, std::vector<std::shared_ptr<const Program>>(kPrograms));
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      for (int i = 0; i < kRounds * kPrograms; ++i) {
-        const int number = (i + thread) % kPrograms;
-        const auto program = get(cache, numbered(number));
-        auto& before = seen[thread][number];
-        EXPECT_TRUE(before == nullptr || before == program);
-        before = program;
-      }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  EXPECT_THAT(seen, ::testing::Each(seen[0]));
-}
-
-TEST(ProgramCacheTest, ManyThreadsOnASmallCache) {
-  constexpr int kThreads = 8;
-  constexpr int kRounds = 200;
-  ProgramCache cache(nullptr, 2);
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      for (int i = 0; i < kRounds; ++i) {
-        const int number = (i * (thread + 1)) % 7;
-        EXPECT_THAT(textOf(*get(cache, numbered(number))),
-                    HasSubstr("ret i64 " + std::to_string(number)));
-      }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <future>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -313,19 +312,6 @@ TEST_F(SubprocessTest, ChecksInfilesAndOutfiles) {
   EXPECT_TRUE(shellCommand.checkOutfiles(directory_).ok());
   // Relative to the current directory they do not exist.
   EXPECT_FALSE(shellCommand.checkOutfiles().ok());
-}
-
-TEST_F(SubprocessTest, RunningProcessesCanBeKilled) {
-  const fs::path pidFile = directory_ / "pid";
-  auto running = std::async(std::launch::async, [&pidFile] {
-    return LocalShellCommand(shell("(sleep 1000; true) & echo $! > " + pidFile.string() + "; wait"))
-        .checkCall();
-  });
-  const pid_t grandchild = waitForPid(pidFile);
-  killRunningProcesses();
-  EXPECT_THAT(running.get().error_message(), HasSubstr("signal 9"));
-  EXPECT_TRUE(endsSoon(grandchild));
-  EXPECT_TRUE(LocalShellCommand(shell("true")).checkCall().ok());
 }
 
 TEST_F(SubprocessTest, ManyThreadsRunCommandsAtTheSameTime) {

@@ -1,7 +1,6 @@
 // The game as a service offers it.
 #include <gtest/gtest.h>
 
-#include <random>
 #include <set>
 #include <string>
 
@@ -94,28 +93,6 @@ TEST_F(InlineSessionTest, WhatTheProgramDoesNotHaveHasNoEffect) {
   const std::string before = observe(*session, "Ir").string_value();
   EXPECT_TRUE(act(*session, 3 * (kInlineSites - 1) + 1).hadNoEffect);
   EXPECT_EQ(observe(*session, "Ir").string_value(), before);
-}
-
-TEST_F(InlineSessionTest, CopiesGoOnAlike) {
-  for (const int actionSpace : {0, 1}) {
-    std::mt19937 random(actionSpace);
-    const auto session = start("lzss", actionSpace);
-    const int64_t count = actionSpace == 0 ? 3 : 60;
-    for (int i = 0; i < 6; ++i) act(*session, static_cast<int64_t>(random() % count));
-    InlineSession copy(directory_.path());
-    ASSERT_THAT(copy.init(session.get()), IsOk());
-    for (int i = 0; i < 3; ++i) {
-      const auto action = static_cast<int64_t>(random() % count);
-      const Outcome outcome = act(*session, action);
-      EXPECT_EQ(act(copy, action).hadNoEffect, outcome.hadNoEffect);
-      for (const char* name : {"Ir", "InlineFeatures", "InlineDecisions", "InlineSites"}) {
-        EXPECT_EQ(observe(copy, name).SerializeAsString().size(),
-                  observe(*session, name).SerializeAsString().size())
-            << name;
-      }
-      EXPECT_EQ(observe(copy, "Ir").string_value(), observe(*session, "Ir").string_value());
-    }
-  }
 }
 
 TEST_F(InlineSessionTest, ObservationsHaveDistinctNames) {

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler_gym.envs.compiler_env import CompilerEnv
-    from compiler_gym.random_agents import (
+    from compiler_gym.compat.random_agents import (
         RandomAgentWorker,
         RandomSearchProgressLogEntry,
         replay_actions_from_logs,
     )
+    from compiler_gym.envs.compiler_env import CompilerEnv
 
 __all__ = [
     "RandomAgentWorker",
@@ -61,7 +61,7 @@ def random_search(
         ValueError: If the environment has no reward space, or a number is not positive.
         Exception: What a worker raises; the others end then.
     """
-    search = import_module("compiler_gym.random_agents").search
+    search = import_module("compiler_gym.compat.random_agents").search
     return search(make_env, outdir, total_runtime, patience, nproc, skip_done)
 
 
@@ -70,4 +70,4 @@ if not TYPE_CHECKING:  # Type checkers would take any name for one that is there
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module("compiler_gym.random_agents"), name)
+        return getattr(import_module("compiler_gym.compat.random_agents"), name)

@@ -1,1 +1,4 @@
-"""Programs for the command line: ``python -m compiler_gym.bin.NAME``."""
+"""Programs for the command line: ``python -m compiler_gym.bin.NAME``.
+
+Those of former releases are in :mod:`compiler_gym.compat.programs`.
+"""

@@ -1,43 +1,8 @@
-"""Plays the best actions of a random search again, and shows what each of them does.
+"""A program of former releases: ``python -m compiler_gym.bin.random_replay``."""
 
-python -m compiler_gym.bin.random_replay --env=llvm-ic-v0 --output_dir=FOLDER
-"""
+from compiler_gym.compat.programs.random_replay import main, print_replay_of, run
 
-import json
-from pathlib import Path
-
-from absl import flags
-
-from compiler_gym.bin.flags_program import no_arguments, start
-from compiler_gym.cli.replay import played, print_replay
-from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.random_agents import BEST_ACTIONS, METADATA
-from compiler_gym.util.flags import output_dir as _output_dir  # noqa: F401, defines the flag.
-from compiler_gym.util.flags.benchmark_from_flags import benchmark_from_flags
-from compiler_gym.util.flags.env_from_flags import env_from_flags
-
-
-def print_replay_of(env: CompilerEnv, folder: Path) -> None:
-    """Plays the best actions of a random search in an environment, and prints what they do."""
-    actions = [int(line) for line in (folder / BEST_ACTIONS).read_text().split()]
-    env.reset(benchmark=env.benchmark)
-    print_replay(env, list(played(env, actions)))
-
-
-def main(argv: list[str]) -> None:
-    """Plays the actions of a folder, in the environment that they were found in."""
-    no_arguments(argv)
-    values = flags.FLAGS
-    if not values.output_dir:
-        raise flags.Error("--output_dir is not given: name the folder of a random search")
-    folder = Path(values.output_dir)
-    metadata = json.loads((folder / METADATA).read_text())
-    values.env = values.env or metadata["env"]
-    values.reward = values.reward or metadata["reward"]
-    values.action_space = values.action_space or metadata.get("action_space")
-    with env_from_flags(benchmark_from_flags() or metadata["benchmark"]) as env:
-        print_replay_of(env, folder)
-
+__all__ = ["main", "print_replay_of", "run"]
 
 if __name__ == "__main__":
-    start(__doc__, main)
+    run()

@@ -1,5 +1,6 @@
 """Benchmarks, which are the programs to compile, and datasets, which are collections of them."""
 
+from compiler_gym.compat.dataset_functions import activate, deactivate, delete, require
 from compiler_gym.datasets.benchmark import (
     Benchmark,
     BenchmarkSource,
@@ -8,7 +9,6 @@ from compiler_gym.datasets.benchmark import (
 )
 from compiler_gym.datasets.dataset import Dataset
 from compiler_gym.datasets.datasets import Datasets, round_robin_iterables
-from compiler_gym.datasets.deprecated import activate, deactivate, delete, require
 from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
 from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
 from compiler_gym.datasets.parts import PARTS

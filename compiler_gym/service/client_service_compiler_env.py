@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.spaces import Space
 from typing_extensions import Self, override
 
+from compiler_gym.compat.former_arguments import former_names
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.compiler_env import UNCHANGED, CompilerEnv, StepResult
@@ -25,7 +26,6 @@ from compiler_gym.service.environment.episode_runner import (
     RunResult,
     make_runner,
 )
-from compiler_gym.service.environment.former_arguments import former_names
 from compiler_gym.service.environment.replay import replay_state
 from compiler_gym.service.environment.state_validation import validate_by_replay
 from compiler_gym.service.proto import GetVersionReply

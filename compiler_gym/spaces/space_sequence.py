@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
-from compiler_gym.spaces.classic_gym import as_gymnasium
+from compiler_gym.compat.gym_spaces import as_gymnasium
 from compiler_gym.spaces.size_range import (
     SizeRange,
     checked_size_range,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from compiler_gym.compat.gym_adaptation import ClassicEntryPoint, adapt
 from compiler_gym.util.env_spec import EnvSpec
-from compiler_gym.util.gym_adaptation import ClassicEntryPoint, adapt
 from compiler_gym.util.nearest_names import unknown_name
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
+from compiler_gym.compat.gym_spaces import as_gymnasium
 from compiler_gym.service.proto import Event, ObservationSpace, py_converters
-from compiler_gym.spaces.classic_gym import as_gymnasium
 
 
 @dataclass(eq=False, slots=True, init=False)

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from compiler_gym.compat.gym_spaces import as_classic_gym, as_gymnasium
 from compiler_gym.spaces import (
     ActionSpace,
     Box,
@@ -18,7 +19,6 @@ from compiler_gym.spaces import (
     SpaceUnion,
     Tuple,
 )
-from compiler_gym.spaces.classic_gym import as_classic_gym, as_gymnasium
 
 gym = pytest.importorskip("gym")
 old, new = gym.spaces, gymnasium.spaces

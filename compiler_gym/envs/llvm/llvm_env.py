@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from typing_extensions import override
 
+from compiler_gym.compat.legacy_command_line import LegacyCommandline
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.envs.llvm.actions.legacy_command_line import LegacyCommandline
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
 from compiler_gym.envs.llvm.actions.pipeline import FORGET_ANALYSES

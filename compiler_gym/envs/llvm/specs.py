@@ -4,7 +4,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
 
 AUTOPHASE_FEATURE_NAMES: tuple[str, ...] = (
     "BBNumArgsHi",

@@ -6,11 +6,11 @@ from typing import Any
 
 from gymnasium.spaces import Discrete, Space
 
+from compiler_gym.compat.gym_spaces import as_gymnasium
 from compiler_gym.service.environment.action_encoder import ActionEncoder
 from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import ActionSpace
-from compiler_gym.spaces.classic_gym import as_gymnasium
 from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.shallow_copy import shallow_copy

@@ -1,29 +1,9 @@
-"""The flag ``--benchmark``."""
+"""The path by which programs written for former releases import these."""
 
-from pathlib import Path
-
-from absl import flags
-
-from compiler_gym.datasets import Benchmark
-
-flags.DEFINE_string(
-    "benchmark",
-    None,
-    "The URI of the benchmark to use, or file:/// and the path of a program in the format of the "
-    "compiler; a benchmark of the environment's choice if not given.",
+from compiler_gym.compat.benchmark_from_flags import (
+    benchmark_from_flags,
 )
 
-
-def benchmark_from_flags() -> Benchmark | str | None:
-    """Returns the benchmark that ``--benchmark`` names; None if there is no such flag.
-
-    Raises:
-        FileNotFoundError: If a file is named that does not exist.
-    """
-    name = flags.FLAGS.benchmark
-    if not name:
-        return None
-    if name.startswith("file:///"):
-        path = Path(name.removeprefix("file://"))
-        return Benchmark.from_file(uri=f"benchmark://file-v0{path}", path=path)
-    return name
+__all__ = [
+    "benchmark_from_flags",
+]

@@ -3,8 +3,8 @@
 import pytest
 
 import compiler_gym
+from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.spaces import CommandlineFlag
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 

@@ -2,8 +2,8 @@ import subprocess
 
 import pytest
 
+from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
 
 EMPTY_PROGRAM = "define i32 @main() {\n  ret i32 0\n}\n"
 

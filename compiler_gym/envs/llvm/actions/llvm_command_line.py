@@ -8,7 +8,7 @@ from typing import SupportsIndex
 import numpy as np
 from typing_extensions import override
 
-from compiler_gym.envs.llvm.actions.legacy_actions import LEGACY_ACTIONS
+from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
 from compiler_gym.envs.llvm.actions.pipeline import (
     FORGET_ANALYSES,
     split_pipeline,

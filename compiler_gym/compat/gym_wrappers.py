@@ -1,6 +1,6 @@
 """What ``gym.make()`` puts around environments, for those of four results.
 
-``compiler_gym.util.gym_adaptation`` makes gym 0.26 use it.
+``compiler_gym.compat.gym_adaptation`` makes gym 0.26 use it.
 """
 
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ from typing import Any
 
 from typing_extensions import override
 
+from compiler_gym.compat.gym_spaces import as_classic_gym
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.spaces import Reward
-from compiler_gym.spaces.classic_gym import as_classic_gym
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 

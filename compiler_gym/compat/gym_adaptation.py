@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-_CLASSIC = "compiler_gym.wrappers.classic_gym"
+_CLASSIC = "compiler_gym.compat.gym_wrappers"
 
 # Classes of gym, and what is made instead of their objects.
 _STAND_INS = {
@@ -171,7 +171,7 @@ def _with_spaces_of_gym(former: Callable[..., None]) -> Callable[..., None]:
     def init(self: Any, old_env: Any, *args: Any, **kwargs: Any) -> None:
         former(self, old_env, *args, **kwargs)
         if _is_ours(old_env):
-            convert = importlib.import_module("compiler_gym.spaces.classic_gym").as_classic_gym
+            convert = importlib.import_module("compiler_gym.compat.gym_spaces").as_classic_gym
             self.observation_space = convert(old_env.observation_space)
             self.action_space = convert(old_env.action_space)
 

@@ -1,0 +1,29 @@
+"""The flag ``--benchmark``."""
+
+from pathlib import Path
+
+from absl import flags
+
+from compiler_gym.datasets import Benchmark
+
+flags.DEFINE_string(
+    "benchmark",
+    None,
+    "The URI of the benchmark to use, or file:/// and the path of a program in the format of the "
+    "compiler; a benchmark of the environment's choice if not given.",
+)
+
+
+def benchmark_from_flags() -> Benchmark | str | None:
+    """Returns the benchmark that ``--benchmark`` names; None if there is no such flag.
+
+    Raises:
+        FileNotFoundError: If a file is named that does not exist.
+    """
+    name = flags.FLAGS.benchmark
+    if not name:
+        return None
+    if name.startswith("file:///"):
+        path = Path(name.removeprefix("file://"))
+        return Benchmark.from_file(uri=f"benchmark://file-v0{path}", path=path)
+    return name

@@ -1,0 +1,1 @@
+"""Programs with flags of absl, by the names and flags of former releases."""

@@ -78,8 +78,8 @@ class Session:
         self.session_id = session_id
         self._connection = connection
         self._stub = stub = connection.stub
-        # Steps go there from here: all that is between would cost more than a short step.
-        self._socket = stub.socket_of(session_id) if isinstance(stub, DirectStub) else None
+        # Steps go from here to the session's own socket: all that is between takes time.
+        self._is_direct = isinstance(stub, DirectStub)
         # Filled anew for each step: making messages is a good part of the cost of a short one.
         self._request = StepRequest(session_id=session_id, has_observation_errors=True)
         self._indices: Sequence[int] = ()
@@ -109,8 +109,9 @@ class Session:
                 service refused.
         """
         request = self._filled_request(actions, indices)
-        sock, connection = self._socket, self._connection
-        if sock is None or sock.closed:
+        sock = self._stub.socket_of(self.session_id) if self._is_direct else None
+        connection = self._connection
+        if sock is None:
             return checked(connection(self._stub.Step, request, timeout=timeout))
         timeout = connection.usable_timeout(timeout)
         begin = time.monotonic()
@@ -136,8 +137,9 @@ class Session:
             What several can be waited for by, and :meth:`finish_step` takes.
         """
         request = self._filled_request(actions, indices)
-        sock, connection = self._socket, self._connection
-        if sock is None or sock.closed:
+        sock = self._stub.socket_of(self.session_id) if self._is_direct else None
+        connection = self._connection
+        if sock is None:
             return connection.begin_step(request, timeout)
         return DirectReply(sock, request, connection.usable_timeout(timeout))
 

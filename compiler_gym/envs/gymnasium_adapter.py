@@ -1,10 +1,7 @@
 """Environments with the interface of gymnasium."""
 
 import copy
-import sys
-import warnings
 from collections.abc import Callable, Iterable
-from types import FrameType
 from typing import Any
 
 import gymnasium
@@ -15,6 +12,7 @@ from gymnasium.error import ClosedEnvironmentError
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.spaces.array_space import array_space, array_value
 from compiler_gym.spaces.neutral import neutral_value
+from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.registration import make
 from compiler_gym.util.settings import is_setting
 
@@ -61,8 +59,8 @@ class GymnasiumEnv(gymnasium.Env):
 
     What is set on a wrapper of gymnasium stays there: behind one, write
     ``env.unwrapped.benchmark = ...``, or ``env.set_wrapper_attr("benchmark", ...)``, or use the
-    options of ``reset()``, which warns of settings that such a wrapper keeps. Wrappers that
-    ``gymnasium.make()`` itself adds, say for ``max_episode_steps``, are no obstacle: see
+    options of ``reset()``. Wrappers that ``gymnasium.make()`` itself adds, say for
+    ``max_episode_steps``, are no obstacle: see
     :class:`~compiler_gym.envs.transparent_wrapper.TransparentWrapper`.
 
     Args:
@@ -173,7 +171,6 @@ class GymnasiumEnv(gymnasium.Env):
         """
         self._check_open()
         super().reset(seed=seed)
-        self._warn_of_lost_settings()
         options = options or {}
         if unknown := sorted(set(options) - set(_RESET_OPTIONS)):
             raise ValueError(
@@ -293,8 +290,7 @@ class GymnasiumEnv(gymnasium.Env):
     def _fork_around(self, env: CompilerEnv) -> "GymnasiumEnv":
         clone = GymnasiumEnv(env, self.render_mode)
         clone.spec = self.spec
-        clone._np_random = copy.deepcopy(self._np_random)
-        clone._np_random_seed = self._np_random_seed
+        clone.np_random = copy_generator(self.np_random)
         return clone
 
     def close(self) -> None:
@@ -333,27 +329,6 @@ class GymnasiumEnv(gymnasium.Env):
             setattr(env, name, value)
         else:
             super().__setattr__(name, value)
-
-    def _warn_of_lost_settings(self) -> None:
-        """Warns of settings that were set on wrappers of gymnasium; called by ``reset()``."""
-        # An environment does not know the wrappers around it, but they are what calls it.
-        frame: FrameType | None = sys._getframe(2)
-        level = 3
-        lost = {}
-        while frame is not None and isinstance(
-            wrapper := frame.f_locals.get("self"), gymnasium.Wrapper
-        ):
-            # Wrappers of others may have attributes of their own by such a name.
-            if type(wrapper).__module__.startswith("gymnasium."):
-                names = (name for name in vars(wrapper) if is_setting(self._compiler_env, name))
-                lost.update(dict.fromkeys(names, wrapper))
-            frame, level = frame.f_back, level + 1
-        for name, wrapper in lost.items():
-            warnings.warn(
-                f"{type(wrapper).__name__} keeps the attribute {name!r} that was set on it; the "
-                f"environment inside does not get it. Use env.unwrapped.{name} = ...",
-                stacklevel=level,
-            )
 
 
 def _check_mode(mode: str, modes: list[str]) -> None:

@@ -2,7 +2,18 @@
 
 Environments are registered here, and with ``gymnasium`` and ``gym`` as soon as the program has
 imported these. Neither is imported on their account: the one takes time that is not always
-needed, the other prints a notice, and not everybody has it.
+needed (each call of ``compiler-gym-cc`` imports this), the other prints a notice, and not everybody
+has it.
+
+Two tricks are left, because gymnasium offers no other way:
+
+- An import hook (:class:`_ImportHook`). Entry points of packages would do the same, but gymnasium
+  dropped them in version 1.0, and gym 0.26 loads those of all packages whenever it is imported. Not
+  to wait for the import would cost all programs that of gymnasium.
+- A tuple of length 0 with an element (:class:`_WrappersOfSingleEnvs`). ``gymnasium.make_vec()``
+  refuses an id that has both a vector environment of its own and wrappers. The wrapper is needed
+  because ``gymnasium.make(id, max_episode_steps=...)`` puts its own around the environment, without
+  a word to it; outside of that, nothing but ``additional_wrappers`` reaches the attributes.
 """
 
 import importlib.abc

@@ -1,12 +1,11 @@
 """What vector environments return: a row for each environment."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
-from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from compiler_gym.vector.slot import Slot
@@ -26,6 +25,8 @@ class Batches:
     Args:
         slots: The slots.
         observation_space: The space of the observations of a single one.
+        add_info: Adds the information of a slot, given by its number, to that of all, in the form
+            of gymnasium's vector environments: ``VectorEnv._add_info``.
 
     Attributes:
         rewards: float64[number of slots].
@@ -33,7 +34,12 @@ class Batches:
         truncations: Likewise.
     """
 
-    def __init__(self, slots: Sequence[Slot], observation_space: Space[Any]):
+    def __init__(
+        self,
+        slots: Sequence[Slot],
+        observation_space: Space[Any],
+        add_info: Callable[[dict[str, Any], dict[str, Any], int], dict[str, Any]],
+    ):
         count = len(slots)
         self.rewards = np.zeros(count, np.float64)
         # All truth values, so that they are copied at once: terminations, truncations, then for
@@ -43,6 +49,7 @@ class Batches:
         self.terminations, self.truncations, *rows = self._table
         self._flags = list(zip(_STEP_KEYS, rows[::2], strict=True))
         self._slots = slots
+        self._add_info = add_info
         # Whose information consists of these alone.
         self._is_plain = [False] * count
         self._space = observation_space
@@ -80,7 +87,10 @@ class Batches:
     def all(self, copies: bool) -> VectorStepResult:
         """Returns the results of a step of all slots."""
         terminations, truncations, *flags = self._table.copy()
-        infos = self._infos(self._slots, flags, False not in self._is_plain)
+        if False in self._is_plain:
+            infos = self.infos(self._slots)
+        else:
+            infos = dict(zip(_INFO_KEYS, flags, strict=True))  # In a tenth of the time.
         if copies:
             return self.observations(True), self.rewards.copy(), terminations, truncations, infos
         return self.observations(False), self.rewards, self.terminations, self.truncations, infos
@@ -102,40 +112,30 @@ class Batches:
                 create_empty_array(self._space, len(slots), fn=np.zeros),  # type: ignore[arg-type]
             )
         terminations, truncations, *flags = self._table.take(ids, 1)
-        infos = self._infos(slots, flags, all([self._is_plain[number] for number in numbers]))
+        if all([self._is_plain[number] for number in numbers]):
+            infos = dict(zip(_INFO_KEYS, flags, strict=True))
+        else:
+            infos = _rows_of(self.infos(slots), ids)
         infos["env_id"] = ids
         return observations, self.rewards.take(ids), terminations, truncations, infos
 
-    @staticmethod
-    def _infos(
-        slots: Sequence[Slot], flags: Sequence[np.ndarray], are_plain: bool
-    ) -> dict[str, Any]:
-        """Returns the information of some slots: if there is no more to say, these arrays."""
-        if are_plain:
-            return dict(zip(_INFO_KEYS, flags, strict=True))  # In a tenth of the time.
-        return vector_infos([slot.infos for slot in slots])
+    def infos(self, slots: Iterable[Slot]) -> dict[str, Any]:
+        """Returns the information of some slots, with rows for all slots.
+
+        Returns:
+            An array for each key, and one of type bool with an underscore before the key that says
+            who has it.
+        """
+        infos: dict[str, Any] = {}
+        for slot in slots:
+            for info in slot.infos:
+                infos = self._add_info(infos, info, slot.number)
+        return infos
 
 
-def vector_infos(rows: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
-    """Returns information in the form of gymnasium's vector environments.
-
-    Args:
-        rows: What there is to say of each environment, in parts.
-
-    Returns:
-        An array for each key, and one of type bool with an underscore before the key that says
-        who has it.
-    """
-    infos: dict[str, Any] = {}
-    table = _InfoTable(len(rows))
-    for position, row in enumerate(rows):
-        for info in row:
-            infos = table._add_info(infos, info, position)
-    return infos
-
-
-class _InfoTable(VectorEnv):
-    """Has what gymnasium does with information, for any number of environments."""
-
-    def __init__(self, count: int):
-        self.num_envs = count
+def _rows_of(infos: dict[str, Any], numbers: np.ndarray) -> dict[str, Any]:
+    """Returns some rows of the information of all slots."""
+    return {
+        key: _rows_of(value, numbers) if isinstance(value, dict) else value.take(numbers, 0)
+        for key, value in infos.items()
+    }

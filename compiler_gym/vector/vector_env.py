@@ -14,7 +14,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv, waits_for_steps
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.service.transport.reply_polling import ReplyPolling
 from compiler_gym.service.transport.reply_waiting import ReplyWaiting
-from compiler_gym.vector.batches import Batches, VectorStepResult, vector_infos
+from compiler_gym.vector.batches import Batches, VectorStepResult
 from compiler_gym.vector.slot import Slot
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
@@ -89,7 +89,7 @@ class CompilerVectorEnv(VectorEnv):
         for env in self.envs:
             env.observes_for_learning = False
         self._slots = [Slot(number, env, max_episode_steps) for number, env in enumerate(self.envs)]
-        self._batches = Batches(self._slots, self._single_observation_space)
+        self._batches = Batches(self._slots, self._single_observation_space, self._add_info)
         # The slots that make steps, and the numbers of those whose results were not taken yet, in
         # the order in which these came.
         self._running: dict[int, Slot] = {}
@@ -166,8 +166,7 @@ class CompilerVectorEnv(VectorEnv):
                 slot.prepare_reset(**chosen)
         for slot in slots:
             self._reset(slot, seeds[slot.number], slot_options[slot.number])
-        infos = vector_infos([slot.infos if mask[slot.number] else [] for slot in self._slots])
-        return self._batches.observations(self.copy), infos
+        return self._batches.observations(self.copy), self._batches.infos(slots)
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         if seed is None:

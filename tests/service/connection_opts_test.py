@@ -6,30 +6,6 @@ from pydantic import ValidationError
 from compiler_gym.service import ConnectionOpts
 
 
-def test_defaults():
-    assert ConnectionOpts().model_dump() == {
-        "rpc_max_retries": 5,
-        "retry_wait_seconds": 0.1,
-        "retry_wait_backoff_exponent": 1.5,
-        "init_max_seconds": 30,
-        "init_max_attempts": 5,
-        "local_service_port_init_max_seconds": 30,
-        "local_service_exit_max_seconds": 30,
-        "rpc_init_max_seconds": 3,
-        "rpc_call_max_seconds": None,
-        "always_send_benchmark_on_reset": False,
-        "direct_channel": True,
-        "token": None,
-        "token_file": None,
-        "tls_ca_file": None,
-        "tls_certificate_file": None,
-        "tls_key_file": None,
-        "show_output": False,
-        "script_args": [],
-        "script_env": {},
-    }
-
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -176,7 +176,7 @@ def test_growing_waits(monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: sum(waits), sleep=sleep)
     monkeypatch.setattr(child_process, "time", clock)
     assert 5 < sum(1 for _ in growing_waits(0.1)) < 30
-    assert waits == sorted(waits) and sum(waits) == pytest.approx(0.1)
+    assert waits[:-1] == sorted(waits[:-1]) and sum(waits) == pytest.approx(0.1)
 
 
 def test_growing_waits_yields_at_least_once():

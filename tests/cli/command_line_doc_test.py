@@ -36,7 +36,6 @@ def section(name):
 
 
 def test_all_commands_have_a_section_and_a_row():
-    assert len(PROGRAM.commands) == 18
     for name in PROGRAM.commands:
         assert f"\n| `{name}` | " in TEXT
         assert f"compiler-gym {name} " in section(name)

@@ -4,6 +4,7 @@ from tests.cli.conftest import (  # noqa: F401, pytest finds fixtures here.
     environment,
     fixture_fails,
     fixture_interrupt,
+    fixture_prepared,
     fixture_program_c,
     fixture_run,
 )

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.cli.prepared import PreparedInterpreter
 from tests.processes import descendants, is_asleep, is_running, wait_until
 
 
@@ -31,18 +32,23 @@ def environment(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.fixture(scope="session", name="prepared")
+def fixture_prepared():
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        return PreparedInterpreter()
+
+
 @pytest.fixture(name="run")
-def fixture_run(environment):
+def fixture_run(environment, prepared):
     """Runs the program to its end; its exit code is to be as expected."""
 
     def run(*arguments, code=0, stdin="", module="compiler_gym"):
-        done = subprocess.run(
-            command(*arguments, module=module),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=280,
-        )
+        words = command(*arguments, module=module)
+        if prepared.is_usable():
+            done = prepared.run(module, words[3:], stdin)
+        else:
+            done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=280)
         assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done

@@ -1,0 +1,99 @@
+"""Runs modules as ``python -m`` does, in copies of an interpreter that has loaded the libraries.
+
+To load them takes longer than most commands do. What the package imports of itself, each copy
+imports for itself.
+"""
+
+import importlib
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from typing import Any
+
+LIBRARIES = ("grpc", "gymnasium", "numpy", "pydantic", "rich.live", "rich.progress", "typer")
+_MAX_BYTES = 1 << 20
+_MAX_SECONDS = 280
+
+
+class PreparedInterpreter:
+    """An interpreter that is copied for each run, until the process of the tests ends."""
+
+    def __init__(self) -> None:
+        self._environment = _of_python()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(_MAX_SECONDS)
+        with theirs:
+            fd = theirs.fileno()
+            command = [sys.executable, "-m", "tests.cli.prepared", str(fd)]
+            self._process = subprocess.Popen(command, pass_fds=[fd])
+
+    def is_usable(self) -> bool:
+        """Whether a new interpreter would look for modules in the same places now."""
+        return _of_python() == self._environment
+
+    def run(
+        self, module: str, arguments: list[str], stdin: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a module in the working directory and the environment of this process."""
+        request = {"module": module, "arguments": arguments, "environment": dict(os.environ)}
+        with ExitStack() as stack:
+            files = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3)]
+            files[0].write(stdin)
+            files[0].seek(0)
+            message = json.dumps({**request, "directory": os.getcwd()}).encode()
+            socket.send_fds(self._socket, [message], [file.fileno() for file in files])
+            code = int(self._socket.recv(100))
+            texts = []
+            for file in files[1:]:
+                file.seek(0)
+                texts.append(file.read())
+        return subprocess.CompletedProcess([module, *arguments], code, *texts)
+
+
+def _of_python() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
+
+
+def serve(requests: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Answers requests with exit codes. Returns in each copy, with what it is to run."""
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(requests, _MAX_BYTES, 3)
+        if not message:
+            return None
+        pid = os.fork()
+        if pid == 0:
+            return json.loads(message), descriptors
+        for descriptor in descriptors:
+            os.close(descriptor)
+        _, status = os.waitpid(pid, 0)
+        requests.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def run(request: dict[str, Any], descriptors: list[int]) -> None:
+    """Turns this process into one that was started by ``python -m``."""
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["directory"])
+    sys.path[0] = request["directory"]
+    sys.argv = ["-m", *request["arguments"]]
+    sys.orig_argv = [sys.executable, "-m", request["module"], *request["arguments"]]
+    tempfile.tempdir = None
+    sys.modules["numpy"].random.seed()
+    runpy._run_module_as_main(request["module"])  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        for library in LIBRARIES:
+            importlib.import_module(library)
+        asked = serve(requests)
+    if asked:
+        run(*asked)

@@ -30,7 +30,10 @@ from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.runfiles_path import runfiles_path
 
 KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
-"""One folder for each program: ``program.c``, ``input-N.txt`` and ``expected-N.txt``."""
+"""One folder for each program: ``program.c``, ``input-N.txt``, ``expected-N.txt`` and, if the package
+has been built, ``program.bc``."""
+
+_BITCODE = "program.bc"
 
 INPUT_SETS = 2
 """Number of inputs of each program, N = 0 and 1."""
@@ -42,8 +45,9 @@ _COMPILE_TIMEOUT_SECONDS = 60
 class KernelsDataset(Dataset):
     """Small real C programs that can be run, and whose results can be validated.
 
-    A program is compiled by the installed clang when it is first used; the bitcode is kept in the
-    site data folder. The URI's parameter ``dataset`` selects the input that the ``Runtime``
+    The package comes with the bitcode of each program. In a source tree that has not been built, the
+    installed clang compiles a program when it is first used, to the same bitcode, which is kept in
+    the site data folder. The URI's parameter ``dataset`` selects the input that the ``Runtime``
     observation uses: ``benchmark://kernels-v0/sha256?dataset=1`` the second one, the first by
     default. Validation uses all inputs.
 
@@ -79,14 +83,14 @@ class KernelsDataset(Dataset):
         return (f"{self.name}/{name}" for name in self._names())
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """Returns the benchmark of a URI, and compiles the program if that has not been done.
+        """Returns the benchmark of a URI.
 
         Raises:
             LookupError: If there is no such program.
             ValueError: If the URI has another parameter than ``dataset``, or that is not the number
                 of an input.
             BenchmarkInitError: If the program does not compile.
-            EnvironmentNotSupported: If clang is not installed.
+            EnvironmentNotSupported: If the program has to be compiled and clang is not installed.
         """
         self._check_own(uri)
         name = uri.path.removeprefix("/")
@@ -116,7 +120,11 @@ class KernelsDataset(Dataset):
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
         """As of :class:`Dataset`."""
-        source = fingerprint_of_file(self._kernels_path / uri.path.removeprefix("/") / "program.c")
+        kernel = self._kernels_path / uri.path.removeprefix("/")
+        source = fingerprint_of_file(kernel / "program.c")
+        if (kernel / _BITCODE).is_file():
+            bitcode = fingerprint_of_file(kernel / _BITCODE)
+            return source and bitcode and (source, bitcode)
         return source and (source, tools.tool_version(tools.clang_path()))
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
@@ -134,7 +142,9 @@ class KernelsDataset(Dataset):
         return sorted(path.parent.name for path in self._kernels_path.glob("*/program.c"))
 
     def _bitcode(self, kernel: Path, source: BenchmarkSource) -> bytes:
-        """Returns the unoptimised bitcode of a program, compiled now or earlier."""
+        """Returns the unoptimised bitcode of a program, compiled by the build, now or earlier."""
+        if (kernel / _BITCODE).is_file():
+            return (kernel / _BITCODE).read_bytes()
         options = [*ClangInvocation.DEFAULT_COPT, *_COPT]
         key = key_of_bitcode(shlex.join(options), source.contents)
         path = self.site_data_path / f"{kernel.name}-{key}.bc"

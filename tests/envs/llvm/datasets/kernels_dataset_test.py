@@ -137,15 +137,33 @@ def test_program_is_compiled_again_by_another_clang(dataset, tmp_path, monkeypat
         f'#!/bin/sh\n[ "$1" = --version ] && echo other && exit 0\nexec {tools.clang_path()} "$@"\n'
     )
     clang.chmod(0o700)
-    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path / "llvm"))
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path / "llvm"))
     dataset.benchmark("benchmark://kernels-v0/copy")
     assert len(files_of(dataset)) == 2
 
 
 def test_no_clang(dataset, tmp_path, monkeypatch):
-    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path / "none"))
-    with pytest.raises(EnvironmentNotSupported, match="LLVM_PREFIX"):
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path / "none"))
+    with pytest.raises(EnvironmentNotSupported, match="COMPILER_GYM_LLVM"):
         dataset.benchmark("benchmark://kernels-v0/copy")
+
+
+def test_built_in_programs_need_no_clang(tmp_path, monkeypatch):
+    """The build has made of them what clang makes, byte for byte."""
+    if not (KERNELS_PATH / "sha256" / "program.bc").is_file():
+        pytest.skip("The bitcode has not been built")
+    names = ["fft", "markdown", "sha256"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        shutil.copyfile(KERNELS_PATH / name / "program.c", tmp_path / name / "program.c")
+    compiled = KernelsDataset(tmp_path / "site", kernels_path=tmp_path)
+    uris = [f"benchmark://kernels-v0/{name}" for name in names]
+    expected = [compiled.benchmark(uri).proto.program.contents for uri in uris]
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path / "none"))
+    built = KernelsDataset(tmp_path / "other")
+    assert [built.benchmark(uri).proto.program.contents for uri in uris] == expected
+    assert not built.site_data_path.exists()
+    assert all(path.with_suffix(".bc").is_file() for path in KERNELS_PATH.glob("*/program.c"))
 
 
 def test_concurrent_first_use(dataset):

@@ -13,7 +13,7 @@ KNOWN = frozenset(
         *("CACHE", "LOGS", "RUNFILES", "SITE_DATA", "TRANSIENT_CACHE"),
         # Services.
         *("DATASET_MIRROR", "DEBUG", "DIRECT_CHANNEL", "SERVICE_ARGS", "SHOW_OUTPUT"),
-        *("INST2VEC_VOCABULARY", "IR2VEC_VOCABULARY"),
+        *("INST2VEC_VOCABULARY", "IR2VEC_VOCABULARY", "LLVM"),
         # compiler-gym-cc.
         *(
             "BUDGET",

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/Subprocess.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm_service/benchmark/CpuPin.h"
 #include "llvm_service/benchmark/Files.h"
@@ -23,7 +26,18 @@ using util::LocalShellCommand;
 // The names that build commands know.
 constexpr char kBitcodeName[] = "out.bc";
 constexpr char kDefaultOutputName[] = "a.out";
-constexpr char kClang[] = COMPILER_GYM_LLVM_PREFIX "/bin/clang";
+/// The clang of the LLVM that the client tells or, else, that the service is built with.
+std::string clangPath() {
+  const char* prefix = std::getenv("COMPILER_GYM_LLVM");
+  const bool isTold = prefix != nullptr && *prefix != '\0';
+  return (isTold ? std::string(prefix) : COMPILER_GYM_LLVM_PREFIX) + "/bin/clang";
+}
+
+bool usesClang(const Command& command) {
+  return llvm::any_of(command.argument(), [](llvm::StringRef argument) {
+    return argument.contains("$CC") || argument.contains("${CC");
+  });
+}
 
 Status runChecked(const LocalShellCommand& command, const fs::path& directory, double& seconds) {
   RETURN_IF_ERROR(command.checkInfiles(directory));
@@ -99,7 +113,15 @@ Status Executable::build(const std::string& bitcode, double& seconds) {
   boost::system::error_code ignored;
   fs::remove(outputFile(), ignored);
   Command command = config_.build_cmd();
-  (*command.mutable_env())["CC"] = kClang;
+  const std::string clang = clangPath();
+  if (usesClang(command) && access(clang.c_str(), X_OK) != 0) {
+    return {StatusCode::NOT_FOUND,
+            "There is no " + clang +
+                ", which builds the program. Install clang on any system with \"pip install "
+                "'compiler_gym[clang]'\", or on Debian and Ubuntu with \"apt-get install clang-" +
+                std::to_string(LLVM_VERSION_MAJOR) + "\""};
+  }
+  (*command.mutable_env())["CC"] = clang;
   (*command.mutable_env())["IN"] = input.string();
   return runChecked(LocalShellCommand(command), scratch_, seconds);
 }

@@ -112,7 +112,7 @@ def fixture_planted(folder, monkeypatch):
         f'exec {wrong} "$last";; esac; done;;\nesac\nexec {tools.clang_path()} "$@"\n'
     )
     script.chmod(0o755)
-    monkeypatch.setenv("LLVM_PREFIX", str(folder / "prefix"))
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(folder / "prefix"))
     return folder
 
 

@@ -34,6 +34,7 @@ from compiler_gym.envs.llvm.observations.ir2vec import (
     vocabulary_of_options,
 )
 from compiler_gym.envs.llvm.rewards.cost_rewards import make_llvm_rewards
+from compiler_gym.envs.llvm.tools import service_environment
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.connection_opts import ConnectionOpts
@@ -126,10 +127,14 @@ class LlvmEnv(ClientServiceCompilerEnv):
         options += self.service_options
         if is_own and ir2vec_vocabulary is None:
             options += ir2vec_options()
-        if options:
+        variables = service_environment() if is_own else {}
+        if options or variables:
             settings = kwargs.get("connection_settings") or ConnectionOpts()
             kwargs["connection_settings"] = settings.model_copy(
-                update={"script_args": [*settings.script_args, *options]}
+                update={
+                    "script_args": [*settings.script_args, *options],
+                    "script_env": variables | settings.script_env,
+                }
             )
         if datasets is None:
             datasets = get_llvm_datasets(datasets_site_path)

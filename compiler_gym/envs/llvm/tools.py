@@ -2,10 +2,11 @@
 
 A tool is searched for, in this order,
 
-1. in ``$LLVM_PREFIX/bin``, if that environment variable is set, and nowhere else then;
-2. in the LLVM that the service was built with;
-3. in ``/usr/lib/llvm-N/bin``, where Debian and Ubuntu put them;
-4. on the ``PATH``, first with the version in the name (``clang-22``), then without.
+1. in ``$COMPILER_GYM_LLVM/bin``, if that environment variable is set, and nowhere else then;
+2. in the package ``compiler_gym_clang``, if it is installed;
+3. in the LLVM that the service was built with;
+4. in ``/usr/lib/llvm-N/bin``, where Debian and Ubuntu put them;
+5. on the ``PATH``, first with the version in the name (``clang-22``), then without.
 
 The LLVM version of the service is preferred, because bitcode of a newer one may be unreadable to
 it; an older one is never used.
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
@@ -28,6 +30,11 @@ _PREFIX_FILE = "llvm_prefix.txt"
 
 # The Debian packages of tools that are not in that of LLVM itself, without the version.
 _PACKAGES = {"clang": "clang", "clang++": "clang", "ld.lld": "lld"}
+
+PREFIX_VARIABLE = "COMPILER_GYM_LLVM"
+"""The environment variable with the folder of an LLVM, whose tools are in its folder ``bin``."""
+
+_COMPANION = "compiler_gym_clang"
 
 _OWN_PASSES_FILE = "compiler_gym-llvm-passes.so"
 
@@ -49,6 +56,23 @@ _SERVICE_PREFIX, LLVM_VERSION = _llvm_of_service()
 
 _DEBIAN_ROOT = Path("/usr/lib")
 _VERSION_TIMEOUT_SECONDS = 60
+
+
+@cache
+def companion_folder() -> Path | None:
+    """Returns the folder of the LLVM in the package ``compiler_gym_clang``, None without that."""
+    found = find_spec(_COMPANION)
+    if found is None or not found.submodule_search_locations:
+        return None
+    return Path(found.submodule_search_locations[0]).absolute()
+
+
+def service_environment() -> dict[str, str]:
+    """Returns the environment variables by which a service finds the LLVM that is found here."""
+    folder = companion_folder()
+    if folder is None or PREFIX_VARIABLE in os.environ:
+        return {}
+    return {PREFIX_VARIABLE: str(folder)}
 
 
 def clang_path() -> Path:
@@ -127,7 +151,7 @@ def tool_path(name: str) -> Path:
     Raises:
         EnvironmentNotSupported: If it is not installed. The text says what to install.
     """
-    return _tool_path(name, os.environ.get("LLVM_PREFIX", ""), os.environ.get("PATH", ""))
+    return _tool_path(name, os.environ.get(PREFIX_VARIABLE, ""), os.environ.get("PATH", ""))
 
 
 def tool_version(path: Path) -> str:
@@ -147,8 +171,8 @@ def _tool_path(name: str, llvm_prefix: str, search_path: str) -> Path:
         path = Path(llvm_prefix).expanduser().absolute() / "bin" / name
         if not _is_executable(path):
             raise EnvironmentNotSupported(
-                f"LLVM_PREFIX is {llvm_prefix}, but there is no executable {path}. Set LLVM_PREFIX "
-                f"to the installation folder of LLVM {LLVM_VERSION}, or unset it"
+                f"{PREFIX_VARIABLE} is {llvm_prefix}, but there is no executable {path}. Set it to "
+                f"the installation folder of LLVM {LLVM_VERSION}, or unset it"
             )
         return path
     for path in _candidates(name, search_path):
@@ -156,12 +180,15 @@ def _tool_path(name: str, llvm_prefix: str, search_path: str) -> Path:
             return path
     package = f"{_PACKAGES.get(name, 'llvm')}-{LLVM_VERSION}"
     raise EnvironmentNotSupported(
-        f"'{name}' of LLVM {LLVM_VERSION} is not installed. Install it, on Debian and Ubuntu with "
-        f"'apt-get install {package}', or set LLVM_PREFIX to the folder that has bin/{name}"
+        f"'{name}' of LLVM {LLVM_VERSION} is not installed. Install it on any system with "
+        "\"pip install 'compiler_gym[clang]'\", or on Debian and Ubuntu with "
+        f"'apt-get install {package}'; or set {PREFIX_VARIABLE} to the folder that has bin/{name}"
     )
 
 
 def _candidates(name: str, search_path: str) -> Iterator[Path]:
+    if (companion := companion_folder()) is not None:
+        yield companion / "bin" / name
     if _SERVICE_PREFIX is not None:
         yield _SERVICE_PREFIX / "bin" / name
     versions = []

@@ -32,10 +32,11 @@ def make_executable(path: Path, text: str) -> Path:
 @pytest.fixture
 def no_debian(monkeypatch, tmp_path):
     """A machine without /usr/lib/llvm-N and with an empty PATH."""
-    monkeypatch.delenv("LLVM_PREFIX", raising=False)
+    monkeypatch.delenv("COMPILER_GYM_LLVM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(tools, "_DEBIAN_ROOT", tmp_path / "lib")
     monkeypatch.setattr(tools, "_SERVICE_PREFIX", None)
+    monkeypatch.setattr(tools, "companion_folder", lambda: None)
     tools._tool_path.cache_clear()
     yield tmp_path
     tools._tool_path.cache_clear()
@@ -47,16 +48,42 @@ def test_installed_tool_is_of_the_required_version(path):
     assert f"version {tools.LLVM_VERSION}." in tools.tool_version(path())
 
 
-def test_llvm_prefix_comes_first(monkeypatch, tmp_path):
+def test_variable_comes_first(monkeypatch, tmp_path):
     clang = make_executable(tmp_path / "bin" / "clang", "#!/bin/sh\n")
-    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path))
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
     assert tools.clang_path() == clang
 
 
-def test_llvm_prefix_without_the_tool(monkeypatch, tmp_path):
-    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path))
-    with pytest.raises(EnvironmentNotSupported, match=r"LLVM_PREFIX is .*unset it"):
+def test_variable_without_the_tool(monkeypatch, tmp_path):
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
+    with pytest.raises(EnvironmentNotSupported, match=r"COMPILER_GYM_LLVM is .*unset it"):
         tools.clang_path()
+
+
+def test_the_companion_package_comes_next(no_debian, monkeypatch):
+    opt = make_executable(no_debian / "companion" / "bin" / "opt", "#!/bin/sh\n")
+    make_executable(no_debian / "own" / "bin" / "opt", "#!/bin/sh\n")
+    monkeypatch.setattr(tools, "_SERVICE_PREFIX", no_debian / "own")
+    monkeypatch.setattr(tools, "companion_folder", lambda: no_debian / "companion")
+    assert tools.opt_path() == opt
+
+
+def test_services_are_told_of_the_companion_package(monkeypatch, tmp_path):
+    monkeypatch.delenv("COMPILER_GYM_LLVM", raising=False)
+    monkeypatch.setattr(tools, "companion_folder", lambda: None)
+    assert tools.service_environment() == {}
+    monkeypatch.setattr(tools, "companion_folder", lambda: tmp_path)
+    assert tools.service_environment() == {"COMPILER_GYM_LLVM": str(tmp_path)}
+    monkeypatch.setenv("COMPILER_GYM_LLVM", "/opt/llvm")  # Which a service inherits.
+    assert tools.service_environment() == {}
+
+
+def test_the_companion_package_is_found(monkeypatch, tmp_path):
+    (tmp_path / "compiler_gym_clang").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    tools.companion_folder.cache_clear()
+    assert tools.companion_folder() == tmp_path / "compiler_gym_clang"
+    tools.companion_folder.cache_clear()
 
 
 def test_the_llvm_of_the_service_comes_next(no_debian, monkeypatch):
@@ -111,8 +138,9 @@ def test_old_version_is_not_used(no_debian):
 def test_missing_tool_names_the_package(no_debian, path, package):
     with pytest.raises(
         EnvironmentNotSupported, match=f"apt-get install {package}-{tools.LLVM_VERSION}"
-    ):
+    ) as error:
         path()
+    assert "pip install 'compiler_gym[clang]'" in str(error.value)
 
 
 def test_file_that_is_not_executable_is_no_tool(no_debian):

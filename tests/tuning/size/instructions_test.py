@@ -141,6 +141,6 @@ def test_what_is_wrong_is_said(tmp_path, monkeypatch):
     (tmp_path / "text").write_text("text")
     with pytest.raises(ValueError, match=r"cannot be counted: (.|\n)*not recognized"):
         count_instructions(tmp_path / "text", {})
-    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path))
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
     with pytest.raises(EnvironmentNotSupported, match=r"there is no executable .*llvm-objdump"):
         count_instructions(path, {})

@@ -94,7 +94,7 @@ def test_what_cannot_be_linked_is_an_error(tmp_path):
 
 
 def test_without_a_linker_sections_count(monkeypatch, tmp_path):
-    monkeypatch.setenv("LLVM_PREFIX", str(tmp_path))
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
     assert trial_linker(()) is None
 
 

@@ -16,6 +16,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm_service/ComputeObservation.h"
 #include "llvm_service/Flags.h"
 #include "llvm_service/LlvmSession.h"
 #include "llvm_service/inlining/InlineSession.h"
@@ -27,6 +28,9 @@ void onBadAlloc(void* /*data*/, const char* /*reason*/, bool /*crashDiagnostics*
   if (const std::new_handler handler = std::get_new_handler()) handler();
   std::abort();
 }
+
+/// As the first argument: prints one observation rather than serving clients.
+constexpr char kComputeObservation[] = "compute_observation";
 
 constexpr char kPluginFlag[] = "load-pass-plugin";
 
@@ -69,10 +73,15 @@ bool becomeSharedProgram(const std::vector<char*>& arguments) {
   const boost::filesystem::path self = boost::filesystem::read_symlink("/proc/self/exe");
   const std::string name = "compiler_gym-llvm-service-shared";
   if (self.filename() == name) return true;
-  const boost::filesystem::path program = self.parent_path() / name;
-  execv(program.c_str(), arguments.data());
-  std::cerr << "Pass plugins can be loaded by " << program
-            << " only, which cannot be run: " << std::generic_category().message(errno) << '\n';
+  std::vector<boost::filesystem::path> folders = {self.parent_path()};
+  // That of the package compiler_gym_clang, which has LLVM's shared library.
+  if (const char* prefix = std::getenv("COMPILER_GYM_LLVM")) folders.emplace_back(prefix) /= "bin";
+  for (const boost::filesystem::path& folder : folders) {
+    execv((folder / name).c_str(), arguments.data());
+  }
+  std::cerr << "Pass plugins need the program " << name
+            << ", which cannot be run: " << std::generic_category().message(errno)
+            << ". Install it with \"pip install 'compiler_gym[clang]'\"\n";
   return false;
 }
 
@@ -90,6 +99,9 @@ std::unique_ptr<CompilationSession> makeSession(const boost::filesystem::path& w
 
 int main(int argc, char** argv) {
   llvm::install_bad_alloc_error_handler(onBadAlloc);
+  if (argc > 1 && argv[1] == llvm::StringRef(kComputeObservation)) {
+    return compiler_gym::llvm_service::printObservation(argc - 1, argv + 1);
+  }
   std::vector<std::string> arguments = joinPluginFlags({argv, static_cast<size_t>(argc)});
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

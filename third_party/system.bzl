@@ -32,17 +32,35 @@ coverage_tools = repository_rule(
     doc = "An empty coverage report generator.",
 )
 
+# Libraries that LLVM uses, of which programs are linked with the archives.
+_ARCHIVES = {"-lz": "-l:libz.a", "-lzstd": "-l:libzstd.a"}
+
 def _static_llvm(ctx, config, libdir):
-    """The linker's options for LLVM's archives; none if they are not all installed."""
+    """The linker's options for LLVM's archives.
+
+    Without them, the service would need LLVM's shared library, which few systems have.
+    """
     found = ctx.execute([config, "--link-static", "--libs"])
+    if found.return_code != 0:
+        fail("%s --link-static --libs: %s. Run tools/setup.sh." % (config, found.stderr.strip()))
     names = [name[len("-l"):] for name in found.stdout.strip().split(" ")]
     archives = ["%s/lib%s.a" % (libdir, name) for name in names]
-    if found.return_code != 0 or not all([ctx.path(archive).exists for archive in archives]):
-        return []
+    missing = [archive for archive in archives if not ctx.path(archive).exists]
+    if missing:
+        fail("expected LLVM's static archives, but there is no %s. Run tools/setup.sh." % missing[0])
     system = ctx.execute([config, "--link-static", "--system-libs"]).stdout.strip().split(" ")
+    system = [_ARCHIVES.get(option, option) for option in system]
 
-    # What none of the objects that are linked refers to is left out, the shared LLVM included.
-    return ["-Wl,--as-needed", "-Wl,--start-group"] + archives + ["-Wl,--end-group"] + system
+    # What none of the objects that are linked refers to is left out, the shared LLVM included. The
+    # linker would also export all symbols that this one has.
+    options = ["-Wl,--exclude-libs,ALL", "-Wl,--as-needed", "-Wl,--start-group"]
+    return options + archives + ["-Wl,--end-group"] + system
+
+def _static_mlir(ctx, libdir):
+    """The linker's options for MLIR's archives, to be followed by those of LLVM."""
+    found = ctx.execute(["find", libdir, "-name", "libMLIR*.a"]).stdout.split("\n")
+    archives = [archive for archive in sorted(found) if archive]
+    return ["-Wl,--start-group"] + archives + ["-Wl,--end-group"]
 
 def _llvm_impl(ctx):
     prefix = ctx.os.environ.get("LLVM_PREFIX", "/usr/lib/llvm-22")
@@ -64,6 +82,7 @@ def _llvm_impl(ctx):
         "%{libraries}": repr(libraries),
         "%{prefix}": prefix,
         "%{static}": repr(_static_llvm(ctx, config, libdir)),
+        "%{static_mlir}": repr(_static_mlir(ctx, libdir)),
         "%{version}": version,
     })
 

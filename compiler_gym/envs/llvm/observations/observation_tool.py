@@ -55,7 +55,8 @@ def compute_observation(
         raise FileNotFoundError(f"There is no file {path}")
     # A derived space is computed from that of the service of its number.
     name = space if isinstance(space, str) else f"#{space.index}"
-    command: list[str | Path] = [find_service_binary("compute_observation", "llvm_service/tools")]
+    service = find_service_binary("compiler_gym-llvm-service")
+    command: list[str | Path] = [service, "compute_observation"]
     if target_triple is not None:
         command.append(f"--target_triple={target_triple}")
     if ir2vec_vocabulary is None and str(space).startswith("Ir2vec"):

@@ -1,7 +1,4 @@
-// Prints one observation of a program as a protobuf message in text format.
-//
-// The exit code is 0, 1 if a flag is wrong, 2 if another argument is, or 3 if the observation
-// cannot be computed; the reason is then on the standard error output.
+#include "llvm_service/ComputeObservation.h"
 
 #include <gflags/gflags.h>
 #include <google/protobuf/text_format.h>
@@ -65,14 +62,12 @@ Status compute(const std::string& spaceName, const std::string& path, Event& val
 
 }  // namespace
 
-}  // namespace compiler_gym::llvm_service
-
-int main(int argc, char** argv) {
-  using compiler_gym::Event;
-  using namespace compiler_gym::llvm_service;  // NOLINT
+int printObservation(int argc, char** argv) {
   gflags::SetUsageMessage(
-      "compute_observation [--target_triple=...] [--ir2vec_vocabulary=...] SPACE FILE\n"
-      "SPACE is a name like IrInstructionCount or IR_INSTRUCTION_COUNT, FILE is LLVM bitcode or "
+      "compiler_gym-llvm-service compute_observation [--target_triple=...] "
+      "[--ir2vec_vocabulary=...] SPACE "
+      "FILE\nSPACE is a name like IrInstructionCount or IR_INSTRUCTION_COUNT, FILE is LLVM bitcode "
+      "or "
       "textual IR.");
   gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
   if (argc != 3) {
@@ -80,13 +75,15 @@ int main(int argc, char** argv) {
     return kUsage;
   }
   Event value;
-  const grpc::Status status = compute(argv[1], argv[2], value);
+  const Status status = compute(argv[1], argv[2], value);
   if (!status.ok()) {
     std::cerr << status.error_message() << std::endl;
-    return status.error_code() == grpc::StatusCode::INVALID_ARGUMENT ? kUsage : kFailure;
+    return status.error_code() == StatusCode::INVALID_ARGUMENT ? kUsage : kFailure;
   }
   std::string text;
   google::protobuf::TextFormat::PrintToString(value, &text);
   std::cout << text << std::flush;
   return std::cout.good() ? 0 : kFailure;
 }
+
+}  // namespace compiler_gym::llvm_service

@@ -1,26 +1,21 @@
-"""Builds the wheel: lays out the files it is given and runs setuptools.
+"""Builds the wheel: lays out the files it is given and runs setuptools and auditwheel.
 
 Usage: build_wheel OUTPUT.whl @FILE_LIST, where each line of the list is PLACE=SOURCE.
 """
 
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from tools import wheels
+
 # What the build makes are data files of the package, all in one folder of it: nothing in the wheel
 # depends on the Python version.
-BUILT_FOLDERS = re.compile("^(llvm_service/(tools/)?|mlir_service/)")
+BUILT_FOLDERS = re.compile("^(llvm_service/|mlir_service/)")
 SERVICE_PLACE = "compiler_gym/_service/"
-PROGRAMS = (
-    "compiler_gym-llvm-service",
-    "compiler_gym-llvm-service-shared",
-    "compute_observation",
-)
-OPTIONAL_PROGRAMS = ("compiler_gym-mlir-service",)  # Not every LLVM comes with MLIR.
-TAG_OPTIONS = ["--python-tag", "py3", "--plat-name", "linux_x86_64"]
+# They are in wheels of their own: the first needs LLVM's shared library, the second is large.
+ELSEWHERE = ("compiler_gym-llvm-service-shared", "compiler_gym-mlir-service")
 SETUP = """
 import setuptools
 
@@ -39,38 +34,18 @@ def read_list(argument: str) -> dict[str, Path]:
     return {
         place: Path(source)
         for place, source in files.items()
-        if place.startswith("compiler_gym/") or "/" not in place
+        if (place.startswith("compiler_gym/") or "/" not in place)
+        and Path(place).name not in ELSEWHERE
     }
-
-
-def stage(files: dict[str, Path], folder: Path) -> None:
-    """Lays out the files as setuptools wants them."""
-    for place, source in files.items():
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, folder / place)
-    for program in PROGRAMS:
-        (folder / SERVICE_PLACE / program).chmod(0o755)
-    for program in OPTIONAL_PROGRAMS:
-        if (folder / SERVICE_PLACE / program).exists():
-            (folder / SERVICE_PLACE / program).chmod(0o755)
-    (folder / "setup.py").write_text(SETUP)
-
-
-def build(folder: Path) -> Path:
-    """Runs setuptools in the staged folder and returns the wheel."""
-    command = [sys.executable, "setup.py", "--quiet", "bdist_wheel", *TAG_OPTIONS]
-    subprocess.run(command, cwd=folder, check=True, stdout=sys.stderr)
-    return next((folder / "dist").glob("*.whl"))
 
 
 def main() -> None:
     output = Path(sys.argv[1]).absolute()
     with tempfile.TemporaryDirectory() as name:
-        stage(read_list(sys.argv[2]), Path(name))
-        wheel = build(Path(name))
-        if wheel.name != output.name:
-            sys.exit(f"The wheel is {wheel.name}, not {output.name}: VERSION and //:BUILD disagree")
-        shutil.copyfile(wheel, output)
+        folder = Path(name)
+        wheels.stage(read_list(sys.argv[2]), folder)
+        (folder / "setup.py").write_text(SETUP)
+        wheels.build(folder, output)
 
 
 if __name__ == "__main__":

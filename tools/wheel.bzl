@@ -33,3 +33,26 @@ wheel = rule(
         "_builder": attr.label(default = "//tools:build_wheel", executable = True, cfg = "host"),
     },
 )
+
+def companion_wheel(name, out, package, files, has_llvm = False):
+    """A wheel with programs that not everyone needs, of the same version as the wheel.
+
+    Args:
+      name: of the target.
+      out: the wheel, whose name holds the version and the platform.
+      package: the Python package that the files are in.
+      files: programs to their places in the package.
+      has_llvm: whether the tools of the LLVM that services are built with are part of it.
+    """
+    words = ["$(location //tools:build_companion_wheel) $@ " + package]
+    words += ["--version_file $(location //:VERSION)", "--license $(location //:LICENSE)"]
+    words += ["--file %s=$(location %s)" % (place, label) for label, place in files.items()]
+    if has_llvm:
+        words.append("--llvm $$(head -n 1 $(location @llvm//:prefix.txt))")
+    native.genrule(
+        name = name,
+        srcs = ["//:LICENSE", "//:VERSION", "@llvm//:prefix.txt"] + list(files),
+        outs = [out],
+        cmd = " ".join(words),
+        tools = ["//tools:build_companion_wheel"],
+    )

@@ -2,17 +2,21 @@
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
 
 _PACKAGE_DIRECTORY = Path(__file__).absolute().parents[1]
 
+# Packages that pip installs with an extra, by what Bazel builds them of.
+_COMPANIONS = {"mlir_service": "compiler_gym_mlir"}
+
 
 def find_service_binary(name: str, package: str = "llvm_service") -> Path:
     """Finds the executable of a compiler service.
 
-    Looks, in order, in the installed package, among the runfiles of Bazel, and in what Bazel has
+    Looks, in order, in the installed package, in its companion ``compiler_gym_mlir``, among the runfiles of Bazel, and in what Bazel has
     built in a source tree.
 
     Args:
@@ -34,8 +38,13 @@ def find_service_binary(name: str, package: str = "llvm_service") -> Path:
     places = ", ".join(str(path) for path in candidates)
     raise EnvironmentNotSupported(
         f"The compiler service {name} has not been built. Run `bazel build {target}` in the "
-        f"source tree of CompilerGym, or install a wheel that contains it. Looked for {places}"
+        f"source tree of CompilerGym, or install it{_extra_of(package)}. Looked for {places}"
     )
+
+
+def _extra_of(package: str) -> str:
+    extra = "compiler_gym[mlir]" if package == "mlir_service" else "compiler_gym"
+    return f" with \"pip install '{extra}'\""
 
 
 def find_service_file(name: str, package: str = "llvm_service") -> Path | None:
@@ -50,6 +59,9 @@ def find_service_file(name: str, package: str = "llvm_service") -> Path | None:
 
 def _candidates(name: str, package: str) -> Iterator[Path]:
     root = _PACKAGE_DIRECTORY.parent
+    companion = _COMPANIONS.get(package)
+    if companion and (found := find_spec(companion)) and found.submodule_search_locations:
+        yield Path(found.submodule_search_locations[0]) / name
     yield _PACKAGE_DIRECTORY / "_service" / name
     yield root / package / name  # Bazel lays out runfiles as the source tree is.
     yield root / "bazel-bin" / package / name

@@ -1,0 +1,70 @@
+"""Builds a wheel that goes with that of compiler_gym, and has the same version.
+
+Usage: build_companion_wheel OUTPUT.whl PACKAGE --version_file VERSION [--llvm FOLDER]
+       [--file PLACE=SOURCE ...] [--license FILE ...]
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from tools import installed_llvm, wheels
+
+DESCRIPTIONS = {
+    "compiler_gym_clang": "clang and the tools of LLVM that compiler_gym uses",
+    "compiler_gym_mlir": "The compiler service of mlir-v0, an environment of compiler_gym",
+}
+PROJECT = """
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "{name}"
+version = "{version}"
+description = "{description}"
+readme = {{ text = "{description}.", content-type = "text/plain" }}
+license = "MIT AND Apache-2.0 WITH LLVM-exception"
+license-files = ["licenses/*"]
+requires-python = ">=3.10"
+"""
+SETUP = """
+import setuptools
+
+setuptools.setup(packages=["{name}"], package_data={{"{name}": ["**/*"]}})
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("package")
+    parser.add_argument("--version_file", type=Path, required=True)
+    parser.add_argument("--llvm", type=Path, help="the LLVM whose tools are part of it")
+    parser.add_argument("--file", action="append", default=[], help="PLACE=SOURCE")
+    parser.add_argument("--license", type=Path, action="append", default=[])
+    options = parser.parse_args()
+
+    name = options.package
+    values = {
+        "name": name,
+        "version": options.version_file.read_text().strip(),
+        "description": DESCRIPTIONS[name],
+    }
+    with tempfile.TemporaryDirectory() as temporary, tempfile.TemporaryDirectory() as scratch:
+        folder = Path(temporary)
+        files = {place: Path(source) for place, source in (f.split("=", 1) for f in options.file)}
+        if options.llvm:
+            files = installed_llvm.files_of(options.llvm, Path(scratch)) | files
+        licenses = {f"licenses/{path.name}": path for path in options.license}
+        wheels.stage({f"{name}/{place}": path for place, path in files.items()} | licenses, folder)
+        if options.llvm:
+            installed_llvm.point_to_own_libraries(folder / name)
+        (folder / name / "__init__.py").write_text(f'"""{DESCRIPTIONS[name]}."""\n')
+        (folder / "pyproject.toml").write_text(PROJECT.format(**values))
+        (folder / "setup.py").write_text(SETUP.format(**values))
+        wheels.build(folder, options.output.absolute())
+
+
+if __name__ == "__main__":
+    main()

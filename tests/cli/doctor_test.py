@@ -1,0 +1,87 @@
+"""``compiler-gym doctor``."""
+
+import json
+import subprocess
+
+import pytest
+
+from compiler_gym.cli import doctor_checks
+from compiler_gym.cli.doctor_checks import Check, Status
+from compiler_gym.envs.llvm import tools
+from compiler_gym.errors import EnvironmentNotSupported
+from tests.cli.conftest import command
+
+
+def test_what_is_installed_works(run):
+    report = json.loads(run("doctor", "--json").stdout)
+    checks = {check["name"]: check for check in report["checks"]}
+    assert report["works"]
+    for name in ("llvm-autophase-ic-v0", "llvm-inline-v0"):
+        assert checks[name]["status"] == "ok"
+        assert "makes a step: 22." in checks[name]["detail"]
+    assert checks["clang"]["status"] == checks["C programs"]["status"] == "ok"
+    assert {check["status"] for check in report["checks"]} <= {"ok", "missing"}
+
+
+def test_one_screen_with_a_command_for_each_part_that_is_not_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
+    done = subprocess.run(command("doctor"), capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0  # It is no error to have no clang.
+    assert len(lines) <= 40
+    assert lines[-1] == "All that is installed works."
+    (index,) = [i for i, line in enumerate(lines) if line.split()[:2] == ["missing", "clang"]]
+    assert lines[index + 1].strip() == "try: pip install 'compiler_gym[clang]'"
+
+
+def test_part_that_does_not_work(monkeypatch, tmp_path):
+    (tmp_path / "bin").mkdir()
+    clang = tmp_path / "bin" / "clang"
+    clang.write_text("#!/bin/sh\necho no headers >&2\nexit 1\n")
+    clang.chmod(0o700)
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
+    done = subprocess.run(command("doctor"), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "failed  C programs" in done.stdout
+    assert "no headers" in done.stdout
+    assert "Does not work: C programs." in done.stdout
+
+
+def fails_with(error):
+    def examine():
+        raise error
+
+    return examine
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (EnvironmentNotSupported("none"), Status.MISSING),
+        (OSError("broken"), Status.FAILED),
+        (RuntimeError("broken"), Status.FAILED),
+    ],
+)
+def test_status_of_errors(error, status):
+    check = doctor_checks._check("part", fails_with(error), "mend it")
+    assert check == Check("part", status, str(error), "mend it")
+
+
+def test_disk_that_is_full(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor_checks, "_MIN_FREE_BYTES", 1 << 80)
+    with pytest.raises(OSError, match=r"expected 1 GiB of free disk, got .* free"):
+        doctor_checks._folder(tmp_path)
+
+
+def test_limit_that_is_low(monkeypatch):
+    monkeypatch.setattr(doctor_checks, "_MIN_FILES", 1 << 40)
+    with pytest.raises(OSError, match="at least 1099511627776 files"):
+        doctor_checks._files()
+
+
+def test_plugins_are_loaded_by_the_companion(monkeypatch, tmp_path):
+    monkeypatch.setattr(tools, "companion_folder", lambda: tmp_path)
+    program = tmp_path / "bin" / doctor_checks._SHARED_SERVICE
+    program.parent.mkdir()
+    program.touch()
+    assert str(program) in doctor_checks._plugins()

@@ -84,7 +84,7 @@ TEST(SessionTableTest, TheLimitHoldsForManyThreads) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
-      for (int j = 0; j < 100; ++j) added += addNew(table, process) ? 1 : 0;
+      for (int j = 0; j < 100; ++j) added += add(table, process) ? 1 : 0;
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -76,6 +76,7 @@ Status SessionTable::add(Place place, std::shared_ptr<SessionProcess> session, i
   place.table_ = nullptr;
   *id = nextId_++;
   Entry& entry = sessions_[*id];
+  entry.state = session->record().state();
   entry.session = std::move(session);
   entry.lease = lease;
   return Status::OK;

@@ -10,11 +10,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from compiler_gym.hunt.passes import Sequences
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
-from compiler_gym.util.commands import kill_running_commands
+from compiler_gym.util.commands import commands_of, kill_running_commands
 from compiler_gym.util.file_lock import file_lock
 from compiler_gym.util.filesystem import atomic_file_write
 
@@ -104,7 +103,7 @@ class Hunt:
                 while time.monotonic() < end and (left > 0 or running):
                     while left > 0 and len(running) < jobs:
                         trial = self._draw(laboratory)
-                        running[pool.submit(laboratory.run, trial)] = trial
+                        running[pool.submit(self._run, laboratory, trial)] = trial
                         left -= 1
                     done, _ = wait(running, _POLL_SECONDS, FIRST_COMPLETED)
                     for future in done:
@@ -116,7 +115,7 @@ class Hunt:
                 laboratory.stop.set()
                 self.given_up = len(running)
                 self.progress.seconds = time.monotonic() - begin
-                _end(running)
+                self._end(running)
 
     @contextmanager
     def _resumed(self) -> Iterator[None]:
@@ -131,6 +130,17 @@ class Hunt:
             self.progress = _read_progress(self._folder / _STATE, self.progress.seed)
             self._sequences.kept = self.progress.kept
             yield
+
+    def _run(self, laboratory: Laboratory, trial: Trial) -> Outcome:
+        """Makes a trial, whose commands are known as those of this hunt."""
+        with commands_of(self):
+            return laboratory.run(trial)
+
+    def _end(self, running: dict[Future[Outcome], Trial]) -> None:
+        """Kills what the trials have started until all have noticed that the hunt ends."""
+        while any(not future.done() for future in running):
+            kill_running_commands(self)
+            time.sleep(_POLL_SECONDS / 10)
 
     def _draw(self, laboratory: Laboratory) -> Trial:
         seed, number = self.progress.seed, self.progress.next
@@ -153,13 +163,6 @@ class Hunt:
     def _write(self) -> None:
         with atomic_file_write(self._folder / _STATE, fileobj=True, mode="w") as file:
             json.dump(vars(self.progress), file)
-
-
-def _end(running: dict[Future[Any], Trial]) -> None:
-    """Kills what the trials have started until all have noticed that the hunt ends."""
-    while any(not future.done() for future in running):
-        kill_running_commands()
-        time.sleep(_POLL_SECONDS / 10)
 
 
 def _read_progress(path: Path, seed: int) -> Progress:

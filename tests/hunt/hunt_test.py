@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,8 @@ from compiler_gym.hunt.hunter import Hunt
 from compiler_gym.hunt.limits import Limits
 from compiler_gym.hunt.passes import Sequences, list_passes, parse_sequence
 from compiler_gym.hunt.programs import Programs
-from compiler_gym.hunt.trial import Laboratory
+from compiler_gym.hunt.trial import Laboratory, Outcome
+from compiler_gym.util.commands import CommandError, Popen, run_command
 from compiler_gym.util.file_lock import file_lock
 
 AROUND = ("adce", "reassociate", "dse", "mem2reg")
@@ -205,3 +207,18 @@ def test_findings_are_made_smaller_in_time(tmp_path, fake_opt):
     assert reduce_seconds(math.inf) == 600
     assert reduce_seconds(time.monotonic() + 10_000) == 600
     assert 0 < reduce_seconds(time.monotonic() + 100) < 100
+
+
+def test_the_end_of_a_hunt_kills_its_own_commands_only(tmp_path):
+    def sleep(trial):
+        with pytest.raises(CommandError):
+            run_command(["sleep", "60"])
+        return Outcome("", "refused")
+
+    findings = SimpleNamespace(guilty=frozenset)
+    laboratory = SimpleNamespace(run=sleep, stop=threading.Event(), findings=findings)
+    hunt = Hunt(tmp_path, Sequences([], 1, 0.5, fixed=AROUND), seed=0)
+    with Popen(["sleep", "60"]) as other:
+        hunt.run(laboratory, jobs=2, trials=None, seconds=0.3, watch=None)
+        assert other.poll() is None
+    assert hunt.given_up == 2

@@ -236,13 +236,24 @@ def test_random_agent_worker(make_env):
     worker.join(60)
     assert not worker.is_alive()
     assert worker.total_environment_count == 1
-    # The last episode was cut short.
-    assert worker.total_step_count >= (worker.total_episode_count - 1) * 5
+    assert worker.total_step_count >= worker.total_episode_count * 5
     with make_env() as env:
         env.reset()
         env.multistep(worker.best_actions)
         assert env.episode_reward == worker.best_returns
         assert env.commandline() == worker.best_commandline
+
+
+def test_random_agent_worker_counts_complete_episodes(make_env):
+    class StopsInThirdStep(CompilerEnvWrapper):
+        def step(self, action, **kwargs):
+            result = super().step(action, **kwargs)
+            worker.alive = len(self.actions) < 3
+            return result
+
+    worker = RandomAgentWorker(lambda: StopsInThirdStep(make_env()), patience=5)
+    worker.run()
+    assert (worker.total_step_count, worker.total_episode_count) == (3, 0)
 
 
 @pytest.mark.usefixtures("until_found")

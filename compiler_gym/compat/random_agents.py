@@ -112,8 +112,8 @@ class RandomAgentWorker(threading.Thread):
             while self.alive:
                 env.reset(benchmark=env.benchmark)
                 patience = self._patience or env.action_space.n
-                _play_episode(env, patience, self._consider, lambda: not self.alive)
-                self.total_episode_count += 1
+                if _play_episode(env, patience, self._consider, lambda: not self.alive):
+                    self.total_episode_count += 1
 
     def _consider(self, env: CompilerEnv) -> bool:
         self.total_step_count += 1
@@ -208,8 +208,8 @@ def _work(make_env: Callable[[], CompilerEnv], found: "_Findings", stop: threadi
         while not stop.is_set():
             env.reset(benchmark=found.benchmark)
             patience = found.patience or env.action_space.n
-            _play_episode(env, patience, found.consider, stop.is_set, found.step_seconds)
-            found.count_episode()
+            if _play_episode(env, patience, found.consider, stop.is_set, found.step_seconds):
+                found.count_episode()
 
 
 def _play_episode(
@@ -218,15 +218,19 @@ def _play_episode(
     consider: Callable[[CompilerEnv], bool],
     is_stopped: Callable[[], bool],
     step_seconds: Callable[[], float] = lambda: _STEP_SECONDS,
-) -> None:
+) -> bool:
+    """Plays an episode, and returns whether it came to its end before it was stopped."""
     left = patience
-    while left > 0 and not is_stopped():
+    while left > 0:
+        if is_stopped():
+            return False
         _, _, done, info = env.step(env.action_space.sample(), timeout=step_seconds())
         if "error_type" in info:
-            return
+            break
         left = patience if consider(env) else left - 1
         if done:
-            return
+            break
+    return True
 
 
 class _Findings:

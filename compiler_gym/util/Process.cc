@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -124,6 +126,36 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
+// The limit of data that children are to have, where limitOwnData() has set another here.
+std::optional<rlimit>& dataLimitOfChildren() {
+  static std::optional<rlimit> limit;
+  return limit;
+}
+
+// Gives this process the limit of its children, which inherit it, for as long as this lives.
+class ChildrensDataLimit {
+ public:
+  ChildrensDataLimit() : lock_(mutex()) {
+    if (!dataLimitOfChildren()) return;
+    getrlimit(RLIMIT_DATA, &own_);
+    setrlimit(RLIMIT_DATA, &*dataLimitOfChildren());
+  }
+  ~ChildrensDataLimit() {
+    if (dataLimitOfChildren()) setrlimit(RLIMIT_DATA, &own_);
+  }
+  ChildrensDataLimit(const ChildrensDataLimit&) = delete;
+  ChildrensDataLimit& operator=(const ChildrensDataLimit&) = delete;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+
+  const std::lock_guard<std::mutex> lock_;
+  rlimit own_ = {};
+};
+
 // See setProcessObserver().
 class ProcessObserver {
  public:
@@ -171,8 +203,10 @@ class Child {
     // has to wait for a processor.
     startTime_ = Clock::now();
     pid_t leader = 0;
-    const int error =
-        plan.spawn(&leader, pointersTo(arguments).data(), pointersTo(environment).data());
+    const int error = [&] {
+      const ChildrensDataLimit limit;
+      return plan.spawn(&leader, pointersTo(arguments).data(), pointersTo(environment).data());
+    }();
     if (error != 0) return systemError("start " + arguments[0], error);
     pid_ = leader;
     pidfd_ = FileDescriptor(openPidfd(pid_));
@@ -305,6 +339,15 @@ class Supervisor {
 Status runProcess(const ProcessOptions& options, ProcessResult* result) {
   *result = ProcessResult();
   return Supervisor(options, result).run();
+}
+
+void limitOwnData(uint64_t bytes) {
+  rlimit limit = {};
+  getrlimit(RLIMIT_DATA, &limit);
+  if (!dataLimitOfChildren()) dataLimitOfChildren() = limit;
+  // Not the hard limit, which could not be raised again for children.
+  limit.rlim_cur = std::min<rlim_t>(bytes, limit.rlim_max);
+  setrlimit(RLIMIT_DATA, &limit);
 }
 
 void setProcessObserver(std::function<void()> beforeStart) {

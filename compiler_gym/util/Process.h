@@ -7,6 +7,7 @@
 #include <boost/filesystem.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -51,6 +52,10 @@ struct ProcessResult {
 // The current directory, environment, signal handlers and other children of this process are not
 // touched, so any number of threads can call this. INTERNAL if the process cannot be started.
 [[nodiscard]] grpc::Status runProcess(const ProcessOptions& options, ProcessResult* result);
+
+// Limits how much data this process may have (RLIMIT_DATA), but not the processes that runProcess()
+// starts: these have the limit that this process had at first.
+void limitOwnData(uint64_t bytes);
 
 // What runProcess() is to call before it starts a process, in its thread. Set it before the first.
 void setProcessObserver(std::function<void()> beforeStart);

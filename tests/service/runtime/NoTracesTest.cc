@@ -199,17 +199,26 @@ TEST_F(NoTracesTest, EndingABusySessionKillsItsProcess) {
   expectServes();
 }
 
-TEST_F(NoTracesTest, CommandsHaveTheLimitOfOpenFilesThatTheServiceWasStartedWith) {
-  rlimit before = {};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit lower = {256, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &lower), 0);
+TEST_F(NoTracesTest, CommandsHaveTheLimitsThatTheServiceWasStartedWith) {
+  rlimit files = {};
+  rlimit data = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  ASSERT_EQ(getrlimit(RLIMIT_DATA, &data), 0);
+  const rlimit fewFiles = {256, files.rlim_max};
+  // More than a session may have, and more than sanitizers use.
+  const rlimit someData = {std::min(rlim_t{1} << 50, data.rlim_max), data.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &fewFiles), 0);
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &someData), 0);
   start();
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &data), 0);
   const int64_t session = client().startOn("abc");
   auto step = stepLater(session, "run");
   waitForNumber(working() / "command.pid");
   EXPECT_EQ(waitForNumber(working() / "command.limit"), 256);
+  std::string dataKib;
+  std::ifstream((working() / "command.data").string()) >> dataKib;
+  EXPECT_EQ(dataKib, std::to_string(someData.rlim_cur / 1024));
   EXPECT_TRUE(client().end(session).ok());
   EXPECT_FALSE(step.get().ok());
 }

@@ -315,7 +315,8 @@ Status ToySession::edit(const std::string& name, bool& endOfEpisode,
     boost::filesystem::create_directory(folder);
     std::ofstream((folder / "file").string()) << "left behind";
     Command command;
-    command.add_argument("ulimit -Sn > command.limit; echo $$ > command.pid; sleep 1000; true");
+    command.add_argument("ulimit -Sn > command.limit; ulimit -Sd > command.data;");
+    command.add_argument("echo $$ > command.pid; sleep 1000; true");
     command.set_timeout_seconds(1000);
     return util::LocalShellCommand(command).checkCall(workingDirectory());
   } else if (name == "corrupt") {

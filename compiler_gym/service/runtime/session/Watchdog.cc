@@ -1,7 +1,6 @@
 #include "compiler_gym/service/runtime/session/Watchdog.h"
 
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -11,6 +10,8 @@
 #include <cerrno>
 #include <csignal>
 #include <new>
+
+#include "compiler_gym/util/Process.h"
 
 namespace compiler_gym::runtime {
 
@@ -55,8 +56,7 @@ Watchdog::Watchdog(uint64_t memoryBytes) : memoryBytes_(memoryBytes) {
   action.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &action, nullptr);
   if (kCanLimitMemory && memoryBytes > 0) {
-    const rlimit limit = {memoryBytes, memoryBytes};
-    setrlimit(RLIMIT_DATA, &limit);
+    util::limitOwnData(memoryBytes);
     std::set_new_handler(onOutOfMemory);
   }
 }

@@ -7,9 +7,11 @@ from typing import Any
 from gymnasium.spaces import Space
 from typing_extensions import override
 
+from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.spaces import Reward
+from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
@@ -170,6 +172,13 @@ class RewardWrapper(CompilerEnvWrapper):
         former = self.env.episode_reward
         step = super().begin_multistep(actions, timeout)
         return ConvertedStep(step, partial(self._converted, former))
+
+    @override
+    def validate(self, state: CompilerEnvState | None = None) -> ValidationResult:
+        """Validates a state, but not its reward, which the environment inside cannot repeat."""
+        state = self.state if state is None else state
+        result = super().validate(state.model_copy(update={"reward": None}))
+        return result.model_copy(update={"state": state})
 
     def _converted(self, former: float | None, result: StepResult) -> StepResult:
         observation, reward, done, info = result

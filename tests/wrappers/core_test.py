@@ -172,6 +172,18 @@ class TestRewards:
         small.reset()
         assert reward == small.step(mem2reg)[1]
 
+    def test_validation_leaves_the_reward_out(self, small):
+        small.reward_space = "IrInstructionCount"
+        env = Doubled(small)
+        env.reset()
+        env.step(env.action_space["mem2reg"])
+        state = env.state
+        for result in (env.validate(), env.validate(state)):
+            assert result.okay() and not result.reward_validated
+            assert result.state == state and result.state.reward == env.episode_reward > 0
+        # What the environment inside can repeat is compared there.
+        assert small.validate().reward_validation_failed
+
     def test_no_reward(self, small):
         env = Doubled(small)
         env.reset()

@@ -47,6 +47,25 @@ def test_brute_force(run):
     assert run(program) == "True True True 6\n"
 
 
+def test_every_action_alone(run):
+    """The best of all actions, from minus infinity on; it has a finite reward and a name."""
+    program = """
+    import math
+
+    import compiler_gym
+
+    with compiler_gym.make("llvm-ic-v0", action_space="Legacy124") as env:
+        best = (-math.inf, "")
+        for action in range(env.action_space.n):
+            env.reset(benchmark="benchmark://kernels-v0/life")
+            _, reward, done, _ = env.step(action)
+            if not done:
+                best = max(best, (reward, env.action_space.names[action]))
+        print(f"{best[0]:.1f}", best[1])
+    """
+    assert run(program) == "0.9 -sroa\n"
+
+
 def test_explore(run):
     """Breadth first, by forks; a program that was reached before is not looked at again."""
     program = """

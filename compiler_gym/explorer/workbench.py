@@ -120,7 +120,7 @@ class Workbench:
             actions=_described(self.action_space),
             pipelines=_described(self.pipeline_space),
             programs=sorted(path.name for path in KERNELS_PATH.iterdir() if path.is_dir()),
-            program=self.first and self.first.message.id,
+            program=self.first.message.id if self.first else None,
             autophase=[*AUTOPHASE_FEATURE_NAMES],
             is_public=self.limits.is_public,
             max_source_bytes=self.limits.source_bytes,

@@ -1,0 +1,18 @@
+import { defineConfig } from "vite";
+
+// The page is served below a secret path, so that its parts are found relative to it.
+export default defineConfig({
+  base: "./",
+  build: {
+    outDir: "dist",
+    chunkSizeWarningLimit: 1500,
+    // Bazel wants to know the names beforehand.
+    rolldownOptions: {
+      output: {
+        entryFileNames: "assets/[name].js",
+        chunkFileNames: "assets/[name].js",
+        assetFileNames: "assets/[name][extname]",
+      },
+    },
+  },
+});

@@ -127,13 +127,14 @@ def __dir__() -> list[str]:
 
 
 def _version() -> str:
-    """The version of the source tree, or else that of the installed package."""
-    path = Path(__file__).parent.parent / "VERSION"
-    if path.is_file():
-        return path.read_text().strip()
-    from importlib.metadata import version
+    """Returns the version of the installed package, or that of the source tree."""
+    root = Path(__file__).parent.parent
+    # Beside an installed package, a file VERSION belongs to another one.
+    if any(root.glob("compiler_gym-*.dist-info")):
+        from importlib.metadata import version
 
-    return version("compiler_gym")
+        return version("compiler_gym")
+    return (root / "VERSION").read_text().strip()
 
 
 _llvm.register_environments()

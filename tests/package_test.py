@@ -231,6 +231,26 @@ def test_version():
         assert compiler_gym.__version__ == version_file.read_text().strip()
 
 
+def test_version_of_an_installed_package(tmp_path):
+    """Another package may have put a file VERSION beside it."""
+    (tmp_path / "compiler_gym").symlink_to(Path(compiler_gym.__file__).parent)
+    metadata = tmp_path / "compiler_gym-4.5.6.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: compiler_gym\nVersion: 4.5.6\n")
+    (tmp_path / "VERSION").write_text("7.8.9\n")
+    script = "import compiler_gym; print(compiler_gym.__version__)"
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "4.5.6\n"
+
+
 def test_what_takes_time_is_loaded_when_needed():
     """The import of the package loads no other package, and little of its own."""
     loaded = modules_after("import compiler_gym") - modules_after("pass")

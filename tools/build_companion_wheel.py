@@ -1,14 +1,14 @@
 """Builds a wheel that goes with that of compiler_gym, and has the same version.
 
 Usage: build_companion_wheel OUTPUT.whl PACKAGE --version_file VERSION [--llvm FOLDER]
-       [--file PLACE=SOURCE ...] [--license FILE ...]
+       [--file PLACE=SOURCE ...] [--license FILE ...] [--link_flag=FLAG ...]
 """
 
 import argparse
 import tempfile
 from pathlib import Path
 
-from tools import installed_llvm, wheels
+from tools import installed_llvm, third_party, wheels
 
 DESCRIPTIONS = {
     "compiler_gym_clang": "clang and the tools of LLVM that compiler_gym uses",
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--version_file", type=Path, required=True)
     parser.add_argument("--llvm", type=Path, help="the LLVM whose tools are part of it")
     parser.add_argument("--file", action="append", default=[], help="PLACE=SOURCE")
+    parser.add_argument("--link_flag", action="append", default=[], help="of the programs")
     parser.add_argument("--license", type=Path, action="append", default=[])
     options = parser.parse_args()
 
@@ -56,6 +57,13 @@ def main() -> None:
         files = {place: Path(source) for place, source in (f.split("=", 1) for f in options.file)}
         if options.llvm:
             files = installed_llvm.files_of(options.llvm, Path(scratch)) | files
+        # A stand-in has no code of the library whose place it takes.
+        linked = [p for p in files.values() if p.suffix != ".h" and Path(scratch) not in p.parents]
+        linked = [p for p in linked if p.is_relative_to("/usr")]
+        linked += third_party.archives_of(options.link_flag)
+        text = third_party.licenses_text(third_party.packages_of(linked))
+        (Path(scratch) / "THIRD_PARTY_LICENSES").write_text(text, encoding="utf-8")
+        options.license.append(Path(scratch) / "THIRD_PARTY_LICENSES")
         licenses = {f"licenses/{path.name}": path for path in options.license}
         wheels.stage({f"{name}/{place}": path for place, path in files.items()} | licenses, folder)
         if options.llvm:

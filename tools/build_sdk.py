@@ -6,6 +6,7 @@ end in .in, @VERSION@ is the version, @LINK_FLAGS@ the linker's options for what
 """
 
 import argparse
+import gzip
 import io
 import subprocess
 import tarfile
@@ -76,7 +77,11 @@ def main() -> None:
         text = instantiate(template.read_text(), version, options.link_flag)
         contents[TEMPLATE_PLACES[template.name]] = text.encode()
     folder = options.out.name.removesuffix(".tar.gz")
-    with tarfile.open(options.out, "w:gz") as archive:
+    # Without the time of the build, so that the same files make the same bytes.
+    with (
+        gzip.GzipFile(options.out, "wb", mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as archive,
+    ):
         for place, data in sorted(contents.items()):
             entry = tarfile.TarInfo(f"{folder}/{place}")
             entry.size = len(data)

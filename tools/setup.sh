@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# The interpreter of the virtual environment. Another one: PYTHON=python3.12 tools/setup.sh
+python=${PYTHON:-python3}
 # Another one, e.g. for bazel --config=llvm19: LLVM_VERSION=19 tools/setup.sh
 llvm_version=${LLVM_VERSION:-22}
 packages=(
@@ -53,10 +55,11 @@ install_packages() {
 install_python_packages() {
   local requirements=third_party/requirements.txt stamp=.venv/requirements.txt
   cmp -s "$requirements" "$stamp" && [ -x .venv/bin/python3 ] && return 0
-  python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
-    fail "Python 3.10 or newer is needed, and $(python3 --version) is what python3 runs"
+  # Users need 3.10, but packages of $requirements need 3.11.
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "expected Python 3.11 or newer, got $("$python" --version); try PYTHON=python3.11 tools/setup.sh"
   say "making the virtual environment .venv with the packages of $requirements"
-  [ -x .venv/bin/python3 ] || python3 -m venv .venv
+  [ -x .venv/bin/python3 ] || "$python" -m venv .venv
   .venv/bin/python3 -m pip install --quiet --disable-pip-version-check -r "$requirements"
   cp "$requirements" "$stamp"
 }

@@ -69,5 +69,7 @@ def build(folder: Path, output: Path, exclude: Sequence[str] = ()) -> None:
         sys.exit(done.stdout + done.stderr)
     (wheel,) = (folder / "repaired").glob("*.whl")
     if wheel.name != output.name:
-        sys.exit(f"expected the wheel {output.name}, got {wheel.name}: VERSION and //:BUILD disagree")
+        sys.exit(
+            f"expected the wheel {output.name}, got {wheel.name}: VERSION and //:BUILD disagree"
+        )
     shutil.copyfile(wheel, output)

@@ -14,6 +14,7 @@ from compiler_gym.cli.compliance import compliance
 from compiler_gym.cli.console import run_program
 from compiler_gym.cli.datasets import datasets_app
 from compiler_gym.cli.describe import describe
+from compiler_gym.cli.doctor import doctor
 from compiler_gym.cli.eval import evaluate
 from compiler_gym.cli.explore import explore
 from compiler_gym.cli.hunt import hunt
@@ -27,6 +28,7 @@ from compiler_gym.cli.service import service
 from compiler_gym.cli.shell import shell
 from compiler_gym.cli.validate import validate
 from compiler_gym.util.debug_util import show_output
+from compiler_gym.util.runfiles_path import runfiles_path
 
 NAME = "compiler-gym"
 
@@ -50,6 +52,7 @@ app.command()(explore)
 app.command()(collect)
 app.command()(service)
 app.command()(compliance)
+app.command()(doctor)
 app.add_typer(datasets_app)
 app.add_typer(lock_app)
 
@@ -57,6 +60,17 @@ app.add_typer(lock_app)
 def _print_version(is_asked: bool) -> None:
     if is_asked:
         print(f"{NAME} {compiler_gym.__version__}")
+        raise typer.Exit
+
+
+def _print_licenses(is_asked: bool) -> None:
+    if is_asked:
+        path = runfiles_path("compiler_gym/THIRD_PARTY_LICENSES")
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"There is no {path}: it is part of the wheel, which 'bazel build //:wheel' makes"
+            )
+        print(path.read_text(encoding="utf-8"), end="")
         raise typer.Exit
 
 
@@ -69,6 +83,12 @@ def _show_output(is_asked: bool) -> None:
 def program(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, help="Print the version.")
+    ] = False,
+    licenses: Annotated[
+        bool,
+        typer.Option(
+            "--licenses", callback=_print_licenses, help="Print the licences of what is bundled."
+        ),
     ] = False,
     shows_output: Annotated[
         bool,

@@ -33,7 +33,9 @@ def doctor(
     if json:
         print_json({"works": not failed, "checks": [check.as_dict() for check in checks]})
     else:
-        verdict = f"Does not work: {', '.join(failed)}." if failed else "All that is installed works."
+        verdict = (
+            f"Does not work: {', '.join(failed)}." if failed else "All that is installed works."
+        )
         print_line(f"\n{verdict}")
     raise typer.Exit(bool(failed))
 

@@ -22,7 +22,7 @@ from compiler_gym.util.runfiles_path import cache_path, site_data_path, transien
 from compiler_gym.util.service_binary import find_service_binary
 
 CLANG_FIX = "pip install 'compiler_gym[clang]'"
-_HEADERS_FIX = "apt-get install libc6-dev (Debian, Ubuntu), dnf install glibc-devel (Fedora)"
+_HEADERS_FIX = "apt-get install gcc libc6-dev (Debian, Ubuntu), dnf install gcc (Fedora)"
 _SHARED_SERVICE = "compiler_gym-llvm-service-shared"
 
 _ENVIRONMENTS = {

@@ -16,7 +16,8 @@ _COMPANIONS = {"mlir_service": "compiler_gym_mlir"}
 def find_service_binary(name: str, package: str = "llvm_service") -> Path:
     """Finds the executable of a compiler service.
 
-    Looks, in order, in the installed package, in its companion ``compiler_gym_mlir``, among the runfiles of Bazel, and in what Bazel has
+    Looks, in order, in companions of the installed package such as ``compiler_gym_mlir``, in the
+    package itself, among the runfiles of Bazel, and in what Bazel has
     built in a source tree.
 
     Args:

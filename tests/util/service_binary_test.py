@@ -53,6 +53,16 @@ def test_files_beside_the_service(places):
     assert find_service_file("the-service") == places[1]
 
 
+def test_companion_package(places, monkeypatch, tmp_path):
+    companion = tmp_path / "path" / "compiler_gym_mlir"
+    companion.mkdir(parents=True)
+    (companion / "the-service").touch(mode=0o755)
+    monkeypatch.syspath_prepend(str(companion.parent))
+    assert find_service_binary("the-service", "mlir_service") == companion / "the-service"
+    with pytest.raises(EnvironmentNotSupported, match=r"pip install 'compiler_gym\[mlir\]'"):
+        find_service_binary("missing", "mlir_service")
+
+
 def test_missing(places):
     with pytest.raises(EnvironmentNotSupported) as error:
         find_service_binary("the-service")

@@ -11,7 +11,7 @@ from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.mlir.mlir_command_line import MlirCommandline
 from compiler_gym.envs.mlir.mlir_datasets import compare_with_start, get_mlir_datasets
 from compiler_gym.envs.mlir.mlir_rewards import make_mlir_rewards
-from compiler_gym.errors import EnvironmentNotSupported, ServiceInitError, SessionNotFound
+from compiler_gym.errors import SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.proto import ActionSpace, File, py_converters
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
@@ -54,24 +54,16 @@ class MlirEnv(ClientServiceCompilerEnv):
     ):
         self._runtime_observation_count = 1
         self._runtime_warmup_runs_count = 1
-        try:
-            super().__init__(
-                service=service or find_service_binary("compiler_gym-mlir-service", _PACKAGE),
-                benchmark=DEFAULT_BENCHMARK if benchmark is None else benchmark,
-                datasets=get_mlir_datasets() if datasets is None else datasets,
-                rewards=make_mlir_rewards() if rewards is None else rewards,
-                service_message_converters=ServiceMessageConverters(
-                    action_space_converter=_make_action_space
-                ),
-                **kwargs,
-            )
-        except ServiceInitError as error:
-            if "libMLIR" not in str(error):
-                raise
-            raise EnvironmentNotSupported(
-                "This machine lacks the library of MLIR. Install the package libmlir-22 "
-                f"(apt-get install libmlir-22). {error}"
-            ) from error
+        super().__init__(
+            service=service or find_service_binary("compiler_gym-mlir-service", _PACKAGE),
+            benchmark=DEFAULT_BENCHMARK if benchmark is None else benchmark,
+            datasets=get_mlir_datasets() if datasets is None else datasets,
+            rewards=make_mlir_rewards() if rewards is None else rewards,
+            service_message_converters=ServiceMessageConverters(
+                action_space_converter=_make_action_space
+            ),
+            **kwargs,
+        )
 
     @property
     def ir(self) -> str:

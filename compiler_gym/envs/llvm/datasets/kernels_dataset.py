@@ -30,8 +30,8 @@ from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.runfiles_path import runfiles_path
 
 KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
-"""One folder for each program: ``program.c``, ``input-N.txt``, ``expected-N.txt`` and, if the package
-has been built, ``program.bc``."""
+"""One folder for each program: ``program.c``, ``input-N.txt``, ``expected-N.txt`` and, once the
+package has been built, ``program.bc``."""
 
 _BITCODE = "program.bc"
 
@@ -45,9 +45,9 @@ _COMPILE_TIMEOUT_SECONDS = 60
 class KernelsDataset(Dataset):
     """Small real C programs that can be run, and whose results can be validated.
 
-    The package comes with the bitcode of each program. In a source tree that has not been built, the
-    installed clang compiles a program when it is first used, to the same bitcode, which is kept in
-    the site data folder. The URI's parameter ``dataset`` selects the input that the ``Runtime``
+    The package comes with the bitcode of each program. In a source tree that has not been built,
+    the installed clang compiles a program when it is first used, to the same bitcode, which is kept
+    in the site data folder. The URI's parameter ``dataset`` selects the input that the ``Runtime``
     observation uses: ``benchmark://kernels-v0/sha256?dataset=1`` the second one, the first by
     default. Validation uses all inputs.
 

@@ -48,7 +48,7 @@ def fixture_hunt(tmp_path, fake_opt, module_ll, monkeypatch):
             tools.clang_path(),
             Programs(datasets, [uri]),
             findings,
-            Limits(**{"seconds": 5, "reduce_seconds": 60, **limits}),
+            Limits(**{"seconds": 5, "reduce_seconds": 6, **limits}),
             threading.Event(),
             lambda text: None,
         )
@@ -110,7 +110,7 @@ def test_a_finding_says_all_that_a_report_needs(hunt, tmp_path):
 
 
 def test_wrong_output_is_found_and_made_smaller(hunt, tmp_path, program_c):
-    _, (finding,), _ = hunt(around("miscompiling"), program=program_c)
+    _, (finding,), _ = hunt(around("miscompiling"), program=program_c, reduce_seconds=8)
     assert (finding.kind, finding.guilty) == ("wrong output", "miscompiling")
     assert finding.passes == ["function(miscompiling)"]
     assert finding.guards == ["O0", "O1", "O2", "address", "memory"]
@@ -130,7 +130,7 @@ def test_sanitizers_see_what_they_are_for(hunt, program_c):
       printf("""
     text = program_c.read_text().replace("printf(", use, 1)
     program_c.write_text(f"#include <stdlib.h>\n{text}")
-    _, (finding,), _ = hunt(around("miscompiling"), program=program_c)
+    _, (finding,), _ = hunt(around("miscompiling"), program=program_c, reduce_seconds=8)
     assert finding.guards[:2] == ["O0", "O1"]
     assert not {"address", "memory"} & {*finding.guards}
 
@@ -148,7 +148,7 @@ def test_programs_that_are_wrong_themselves_are_no_findings(hunt, tmp_path):
 
 
 def test_unstable_result_is_found(hunt, tmp_path, program_c):
-    _, (finding,), _ = hunt(around("wavering"), program=program_c)
+    _, (finding,), _ = hunt(around("wavering"), program=program_c, reduce_seconds=3)
     assert (finding.kind, finding.guilty) == ("unstable result", "wavering")
     assert finding.passes == ["function(wavering)"]
     assert run_script(tmp_path / "hunt" / "findings" / finding.name) == 0

@@ -12,6 +12,7 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.trial_link import trial_linker
 from compiler_gym.util.runfiles_path import runfiles_path
+from tests.effort import effort
 
 KERNEL = runfiles_path("compiler_gym/data/kernels-v0/json")
 
@@ -46,14 +47,15 @@ def test_a_program_becomes_smaller_and_still_works(run, environment):
 
 def test_equal_bytes_with_any_number_of_jobs(run, environment, monkeypatch):
     source, results = runfiles_path("compiler_gym/data/kernels-v0/bitops/program.c"), []
+    evaluations = effort(10, 30)
     for jobs in (1, 4):
         monkeypatch.setenv("COMPILER_GYM_CACHE", str(environment / f"cache-{jobs}"))
         done = run(
-            *("optimize", source, "-o", f"{jobs}.o", "-j", jobs, "--evaluations", "30", "--json"),
-            *("--", "-std=c11", "-w"),
+            *("optimize", source, "-o", f"{jobs}.o", "-j", jobs, "--evaluations", evaluations),
+            *("--json", "--", "-std=c11", "-w"),
         )
         (result,) = json.loads(done.stdout)
-        assert result["evaluations"] == 30 and result["ended_by_time_limit"] is False
+        assert result["evaluations"] == evaluations and result["ended_by_time_limit"] is False
         results.append((environment / f"{jobs}.o").read_bytes())
     assert results[0] == results[1]
 

@@ -1,8 +1,9 @@
 """A short run of random steps with every pass, see random_steps.py."""
 
+from tests.effort import effort
 from tests.fuzzing.random_steps import Stress, find_programs
 
-STEPS = 3000
+STEPS = effort(1000, 3000)
 SESSIONS = 4
 
 
@@ -14,4 +15,4 @@ def test_random_steps(tmp_path):
     assert report.steps == STEPS
     assert report.sentinel_episodes > 0
     # trigger-crash-module and others do, if steps do what they should.
-    assert sum(report.deaths.values()) > 10
+    assert sum(report.deaths.values()) > effort(3, 10)

@@ -15,6 +15,8 @@ from tests.tuning.size.trial import (
     AARCH64,
     INTERPOSED,
     LAZY,
+    LTO,
+    LTO_SHARED,
     NOW,
     STATIC,
     TARGETS,
@@ -24,6 +26,7 @@ from tests.tuning.size.trial import (
     every_change,
     portfolio_changes,
 )
+from tests.envs.llvm.size.trial_counts import read_counts, with_counts
 
 # Fourteen values live where a call finds its function for the first time.
 _LIBRARY = """
@@ -175,6 +178,45 @@ def test_the_audit_names_every_change():
             assert f"`{each}`" in audit
     for change in speed_parts():
         assert all(f"`{option}`" in audit for option in experimental_options(change))
+
+
+@pytest.mark.parametrize("way", [LTO, LTO_SHARED], ids=lambda way: way.name)
+def test_link_time_optimisation(way, tmp_path):
+    found = failures(_LIVE, X86_64, way, tmp_path, lambda _: [Change(("-disable-lsr",)), _IPRA])
+    # Both halves of a program are known to the linker: the option is wrong for the PLT alone.
+    assert {each.change for each in found} <= {_IPRA}
+
+
+def test_the_counts_of_the_audit_are_those_of_the_trials():
+    text = runfiles_path("docs/code-size.md").read_text(encoding="utf-8")
+    counts = read_counts()
+    assert with_counts(text, counts) == text and counts["uses"]["x86_64 -disable-lsr"] > 100
+    row = next(line for line in text.splitlines() if line.startswith("| `-disable-lsr` |"))
+    assert row.endswith(
+        f" | {counts['uses']['x86_64 -disable-lsr']} | {counts['uses']['aarch64 -disable-lsr']} |"
+    )
+
+
+def test_counts_add_up_what_belongs_together():
+    text = "\n".join(
+        [
+            "| `-a=1` | 0 | 0 |",
+            "## Options and what was tried on each",
+            "| `-inline-threshold=N` | effect | 0 | 0 |",
+            "| `skip-passes`, 20 passes | 0 | 0 |",
+            "So far: nothing",
+            "## Next",
+            "| `-a=1` | 0 | 0 |",
+        ]
+    )
+    uses = {"x86_64 -inline-threshold=1": 2, "x86_64 -inline-threshold=7": 3}
+    uses |= {"aarch64 without licm": 4, "aarch64 without sroa": 5, "x86_64 -a=1": 6}
+    expected = text.replace("effect | 0 | 0", "effect | 5 | 0").replace(
+        "passes | 0 | 0", "passes | 0 | 9"
+    )
+    assert with_counts(text, {"uses": uses, "summary": "some"}) == expected.replace(
+        "nothing", "some"
+    )
 
 
 def test_a_seed_is_a_program():

@@ -3,11 +3,15 @@
 Each seed is a program, a machine, a way of linking, options, and changes of the compilation. What
 was tried and what was wrong is kept in a file, with which the next run goes on::
 
-    bazel run //tests/tuning/size:codegen_trials -- --hours 1 --jobs 1
+    bazel run //tests/envs/llvm/size:codegen_trials -- --hours 1 --jobs 1
 
 One seed again, as after it was wrong, with the files kept in a folder::
 
-    bazel run //tests/tuning/size:codegen_trials -- --seed 17 --keep /tmp/17
+    bazel run //tests/envs/llvm/size:codegen_trials -- --seed 17 --keep /tmp/17
+
+The counts go into the repository and the tables of ``docs/code-size.md`` with::
+
+    bazel run //tests/envs/llvm/size:codegen_trials -- --hours 0 --state FILE --publish $PWD
 """
 
 import argparse
@@ -27,12 +31,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.tuning.size.compilation import Change
+from compiler_gym.envs.llvm.size.compilation import Change
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import runfiles_path
-from tests.tuning.size.generated_programs import GeneratedProgram, generate
-from tests.tuning.size.trial import (
+from tests.envs.llvm.size.generated_programs import GeneratedProgram, generate
+from tests.envs.llvm.size.trial import (
     AARCH64,
     WAYS,
     X86_64,
@@ -42,8 +46,11 @@ from tests.tuning.size.trial import (
     Way,
     random_changes,
 )
+from tests.envs.llvm.size.trial_counts import with_counts
 
-_CHANGES = 5
+_CHANGES = 8
+_COUNTS = "tests/envs/llvm/size/codegen/trial_counts.json"
+_DOCUMENT = "docs/code-size.md"
 _CSMITH_SECONDS = 60
 _KERNELS = "compiler_gym/data/kernels-v0"
 _DRIVER = "int program_main();\nint main(void) { return program_main(); }\n"
@@ -54,10 +61,17 @@ _OPTIONS = (
     ("-fstack-protector-strong",),
     ("-fcf-protection",),
     ("-mtls-dialect=gnu2",),
+)
+_SANITIZERS = (
     ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+    ("-fsanitize=thread",),
+    ("-fsanitize=undefined", "-fsanitize-trap=undefined"),
 )
 # Of x86-64 alone, or with libraries that Debian has for the machine itself.
-_X86_ONLY = ("-fcf-protection", "-mtls-dialect=gnu2", "-fsanitize=address,undefined")
+_X86_ONLY = (
+    *("-fcf-protection", "-mtls-dialect=gnu2"),
+    *("-fsanitize=address,undefined", "-fsanitize=thread"),
+)
 
 
 @dataclass
@@ -69,11 +83,13 @@ class Totals:
         cpu_seconds: Processor time, of compilers and programs, too.
         programs: Programs by their kind.
         builds: Programs that were linked with changes, by machine and way of linking.
+        options: These by machine and option of clang, linker included.
         uses: Objects in these that differ from others of their program, by machine and by what
             was changed.
         runs: Runs of these.
         clangs: Seeds that are wrong without any change, and how: a mode is not tried then.
         disputed: Seeds about which compilers do not agree without any change, and endless ones.
+        unwinding: Results that are right, but with tables that are wrong at some instruction.
         wrong: Results that are wrong.
     """
 
@@ -81,10 +97,12 @@ class Totals:
     cpu_seconds: float = 0.0
     programs: Counter[str] = field(default_factory=Counter)
     builds: Counter[str] = field(default_factory=Counter)
+    options: Counter[str] = field(default_factory=Counter)
     uses: Counter[str] = field(default_factory=Counter)
     runs: int = 0
     clangs: list[tuple[int, list[str]]] = field(default_factory=list)
     disputed: list[int] = field(default_factory=list)
+    unwinding: list[dict[str, Any]] = field(default_factory=list)
     wrong: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -93,7 +111,8 @@ class Totals:
         if not path.exists():
             return cls()
         facts = json.loads(path.read_text(encoding="utf-8"))
-        facts.update({name: Counter(facts[name]) for name in ("programs", "builds", "uses")})
+        counters = ("programs", "builds", "options", "uses")
+        facts.update({name: Counter(facts.get(name, {})) for name in counters})
         return cls(**facts)
 
     def write(self, path: Path) -> None:
@@ -102,14 +121,15 @@ class Totals:
             json.dump(vars(self), file, indent=1)
 
     def __str__(self) -> str:
-        builds = ", ".join(f"{count} {name}" for name, count in sorted(self.builds.items()))
         programs = ", ".join(f"{count} {name}" for name, count in sorted(self.programs.items()))
+        bad_tables = len({each["seed"] for each in self.unwinding})
         return (
-            f"{self.cpu_seconds / 3600:.2f} CPU hours: programs: {programs or 'none'}; "
-            f"builds: {builds or 'none'}; {self.runs} runs, {len(self.wrong)} wrong; "
-            f"{len(self.clangs)} that clang makes wrong without a change; "
-            f"{len(self.disputed)} programs left out: endless, or compilers differ; "
-            f"next seed {self.next_seed}"
+            f"{self.cpu_seconds / 3600:.2f} CPU hours, {self.programs.total()} programs "
+            f"({programs or 'none'}), {self.runs} runs of {self.builds.total()} builds with "
+            f"changes, {len(self.wrong)} wrong; {bad_tables} programs with tables that are wrong at "
+            f"some instruction; clang alone makes {len(self.clangs)} wrong in some mode; "
+            f"{len(self.disputed)} are left out, as they do not end or compilers differ; "
+            f"next seed {self.next_seed}."
         )
 
 
@@ -138,9 +158,13 @@ def make_case(seed: int) -> Case:
     target = choose.choice([X86_64, X86_64, X86_64, AARCH64])
     options: tuple[str, ...] = (choose.choice(_LEVELS),)
     for some in _OPTIONS:
-        if choose.random() < 0.15 and (target is X86_64 or some[0] not in _X86_ONLY):
-            options += some
+        if choose.random() < 0.15:
+            options += _known_to(target, some)
+    if choose.random() < 0.15:
+        options += _known_to(target, choose.choice(_SANITIZERS))
     way = choose.choice(WAYS)
+    if not way.is_lto and choose.random() < 0.5:
+        way = replace(way, link=(*way.link, "-fuse-ld=lld"))
     kind = choose.choices(["generated", "csmith", "kernels-v0"], [8, 1, 1])[0]
     if kind == "csmith":
         program = _csmith(seed)
@@ -151,7 +175,13 @@ def make_case(seed: int) -> Case:
     if any("sanitize" in each for each in options):
         # Their runtime handles signals, and wants to be the first library.
         program = replace(program, modes=("plain",), override={})
+    elif kind == "generated" and choose.random() < 0.2:
+        program = replace(program, modes=("plain", "step-all", "alarm"))
     return Case(kind, program, target, way, options)
+
+
+def _known_to(target: Target, options: tuple[str, ...]) -> tuple[str, ...]:
+    return options if target is X86_64 or options[0] not in _X86_ONLY else ()
 
 
 def _csmith(seed: int) -> GeneratedProgram:
@@ -189,13 +219,17 @@ def try_seed(seed: int, folder: Path, totals: Totals, lock: threading.Lock) -> N
     failures = trial.failures(choice, expected)
     with lock:
         totals.programs[case.kind] += 1
-        totals.builds[name] += _CHANGES
+        totals.builds[name] += trial.builds
+        for option in {*case.options, *case.way.link}:
+            totals.options[f"{case.target.name} {option}"] += trial.builds
         totals.uses.update(
             f"{case.target.name} {use}" for change in trial.tried for use in _uses(change)
         )
         totals.runs += trial.runs
         totals.clangs += [(seed, trial.left_out)] if trial.left_out else []
-        totals.wrong += [_described(seed, name, case.options, each) for each in failures]
+        for each in failures:
+            found = totals.unwinding if each.mode.startswith("step") else totals.wrong
+            found.append(_described(seed, name, case.options, each))
 
 
 def _uses(change: Change) -> set[str]:
@@ -204,7 +238,7 @@ def _uses(change: Change) -> set[str]:
     options = {each.partition("=")[0] if "force-remove" in each else each for each in options}
     calls = {f"call {'inlined' if inline else 'kept'}" for _, inline in change.calls}
     skipped = {f"without {name}" for _, names in change.skipped for name in names}
-    return {*options, *change.passes, *calls, *skipped}
+    return {*options, *change.passes, *change.sequence, *calls, *skipped}
 
 
 def _described(seed: int, name: str, options: Sequence[str], failure: Failure) -> dict[str, Any]:
@@ -256,6 +290,24 @@ def _try_or_report(seed: int, folder: Path, totals: Totals, lock: threading.Lock
             totals.wrong.append({"seed": seed, "error": str(error)[-1500:]})
 
 
+def publish(totals: Totals, repository: Path) -> None:
+    """Writes the counts, and the tables that show them.
+
+    Args:
+        totals: What was tried.
+        repository: The root of the sources.
+    """
+    uses = totals.uses + totals.builds + totals.options
+    counts = {"summary": str(totals), "uses": dict(sorted(uses.items()))}
+    with atomic_file_write(repository / _COUNTS, fileobj=True, mode="w") as file:
+        json.dump(counts, file, indent=1)
+        file.write("\n")
+    document = repository / _DOCUMENT
+    text = with_counts(document.read_text(encoding="utf-8"), counts)
+    with atomic_file_write(document, fileobj=True, mode="w") as file:
+        file.write(text)
+
+
 def _cpu_seconds() -> float:
     uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(use.ru_utime + use.ru_stime for use in uses)
@@ -268,6 +320,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--state", default="codegen-trials.json", help="The file with all that was tried."
     )
+    parser.add_argument("--publish", help="A repository whose counts and tables are to be updated.")
     parser.add_argument("--seed", type=int, help="Try only this seed, and print the totals of it.")
     parser.add_argument("--keep", help="With --seed: an empty folder for the files of the program.")
     return parser.parse_args(words)
@@ -279,6 +332,8 @@ def main(words: Sequence[str]) -> int:
     start = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
     if arguments.seed is None:
         totals = _Runner(start / arguments.state, arguments.hours).run(arguments.jobs)
+        if arguments.publish:
+            publish(totals, start / arguments.publish)
     else:
         totals = Totals(next_seed=arguments.seed + 1)
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as temporary:

@@ -3,26 +3,29 @@
 import os
 import random
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
-from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-from compiler_gym.tuning.size.functions import list_functions
-from compiler_gym.tuning.size.inlining import list_call_sites
-from compiler_gym.tuning.size.portfolio import shipped_portfolio, skippable_passes, toggles
-from compiler_gym.tuning.speed.portfolio import moves as speed_moves
-from compiler_gym.util.commands import run_command
-from tests.tuning.size.generated_programs import GeneratedProgram
+from compiler_gym.envs.llvm.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.envs.llvm.size.evaluator import Budget, Evaluator
+from compiler_gym.envs.llvm.size.functions import list_functions
+from compiler_gym.envs.llvm.size.inlining import list_call_sites
+from compiler_gym.envs.llvm.size.portfolio import shipped_portfolio, skippable_passes, toggles
+from compiler_gym.envs.llvm.speed.portfolio import moves as speed_moves
+from compiler_gym.util.commands import CommandError, run_command
+from tests.envs.llvm.size.generated_programs import GeneratedProgram
 
 _SECONDS = 120
 _RUN_SECONDS = 20
 _ENDLESS = f"more than {_RUN_SECONDS} s"
 _LIBRARIES = ("-l:libstdc++.so.6", "-l:libgcc_s.so.1", "-lm", "-lpthread")
 _QUIET = ("-w",)
+
+# Object files of callers, which many programs share, by all that they are made of.
+_callers: dict[tuple[str, ...], bytes] = {}
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Way:
         link: For the linker.
         is_shared: Whether the library is a file of its own.
         is_interposed: Whether another library comes first and defines some functions again.
+        is_lto: Whether the machine code of the library is made when it is linked.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Way:
     link: tuple[str, ...]
     is_shared: bool = False
     is_interposed: bool = False
+    is_lto: bool = False
 
 
 _SHARED = ("-fPIC", "-DSHARED")
@@ -77,7 +82,10 @@ PIE = Way("position-independent", ("-fPIE",), ("-pie",))
 LAZY = Way("lazily bound", _SHARED, ("-Wl,-z,lazy",), is_shared=True)
 NOW = Way("bound at start", (*_SHARED, "-fno-plt"), ("-Wl,-z,now",), is_shared=True)
 INTERPOSED = Way("interposed", (*_SHARED, "-fsemantic-interposition"), ("-Wl,-z,lazy",), True, True)
-WAYS = (STATIC, PIE, LAZY, NOW, INTERPOSED)
+_LTO_LINK = ("-flto", "-fuse-ld=lld")
+LTO = Way("LTO", ("-fPIE",), ("-pie", *_LTO_LINK), is_lto=True)
+LTO_SHARED = Way("LTO, lazily bound", _SHARED, ("-Wl,-z,lazy", *_LTO_LINK), True, is_lto=True)
+WAYS = (STATIC, PIE, LAZY, NOW, INTERPOSED, LTO, LTO_SHARED)
 
 
 @dataclass(frozen=True)
@@ -100,8 +108,9 @@ class Trial:
         options: Further options of clang for the library.
 
     Attributes:
-        runs: How often it was run with changes; what was run before is not run again.
-        tried: The changes of these, of each unit of the library.
+        builds: How many different programs were linked with changes.
+        runs: How often these were run.
+        tried: The changes of these: one for each object file that differs from clang's own.
         left_out: The modes in which it is wrong without changes: that is clang's own doing.
     """
 
@@ -113,6 +122,7 @@ class Trial:
         folder: Path,
         options: Sequence[str] = (),
     ):
+        self.builds = 0
         self.runs = 0
         self.tried: list[Change] = []
         self.left_out: list[str] = []
@@ -141,7 +151,8 @@ class Trial:
                 self._compile(plain if name.endswith(".cc") else compiler, name)
                 for name in self._program.library
             ]
-            printed.add(self._run(self._link(objects), "plain"))
+            unchanged = [(NO_CHANGE, each) for each in objects]
+            printed.add(self._run(self._link(unchanged), "plain"))
         assert len(printed) == 1, f"compilers do not agree: {self._folder}"
         assert _ENDLESS not in printed, f"the program may have no end: {self._folder}"
         return printed.pop()
@@ -160,17 +171,21 @@ class Trial:
                 evaluators.append(self._evaluator(name))
                 made.append(self._objects(evaluators[-1], choose))
             unchanged, *changed = zip(*made, strict=True)
-            linked = self._link([path for _, path in unchanged])
+            linked = self._link(unchanged)
             modes = [mode for mode in self._modes() if self._run(linked, mode) == expected]
             self.left_out = [mode for mode in self._modes() if mode not in modes]
             failures = []
-            met = {_contents(unchanged)}
+            plain = self._contents(unchanged)
+            met = {plain}
             for objects in changed:
-                if _contents(objects) in met:
+                contents = self._contents(objects)
+                if contents in met:
                     continue
-                met.add(_contents(objects))
-                self.tried += [change for change, _ in objects]
-                linked = self._link([path for _, path in objects])
+                met.add(contents)
+                differ = zip(objects, contents, plain, strict=True)
+                self.tried += [change for (change, _), made, own in differ if made != own]
+                linked = self._link(objects)
+                self.builds += 1
                 for mode in modes:
                     got = self._run(linked, mode)
                     self.runs += 1
@@ -184,7 +199,7 @@ class Trial:
     def _modes(self) -> list[str]:
         # There is no trap flag for other machines, and sanitizers have handlers of their own.
         stepped = not self._target.runner and not any("sanitize" in each for each in self._options)
-        return [mode for mode in self._program.modes if stepped or mode != "step"]
+        return [mode for mode in self._program.modes if stepped or not mode.startswith("step")]
 
     def _evaluator(self, name: str) -> Evaluator:
         folder = self._folder / f"{name}.objects"
@@ -198,21 +213,55 @@ class Trial:
     def _objects(self, evaluator: Evaluator, choose: "Choice") -> list[tuple[Change, Path]]:
         source = evaluator.evaluate_source()
         changes = choose(evaluator)
+        if self._way.is_lto:
+            return self._bitcode(evaluator, [NO_CHANGE, *changes])
         found = {each.change: each.path for each in evaluator.evaluate(changes)}
         # clang refuses some; then there is nothing to be wrong.
         made = [(change, found.get(change, source.path)) for change in changes]
         return [(NO_CHANGE, source.path), *made]
 
+    def _bitcode(
+        self, evaluator: Evaluator, changes: Sequence[Change]
+    ) -> list[tuple[Change, Path]]:
+        """Returns object files for link-time optimisation, the first in place of any refused."""
+        made: list[tuple[Change, Path]] = []
+        for number, change in enumerate(changes):
+            name = evaluator.compilation.source.name
+            path = self._folder / f"{name}.{number}.lto"
+            try:
+                run_command([*evaluator.command(change, path), "-flto"], _SECONDS)
+                made.append((change, path))
+            except CommandError:
+                made.append((NO_CHANGE, made[0][1]))
+        return made
+
+    def _contents(self, objects: Sequence[tuple[Change, Path]]) -> tuple[bytes, ...]:
+        """Returns what tells the object files of a link from others."""
+        link = "\0".join(self._link_options(objects)).encode()
+        return tuple(path.read_bytes() + link for _, path in objects)
+
+    def _link_options(self, objects: Sequence[tuple[Change, Path]]) -> list[str]:
+        """Returns options of LLVM for the linker: those of the first object file, with LTO."""
+        options = objects[0][0].options if self._way.is_lto else ()
+        return [f"-Wl,-mllvm,{option}" for option in options]
+
     def _compile_caller(self, name: str) -> Path:
         output = self._folder / f"{name}.o"
         options = ["-O2", "-fPIE"] if self._way is not STATIC else ["-O2", "-fno-pie"]
         red_zone = ["-mno-red-zone"] if self._target is X86_64 else []
-        words = [self._target.gcc, *options, *red_zone, *_QUIET, "-c", self._folder / name]
-        run_command([*words, "-o", output], _SECONDS)
+        words = [self._target.gcc, *options, *red_zone, *_QUIET, "-c"]
+        texts = [self._program.caller[name], self._program.caller.get("functions.h", "")]
+        key = (*words, name, *texts)
+        if key not in _callers:
+            run_command([*words, self._folder / name, "-o", output], _SECONDS)
+            _callers[key] = output.read_bytes()
+        output.write_bytes(_callers[key])
         return output
 
     def _compile(self, words: Sequence[str], name: str) -> Path:
         output = self._folder / f"{name}.{Path(words[0]).name}.o"
+        if output.exists():
+            return output
         kept = [each for each in self._way.options if each != "-fno-plt"]
         command = [*words, *kept, *_QUIET, "-c", self._folder / name, "-o", output]
         run_command(command, _SECONDS)
@@ -227,14 +276,15 @@ class Trial:
         run_command([*words, "-o", output], _SECONDS)
         return [output]
 
-    def _link(self, objects: Sequence[Path]) -> Path:
+    def _link(self, objects: Sequence[tuple[Change, Path]]) -> Path:
         program = self._folder / "program"
         sanitizers = [each for each in self._options if "sanitize" in each]
         link = [*self._target.clang, *sanitizers, f"-Wl,-rpath,{self._folder}"]
-        parts: list[Path] = [*objects]
+        parts = [path for _, path in objects]
+        link += self._link_options(objects)
         if self._way.is_shared:
             library = self._folder / "library.so"
-            words = [*link, *self._way.link, "-shared", *objects, "-o", library, *_LIBRARIES]
+            words = [*link, *self._way.link, "-shared", *parts, "-o", library, *_LIBRARIES]
             run_command(words, _SECONDS)
             parts = [*self._override, library]
             if program.exists():
@@ -248,6 +298,7 @@ class Trial:
 
     def _run(self, program: Path, mode: str) -> str:
         words = [*self._target.runner, program, mode]
+        words += ["lld"] if "-fuse-ld=lld" in self._way.link else []
         environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
         try:
             done = run_command(
@@ -256,10 +307,6 @@ class Trial:
         except subprocess.TimeoutExpired:
             return _ENDLESS
         return done.stdout + (f"exit code {done.returncode}\n" if done.returncode else "")
-
-
-def _contents(objects: Sequence[tuple[Change, Path]]) -> tuple[bytes, ...]:
-    return tuple(path.read_bytes() for _, path in objects)
 
 
 Choice = Callable[[Evaluator], list[Change]]
@@ -283,23 +330,30 @@ def random_changes(choose: random.Random, count: int) -> Choice:
     """Returns a choice of changes, each with parts, decisions about calls, and passes left out."""
 
     def choice(evaluator: Evaluator) -> list[Change]:
-        return [_random_change(choose, evaluator) for _ in range(count)]
+        has_unit = evaluator.unit is not None
+        calls = [site.index for site in list_call_sites(evaluator)] if has_unit else []
+        functions = list_functions(evaluator) if has_unit else {}
+        return [_random_change(choose, calls, functions) for _ in range(count)]
 
     return choice
 
 
-def _random_change(choose: random.Random, evaluator: Evaluator) -> Change:
+def _random_change(
+    choose: random.Random, calls: Sequence[int], functions: Mapping[str, int]
+) -> Change:
     change = choose.choice([NO_CHANGE, *portfolio_changes()])
     moves = [*toggles(True, with_experimental=True), *speed_moves(True, with_experimental=True)]
     for toggle in choose.sample(moves, choose.randint(0, 4)):
         change = toggle(change)
-    if evaluator.unit is None:
+    if choose.random() < 0.1:
+        change = change.plus("mark-for-size<Oz>")
+    if not functions:
         return change
+    if choose.random() < 0.1:
+        change = replace(change, sequence=("skip-rest",))
     if choose.random() < 0.5:
-        sites = list_call_sites(evaluator)
-        decided = choose.sample(sites, choose.randint(0, min(len(sites), 12)))
-        change = change.decide({site.index: choose.random() < 0.5 for site in decided})
-    functions = list_functions(evaluator)
+        decided = choose.sample(calls, choose.randint(0, min(len(calls), 12)))
+        change = change.decide({index: choose.random() < 0.5 for index in decided})
     if choose.random() < 0.5:
         for _ in range(choose.randint(1, 3)):
             some = choose.sample([*functions.values()], choose.randint(1, len(functions)))

@@ -93,10 +93,10 @@ def _build(
     _say("building with clang alone")
     if code := tree.compile():
         raise ChildProcessError(f"The build ended with exit code {code}")
-    if tree.moved:
+    if tree.lost:
         _say(
-            f"leaving {plural(len(tree.moved), 'unit')} as clang makes them, since the build moves "
-            f"or removes their object files: {', '.join(tree.moved)}"
+            f"leaving {plural(len(tree.lost), 'unit')} as clang makes them, since the build "
+            f"removes their object files: {', '.join(tree.lost)}"
         )
     if not tree.units:
         raise ValueError(

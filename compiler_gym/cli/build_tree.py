@@ -14,6 +14,7 @@ from typing import Any
 from compiler_gym.cli.compiler_wrapper import BUDGET, EVALUATIONS, FROZEN, LOCK, LOG, RECORD
 from compiler_gym.cli.kept_objects import digest_of
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
+from compiler_gym.cli.moved_objects import find_objects, without_outputs
 from compiler_gym.cli.project_build import compilers, run_build, started
 from compiler_gym.tuning.size.linking import LinkError
 from compiler_gym.tuning.size.object_file import read_object
@@ -67,12 +68,12 @@ class BuildTree:
 
     Attributes:
         units: The units whose object files are there after the build.
-        moved: The sources of all others: the build has moved or removed their object files.
+        lost: The sources of all others: the build has removed or changed their object files.
     """
 
     def __init__(self, words: Sequence[str], lock: LockFile, work: Path):
         self.units: list[Compiled] = []
-        self.moved: list[str] = []
+        self.lost: list[str] = []
         self.log = work / "log"
         self._words = words
         self._lock = lock
@@ -84,12 +85,12 @@ class BuildTree:
         notes = self._work / "notes"
         notes.mkdir()
         code = run_build(self._words, {RECORD: str(notes), LOCK: str(self._lock.path)})
-        for path in sorted(notes.iterdir()):
-            note = json.loads(path.read_text())
-            if not Path(note["output"]).is_file():
-                self.moved.append(note["key"][0])
+        recorded = [json.loads(path.read_text()) for path in sorted(notes.iterdir())]
+        for note, place in zip(recorded, find_objects(recorded), strict=True):
+            if place is None:
+                self.lost.append(note["key"][0])
                 continue
-            unit = _compiled(note)
+            unit = _compiled(note, place)
             self.units.append(unit)
             shutil.copyfile(unit.output, self._copy(unit, {}))
         self.units.sort(key=lambda unit: (-unit.code, unit.key, unit.output))
@@ -216,15 +217,17 @@ class BuildTree:
         return started(unit.command, {**common, **variables}, unit.folder)
 
 
-def _compiled(note: dict[str, Any]) -> Compiled:
-    """Returns the unit of a note."""
-    output = Path(note["output"])
-    code, loaded = _sizes(output, note["words"])
+def _compiled(note: dict[str, Any], output: Path) -> Compiled:
+    """Returns the unit of a note, whose object file is now at ``output``."""
+    words = note["words"]
+    if output != Path(note["output"]):
+        words = [*without_outputs(words), "-o", str(output)]
+    code, loaded = _sizes(output, words)
     compiler = compilers()[_VARIABLES[note["driver"]]]
     source, options = note["key"]
     return Compiled(
         key=(source, options),
-        command=[compiler, *note["words"]],
+        command=[compiler, *words],
         folder=Path(note["folder"]),
         output=output,
         code=code,

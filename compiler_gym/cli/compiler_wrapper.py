@@ -228,7 +228,9 @@ def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[
 
     key = key_of(_lock_path().parent, command.sources[0].path, _options(command))
     note = {"driver": driver, "words": words, "folder": os.getcwd(), "output": str(output)}
-    name = hashlib.sha256(os.fsencode(output)).hexdigest()
+    note |= {"digest": digest_of(output)}
+    # Builds may compile one source after the other to the same file, and move that.
+    name = hashlib.sha256(json.dumps([str(output), os.getcwd(), *words]).encode()).hexdigest()
     with atomic_file_write(Path(os.environ[RECORD], name), fileobj=True, mode="w") as file:
         json.dump(note | {"key": key}, file)
     return 0
@@ -389,7 +391,7 @@ def _objective() -> str:
 
 
 def _with_experimental() -> bool:
-    """Returns whether to use options that LLVM itself sets nowhere.
+    """Returns whether to use experimental options.
 
     Raises:
         WrongSettingError: If the variable is neither 0 nor 1.
@@ -476,6 +478,7 @@ def _search(
             _log("clang", output=command.output, note="less than 100 bytes of code")
             return search.baseline.path, None
         search.run()
+        search.minimise(with_costs=False)
     found = _found(search, command, seconds)
     notes = [f"ended by the time limit after {budget.used} evaluations"] * budget.is_cut
     if evaluator.timed_out:

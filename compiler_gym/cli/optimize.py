@@ -160,7 +160,7 @@ def optimize(
         bool,
         typer.Option(
             "--experimental/--safe",
-            help="Also use options that LLVM itself sets for no target and at no level.",
+            help="Also use options that LLVM does not turn on by itself for x86-64.",
         ),
     ] = False,
     html: Annotated[

@@ -3,16 +3,18 @@
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_progress import Progress
-from compiler_gym.cli.optimize_result import Product
+from compiler_gym.cli.optimize_result import Product, experimental_notes
 from compiler_gym.envs.llvm import tools
-from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.envs.llvm.policies.policy import Policy
 from compiler_gym.tuning.size.checks import Check, all_of
-from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
+from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.tuning.size.cycles import estimate_changed_cycles
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.linking import LinkedSize, Linker
@@ -25,8 +27,7 @@ from compiler_gym.tuning.size.product import reproduces, write_object
 from compiler_gym.tuning.size.report import FunctionChange, compare_functions, readable_names
 from compiler_gym.tuning.size.stack import StackUse, stack_use
 from compiler_gym.tuning.size.trial_link import trial_linker
-from compiler_gym.tuning.speed.slowdown import SlowdownLimit
-from compiler_gym.util.runtimes import RuntimeComparison
+from compiler_gym.tuning.speed.slowdown import Slowdown, SlowdownLimit
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8
@@ -53,7 +54,7 @@ class Settings:
         policy: Says which sequences of passes are tried first; None for none.
         check: Whether an object file is right; None for the program's own check, if it has one.
         linker: What links an object file to a program, where that is needed.
-        with_experimental: Whether to use options that LLVM itself sets nowhere.
+        with_experimental: Whether to use experimental options.
         is_quiet: Whether nothing is said while it runs, unless there is a terminal.
     """
 
@@ -78,15 +79,15 @@ class Result(Product):
         is_checked: Whether there was a check.
         from_bitcode: Whether clang made the same code of the bitcode of the source.
         slowdown: How its time compares with that of clang's; None if that was not measured.
-        stack: The stack use of clang's object file, and of the one that was found; None if clang
-            does not tell.
+        cycles: The estimated cycles of all functions of clang's object file, and of the one that
+            was found; None if there is no estimate.
     """
 
     search: Optimizer
     is_checked: bool
     from_bitcode: bool
-    slowdown: RuntimeComparison | None
-    stack: tuple[StackUse, StackUse] | None
+    slowdown: Slowdown | None
+    cycles: tuple[float, float] | None
 
     @property
     def objects(self) -> tuple[ObjectFile, ObjectFile]:
@@ -97,6 +98,17 @@ class Result(Product):
     def linked(self) -> tuple[LinkedSize, LinkedSize] | None:
         """What is linked of these; None if that was not measured."""
         before, after = self.search.baseline.linked, self.search.best.linked
+        return (before, after) if before and after else None
+
+    @cached_property
+    def stack(self) -> tuple[StackUse, StackUse] | None:
+        """The stack use of clang's object file, and of this one; None if clang does not tell.
+
+        Each is compiled once more for that.
+        """
+        compilation = self.search.evaluator.compilation
+        changes = (self.search.baseline.change, self.search.best.change)
+        before, after = (stack_use(compilation, change) for change in changes)
         return (before, after) if before and after else None
 
     @property
@@ -140,6 +152,7 @@ class Result(Product):
             "saved": self.saved,
             "checked": self.is_checked,
             "slowdown": self.slowdown and asdict(self.slowdown),
+            "cycles": self.cycles and {"before": self.cycles[0], "after": self.cycles[1]},
             "stack": self.stack
             and {"before": asdict(self.stack[0]), "after": asdict(self.stack[1])},
             "experimental": experimental_options(search.best.change),
@@ -217,6 +230,7 @@ def optimize_program(
             seconds = budget.passed
         write_object(search.best, target)
         change = search.best.change
+        cycles = estimate_changed_cycles(search.baseline.path, target)
         repeats = reproduces(compilation, search.best)
     return Result(
         program=program,
@@ -227,16 +241,11 @@ def optimize_program(
         summary=_summary(search, target),
         is_checked=bool(checks),
         slowdown=limit and limit.measured.get(search.best.object.digest),
-        stack=_stack(compilation, change),
+        cycles=cycles,
         from_bitcode=evaluator.unit is not None,
         command=compilation.command(target, change),
         repeats=repeats,
     )
-
-
-def _stack(compilation: Compilation, change: Change) -> tuple[StackUse, StackUse] | None:
-    before, after = stack_use(compilation, NO_CHANGE), stack_use(compilation, change)
-    return (before, after) if before and after else None
 
 
 def _run(search: Optimizer) -> bool:
@@ -313,6 +322,12 @@ def print_report(result: Result) -> None:
         print_line(line)
     if result.stack is not None:
         print_line(_describe_stack(*result.stack))
+    if result.cycles is not None:
+        before_cycles, after_cycles = result.cycles
+        print_line(
+            f"Estimated cycles: {after_cycles:.0f} of all functions, each run once as a straight "
+            f"line, where clang's take {before_cycles:.0f}."
+        )
     if result.linked is not None:
         print_line(describe_files(*result.linked))
     if result.program.apart and search.objective is not Objective.LINKED:
@@ -424,11 +439,11 @@ def _print_doubts(result: Result) -> None:
         print_line("Not checked: nothing was run. --check names a command that does.")
     if slowdown := result.slowdown:
         print_line(
-            f"Time: {slowdown.speedup:.2f} times that of clang's ({slowdown.low:.2f} to "
+            f"Time: {slowdown.ratio:.2f} times that of clang's ({slowdown.low:.2f} to "
             f"{slowdown.high:.2f}), measured in turns."
         )
-    if options := experimental_options(search.best.change):
-        print_line(f"Experimental options, which LLVM sets for no target: {', '.join(options)}")
+    for line in experimental_notes(search.best.change):
+        print_line(line)
     for each in search.wrong:
         print_line(f"A result of {each.size} {search.objective.unit} failed the check: {each.why}")
     if search.evaluator.failed:

@@ -5,8 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.cli.console import print_line
+from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.portfolio import experimental_options
 from compiler_gym.util.shell_format import join_cmd
+
+
+def experimental_notes(change: Change) -> list[str]:
+    """Returns a line that names the experimental options of a change; nothing without any."""
+    options = ", ".join(experimental_options(change))
+    # The machine outliner is on by default for other targets, such as AArch64 at -Oz.
+    said = "Experimental options, which LLVM does not turn on by itself for x86-64"
+    return [f"{said}: {options}"] if options else []
 
 
 @dataclass(frozen=True, kw_only=True)

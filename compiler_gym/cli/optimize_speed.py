@@ -12,7 +12,7 @@ import numpy as np
 from compiler_gym.cli.console import messages, print_line, print_table
 from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.cli.optimize_progress import Progress
-from compiler_gym.cli.optimize_result import Product
+from compiler_gym.cli.optimize_result import Product, experimental_notes
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Compilation, has_level
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
@@ -237,8 +237,7 @@ def _doubts(result: SpeedResult) -> Iterator[str]:
     if result.is_faster:
         yield "Checked: it prints what it should."
         yield f"Its code has {after.text} bytes, where clang makes {before.text}."
-    if options := experimental_options(search.best.change):
-        yield f"Experimental options, which LLVM sets for no target: {', '.join(options)}"
+    yield from experimental_notes(search.best.change)
     if search.run_seconds < _SHORT_SECONDS:
         yield (
             f"A run takes {1000 * search.run_seconds:.2g} ms, of which much is to start the "

@@ -25,6 +25,7 @@ def print_summary(results: Sequence[Result]) -> None:
             "best": search.size(search.best),
             "saved": f"{each.saved:.2%}",
             **_other_saved(each),
+            "est.\ncycles": _change(each.cycles),
             "tries": search.evaluator.budget.used,
             "seconds": f"{each.seconds:.0f}",
             "output": "right" if each.is_checked else "not checked",
@@ -62,6 +63,10 @@ def _other_saved(result: Result) -> dict[str, str]:
     return {}
 
 
+def _change(values: tuple[float, float] | None) -> str:
+    return f"{values[1] / values[0] - 1:+.1%}" if values and values[0] else ""
+
+
 def _share(before: int, after: int) -> str:
     return f"{1 - after / before:.2%}" if before else ""
 
@@ -75,6 +80,7 @@ def print_linked_summary(results: Sequence[Result]) -> None:
                 "object file": each.target.name,
                 "code before": each.objects[0].text,
                 "after": each.objects[1].text,
+                "est.\ncycles": _change(each.cycles),
                 "linked": each.search.size(each.search.best),
                 "tries": each.search.evaluator.budget.used,
                 "seconds": f"{each.seconds:.0f}",

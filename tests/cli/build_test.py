@@ -10,6 +10,7 @@ import pytest
 
 from compiler_gym.cli.build import _atoms, _joined
 from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.object_file import read_object
 from tests.cli.conftest import command
 from tests.processes import descendants, is_running, wait_until
 
@@ -81,17 +82,27 @@ def test_all_units_become_smaller(run, folder, monkeypatch):
     assert counts["main.c"] == max(counts.values()) > min(counts.values())
 
 
-def test_units_whose_object_files_are_moved_are_named(run, environment):
-    for number, name in enumerate(("here", "moved")):
+def test_units_whose_object_files_are_moved_become_smaller(run, environment):
+    for number, name in enumerate(("here", "moved", "also", "gone")):
         (environment / f"{name}.c").write_text(_UNIT.replace("NUMBER", str(number)))
     (environment / "Makefile").write_text(
-        "all: here.o moved.lo\nCFLAGS = -Oz\n"
-        "moved.lo: moved.c\n\t$(CC) $(CFLAGS) -c $< -o moved.tmp && mv moved.tmp $@\n"
+        "lib.so: here.o moved.lo also.lo gone\n\t$(CC) -shared here.o moved.lo also.lo -o $@\n"
+        "CFLAGS = -Oz -fPIC\n"
+        "%.lo: %.c\n\tmkdir -p new && $(CC) $(CFLAGS) -MD -c $< -o new/x.o && mv new/x.o $@\n"
+        "gone: gone.c\n\t$(CC) $(CFLAGS) -c $< && rm gone.o && touch gone\n"
     )
-    done = run("build", "--evaluations", "1", "--", "make", "-B")
-    assert "leaving 1 unit as clang makes them" in done.stderr
-    assert "moves or removes their object files: moved.c" in done.stderr
-    assert re.search(r"^here\.c +\d+", done.stdout, re.M) and "moved.c" not in done.stdout
+    done = run("build", "--evaluations", "3", "--json", "--", "make")
+    assert "removes their object files: gone.c" in done.stderr
+    units = {each["unit"]: each for each in json.loads(done.stdout)["units"]}
+    assert sorted(units) == ["also.c", "here.c", "moved.c"]
+    # All are in the library that the second build has linked.
+    for name in units:
+        assert units[name]["loaded"] < units[name]["loaded_before"]
+        made = read_object(environment / name.replace(".c", ".o" if name == "here.c" else ".lo"))
+        assert made.text == units[name]["code"]
+    assert not (environment / "new" / "x.o").exists()
+    linked = (environment / "lib.so").stat().st_mtime_ns
+    assert all(linked >= path.stat().st_mtime_ns for path in environment.glob("*.lo"))
 
 
 @pytest.fixture(name="planted")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.image import Instruction, read_image
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.tuning.size.image import Instruction
 from compiler_gym.util.commands import CommandError, run_command
 
 CALL_CYCLES = 5
@@ -61,6 +61,36 @@ def estimate_cycles(arch: str, functions: Sequence[Sequence[Instruction]]) -> li
         if known == sum(map(_is_instruction, all_of_them)):
             cycles[index] = summary["TotalCycles"] / summary["Iterations"]
     return cycles
+
+
+def estimate_changed_cycles(before: Path, after: Path) -> tuple[float, float] | None:
+    """Estimates the cycles of all functions of two object files.
+
+    Functions without an estimate in one of them are left out of both.
+
+    Args:
+        before: An object file.
+        after: Another one of the same source.
+
+    Returns:
+        The sums of the cycles; None if there is no estimate.
+    """
+    try:
+        images = read_image(before), read_image(after)
+    except (EnvironmentNotSupported, ValueError):
+        return None
+    names = sorted({name for image in images for name in image.assembly})
+    pairs = [[tuple(image.assembly.get(name, ())) for image in images] for name in names]
+    # Most functions are the same in both.
+    different = [*dict.fromkeys(function for pair in pairs for function in pair)]
+    cycles = dict(zip(different, estimate_cycles(images[0].arch, different), strict=True))
+    cycles[()] = 0.0
+    known = [
+        (old, new)
+        for old, new in ((cycles[old], cycles[new]) for old, new in pairs)
+        if old is not None and new is not None
+    ]
+    return (sum(old for old, _ in known), sum(new for _, new in known)) if known else None
 
 
 def _region(index: int, instructions: Sequence[Instruction]) -> str:

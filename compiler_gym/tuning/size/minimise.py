@@ -42,6 +42,7 @@ def minimise(
     cost: Cost,
     sizes: Sizes,
     is_right: Callable[[Evaluation], bool],
+    with_costs: bool = True,
 ) -> tuple[Evaluation, list[Part]]:
     """Leaves out of a result the parts of its change that cost nothing to leave out.
 
@@ -55,10 +56,11 @@ def minimise(
         cost: What is to be small.
         sizes: What each function has of that, by name.
         is_right: Whether another result may replace it.
+        with_costs: Whether to measure the parts that are left.
 
     Returns:
         A result with fewer parts that is not larger, or the same one; and its parts, those that
-        cost most to leave out first.
+        cost most to leave out first, or none if they are not measured.
 
     Raises:
         KeyboardInterrupt: After Ctrl-C.
@@ -69,6 +71,8 @@ def minimise(
         search = _Minimiser(evaluator.evaluate, budget, cost, sizes, is_right, functions)
         while (small := search.drop_free(best)) is not best:
             best = small  # Without one part, others may have become free.
+    if not with_costs:
+        return best, []
     with evaluator.outside_budget(limit):
         return best, search.measure(best)
 

@@ -71,7 +71,7 @@ class Optimizer:
         check: Whether a result is right; None to believe the compiler.
         advice: Sequences of passes that are tried before that, such as those of a policy.
         is_unmarked: Whether the functions of the source are not marked to be made small.
-        with_experimental: Whether to use options that LLVM itself sets nowhere.
+        with_experimental: Whether to use experimental options.
         watch: Called when there is something new to say.
 
     Attributes:
@@ -164,8 +164,11 @@ class Optimizer:
             if self.best is before or self.evaluator.budget.is_over:
                 break
 
-    def minimise(self) -> None:
+    def minimise(self, with_costs: bool = True) -> None:
         """Leaves out of the best what costs nothing to leave out. The budget does not matter.
+
+        Args:
+            with_costs: Whether to measure what each part of the rest is worth.
 
         Raises:
             KeyboardInterrupt: After Ctrl-C. The best is as it was.
@@ -174,7 +177,9 @@ class Optimizer:
         self._watch(self)
         before = self.best
         self.best, self.parts = minimise(
-            self.evaluator, self.best, self._cost, self._sizes, lambda it: not self._why_wrong(it)
+            *(self.evaluator, self.best, self._cost, self._sizes),
+            lambda it: not self._why_wrong(it),
+            with_costs,
         )
         self.leading = self.best
         self.evaluator.restore(self.best)

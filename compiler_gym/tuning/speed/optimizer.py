@@ -87,7 +87,7 @@ class SpeedOptimizer:
         workload: Links and runs the program.
         check: Whether an object file is right; None if what the workload checks is enough.
         seed: Of the order in which programs run.
-        with_experimental: Whether to use options that LLVM itself sets nowhere.
+        with_experimental: Whether to use experimental options.
         watch: Called when there is something new to say.
 
     Attributes:

@@ -2,19 +2,45 @@
 
 import math
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+<<<<<<< HEAD:compiler_gym/tuning/speed/slowdown.py
 from compiler_gym.tuning.size.linking import LinkError
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.speed.race import Stopwatch, check_statistics
 from compiler_gym.tuning.speed.workload import Workload
 from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes
+=======
+from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.speed.race import Stopwatch, check_statistics
+from compiler_gym.tuning.speed.workload import Workload
+from compiler_gym.util.runtimes import compare_paired_runtimes
+>>>>>>> 1891a87 (build: follow moved objects; optimize: estimated cycles in reports):compiler_gym/tuning/speed/slowdown.py
 
 _PAIRS = 12
 # Shorter runs are repeated, as what starts a program is not what is compiled.
 _SAMPLE_SECONDS, _MAX_REPEATS = 0.02, 20
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    """The time of a program relative to that of clang's.
+
+    Attributes:
+        ratio: The median ratio of times: above 1 for a slower program.
+        low: The lower bound of the confidence interval of the ratio.
+        high: The upper bound.
+        confidence: The confidence of the interval.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    confidence: float
 
 
 class SlowdownLimit:
@@ -32,13 +58,12 @@ class SlowdownLimit:
         EnvironmentNotSupported: If SciPy is not installed.
 
     Attributes:
-        measured: The comparison for each object file that was within the limit, by its digest;
-            ``speedup`` is the ratio of times, above 1 for a slower program.
+        measured: The slowdown of each object file that was within the limit, by its digest.
     """
 
     def __init__(self, workload: Workload, limit: float, seed: int = 0):
         check_statistics()
-        self.measured: dict[str, RuntimeComparison] = {}
+        self.measured: dict[str, Slowdown] = {}
         self._workload = workload
         self._limit = limit
         self._folder = tempfile.TemporaryDirectory(prefix="compiler_gym-")
@@ -74,13 +99,15 @@ class SlowdownLimit:
         before, after = self._stopwatch.compare(self._reference, program, _PAIRS)
         if not before:
             return "it failed in one of many runs"
-        comparison = compare_paired_runtimes(after, before)
-        if comparison.speedup > self._limit:
+        # The times that are divided come first.
+        found = compare_paired_runtimes(after, before)
+        slowdown = Slowdown(found.speedup, found.low, found.high, found.confidence)
+        if slowdown.ratio > self._limit:
             return (
-                f"it takes {comparison.speedup:.2f} times as long as what clang makes, and "
+                f"it takes {slowdown.ratio:.2f} times as long as what clang makes, and "
                 f"--max-slowdown allows {self._limit:g}"
             )
-        self.measured[digest] = comparison
+        self.measured[digest] = slowdown
         return ""
 
     def _seconds(self, program: Path) -> float:

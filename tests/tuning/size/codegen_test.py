@@ -26,7 +26,7 @@ from tests.tuning.size.trial import (
     every_change,
     portfolio_changes,
 )
-from tests.envs.llvm.size.trial_counts import read_counts, with_counts
+from tests.tuning.size.trial_counts import read_counts, with_counts
 
 # Fourteen values live where a call finds its function for the first time.
 _LIBRARY = """

@@ -3,15 +3,15 @@
 Each seed is a program, a machine, a way of linking, options, and changes of the compilation. What
 was tried and what was wrong is kept in a file, with which the next run goes on::
 
-    bazel run //tests/envs/llvm/size:codegen_trials -- --hours 1 --jobs 1
+    bazel run //tests/tuning/size:codegen_trials -- --hours 1 --jobs 1
 
 One seed again, as after it was wrong, with the files kept in a folder::
 
-    bazel run //tests/envs/llvm/size:codegen_trials -- --seed 17 --keep /tmp/17
+    bazel run //tests/tuning/size:codegen_trials -- --seed 17 --keep /tmp/17
 
 The counts go into the repository and the tables of ``docs/code-size.md`` with::
 
-    bazel run //tests/envs/llvm/size:codegen_trials -- --hours 0 --state FILE --publish $PWD
+    bazel run //tests/tuning/size:codegen_trials -- --hours 0 --state FILE --publish $PWD
 """
 
 import argparse
@@ -31,12 +31,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.envs.llvm.size.compilation import Change
+from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import runfiles_path
-from tests.envs.llvm.size.generated_programs import GeneratedProgram, generate
-from tests.envs.llvm.size.trial import (
+from tests.tuning.size.generated_programs import GeneratedProgram, generate
+from tests.tuning.size.trial import (
     AARCH64,
     WAYS,
     X86_64,
@@ -46,10 +46,10 @@ from tests.envs.llvm.size.trial import (
     Way,
     random_changes,
 )
-from tests.envs.llvm.size.trial_counts import with_counts
+from tests.tuning.size.trial_counts import with_counts
 
 _CHANGES = 8
-_COUNTS = "tests/envs/llvm/size/codegen/trial_counts.json"
+_COUNTS = "tests/tuning/size/codegen/trial_counts.json"
 _DOCUMENT = "docs/code-size.md"
 _CSMITH_SECONDS = 60
 _KERNELS = "compiler_gym/data/kernels-v0"

@@ -68,6 +68,7 @@ class CompilerVectorEnv(VectorEnv):
             raise ValueError("A vector environment needs at least one environment")
         if max_episode_steps is not None and max_episode_steps < 1:
             raise ValueError(f"max_episode_steps must be positive, not {max_episode_steps}")
+        self.closed = True  # Until it is complete: gymnasium closes what is not closed.
         self.envs = tuple(envs)
         self.num_envs = len(self.envs)
         self.autoreset_mode = _checked_mode(autoreset_mode)
@@ -97,6 +98,7 @@ class CompilerVectorEnv(VectorEnv):
         # Those whose last step is to return the beginning of the next episode, and what else.
         self._ended: list[tuple[Slot, float, bool, bool]] = []
         self._polling = ReplyPolling()
+        self.closed = False
 
     @property
     def single_observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]

@@ -301,9 +301,13 @@ class TestAsynchronous:
         assert envs.step([APPEND_A] * 3)[0] == ("helloa",) * 3
 
 
-def test_unknown_autoreset_mode(toy_id):
+def test_unknown_autoreset_mode(toy_id, monkeypatch):
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
     with pytest.raises(ValueError, match=r"'Same'.*'NextStep', 'SameStep', 'Disabled'"):
         compiler_gym.make_vec(toy_id, autoreset_mode="Same")
+    gc.collect()
+    assert ignored == []
 
 
 class TestInterrupt:

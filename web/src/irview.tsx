@@ -154,8 +154,12 @@ function LineCells(props: { line: Line; single: boolean; toggle: (name: string) 
     return <code className={line.kind}>{highlighted(line.after ?? line.before ?? "")}</code>;
   return (
     <>
-      <code className="before">{line.before === undefined ? "" : highlighted(line.before)}</code>
-      <code className="after">{line.after === undefined ? "" : highlighted(line.after)}</code>
+      <code className="before" title={line.before}>
+        {highlighted(line.before ?? "")}
+      </code>
+      <code className="after" title={line.after}>
+        {highlighted(line.after ?? "")}
+      </code>
     </>
   );
 }

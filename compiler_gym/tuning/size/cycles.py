@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.tuning.size.image import Instruction, read_image
 from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.tuning.size.image import Instruction, read_image
 from compiler_gym.util.commands import CommandError, run_command
 
 CALL_CYCLES = 5

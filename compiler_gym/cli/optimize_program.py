@@ -11,7 +11,7 @@ from compiler_gym.cli.console import print_line, print_table
 from compiler_gym.cli.optimize_progress import Progress
 from compiler_gym.cli.optimize_result import Product, experimental_notes
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.policies.policy import Policy
+from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.checks import Check, all_of
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.cycles import estimate_changed_cycles

@@ -7,19 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-<<<<<<< HEAD:compiler_gym/tuning/speed/slowdown.py
-from compiler_gym.tuning.size.linking import LinkError
-from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.tuning.speed.race import Stopwatch, check_statistics
-from compiler_gym.tuning.speed.workload import Workload
-from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes
-=======
 from compiler_gym.tuning.size.linking import LinkError
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.speed.race import Stopwatch, check_statistics
 from compiler_gym.tuning.speed.workload import Workload
 from compiler_gym.util.runtimes import compare_paired_runtimes
->>>>>>> 1891a87 (build: follow moved objects; optimize: estimated cycles in reports):compiler_gym/tuning/speed/slowdown.py
 
 _PAIRS = 12
 # Shorter runs are repeated, as what starts a program is not what is compiled.

@@ -126,8 +126,8 @@ class Totals:
         return (
             f"{self.cpu_seconds / 3600:.2f} CPU hours, {self.programs.total()} programs "
             f"({programs or 'none'}), {self.runs} runs of {self.builds.total()} builds with "
-            f"changes, {len(self.wrong)} wrong; {bad_tables} programs with tables that are wrong at "
-            f"some instruction; clang alone makes {len(self.clangs)} wrong in some mode; "
+            f"changes, {len(self.wrong)} wrong; {bad_tables} programs with tables that are wrong "
+            f"at some instruction; clang alone makes {len(self.clangs)} wrong in some mode; "
             f"{len(self.disputed)} are left out, as they do not end or compilers differ; "
             f"next seed {self.next_seed}."
         )

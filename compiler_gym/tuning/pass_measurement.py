@@ -99,6 +99,7 @@ def estimate_mean(values: Sequence[float], rng: np.random.Generator) -> Estimate
     mean = float(numbers.mean())
     if numbers.size == 1:
         return Estimate(mean, float("-inf"), float("inf"))
+    # Not scipy.stats.bootstrap: the package does without SciPy unless it is asked for more.
     means = rng.choice(numbers, size=(_RESAMPLES, numbers.size)).mean(axis=1)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(means, [tail, 1 - tail])

@@ -3,6 +3,9 @@
 Files are kept by checksum in the ``downloads`` folder of the cache, so that nothing is
 downloaded twice. Without network, ``COMPILER_GYM_DATASET_MIRROR`` may name a directory, or the
 base address of a server, that holds the files under their own names or under their checksums.
+
+Not pooch, which checks and keeps files too, because mirrors by checksum, the lock between processes
+and the limits on time would still have to be here, and they are most of this.
 """
 
 import base64

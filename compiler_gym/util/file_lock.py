@@ -1,4 +1,7 @@
-"""Mutual exclusion between processes, and between the threads of one."""
+"""Mutual exclusion between processes, and between the threads of one.
+
+Not filelock, which locks files only: `compiler-gym lock` locks a directory.
+"""
 
 import fcntl
 import os

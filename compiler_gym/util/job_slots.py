@@ -1,4 +1,7 @@
-"""Job slots that programs share: those of GNU make's jobserver, if there is one."""
+"""Job slots that programs share: those of GNU make's jobserver, if there is one.
+
+Pools of the standard library and of joblib do not know of that.
+"""
 
 import os
 import re

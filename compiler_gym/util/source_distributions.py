@@ -1,7 +1,8 @@
 """Source distributions of the Python package index, which hold much C and C++.
 
 The files are found through the index that ``pip`` is configured to use, and read as archives:
-nothing in them is installed, built or run.
+nothing in them is installed, built or run. Not pypi-simple or unearth: pip is asked for its index,
+and what is left is to request one page and find a link in it.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""How large the parts of an object file are: of ELF, as clang writes it for Linux and others."""
+"""How large the parts of an object file are: of ELF, as clang writes it for Linux and others.
+
+Not pyelftools, which makes a Python object of each symbol: searches read thousands of these files.
+"""
 
 import hashlib
 import struct

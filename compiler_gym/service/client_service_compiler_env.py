@@ -78,7 +78,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         LookupError: If there is nothing of a given name.
         TypeError: If an argument is of a wrong type.
 
-    Subclasses that hold objects which refer to the environment override :meth:`_init_fork`.
+    Subclasses that hold objects which refer to the environment override :meth:`init_fork`.
     """
 
     def __init__(
@@ -453,7 +453,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         try:
             clone._hold(self._runner.copy(sessions, {id(self): clone}))
             clone._selection = self._selection.copy()
-            clone._init_fork(self)
+            clone.init_fork(self)
         except BaseException:
             clone.close()
             raise
@@ -469,7 +469,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         self._action_spaces = runner.action_spaces
         self._choices = runner.choices
 
-    def _init_fork(self, parent: "ClientServiceCompilerEnv") -> None:
+    def init_fork(self, parent: "ClientServiceCompilerEnv") -> None:
         """Called on a new fork, whose attributes are those of its parent unless changed here."""
 
     # The service.

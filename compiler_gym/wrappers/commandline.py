@@ -64,12 +64,12 @@ class _DerivedCommandline(CompilerEnvWrapper):
         return fork
 
     @override
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         if name == "_base":
             return None
         if name == "_derived":
             return copy_space(value)
-        return super()._fork_attribute(name, value, memo)
+        return super().fork_attribute(name, value, memo)
 
 
 class CommandlineWithTerminalAction(_DerivedCommandline):

@@ -41,7 +41,7 @@ class CompilerEnvWrapper(CompilerEnv):
     with an underscore.
 
     A fork has the same class and its own copies of the wrapper's own attributes, see
-    :meth:`_fork_attribute`.
+    :meth:`fork_attribute`.
 
     Around an environment of ``gymnasium.make()``, a wrapper goes inside, around the environment
     proper. The result is the environment of gymnasium then.
@@ -373,13 +373,13 @@ class CompilerEnvWrapper(CompilerEnv):
             memo = {**memo, **_counterparts(self, fork)}
             for name, value in vars(self).items():
                 if name != "env":
-                    vars(fork)[name] = self._fork_attribute(name, value, memo)
+                    vars(fork)[name] = self.fork_attribute(name, value, memo)
         except BaseException:
             fork.env.close()
             raise
         return fork
 
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         """Returns what a new fork has for an attribute of this wrapper.
 
         It is a copy as of ``copy.deepcopy``, in which the environment and its wrappers are
@@ -398,7 +398,7 @@ class CompilerEnvWrapper(CompilerEnv):
         except (TypeError, copy.Error) as error:
             raise TypeError(
                 f"Cannot copy {type(self).__name__}.{name} for a fork: {error}. "
-                "Override _fork_attribute() to say what the fork is to have"
+                "Override fork_attribute() to say what the fork is to have"
             ) from error
 
     @property

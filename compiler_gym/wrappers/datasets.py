@@ -46,10 +46,10 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
         super()._give_back_benchmark()
 
     @override
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         if name in ("_prepared", "_chosen"):
             return value
-        return super()._fork_attribute(name, value, memo)
+        return super().fork_attribute(name, value, memo)
 
     @override
     def prepare_reset(self, benchmark: _AnyBenchmark | None = None, timeout: float = 300) -> None:
@@ -86,12 +86,12 @@ class IterateOverBenchmarks(_ChoosesBenchmarks):
         return next(self._benchmarks)
 
     @override
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         if name == "_prepared" and self.fork_shares_iterator:
             return None
         if name == "_benchmarks":
             return value if self.fork_shares_iterator else copy.copy(value)
-        return super()._fork_attribute(name, value, memo)
+        return super().fork_attribute(name, value, memo)
 
 
 class CycleOverBenchmarks(IterateOverBenchmarks):
@@ -134,12 +134,12 @@ class CycleOverBenchmarksIterator(_ChoosesBenchmarks):
             return next(self._benchmarks)
 
     @override
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         if name == "make_benchmark_iterator":
             return value
         if name == "_benchmarks":
             return copy.copy(value)
-        return super()._fork_attribute(name, value, memo)
+        return super().fork_attribute(name, value, memo)
 
 
 class RandomOrderBenchmarks(_ChoosesBenchmarks):
@@ -178,10 +178,10 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
         return self._all_benchmarks[self.rng.integers(len(self._all_benchmarks))]
 
     @override
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         if name == "_all_benchmarks":
             return value
-        return super()._fork_attribute(name, value, memo)
+        return super().fork_attribute(name, value, memo)
 
 
 class _RandomOfDataset(_ChoosesBenchmarks):
@@ -203,8 +203,8 @@ class _RandomOfDataset(_ChoosesBenchmarks):
         return self._dataset.random_benchmark(self._rng)
 
     @override
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
-        return value if name == "_dataset" else super()._fork_attribute(name, value, memo)
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+        return value if name == "_dataset" else super().fork_attribute(name, value, memo)
 
 
 def with_benchmarks(

@@ -74,7 +74,7 @@ class ForkOnStep(CompilerEnvWrapper):
             self.stack.pop().close()
 
     @override
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         if name == "stack":
             return [env.fork() for env in value]
-        return super()._fork_attribute(name, value, memo)
+        return super().fork_attribute(name, value, memo)

@@ -201,7 +201,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
             super().close()
 
     @override
-    def _fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
+    def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         # What the parent has not written yet, it will write itself.
         return {} if name in ("_states", "_observations") else copy.copy(value)
 

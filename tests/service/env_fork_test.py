@@ -289,7 +289,7 @@ def test_a_subclass_can_take_part():
             self.note = note
             self.parent = None
 
-        def _init_fork(self, parent):
+        def init_fork(self, parent):
             self.parent = parent
 
     from tests.service.toy_service import toy_service

@@ -314,8 +314,8 @@ class TestFork:
                 super().__init__(env)
                 self.log = (line for line in ())
 
-            def _fork_attribute(self, name, value, memo):
-                return value if name == "log" else super()._fork_attribute(name, value, memo)
+            def fork_attribute(self, name, value, memo):
+                return value if name == "log" else super().fork_attribute(name, value, memo)
 
         wrapped = Logging(env)
         with wrapped.fork() as fork:
@@ -332,7 +332,7 @@ class TestFork:
             "fork",
             lambda self: forks.append(fork_of_env(self)) or forks[-1],
         )
-        with pytest.raises(TypeError, match=r"CompilerEnvWrapper\.log.*_fork_attribute"):
+        with pytest.raises(TypeError, match=r"CompilerEnvWrapper\.log.*fork_attribute"):
             wrapped.fork()
         assert [fork.in_episode for fork in forks] == [False]
         assert env.in_episode

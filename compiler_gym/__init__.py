@@ -21,9 +21,12 @@ from compiler_gym.envs.gcc import registration as _gcc
 from compiler_gym.envs.llvm import registration as _llvm
 from compiler_gym.envs.mlir import registration as _mlir
 from compiler_gym.random_search import random_search
-from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
+from compiler_gym.util.registration import COMPILER_GYM_ENVS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Literal, overload
+
     from compiler_gym import config as config
     from compiler_gym import datasets as datasets
     from compiler_gym import envs as envs
@@ -40,8 +43,13 @@ if TYPE_CHECKING:
         CompilerEnvStateWriter,
     )
     from compiler_gym.envs.compiler_env import CompilerEnv
+    from compiler_gym.envs.gcc.gcc_env import GccEnv
     from compiler_gym.envs.llvm.benchmarks.project_build import collect_bitcode
     from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
+    from compiler_gym.envs.llvm.inlining.inline_env import InlineEnv
+    from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+    from compiler_gym.envs.llvm.registration import LlvmId
+    from compiler_gym.envs.mlir.mlir_env import MlirEnv
     from compiler_gym.errors import ValidationError
     from compiler_gym.util.debug_util import get_debug_level, get_logging_level, set_debug_level
     from compiler_gym.util.download import download
@@ -49,8 +57,62 @@ if TYPE_CHECKING:
     from compiler_gym.validate import validate_states
     from compiler_gym.validation_result import ValidationResult
     from compiler_gym.vector.making import make_vec
+    from compiler_gym.wrappers.datasets import BenchmarkChoice
 
     __version__: str
+    Wrappers = Iterable[Callable[[CompilerEnv], CompilerEnv]]
+
+    # ruff: noqa: D103
+    # What is made of an id. With a limit of steps, benchmarks or wrappers it is a wrapper around
+    # that, which has all of its attributes.
+    @overload
+    def make(
+        id: LlvmId,
+        max_episode_steps: int | None = None,
+        benchmarks: BenchmarkChoice | None = None,
+        random_benchmarks: bool = False,
+        wrappers: Wrappers = (),
+        **kwargs: Any,
+    ) -> LlvmEnv: ...
+    @overload
+    def make(
+        id: Literal["llvm-inline-v0"],
+        max_episode_steps: int | None = None,
+        benchmarks: BenchmarkChoice | None = None,
+        random_benchmarks: bool = False,
+        wrappers: Wrappers = (),
+        **kwargs: Any,
+    ) -> InlineEnv: ...
+    @overload
+    def make(
+        id: Literal["gcc-v0"],
+        max_episode_steps: int | None = None,
+        benchmarks: BenchmarkChoice | None = None,
+        random_benchmarks: bool = False,
+        wrappers: Wrappers = (),
+        **kwargs: Any,
+    ) -> GccEnv: ...
+    @overload
+    def make(
+        id: Literal["mlir-v0"],
+        max_episode_steps: int | None = None,
+        benchmarks: BenchmarkChoice | None = None,
+        random_benchmarks: bool = False,
+        wrappers: Wrappers = (),
+        **kwargs: Any,
+    ) -> MlirEnv: ...
+    @overload
+    def make(
+        id: str,
+        max_episode_steps: int | None = None,
+        benchmarks: BenchmarkChoice | None = None,
+        random_benchmarks: bool = False,
+        wrappers: Wrappers = (),
+        **kwargs: Any,
+    ) -> CompilerEnv: ...
+    def make(id: str, *args: Any, **kwargs: Any) -> CompilerEnv: ...
+else:
+    from compiler_gym.util.registration import make
 
 __all__ = [
     "__version__",

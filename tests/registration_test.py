@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import textwrap
+from typing import get_args
 
 import pytest
 
 import compiler_gym
 from compiler_gym.envs import CompilerEnv
+from compiler_gym.envs.llvm.registration import LlvmId
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, EnvSpec, register
 from compiler_gym.wrappers import TimeLimit
@@ -42,6 +44,13 @@ def run(script: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_type_checkers_know_the_ids_of_llvm():
+    made_of = {id: registration.spec_of(id).entry_point for id in get_args(LlvmId)}
+    assert {*made_of.values()} == {made_of["llvm-v0"]}
+    others = [id for id in COMPILER_GYM_ENVS if id not in made_of]
+    assert made_of["llvm-v0"] not in [registration.spec_of(id).entry_point for id in others]
 
 
 def test_llvm_environments_are_registered():

@@ -110,6 +110,12 @@ def test_classic_program(check):
         state = play(TimeLimit(ConstrainedCommandline(env, ["-mem2reg"]), 9), make_benchmark("a.c"))
         print(state.benchmark, state.commandline, compiler_gym.__version__)
 
+    with compiler_gym.make("llvm-v0") as made:
+        index: int = made.action_space["mem2reg"]
+        print(index, made.write_bitcode("program.bc"))
+        print(compiler_gym.make("mlir-v0").action_space.name)
+        made.write_bitcod()  # type: ignore[attr-defined]  # A slip is found.
+
     with LlvmEnv(observation_space="Ir") as llvm, llvm.fork() as fork:
         text: str = fork.ir
         print(text, fork.write_bitcode("program.bc"))

@@ -14,7 +14,8 @@ from compiler_gym.errors import DownloadFailed
 
 _VOCABULARIES = {each.name: each for each in (INST2VEC, IR2VEC)}
 
-Name = Enum("Name", {name: name for name in _VOCABULARIES}, type=str)
+# mypy wants the members spelled out.
+Name = Enum("Name", {name: name for name in _VOCABULARIES}, type=str)  # type: ignore[misc]
 
 
 def download(

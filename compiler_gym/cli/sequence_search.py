@@ -122,7 +122,7 @@ def _search(
     for names in (FIRST_SEQUENCE, *Policy.load("sequence").sequences):
         _try(env, game, [env.action_space[name] for name in names])
     while time.monotonic() < deadline and not stop.is_set():
-        _try(env, game, mutate(game.actions, env.action_space.n, rng))
+        _try(env, game, mutate(game.actions, int(env.action_space.n), rng))
         game.tries += 1
 
 

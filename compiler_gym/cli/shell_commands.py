@@ -275,7 +275,7 @@ def reward(player: Player, words: list[str]) -> None:
         if space is None or name != space.name:
             value = _total_of(player, name)
         else:
-            value = player.env.episode_reward
+            value = player.env.episode_reward or 0.0
         print_line(f"{name}: {value:.6g}")
 
 

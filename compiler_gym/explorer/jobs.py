@@ -108,7 +108,7 @@ def search(
         now = time.monotonic()
         if now - began > request.seconds:
             break
-        trial = first.pop(0) if first else mutate(actions, space.n, rng)
+        trial = first.pop(0) if first else mutate(actions, int(space.n), rng)
         names = [space.names[number] for number in trial[: bench.limits.actions]]
         found = _cost_after(bench, request.program, names, cost)
         tries += 1

@@ -28,7 +28,7 @@ def main(argv: list[str]) -> None:
     no_arguments(argv)
     values = flags.FLAGS
     if not values["env"].present and not values.ls_env:
-        values.env = "llvm-v0"
+        values["env"].value = "llvm-v0"
     with env_from_flags() as env:
         names = [*env.datasets] if values.download_all else values.download
         chosen = [env.datasets.dataset(name) for name in names]

@@ -5,8 +5,9 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from gymnasium.spaces import Space
 from typing_extensions import override
 
 from compiler_gym.compat.legacy_command_line import LegacyCommandline
@@ -101,6 +102,15 @@ class LlvmEnv(ClientServiceCompilerEnv):
     """What a service of the environment's own is started with, besides what the arguments say."""
 
     action_space_class: ClassVar[type[LlvmCommandline]] = LlvmCommandline
+
+    if TYPE_CHECKING:  # At run time it is that of the base class.
+
+        @property
+        def action_space(self) -> LlvmCommandline:
+            """The actions that can follow, a space of passes by name."""
+
+        @action_space.setter
+        def action_space(self, space: str | Space[Any] | None) -> None: ...
 
     def __init__(
         self,

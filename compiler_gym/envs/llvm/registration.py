@@ -1,10 +1,23 @@
 """Makes the LLVM environments known by their ids."""
 
+from typing import Literal
+
 from compiler_gym.util.registration import register
+
+LlvmId = Literal[
+    "llvm-v0",
+    "llvm-ic-v0",
+    "llvm-codesize-v0",
+    "llvm-autophase-ic-v0",
+    "llvm-autophase-codesize-v0",
+    "llvm-ir-ic-v0",
+    "llvm-ir-codesize-v0",
+]
+"""The ids of environments whose actions are passes, for type checkers."""
 
 _ENTRY_POINT = "compiler_gym.envs.llvm.llvm_env:LlvmEnv"
 
-_ENVIRONMENTS: dict[str, dict[str, str]] = {
+_ENVIRONMENTS: dict[LlvmId, dict[str, str]] = {
     "llvm-v0": {},
     "llvm-ic-v0": {"reward_space": "IrInstructionCountOz"},
     "llvm-codesize-v0": {"reward_space": "ObjectTextSizeOz"},

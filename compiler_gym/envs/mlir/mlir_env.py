@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gymnasium.spaces import Space
 from typing_extensions import override
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
@@ -42,6 +43,15 @@ class MlirEnv(ClientServiceCompilerEnv):
         EnvironmentNotSupported: If the service has not been built, or this machine lacks MLIR.
         ServiceInitError: If the service does not start.
     """
+
+    if TYPE_CHECKING:  # At run time it is that of the base class.
+
+        @property
+        def action_space(self) -> MlirCommandline:
+            """The actions that can follow, a space of passes by name."""
+
+        @action_space.setter
+        def action_space(self, space: str | Space[Any] | None) -> None: ...
 
     def __init__(
         self,

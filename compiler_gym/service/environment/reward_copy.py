@@ -24,12 +24,12 @@ def copy_reward(reward: Reward, counterparts: Mapping[int, Any]) -> Reward:
         counterparts: What stands for which object in the copy, by the object's ``id``: for an
             environment its fork.
     """
-    if _is_shallow(type(reward)):
+    if _is_shallow(type(reward)):  # type: ignore[arg-type]  # Classes can be hashed.
         clone = shallow_copy(reward)
         clone.observation_spaces = clone.observation_spaces[:]
         return clone
     memo = dict(counterparts)
-    if not _is_plain(type(reward)):
+    if not _is_plain(type(reward)):  # type: ignore[arg-type]  # Likewise.
         return copy.deepcopy(reward, memo)
     clone = shallow_copy(reward)
     remembered = clone.__dict__

@@ -107,6 +107,7 @@ class SessionStarter:
         benchmark: Benchmark,
     ) -> tuple[Session, StartSessionReply] | None:
         """Returns the session that was asked for if it is what this request asks for, or None."""
+        assert self._begun is not None, "the caller has looked"
         stub, begun = self._begun
         request.benchmark.uri = str(benchmark.uri)
         is_sent = connection.sent_benchmarks.get(request.benchmark.uri)

@@ -137,7 +137,7 @@ class _Search:
         best = [space[name] for name in FIRST_SEQUENCE[: self._most_passes]]
         least = self._cost(best)
         for _ in range(tries):
-            candidate = mutate(best, space.n, self._rng)
+            candidate = mutate(best, int(space.n), self._rng)
             cost = self._cost(candidate) if len(candidate) <= self._most_passes else least + 1
             if cost <= least:
                 best, least = candidate, cost

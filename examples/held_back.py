@@ -8,7 +8,7 @@ from functools import partial
 import gymnasium
 
 import compiler_gym
-from compiler_gym.tuning.policies.programs import HELD_BACK_KERNELS
+from compiler_gym.tuning.policies.training import HELD_BACK_KERNELS
 from compiler_gym.vector import CompilerVectorEnv
 from compiler_gym.wrappers import ActionHistogram, AutophaseNorm
 

@@ -12,9 +12,8 @@ import typer
 
 from compiler_gym.cli.build_tree import BuildTree, Decisions
 from compiler_gym.cli.console import print_json, print_line, print_table
-from compiler_gym.cli.durations import parse_duration
 from compiler_gym.cli.lock_file import Key, LockFile
-from compiler_gym.cli.options import JsonOption
+from compiler_gym.cli.options import JsonOption, parse_duration
 from compiler_gym.cli.project_build import read_log
 from compiler_gym.util.sequence_reducer import reductions
 from compiler_gym.util.shell_format import plural

@@ -422,7 +422,7 @@ def _seconds() -> float:
     """
     if not os.environ.get(BUDGET):
         return math.inf
-    from compiler_gym.cli.durations import parse_duration
+    from compiler_gym.cli.options import parse_duration
 
     try:
         return parse_duration(os.environ[BUDGET])

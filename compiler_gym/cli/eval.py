@@ -16,7 +16,7 @@ from compiler_gym.cli.options import (
 )
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.tuning.policies.policy import COST, Policy
-from compiler_gym.tuning.policies.programs import held_back_programs
+from compiler_gym.tuning.policies.training import held_back_programs
 from compiler_gym.util.statistics import geometric_mean
 
 _RIGHT, _WRONG, _NOT_CHECKED, _ENDLESS = "right", "WRONG", "not checked", "no end"

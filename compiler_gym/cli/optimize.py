@@ -12,7 +12,6 @@ import typer
 
 from compiler_gym.cli.clang_options import clang_options
 from compiler_gym.cli.console import print_json, working_on
-from compiler_gym.cli.durations import parse_duration
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.optimize_parts import parts_of_program
 from compiler_gym.cli.optimize_program import Result, Settings, optimize_program, print_report
@@ -31,6 +30,7 @@ from compiler_gym.cli.options import (
     JsonOption,
     complete_policy,
     complete_program,
+    parse_duration,
     program_uri,
 )
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets

@@ -1,5 +1,6 @@
 """What the commands have in common: environments, programs, options, their completion."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,22 @@ from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.specs import observation_spaces, reward_spaces
 from compiler_gym.tuning.policies.policy import SHIPPED
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
+
+_UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)")
+
+
+def parse_duration(text: str) -> float:
+    """Returns the seconds of a text such as ``60s``, ``2m`` or ``500ms``.
+
+    Raises:
+        ValueError: If it is not a time.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if not match or match[2] not in _UNITS:
+        raise ValueError(f"{text!r} is not a time: write 60s, 2m or 500ms")
+    return float(match[1]) * _UNITS[match[2]]
+
 
 _SUITE = "benchmark://kernels-v0"
 _FILE_SUFFIXES = (".bc", ".ll", *SOURCE_SUFFIXES)

@@ -6,7 +6,6 @@ from compiler_gym.errors.dataset_errors import (
     DownloadFailed,
     TooManyRequests,
 )
-from compiler_gym.errors.minimization_error import MinimizationError
 from compiler_gym.errors.service_errors import (
     EnvironmentNotSupported,
     ServiceError,
@@ -18,7 +17,7 @@ from compiler_gym.errors.service_errors import (
     SessionLost,
     SessionNotFound,
 )
-from compiler_gym.errors.validation_error import ValidationError
+from compiler_gym.errors.validation_error import MinimizationError, ValidationError
 from compiler_gym.util.nearest_names import UnknownNameError
 
 __all__ = [

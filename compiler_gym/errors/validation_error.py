@@ -7,6 +7,14 @@ from functools import total_ordering
 from typing import Any
 
 
+class MinimizationError(OSError):
+    """A list of actions cannot be minimised.
+
+    Users meet it when the hypothesis to keep (for example "validation fails") does not hold for
+    the full list of actions to begin with, or does not hold reliably.
+    """
+
+
 @total_ordering
 @dataclass(frozen=True, eq=False)
 class ValidationError:

@@ -35,7 +35,7 @@ from compiler_gym.service.session.session_start import Deadline
 from compiler_gym.service.session.transition_cache import DEFAULT_BYTES, TransitionCache
 from compiler_gym.spaces import Reward
 from compiler_gym.util.gym_type_hints import OptionalArgumentValue
-from compiler_gym.util.shallow_copy import shallow_copy
+from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 

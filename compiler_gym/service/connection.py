@@ -39,8 +39,7 @@ from compiler_gym.service.proto import (
 )
 from compiler_gym.service.transport.direct_channel import DirectLease, DirectStub, is_switched_off
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
-from compiler_gym.service.transport.grpc_channels import open_channel
-from compiler_gym.service.transport.grpc_reply import GrpcReply
+from compiler_gym.service.transport.grpc_channels import GrpcReply, open_channel
 from compiler_gym.service.transport.status_errors import (
     exception_from_rpc_error,
     is_transport_failure,

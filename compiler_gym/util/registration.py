@@ -37,7 +37,7 @@ COMPILER_GYM_ENVS: list[str] = []
 
 _ADAPTER = "compiler_gym.envs.gymnasium_adapter:GymnasiumEnv"
 _VECTOR_ADAPTER = "compiler_gym.vector.making:make_for_gymnasium"
-_OUTERMOST = "compiler_gym.envs.transparent_wrapper:made_transparent"
+_OUTERMOST = "compiler_gym.envs.gymnasium_adapter:made_transparent"
 
 
 # What register() takes for each library besides what is common to them.

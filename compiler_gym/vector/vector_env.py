@@ -12,10 +12,8 @@ from gymnasium.vector.utils import batch_space, iterate
 
 from compiler_gym.envs.compiler_env import CompilerEnv, waits_for_steps
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
-from compiler_gym.service.transport.reply_polling import ReplyPolling
-from compiler_gym.service.transport.reply_waiting import ReplyWaiting
-from compiler_gym.vector.batches import Batches, VectorStepResult
-from compiler_gym.vector.slot import Slot
+from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
+from compiler_gym.vector.batches import Batches, Slot, VectorStepResult
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 _RESET_OPTIONS = ("benchmark", "timeout", "reset_mask")

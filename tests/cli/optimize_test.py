@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from compiler_gym.cli.durations import parse_duration
+from compiler_gym.cli.options import parse_duration
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.trial_link import trial_linker

@@ -1,11 +1,11 @@
-"""Tests of compiler_gym.datasets.unpack."""
+"""Tests of compiler_gym.datasets.tar_dataset."""
 
 import io
 import tarfile
 
 import pytest
 
-from compiler_gym.datasets.unpack import unpack_tar
+from compiler_gym.datasets.tar_dataset import unpack_tar
 
 
 def member(name, kind=tarfile.REGTYPE, link="", mode=0o644, contents=b""):

@@ -1,6 +1,6 @@
 """Copies of objects."""
 
-from compiler_gym.util.shallow_copy import shallow_copy
+from compiler_gym.util.random_state import shallow_copy
 
 
 class Parent:

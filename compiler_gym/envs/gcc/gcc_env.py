@@ -19,12 +19,32 @@ from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.envs.gcc.datasets import GccDatasets, get_gcc_datasets
 from compiler_gym.envs.gcc.datasets.gcc_datasets import benchmark_of_source
 from compiler_gym.envs.gcc.gcc import Gcc, get_gcc
-from compiler_gym.envs.gcc.gcc_rewards import make_gcc_rewards
 from compiler_gym.envs.gcc.spec import GccSpec, get_spec
+from compiler_gym.envs.llvm.rewards.cost_rewards import CostFunctionReward
 from compiler_gym.errors import EnvironmentNotSupported, SessionNotFound
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.spaces import Reward
+
+
+def make_gcc_rewards() -> list[Reward]:
+    """Makes ``asm_size`` and ``obj_size``: the size before a step less the size after it, in bytes.
+
+    The first step of an episode is compared with ``-O0``, which is what GCC does without options.
+    """
+    return [
+        CostFunctionReward(
+            name=name,
+            cost_function=name,
+            init_cost_function=f"{name}_O0",
+            default_value=0,
+            default_negates_returns=True,
+            deterministic=True,
+            platform_dependent=True,
+        )
+        for name in ("asm_size", "obj_size")
+    ]
+
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
 DEFAULT_TIMEOUT = 60.0

@@ -15,14 +15,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.envs.gcc.actions import Action, actions_of
 from compiler_gym.envs.gcc.gcc import Gcc
 from compiler_gym.envs.gcc.help_output import parse_optimizers, parse_params
 from compiler_gym.envs.gcc.options import (
+    Action,
     GccFlagEnumOption,
     GccFlagIntOption,
     GccFlagOption,
     Option,
+    actions_of,
     option_from_json,
     words,
 )

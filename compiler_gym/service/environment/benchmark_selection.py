@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.util.random_state import copy_generator
-from compiler_gym.util.shallow_copy import shallow_copy
+from compiler_gym.util.random_state import copy_generator, shallow_copy
 
 # Some datasets have no end.
 _MAX_LISTED_PER_DATASET = 1000

@@ -7,7 +7,7 @@ from typing import Any
 from compiler_gym.datasets import Benchmark
 from compiler_gym.service.proto import Event
 from compiler_gym.spaces import Reward
-from compiler_gym.util.shallow_copy import shallow_copy
+from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.views import ObservationSpaceSpec
 
 

@@ -12,9 +12,13 @@ from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.service.environment.episode import Episode
 from compiler_gym.service.proto import Event
-from compiler_gym.service.session.repeating import ENOUGH_ACTIONS, REFUSALS, repeat_step
 from compiler_gym.service.session.session_manager import SessionManager
-from compiler_gym.service.session.session_start import Deadline
+from compiler_gym.service.session.session_start import (
+    ENOUGH_ACTIONS,
+    REFUSALS,
+    Deadline,
+    repeat_step,
+)
 
 _REPLAY_SECONDS = 300
 

@@ -1,18 +1,119 @@
 """Which observations and rewards an environment has, and which of them its steps return."""
 
+import copy
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.service.environment.reward_copy import copy_reward
+from compiler_gym.errors import ServiceError, ServiceIsClosed
 from compiler_gym.service.environment.step_plan import StepPlan
+from compiler_gym.service.proto import Event
+from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward
 from compiler_gym.util.nearest_names import unknown_name
-from compiler_gym.util.shallow_copy import shallow_copy
+from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 from compiler_gym.views.observation_view import RawStep
+
+_DTYPES = (type(np.dtype(kind)) for kind in (bool, np.int64, np.float32, np.float64))
+_IMMUTABLE = frozenset((type(None), bool, int, float, str, np.float64, np.int64, *_DTYPES))
+
+
+def copy_reward(reward: Reward, counterparts: Mapping[int, Any]) -> Reward:
+    """Returns a reward that remembers the same and goes on independently.
+
+    The same as ``copy.deepcopy``, which is slow where nothing but numbers are remembered.
+
+    Args:
+        reward: The reward.
+        counterparts: What stands for which object in the copy, by the object's ``id``: for an
+            environment its fork.
+    """
+    if _is_shallow(type(reward)):  # type: ignore[arg-type]  # Classes can be hashed.
+        clone = shallow_copy(reward)
+        clone.observation_spaces = clone.observation_spaces[:]
+        return clone
+    memo = dict(counterparts)
+    if not _is_plain(type(reward)):  # type: ignore[arg-type]  # Likewise.
+        return copy.deepcopy(reward, memo)
+    clone = shallow_copy(reward)
+    remembered = clone.__dict__
+    for name, value in reward.__dict__.items():
+        if type(value) not in _IMMUTABLE:
+            remembered[name] = _copy(value, memo)
+    return clone
+
+
+@cache
+def _is_shallow(reward_class: type[Reward]) -> bool:
+    """Says whether a class says so of itself. It cannot know that of classes derived from it."""
+    return bool(vars(reward_class).get("copies_are_shallow"))
+
+
+@cache
+def _is_plain(reward_class: type) -> bool:
+    """Says whether all that an object has is in its ``__dict__``, and copied as any other's."""
+    return not hasattr(reward_class, "__deepcopy__") and not any(
+        vars(base).get("__slots__") for base in reward_class.__mro__
+    )
+
+
+def _copy(value: Any, memo: dict[int, Any]) -> Any:
+    if type(value) in (list, tuple) and _IMMUTABLE.issuperset(map(type, value)):
+        return value[:]
+    return copy.deepcopy(value, memo)
+
+
+_OBSERVATION_SECONDS = 300
+
+
+def make_observer(sessions: SessionManager) -> RawStep:
+    """Returns what an observation view makes its requests by.
+
+    It raises the errors of the service; the episode survives if it can. What rewards ask for has
+    the time that is left of their step.
+
+    Args:
+        sessions: The sessions of the environment. They are not kept alive.
+    """
+    # Deleting an environment is to end its session, even if somebody still has the view.
+    reference = weakref.ref(sessions)
+
+    def observe(
+        actions: Sequence[Event],
+        observation_spaces: Sequence[ObservationSpaceSpec],
+        reward_spaces: Sequence[Reward],
+    ) -> tuple[list[Any], list[float], bool, dict[str, Any]]:
+        sessions = reference()
+        if sessions is None:
+            raise ServiceIsClosed("The environment of this view does not exist any more")
+        del reward_spaces  # There are none, as these observations are not those of a step.
+        plan = StepPlan(observation_spaces, (), {})
+        deadline = sessions.step_deadline
+        try:
+            seconds = _OBSERVATION_SECONDS if deadline is None else deadline.left()
+            reply = sessions.step(actions, plan.indices, seconds)
+        except (ServiceError, TimeoutError) as error:
+            if sessions.is_lost_by(error):
+                sessions.abandon(error)
+            if deadline is not None and isinstance(error, TimeoutError):
+                raise _explained(error, observation_spaces) from error
+            raise
+        return *plan.evaluate(reply.observation, [], None), False, {}
+
+    return observe
+
+
+def _explained(error: TimeoutError, spaces: Sequence[ObservationSpaceSpec]) -> TimeoutError:
+    names = ", ".join(f"env.observation[{space.id!r}]" for space in spaces)
+    return TimeoutError(
+        f"{error}. This was for the reward, in the time limit of its step. {names} after a reset "
+        f"has {_OBSERVATION_SECONDS} s, and a baseline that was computed is kept"
+    )
 
 
 class SpaceChoices:

@@ -13,11 +13,11 @@ from google.protobuf.message import Message
 from gymnasium import spaces as gym_spaces
 
 from compiler_gym.service.proto import ActionSpace, Event, converter_classes, type_converters
-from compiler_gym.service.proto.action_converters import event_encoder
 from compiler_gym.service.proto.conversion_error import ConversionError
 from compiler_gym.service.proto.converter_classes import *  # noqa: F403 - likewise.
 from compiler_gym.service.proto.event_converters import (
     EVENT_TYPE_IDS,
+    event_encoder,
     event_to_value,
     event_to_value_by_kind,
     value_to_event,

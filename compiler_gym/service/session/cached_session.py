@@ -5,9 +5,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 
 from compiler_gym.service.proto import Event, StartSessionReply, StepReply
-from compiler_gym.service.session.repeating import ENOUGH_ACTIONS, REFUSALS, repeat_step
 from compiler_gym.service.session.session import Session, reply_behind
-from compiler_gym.service.session.session_start import Deadline
+from compiler_gym.service.session.session_start import (
+    ENOUGH_ACTIONS,
+    REFUSALS,
+    Deadline,
+    repeat_step,
+)
 from compiler_gym.service.session.transition_cache import (
     RequestKey,
     State,

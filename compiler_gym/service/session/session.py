@@ -24,7 +24,7 @@ from compiler_gym.service.proto import (
 from compiler_gym.service.transport.direct_channel import DirectStub
 from compiler_gym.service.transport.frame_socket import ChannelBroken, FrameSocket
 from compiler_gym.service.transport.frames import STEP, error_from_reply, parsed, serialised
-from compiler_gym.service.transport.grpc_reply import GrpcReply
+from compiler_gym.service.transport.grpc_channels import GrpcReply
 from compiler_gym.service.transport.status_errors import exception_from_rpc_error
 
 #: Ending a session does not wait for what it does, so a service that takes longer is stuck.

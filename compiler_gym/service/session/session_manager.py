@@ -30,7 +30,7 @@ from compiler_gym.service.session.cached_session import CachedSession
 from compiler_gym.service.session.session import END_SECONDS, Session
 from compiler_gym.service.session.session_start import Deadline, SessionStarter
 from compiler_gym.service.session.transition_cache import TransitionCache
-from compiler_gym.util.shallow_copy import shallow_copy
+from compiler_gym.util.random_state import shallow_copy
 
 logger = logging.getLogger(__name__)
 

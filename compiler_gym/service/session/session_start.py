@@ -4,17 +4,20 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Protocol
 
 import grpc
 
 from compiler_gym.datasets import Benchmark
-from compiler_gym.errors import BenchmarkInitError, ServiceTransportError
+from compiler_gym.errors import BenchmarkInitError, ServiceError, ServiceTransportError
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.proto import (
     AddBenchmarkRequest,
     EndSessionRequest,
+    Event,
     StartSessionReply,
     StartSessionRequest,
+    StepReply,
 )
 from compiler_gym.service.session.session import Session
 from compiler_gym.service.transport.direct_channel import BegunSession, DirectStub
@@ -200,3 +203,31 @@ def _request(
         observation_space=observation_indices,
         lease_id=connection.lease_id,
     )
+
+
+#: What a request that the service refuses raises; the session goes on.
+REFUSALS = (ValueError, TypeError, NotImplementedError, FileNotFoundError)
+
+#: How many actions to put into a request: fewer requests take less time, but each has a time limit
+#: of the service.
+ENOUGH_ACTIONS = 100
+
+
+class Stepping(Protocol):
+    """What makes steps."""
+
+    def step(self, actions: Sequence[Event], indices: Sequence[int], timeout: float) -> StepReply:
+        """Makes a step, as :meth:`Session.step`."""
+
+
+def repeat_step(session: Stepping, actions: Sequence[Event], deadline: Deadline) -> None:
+    """Applies actions that the service has not refused before.
+
+    Raises:
+        ServiceError: If it refuses them now.
+        Exception: As of :meth:`Session.step`.
+    """
+    try:
+        session.step(actions, (), deadline.left())
+    except REFUSALS as error:
+        raise ServiceError(f"An action of the episode is refused now: {error}") from error

@@ -11,8 +11,13 @@ from rich.console import Console
 
 from compiler_gym.tuning.policies.network_training import train
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.tuning.policies.programs import training_programs
-from compiler_gym.tuning.policies.training import Laboratory, Passes, Refinement, select
+from compiler_gym.tuning.policies.training import (
+    Laboratory,
+    Passes,
+    Refinement,
+    select,
+    training_programs,
+)
 from compiler_gym.util.registration import make
 
 # Of the programs that the network learns from, every fourth says how well it does.

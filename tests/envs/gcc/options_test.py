@@ -1,6 +1,5 @@
 import pytest
 
-from compiler_gym.envs.gcc.actions import actions_of
 from compiler_gym.envs.gcc.help_output import parse_optimizers, parse_params
 from compiler_gym.envs.gcc.options import (
     LARGEST,
@@ -11,6 +10,7 @@ from compiler_gym.envs.gcc.options import (
     GccOOption,
     GccParamEnumOption,
     GccParamIntOption,
+    actions_of,
     option_from_json,
 )
 from tests.envs.gcc.compilers import (

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from compiler_gym.datasets import Datasets
-from compiler_gym.service.environment.action_encoder import ActionEncoder
+from compiler_gym.service.environment.action_spaces import ActionEncoder
 from compiler_gym.service.environment.benchmark_selection import BenchmarkSelection
 from compiler_gym.service.environment.episode import Episode
-from compiler_gym.service.environment.reward_copy import copy_reward
+from compiler_gym.service.environment.space_choices import copy_reward
 from compiler_gym.service.proto import Event
 from compiler_gym.spaces import ActionSpace, Box, Discrete, Reward
 from tests.service.toy_service import HELLO, ToyDataset, text_benchmark

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from compiler_gym.service.transport.reply_polling import ReplyPolling
-from compiler_gym.service.transport.reply_waiting import ReplyWaiting
+from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
 
 
 class Reply:

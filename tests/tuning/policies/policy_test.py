@@ -10,7 +10,7 @@ import compiler_gym
 from compiler_gym.tuning.policies.network import FEATURES, Network, features_of
 from compiler_gym.tuning.policies.network_training import train
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy, costs_of
-from compiler_gym.tuning.policies.programs import HELD_BACK_KERNELS
+from compiler_gym.tuning.policies.training import HELD_BACK_KERNELS
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 GOOD = ("sroa", "early-cse", "simplifycfg", "instcombine")

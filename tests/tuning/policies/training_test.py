@@ -11,8 +11,13 @@ import compiler_gym
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
 from compiler_gym.tuning.policies import __main__ as training_program
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.tuning.policies.programs import held_back_programs, training_programs
-from compiler_gym.tuning.policies.training import Laboratory, Refinement, select
+from compiler_gym.tuning.policies.training import (
+    Laboratory,
+    Refinement,
+    held_back_programs,
+    select,
+    training_programs,
+)
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 PROGRAMS = [kernel_uri("checksums"), kernel_uri("string_search")]

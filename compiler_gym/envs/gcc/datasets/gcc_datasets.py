@@ -1,5 +1,6 @@
 """The datasets of the GCC environment."""
 
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -13,16 +14,50 @@ from compiler_gym.datasets import (
     Datasets,
     FilesDataset,
 )
-from compiler_gym.envs.gcc.datasets.csmith_dataset import CsmithDataset
 from compiler_gym.envs.gcc.datasets.preprocessing import Preprocessor, preprocess
-from compiler_gym.envs.gcc.datasets.validation import ObjectValidator
+from compiler_gym.envs.gcc.datasets.validation import ObjectValidator, compare_with_unoptimised
 from compiler_gym.envs.gcc.gcc import Gcc
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
+from compiler_gym.envs.llvm.datasets import generators
 from compiler_gym.envs.llvm.datasets.published import published_dataset, published_facts
 from compiler_gym.errors import UnknownNameError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
+
+
+class CsmithDataset(generators.CsmithDataset):
+    """Random C programs by Csmith, preprocessed by the GCC that compiles them.
+
+    What they print must be what it is without options of the compiler.
+
+    Args:
+        gcc: The compiler.
+        site_data_base: The directory of all datasets; not used.
+        sort_order: Datasets are listed by this number.
+    """
+
+    def __init__(self, gcc: Gcc, site_data_base: str | Path | None = None, sort_order: int = 0):
+        super().__init__(site_data_base, sort_order)
+        self._gcc = gcc
+
+    def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:
+        csmith = generators.csmith_path()
+        source = generators.csmith_source(csmith, seed)
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-csmith-") as name:
+            path = Path(name, "program.c")
+            path.write_bytes(source)
+            program = preprocess(self._gcc, path, includes=[generators.headers_of_csmith(csmith)])
+        return BenchmarkSource("program.c", source), program
+
+    def _dynamic_config(self) -> None:
+        """They are run when they are validated, and how that knows by itself."""
+
+    def _benchmark(self, proto: BenchmarkProto, source: BenchmarkSource) -> Benchmark:
+        return generators.CsmithBenchmark(
+            proto, validation_callbacks=[compare_with_unoptimised], sources=[source]
+        )
+
 
 _KERNELS_PATH = runfiles_path("compiler_gym/data/kernels-v0")
 _C_LANGUAGE = "c"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compiler_gym.datasets import Dataset
 from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
-from compiler_gym.datasets.unpack import unpack_tar
+from compiler_gym.datasets.tar_dataset import unpack_tar
 from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import DatasetInitError, DownloadFailed
 from compiler_gym.util.download import MIRROR_VARIABLE

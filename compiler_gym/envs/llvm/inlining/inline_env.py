@@ -1,5 +1,7 @@
 """The environment whose actions are decisions of LLVM's inliner."""
 
+import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,13 +11,83 @@ from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
-from compiler_gym.envs.llvm.inlining.inline_commandline import InlineCommandline
-from compiler_gym.envs.llvm.inlining.inline_rewards import make_inline_rewards
+from compiler_gym.envs.llvm.actions.pipeline import split_pipeline, unnest
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.llvm.rewards.cost_rewards import CostFunctionReward, NormalizedReward
 from compiler_gym.envs.running_step import ConvertedStep, RunningStep
 from compiler_gym.service.environment.episode import Episode
 from compiler_gym.service.proto import ActionSpace
-from compiler_gym.spaces import Reward
+from compiler_gym.spaces import CommandlineFlag, Reward
+
+_PASS = re.compile(r"inline-decisions<(.*)>")
+
+
+class InlineCommandline(LlvmCommandline):
+    """The integers 0 to n - 1, each of them a decision about calls, e.g. ``site-3-inline``.
+
+    All decisions together are one pass of the plugin that comes with this package. It does all that
+    ``clang -Oz`` does to the IR of a program, and asks them what to inline.
+    """
+
+    def __init__(self, items: Iterable[CommandlineFlag], name: str | None = None):
+        items = list(items)
+        super().__init__(items, name=name)
+        self._plugin = items[0].option
+
+    @override
+    def options_of(self, values: Iterable[int]) -> list[str]:
+        """Returns the option that loads the plugin, which is needed without decisions, too."""
+        return [shlex.quote(word) for word in shlex.split(self._plugin)]
+
+    @override
+    def _text_of(self, values: list[int]) -> str:
+        return f"inline-decisions<{';'.join(self.names[value] for value in values)}>"
+
+    @override
+    def actions_of_pipeline(self, pipeline: str) -> list[int]:
+        """Returns the decisions of the pass, e.g. ``module(inline-decisions<keep;inline>)``.
+
+        Raises:
+            UnknownNameError: If one is not an action. The text names similar ones.
+            ValueError: If it is another pipeline.
+        """
+        elements = split_pipeline(pipeline)
+        if len(elements) == 1 and elements[0].startswith("module("):
+            elements = split_pipeline(unnest(elements[0]) or "")
+        matches = [_PASS.fullmatch(element) for element in elements]
+        if len(matches) != 1 or matches[0] is None:
+            raise ValueError(f"Expected inline-decisions<...> as the only pass, not '{pipeline}'")
+        return [self[text] for text in matches[0][1].split(";") if text]
+
+
+# What LLVM's own decisions lead to, for each cost. That is where an episode begins.
+_COSTS = {
+    "ObjectTextSizeBytes": "ObjectTextSizeOz",
+    "IrInstructionCount": "IrInstructionCountDefault",
+}
+
+
+def make_inline_rewards() -> list[Reward]:
+    """Makes four rewards: for bytes of code and for IR instructions, the reduction and its share.
+
+    ``ObjectTextSizeBytes`` and ``IrInstructionCount`` are what a step saves.
+    ``ObjectTextSizeNorm`` and ``IrInstructionCountNorm`` are that as a share of what LLVM's own
+    decisions lead to, so that the rewards of an episode add up to what is saved of ``clang -Oz``.
+    """
+    rewards: list[Reward] = []
+    for cost, default in _COSTS.items():
+        common: dict[str, Any] = {
+            "cost_function": cost,
+            "init_cost_function": default,
+            "default_negates_returns": True,
+            "deterministic": True,
+            "platform_dependent": cost == "ObjectTextSizeBytes",
+        }
+        rewards.append(CostFunctionReward(name=cost, **common))
+        prefix = cost.removesuffix("Bytes")
+        rewards.append(NormalizedReward(name=f"{prefix}Norm", max=1, **common))
+    return rewards
+
 
 _ACTION_SPACES = ("InlinerOrder", "AnyOrder")
 

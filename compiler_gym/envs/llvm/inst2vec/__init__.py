@@ -4,8 +4,11 @@ After Ben-Nun et al., "Neural Code Comprehension: A Learnable Representation of 
 NeurIPS 2018. ``docs/observations.md`` says where the published vocabulary goes.
 """
 
-from compiler_gym.envs.llvm.inst2vec.encoder import Inst2vecEncoder, default_encoder
-from compiler_gym.envs.llvm.inst2vec.statements import StatementReader
+from compiler_gym.envs.llvm.inst2vec.encoder import (
+    Inst2vecEncoder,
+    StatementReader,
+    default_encoder,
+)
 from compiler_gym.envs.llvm.inst2vec.vocabulary import (
     EMBEDDING_SIZE,
     UNKNOWN,

@@ -1,7 +1,7 @@
 """Builds the wheel: lays out the files it is given and runs setuptools and auditwheel.
 
-Usage: build_wheel OUTPUT.whl @FILE_LIST [LINK_FLAG...], where each line of the list is
-PLACE=SOURCE, and the rest are the options that the programs were linked with.
+Usage: build_wheel OUTPUT.whl @FILE_LIST [LINK_FLAG...], where a line of the list is PLACE=SOURCE.
+The rest are the options that the programs were linked with.
 """
 
 import re
@@ -45,11 +45,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = read_list(sys.argv[2])
-        wheels.stage(files, folder)
         programs = [source for source in files.values() if wheels.is_elf(source)]
         libraries = third_party.archives_of(sys.argv[3:])
         libraries += third_party.shared_libraries_of(programs).values()
         licenses = third_party.licenses_text(third_party.packages_of(libraries))
+        wheels.stage(files, folder)
         (folder / "compiler_gym" / "THIRD_PARTY_LICENSES").write_text(licenses, encoding="utf-8")
         (folder / "setup.py").write_text(SETUP)
         wheels.build(folder, output)

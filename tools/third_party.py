@@ -59,12 +59,14 @@ def packages_of(libraries: Iterable[Path]) -> dict[str, str]:
     """
     names = set()
     for path in sorted({library.resolve() for library in libraries}):
-        done = subprocess.run(["dpkg", "--search", path], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise SystemExit(
-                f"expected a library of a Debian package, got {path}: no known licence"
-            )
-        names.add(done.stdout.partition(":")[0])
+        # Packages may name the folder as it was before /lib became a link to /usr/lib.
+        for place in (str(path), str(path).removeprefix("/usr")):
+            done = subprocess.run(["dpkg", "--search", place], capture_output=True, text=True)
+            if done.returncode == 0:
+                names.add(done.stdout.partition(":")[0])
+                break
+        else:
+            raise SystemExit(f"expected a library of a Debian package, got {path}: whose is it?")
     query = ["dpkg-query", "--show", "--showformat=${Package} ${Version}\\n"]
     lines = output_of(*query, *sorted(names)).splitlines()
     return dict(line.split(" ", 1) for line in lines)

@@ -15,6 +15,8 @@ from tools import third_party, wheels
 # depends on the Python version.
 BUILT_FOLDERS = re.compile("^(llvm_service/|mlir_service/)")
 SERVICE_PLACE = "compiler_gym/_service/"
+# The shared library. The plugin of passes needs it, and so do the programs that load the plugin.
+LLVM = "libLLVM"
 # They are in wheels of their own: the first needs LLVM's shared library, the second is large.
 ELSEWHERE = ("compiler_gym-llvm-service-shared", "compiler_gym-mlir-service")
 SETUP = """
@@ -47,12 +49,13 @@ def main() -> None:
         files = read_list(sys.argv[2])
         programs = [source for source in files.values() if wheels.is_elf(source)]
         libraries = third_party.archives_of(sys.argv[3:])
-        libraries += third_party.shared_libraries_of(programs).values()
+        shared = third_party.shared_libraries_of(programs, leaves=[LLVM])
+        libraries += [path for name, path in shared.items() if not name.startswith(LLVM)]
         licenses = third_party.licenses_text(third_party.packages_of(libraries))
         wheels.stage(files, folder)
         (folder / "compiler_gym" / "THIRD_PARTY_LICENSES").write_text(licenses, encoding="utf-8")
         (folder / "setup.py").write_text(SETUP)
-        wheels.build(folder, output)
+        wheels.build(folder, output, exclude=[f"{LLVM}*"])
 
 
 if __name__ == "__main__":

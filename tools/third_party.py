@@ -33,7 +33,7 @@ def shared_libraries_of(programs: Iterable[Path], leaves: Sequence[str] = ()) ->
 
     Args:
         programs: The programs and libraries.
-        leaves: Names of libraries of which those that they need themselves are left out.
+        leaves: Names of libraries, or their beginnings. What these need themselves is left out.
     """
     found: dict[str, Path] = {}
     new = list(programs)
@@ -46,7 +46,7 @@ def shared_libraries_of(programs: Iterable[Path], leaves: Sequence[str] = ()) ->
         places = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", path)))
         for name in unknown:
             found[name] = Path(places[name]).resolve()
-            if name not in leaves:
+            if not name.startswith(tuple(leaves)):
                 new.append(found[name])
     return found
 

@@ -51,7 +51,7 @@ void limitResources() {
   rlimit data = {};
   getrlimit(RLIMIT_DATA, &data);
   // Never more than a session may have.
-  data.rlim_cur = std::min(data.rlim_max, inheritedBytes() + kMaxBytes);
+  data.rlim_cur = std::min(data.rlim_cur, inheritedBytes() + kMaxBytes);
   setrlimit(RLIMIT_DATA, &data);
 #endif
 }

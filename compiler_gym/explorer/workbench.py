@@ -106,10 +106,17 @@ class Workbench:
 
     def close(self) -> None:
         """Ends all sessions."""
+        self.forget()
+        for env in self._factories.values():
+            env.close()
+
+    def forget(self) -> None:
+        """Drops all programs and states but the first program, as a restart of the server does."""
         with self._lock:
             envs = [entry.env for entry in self._entries.values()]
             self._entries.clear()
-        for env in (*envs, *self._factories.values()):
+            self._programs.clear()
+        for env in envs:
             env.close()
 
     def info(self) -> messages.Info:

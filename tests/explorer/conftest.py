@@ -24,8 +24,9 @@ int twice(int x) { int y = square(x); return y + y; }
 class Client:
     """Makes requests as the page does."""
 
-    def __init__(self, url):
+    def __init__(self, url, bench=None):
         self.url = url
+        self.bench = bench
 
     def call(self, name, body=None, code=200, headers=()):
         """The answer to a request, whose status is to be as expected."""
@@ -69,7 +70,7 @@ def serving(limits=LOCAL, token=TOKEN, program=None, page=None):
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield Client(server.url)
+        yield Client(server.url, bench)
     finally:
         server.stop()
         thread.join()

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture(scope="module")
-def address():
-    with serving(program="benchmark://kernels-v0/bitops", page=PAGE) as client:
-        yield client.url
+def client():
+    with serving(program="benchmark://kernels-v0/bitops", page=PAGE) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def browser():
 
 
 @pytest.fixture
-def page(browser, address):
+def page(browser, client):
     """The page with its program open; nothing on it may have gone wrong at the end."""
     made = browser.new_page(viewport={"width": 1280, "height": 800})
     made.set_default_timeout(30_000)
@@ -35,7 +35,7 @@ def page(browser, address):
     problems = []
     made.on("pageerror", lambda error: problems.append(str(error)))
     made.on("console", lambda line: line.type == "error" and problems.append(line.text))
-    made.goto(address)
+    made.goto(client.url)
     expect(made.get_by_role("button", name="Program: bitops")).to_be_visible()
     expect(made.locator(".ir .line").first).to_be_visible()
     yield made
@@ -107,6 +107,19 @@ def test_paste_a_program_and_see_its_errors(page):
     expect(page.locator(".ir")).to_contain_text("@f(")
     page.reload()
     expect(page.locator(".ir")).to_contain_text("@f(")
+
+
+def test_the_tree_outlives_what_the_server_knows(page, client):
+    page.keyboard.press("p")
+    page.get_by_label("Source", exact=True).fill("int f(int x) { int y = x; return y + 1; }\n")
+    page.get_by_role("button", name="Compile", exact=True).click()
+    expect(page.get_by_role("button", name="Program: pasted")).to_be_visible()
+    apply(page, "sroa")
+    expect(current(page)).to_contain_text("sroa")
+    client.bench.forget()
+    apply(page, "adce")
+    expect(current(page)).to_contain_text("adce")
+    assert page.locator(".tree li").count() == 3
 
 
 def test_blame_charts_features_causes_and_export(page):

@@ -85,7 +85,11 @@ export function App() {
       setError(null);
       try {
         const first = knownLength(from, actions);
-        const found = await ask<Path>(of, "path", { program: of.id, actions, first });
+        // The address changes together with the page, so that a reload shows the same.
+        const [found, link] = await Promise.all([
+          ask<Path>(of, "path", { program: of.id, actions, first }),
+          formatLink({ name: of.name, source: of.source, actions }),
+        ]);
         if (number !== visit.current) return;
         const id = idOf(actions);
         setTree((former) =>
@@ -93,7 +97,6 @@ export function App() {
         );
         setIrs((former) => new Map(former).set(id, found.ir));
         setCurrent(id);
-        const link = await formatLink({ name: of.name, source: of.source, actions });
         if (link !== location.hash) history[push ? "pushState" : "replaceState"](null, "", link);
       } catch (problem) {
         if (number === visit.current) setError((problem as Error).message);

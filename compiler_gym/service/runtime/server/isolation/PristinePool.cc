@@ -134,7 +134,7 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
       forget(key, entry);
       return Status::OK;
     }
-    std::unique_ptr<SessionProcess::CopyOrder> order;
+    std::unique_ptr<SessionCopies::Order> order;
     status = spares_.copy(entry.pristine, deadline, process, &order);
     if (!status.ok() && entry.pristine->isDead()) *process = entry.pristine;
     if (status.error_code() != StatusCode::ABORTED) return status;

@@ -71,7 +71,7 @@ Status ProcessHost::fork(const std::shared_ptr<SessionProcess>& original,
 Status ProcessHost::copyProcess(const std::shared_ptr<SessionProcess>& original,
                                 const RequestContext& context,
                                 std::shared_ptr<SessionProcess>* copy) {
-  std::unique_ptr<SessionProcess::CopyOrder> order;
+  std::unique_ptr<SessionCopies::Order> order;
   Status status;
   do {
     status = spares_.copy(original, context.deadline, copy, &order);

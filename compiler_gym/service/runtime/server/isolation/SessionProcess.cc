@@ -3,10 +3,8 @@
 #include <glog/logging.h>
 #include <poll.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -25,36 +23,12 @@ namespace {
 // A process ends itself at its deadline. After so much more it is taken to be unable to.
 constexpr std::chrono::milliseconds kGrace(50);
 constexpr std::chrono::milliseconds kDeathNoticeTimeout(2000);
-constexpr std::chrono::seconds kSendTimeout(10);
-// The fork for which a spare is made may still be under way. Nothing else is worth waiting for.
-constexpr std::chrono::milliseconds kSpareTimeout(10);
-// The copy of a large process takes some milliseconds.
-constexpr std::chrono::milliseconds kMeetingTimeout(100);
 // A process that is killed closes its sockets a moment before it has ended.
 constexpr int kEndingMilliseconds = 200;
-// From this share of its limit on, a process may have failed for want of memory.
-constexpr uint64_t kScarcePercent = 90;
-
 Status closedWhileWaiting() {
   return Status(StatusCode::NOT_FOUND,
                 "Session not found: it was ended while this request waited for it");
 }
-
-std::string inSeconds(uint64_t microseconds) {
-  std::ostringstream text;
-  text << std::round(static_cast<double>(microseconds) / 1e3) / 1e3 << " s";
-  return text.str();
-}
-
-// Clients know a session that was lost from one whose compiler has crashed by this beginning.
-constexpr char kWasLost[] = "The session was lost: ";
-
-// Whether a signal is one that compilers do not send to themselves.
-bool isFromOutside(int signal) {
-  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
-}
-
-std::string inMebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 }  // namespace
 
@@ -86,7 +60,7 @@ Status SessionProcess::start(ForkServerProcess& forkServer, const Origin& origin
 SessionProcess::~SessionProcess() {
   // Left alone it would go on to the end of its request. A copy that is being set up ends in order
   // when it is there: it may have something to give back by then.
-  if (record_->isAtWork() && !epitaph_) kill();
+  if (record_->isAtWork() && !isDead()) kill();
 }
 
 void SessionProcess::kill() const {
@@ -112,6 +86,7 @@ Status SessionProcess::receiveIntroduction(Deadline deadline) {
   const std::lock_guard lock(identityMutex_);
   pidfd_ = std::move(frame.descriptors[0]);
   pid_ = pid;
+  life_ = Life::kMet;
   // A pidfd is readable when the process has ended.
   pollfd process = {pidfd_.get(), POLLIN, 0};
   if (poll(&process, 1, 0) == 0) forkServer_.forgetDeath(pid);
@@ -120,7 +95,7 @@ Status SessionProcess::receiveIntroduction(Deadline deadline) {
 
 bool SessionProcess::hasHungUp() {
   while (control_.isReadable()) {
-    if (pid_ != 0 || !receiveIntroduction(Clock::now()).ok()) return true;
+    if (life_ == Life::kMet || !receiveIntroduction(Clock::now()).ok()) return true;
   }
   return false;
 }
@@ -132,11 +107,12 @@ Status SessionProcess::lock(Deadline deadline, std::unique_lock<std::timed_mutex
                   "The time limit was over while an earlier request for the session was at work");
   }
   if (isClosed_) return closedWhileWaiting();
-  if (!epitaph_ && Clock::now() >= deadline) {
+  if (isDead()) return epitaph_.status;
+  if (Clock::now() >= deadline) {
     return Status(StatusCode::DEADLINE_EXCEEDED,
                   "The time limit was over before the request began");
   }
-  return epitaph_.value_or(Status::OK);
+  return Status::OK;
 }
 
 Status SessionProcess::call(Method method, const google::protobuf::MessageLite& request,
@@ -157,7 +133,7 @@ Status SessionProcess::call(Method method, const google::protobuf::MessageLite& 
 Status SessionProcess::exchange(Method method, const google::protobuf::MessageLite& request,
                                 Frame* reply, Deadline deadline) {
   RETURN_IF_ERROR(sendRequest(control_, method, request, deadline, {}, kGrace));
-  if (pid_ == 0) {
+  if (life_ == Life::kUnmet) {
     RETURN_IF_ERROR(receiveIntroduction(deadline + kGrace));
     // close() could not kill it before.
     if (isClosed_) kill();
@@ -171,88 +147,6 @@ bool SessionProcess::isForkable(Deadline deadline) {
   return !lock(deadline, &guard).ok() || record_->isForkable();
 }
 
-Status SessionProcess::fork(Deadline deadline, std::shared_ptr<SessionProcess>* copy,
-                            std::unique_ptr<CopyOrder>* order) {
-  std::unique_lock<std::timed_mutex> guard;
-  RETURN_IF_ERROR(lock(deadline, &guard));
-  const uint64_t state = record_->state();
-  isCopiedAgain_ = std::exchange(copiedState_, state) == state;
-  if (hasHungUp()) return die();
-  if (hasSpare()) {
-    *copy = std::move(spare_);
-    return Status::OK;
-  }
-  spare_.reset();
-  Sockets sockets;
-  RETURN_IF_ERROR(orderCopy(copy, &sockets));
-  *order =
-      std::make_unique<CopyOrder>(shared_from_this(), std::move(guard), *copy, std::move(sockets));
-  return Status::OK;
-}
-
-void SessionProcess::makeSpare() {
-  const std::shared_ptr<SessionProcess> spare = orderSpare();
-  if (spare) spare->meet();
-}
-
-std::shared_ptr<SessionProcess> SessionProcess::orderSpare() {
-  const std::unique_lock guard(mutex_, kSpareTimeout);
-  if (!guard || isClosed_ || epitaph_ || record_->isBusy() || hasSpare()) return nullptr;
-  if (!record_->isForkable()) return nullptr;
-  std::shared_ptr<SessionProcess> spare;
-  Sockets sockets;
-  if (!orderCopy(&spare, &sockets).ok()) return nullptr;
-  makeCopy(*spare, sockets);
-  spare_ = spare;
-  return spare;
-}
-
-void SessionProcess::meet() {
-  // Whoever has got it already finds out by itself.
-  const std::unique_lock guard(mutex_, kSpareTimeout);
-  // If it takes longer, or does not come at all, the next request finds out.
-  if (guard && pid_ == 0 && !epitaph_ && control_.isReadable(kMeetingTimeout)) hasHungUp();
-}
-
-bool SessionProcess::dropSpare() {
-  const std::unique_lock guard(mutex_, kSpareTimeout);
-  if (guard) spare_.reset();
-  return guard.owns_lock();
-}
-
-bool SessionProcess::hasSpare() {
-  if (!spare_ || spare_->record_->state() != record_->state()) return false;
-  const std::unique_lock guard(spare_->mutex_, std::try_to_lock);
-  // Nobody has it yet, so whoever holds the lock is waiting for its introduction.
-  if (guard && !spare_->epitaph_ && spare_->hasHungUp()) spare_->die();
-  return !guard || !spare_->epitaph_;
-}
-
-Status SessionProcess::orderCopy(std::shared_ptr<SessionProcess>* copy, Sockets* sockets) {
-  RETURN_IF_ERROR(prepare(forkServer_, origin_, copy, &sockets->control));
-  RETURN_IF_ERROR(Channel::pair(&(*copy)->clientSocket_, &sockets->direct));
-  (*copy)->record_->expectState(record_->state());
-  record_->orderCopy();
-  return Status::OK;
-}
-
-void SessionProcess::makeCopy(const SessionProcess& copy, const Sockets& sockets) {
-  const Status status =
-      control_.send(static_cast<uint16_t>(Method::kFork), "", Clock::now() + kSendTimeout, {},
-                    {sockets.control.get(), copy.record_->memory(), sockets.direct.get()});
-  if (!status.ok()) die();
-}
-
-SessionProcess::CopyOrder::CopyOrder(std::shared_ptr<SessionProcess> original,
-                                     std::unique_lock<std::timed_mutex> guard,
-                                     std::shared_ptr<const SessionProcess> copy, Sockets sockets)
-    : original_(std::move(original)),
-      guard_(std::move(guard)),
-      copy_(std::move(copy)),
-      sockets_(std::move(sockets)) {}
-
-SessionProcess::CopyOrder::~CopyOrder() { original_->makeCopy(*copy_, sockets_); }
-
 void SessionProcess::close() {
   isClosed_ = true;
   const std::unique_lock guard(mutex_, std::try_to_lock);
@@ -263,30 +157,31 @@ void SessionProcess::close() {
 Status SessionProcess::epitaph() {
   const std::lock_guard guard(mutex_);
   // Requests on the direct channel do not come through here.
-  if (!epitaph_ && hasHungUp()) return die();
-  return epitaph_.value_or(Status::OK);
+  if (!isDead() && hasHungUp()) return die();
+  return epitaph_.status;
 }
 
 bool SessionProcess::hasDiedInAction() const {
-  return isDead_ && !isClosed_ && !wasLost_ && record_->isActing() &&
+  return isDead() && !isClosed_ && !epitaph_.wasLost && record_->isActing() &&
          record_->endReason() != EndReason::kClientGone;
 }
 
 void SessionProcess::appendToEpitaph(const std::string& text) {
   const std::lock_guard guard(mutex_);
-  if (epitaph_) epitaph_ = Status(epitaph_->error_code(), epitaph_->error_message() + text);
+  Status& status = epitaph_.status;
+  if (isDead()) status = Status(status.error_code(), status.error_message() + text);
 }
 
 Status SessionProcess::die() {
   // One that was never asked anything may have introduced itself all the same.
-  if (pid_ == 0) receiveIntroduction(Clock::now());
-  hadEnded_ = record_->endReason() == EndReason::kNone && isEnding();
+  if (life_ == Life::kUnmet) receiveIntroduction(Clock::now());
+  const bool hadEnded = record_->endReason() == EndReason::kNone && isEnding();
   kill();
-  epitaph_ = describeDeath();
-  isDead_ = true;
+  epitaph_ = describeEnd(hadEnded);
+  life_ = Life::kDead;
   control_.close();
-  VLOG(1) << epitaph_->error_message();
-  return *epitaph_;
+  VLOG(1) << epitaph_.status.error_message();
+  return epitaph_.status;
 }
 
 bool SessionProcess::isEnding() const {
@@ -295,78 +190,21 @@ bool SessionProcess::isEnding() const {
   return poll(&process, 1, kEndingMilliseconds) == 1;
 }
 
-Status SessionProcess::describeDeath() {
-  if (isClosed_) return closedWhileWaiting();
-  const std::string activity = record_->describeActivity();
-  std::string output = record_->outputTail();
-  if (!output.empty()) output = ". It printed last:" + output;
-  switch (record_->endReason()) {
-    case EndReason::kDeadline:
-      return Status(
-          StatusCode::DEADLINE_EXCEEDED,
-          "The time limit of " + inSeconds(record_->limit()) + " was over in " + activity + output);
-    case EndReason::kMemory:
-      return Status(StatusCode::RESOURCE_EXHAUSTED,
-                    "The memory limit of " + inMebibytes(record_->limit()) +
-                        " for a session was reached in " + activity +
-                        " (--session_memory_mib of the service changes it)" + output);
-    case EndReason::kClientGone:
-      return Status(StatusCode::ABORTED, std::string(kWasLost) + "its client has gone away");
-    case EndReason::kNotForked:
-      return Status(StatusCode::RESOURCE_EXHAUSTED,
-                    "Cannot make a process for the session: " +
-                        std::generic_category().message(static_cast<int>(record_->limit())));
-    case EndReason::kNotForkable:
-      return Status(StatusCode::ABORTED,
-                    "The session of which this one was to be a copy could not be copied any more "
-                    "when it had finished what it was at: fork it again");
-    case EndReason::kNone:
-      break;
+Epitaph SessionProcess::describeEnd(bool hadEnded) const {
+  if (isClosed_) return {closedWhileWaiting(), /*wasLost=*/false, /*memoryNote=*/""};
+  End end;
+  end.wasMet = life_ == Life::kMet;
+  end.hadEnded = hadEnded;
+  end.memoryLimit = forkServer_.sessionMemoryBytes();
+  if (end.wasMet && record_->endReason() == EndReason::kNone) {
+    end.death = forkServer_.waitForDeath(pid_, kDeathNoticeTimeout);
   }
-  if (pid_ == 0) {
-    return Status(StatusCode::ABORTED,
-                  "The session of which this one was to be a copy ended before it was copied");
-  }
-  const std::optional<Death> death = forkServer_.waitForDeath(pid_, kDeathNoticeTimeout);
-  if (death) memoryNote_ = describeMemory(*death);
-  const std::string note = memoryNote_.empty() ? "" : ". " + memoryNote_;
-  wasLost_ = hadEnded_ && death && isLoss(*death);
-  if (wasLost_) {
-    return Status(StatusCode::ABORTED, kWasLost + ("its process " + describeEnd(death)) +
-                                           ", for which no action or observation is to blame" +
-                                           note + output);
-  }
-  return Status(StatusCode::ABORTED,
-                "The session's process " + describeEnd(death) + " in " + activity + note + output);
-}
-
-bool SessionProcess::isLoss(const Death& death) const {
-  // One whose client has closed its socket ends in order.
-  return !record_->isAtWork() ||
-         (WIFSIGNALED(death.status) && isFromOutside(WTERMSIG(death.status)));
-}
-
-std::string SessionProcess::describeEnd(const std::optional<Death>& death) const {
-  if (!death) return "ended";
-  if (WIFSIGNALED(death->status)) {
-    const int signal = WTERMSIG(death->status);
-    return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
-  }
-  return "exited with code " + std::to_string(WEXITSTATUS(death->status));
-}
-
-// A compiler that gets no memory may crash, far from where it has asked for it.
-std::string SessionProcess::describeMemory(const Death& death) const {
-  const uint64_t limit = forkServer_.sessionMemoryBytes();
-  const uint64_t peak = static_cast<uint64_t>(death.peakKibibytes) << 10;
-  if (limit == 0 || peak < limit / 100 * kScarcePercent) return "";
-  return "It had used " + inMebibytes(peak) + " of the " + inMebibytes(limit) +
-         " of memory that a session may have (--session_memory_mib of the service)";
+  return writeEpitaph(*record_, end);
 }
 
 std::string SessionProcess::memoryNote() {
   const std::lock_guard guard(mutex_);
-  return memoryNote_;
+  return epitaph_.memoryNote;
 }
 
 size_t SessionProcess::ownMemoryBytes() const {

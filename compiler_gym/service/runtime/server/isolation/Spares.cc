@@ -12,9 +12,9 @@ Spares::Spares(Chores& chores, int maxCount)
 
 Status Spares::copy(const std::shared_ptr<SessionProcess>& original, Deadline deadline,
                     std::shared_ptr<SessionProcess>* copy,
-                    std::unique_ptr<SessionProcess::CopyOrder>* order) {
-  const Status status = original->fork(deadline, copy, order);
-  if (status.ok() && maxCount_ > 0 && original->isCopiedAgain()) {
+                    std::unique_ptr<SessionCopies::Order>* order) {
+  const Status status = original->copies().make(deadline, copy, order);
+  if (status.ok() && maxCount_ > 0 && original->copies().isRepeated()) {
     chores_.add([this, weak = std::weak_ptr(original)] {
       if (const std::shared_ptr<SessionProcess> wanted = weak.lock()) make(wanted);
     });
@@ -39,12 +39,12 @@ void Spares::make(const std::shared_ptr<SessionProcess>& original) {
     }
   }
   for (const std::shared_ptr<SessionProcess>& each : oldest) {
-    if (!each || each->dropSpare()) continue;
+    if (!each || each->copies().dropSpare()) continue;
     // Its turn comes later: the thread that ends sessions must not wait for a request.
     const std::lock_guard lock(mutex_);
     originals_.push_back(each);
   }
-  original->makeSpare();
+  original->copies().makeSpare();
 }
 
 }  // namespace compiler_gym::runtime

@@ -25,10 +25,10 @@ class Spares {
   // which they are made, must be destroyed before this object.
   Spares(Chores& chores, int maxCount);
 
-  // Copies the process, see SessionProcess::fork().
+  // Copies the process, see SessionCopies::make().
   grpc::Status copy(const std::shared_ptr<SessionProcess>& original, Deadline deadline,
                     std::shared_ptr<SessionProcess>* copy,
-                    std::unique_ptr<SessionProcess::CopyOrder>* order);
+                    std::unique_ptr<SessionCopies::Order>* order);
 
  private:
   void make(const std::shared_ptr<SessionProcess>& original);

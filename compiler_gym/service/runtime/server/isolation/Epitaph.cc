@@ -1,0 +1,114 @@
+#include "compiler_gym/service/runtime/server/isolation/Epitaph.h"
+
+#include <sys/wait.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <sstream>
+#include <system_error>
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+namespace {
+
+// From this share of its limit on, a process may have failed for want of memory.
+constexpr uint64_t kScarcePercent = 90;
+
+// Clients know a session that was lost from one whose compiler has crashed by this beginning.
+constexpr char kWasLost[] = "The session was lost: ";
+
+std::string inSeconds(uint64_t microseconds) {
+  std::ostringstream text;
+  text << std::round(static_cast<double>(microseconds) / 1e3) / 1e3 << " s";
+  return text.str();
+}
+
+std::string inMebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+// Whether a signal is one that compilers do not send to themselves.
+bool isFromOutside(int signal) {
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
+bool isLoss(const SessionRecord& record, const Death& death) {
+  // One whose client has closed its socket ends in order.
+  return !record.isAtWork() || (WIFSIGNALED(death.status) && isFromOutside(WTERMSIG(death.status)));
+}
+
+std::string describeDeath(const std::optional<Death>& death) {
+  if (!death) return "ended";
+  if (WIFSIGNALED(death->status)) {
+    const int signal = WTERMSIG(death->status);
+    return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  }
+  return "exited with code " + std::to_string(WEXITSTATUS(death->status));
+}
+
+// A compiler that gets no memory may crash, far from where it has asked for it.
+std::string describeMemory(const Death& death, uint64_t limit) {
+  const uint64_t peak = static_cast<uint64_t>(death.peakKibibytes) << 10;
+  if (limit == 0 || peak < limit / 100 * kScarcePercent) return "";
+  return "It had used " + inMebibytes(peak) + " of the " + inMebibytes(limit) +
+         " of memory that a session may have (--session_memory_mib of the service)";
+}
+
+std::string describeOutput(const SessionRecord& record) {
+  const std::string output = record.outputTail();
+  return output.empty() ? "" : ". It printed last:" + output;
+}
+
+// The status of a process for whose end there is no reason in its record.
+Epitaph writeUnexplained(const SessionRecord& record, const End& end) {
+  Epitaph epitaph;
+  if (end.death) epitaph.memoryNote = describeMemory(*end.death, end.memoryLimit);
+  epitaph.wasLost = end.hadEnded && end.death && isLoss(record, *end.death);
+  const std::string note = epitaph.memoryNote.empty() ? "" : ". " + epitaph.memoryNote;
+  const std::string text = epitaph.wasLost
+                               ? kWasLost + ("its process " + describeDeath(end.death)) +
+                                     ", for which no action or observation is to blame"
+                               : "The session's process " + describeDeath(end.death) + " in " +
+                                     record.describeActivity();
+  epitaph.status = Status(StatusCode::ABORTED, text + note + describeOutput(record));
+  return epitaph;
+}
+
+}  // namespace
+
+Epitaph writeEpitaph(const SessionRecord& record, const End& end) {
+  const auto withStatus = [](StatusCode code, const std::string& text) {
+    return Epitaph{Status(code, text), /*wasLost=*/false, /*memoryNote=*/""};
+  };
+  switch (record.endReason()) {
+    case EndReason::kDeadline:
+      return withStatus(StatusCode::DEADLINE_EXCEEDED,
+                        "The time limit of " + inSeconds(record.limit()) + " was over in " +
+                            record.describeActivity() + describeOutput(record));
+    case EndReason::kMemory:
+      return withStatus(StatusCode::RESOURCE_EXHAUSTED,
+                        "The memory limit of " + inMebibytes(record.limit()) +
+                            " for a session was reached in " + record.describeActivity() +
+                            " (--session_memory_mib of the service changes it)" +
+                            describeOutput(record));
+    case EndReason::kClientGone:
+      return withStatus(StatusCode::ABORTED, std::string(kWasLost) + "its client has gone away");
+    case EndReason::kNotForked:
+      return withStatus(StatusCode::RESOURCE_EXHAUSTED,
+                        "Cannot make a process for the session: " +
+                            std::generic_category().message(static_cast<int>(record.limit())));
+    case EndReason::kNotForkable:
+      return withStatus(StatusCode::ABORTED,
+                        "The session of which this one was to be a copy could not be copied any "
+                        "more when it had finished what it was at: fork it again");
+    case EndReason::kNone:
+      break;
+  }
+  if (end.wasMet) return writeUnexplained(record, end);
+  return withStatus(StatusCode::ABORTED,
+                    "The session of which this one was to be a copy ended before it was copied");
+}
+
+}  // namespace compiler_gym::runtime

@@ -1,0 +1,106 @@
+#include "compiler_gym/service/runtime/server/isolation/SessionCopies.h"
+
+#include <chrono>
+#include <utility>
+
+#include "compiler_gym/service/runtime/server/isolation/SessionProcess.h"
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
+namespace compiler_gym::runtime {
+
+using grpc::Status;
+
+namespace {
+
+constexpr std::chrono::seconds kSendTimeout(10);
+// The fork for which a spare is made may still be under way. Nothing else is worth waiting for.
+constexpr std::chrono::milliseconds kSpareTimeout(10);
+// The copy of a large process takes some milliseconds.
+constexpr std::chrono::milliseconds kMeetingTimeout(100);
+
+}  // namespace
+
+Status SessionCopies::make(Deadline deadline, std::shared_ptr<SessionProcess>* copy,
+                           std::unique_ptr<Order>* order) {
+  std::unique_lock<std::timed_mutex> guard;
+  RETURN_IF_ERROR(original_.lock(deadline, &guard));
+  const uint64_t state = original_.record_->state();
+  isRepeated_ = std::exchange(copiedState_, state) == state;
+  if (original_.hasHungUp()) return original_.die();
+  if (hasSpare()) {
+    *copy = std::move(spare_);
+    return Status::OK;
+  }
+  spare_.reset();
+  Sockets sockets;
+  RETURN_IF_ERROR(this->order(copy, &sockets));
+  *order = std::make_unique<Order>(original_.shared_from_this(), std::move(guard), *copy,
+                                   std::move(sockets));
+  return Status::OK;
+}
+
+void SessionCopies::makeSpare() {
+  const std::shared_ptr<SessionProcess> spare = orderSpare();
+  if (!spare) return;
+  // Whoever has got it already finds out by itself.
+  const std::unique_lock guard(spare->mutex_, kSpareTimeout);
+  // If it takes longer, or does not come at all, the next request finds out.
+  if (guard && spare->life_ == SessionProcess::Life::kUnmet &&
+      spare->control_.isReadable(kMeetingTimeout)) {
+    spare->hasHungUp();
+  }
+}
+
+std::shared_ptr<SessionProcess> SessionCopies::orderSpare() {
+  const std::unique_lock guard(original_.mutex_, kSpareTimeout);
+  if (!guard || original_.isClosed_ || original_.isDead()) return nullptr;
+  if (original_.record_->isBusy() || !original_.record_->isForkable() || hasSpare()) return nullptr;
+  std::shared_ptr<SessionProcess> spare;
+  Sockets sockets;
+  if (!order(&spare, &sockets).ok()) return nullptr;
+  send(*spare, sockets);
+  spare_ = spare;
+  return spare;
+}
+
+bool SessionCopies::dropSpare() {
+  const std::unique_lock guard(original_.mutex_, kSpareTimeout);
+  if (guard) spare_.reset();
+  return guard.owns_lock();
+}
+
+bool SessionCopies::hasSpare() {
+  if (!spare_ || spare_->record_->state() != original_.record_->state()) return false;
+  const std::unique_lock guard(spare_->mutex_, std::try_to_lock);
+  // Nobody has it yet, so whoever holds the lock is waiting for its introduction.
+  if (guard && !spare_->isDead() && spare_->hasHungUp()) spare_->die();
+  return !guard || !spare_->isDead();
+}
+
+Status SessionCopies::order(std::shared_ptr<SessionProcess>* copy, Sockets* sockets) {
+  RETURN_IF_ERROR(
+      SessionProcess::prepare(original_.forkServer_, original_.origin_, copy, &sockets->control));
+  RETURN_IF_ERROR(Channel::pair(&(*copy)->clientSocket_, &sockets->direct));
+  (*copy)->record_->expectState(original_.record_->state());
+  original_.record_->orderCopy();
+  return Status::OK;
+}
+
+void SessionCopies::send(const SessionProcess& copy, const Sockets& sockets) {
+  const Status status = original_.control_.send(
+      static_cast<uint16_t>(Method::kFork), "", Clock::now() + kSendTimeout, {},
+      {sockets.control.get(), copy.record_->memory(), sockets.direct.get()});
+  if (!status.ok()) original_.die();
+}
+
+SessionCopies::Order::Order(std::shared_ptr<SessionProcess> original,
+                            std::unique_lock<std::timed_mutex> guard,
+                            std::shared_ptr<const SessionProcess> copy, Sockets sockets)
+    : original_(std::move(original)),
+      guard_(std::move(guard)),
+      copy_(std::move(copy)),
+      sockets_(std::move(sockets)) {}
+
+SessionCopies::Order::~Order() { original_->copies().send(*copy_, sockets_); }
+
+}  // namespace compiler_gym::runtime

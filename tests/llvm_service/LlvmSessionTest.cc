@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm_service/Flags.h"
@@ -463,6 +465,10 @@ TEST_F(LlvmSessionTest, EndedSessionsLeaveNothingBehind) {
   client_.observe(session, "Buildtime");
   EXPECT_FALSE(boost::filesystem::is_empty(client_.workingDirectory()));
   client_.end(session);
+  // Its process ends a moment later.
+  for (int i = 0; i < 1000 && !boost::filesystem::is_empty(client_.workingDirectory()); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   EXPECT_TRUE(boost::filesystem::is_empty(client_.workingDirectory()));
 }
 

@@ -21,7 +21,7 @@ from compiler_gym.cli.console import (
 )
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
-from compiler_gym.cli.sequence_search import COSTS, Game, play
+from compiler_gym.cli.sequence_search import COSTS, NO_OPT, Game, play
 
 _PROGRAMS = ("sha256", "json", "regex", "huffman", "fft", "containers")
 _SECONDS_BETWEEN_LINES = 5
@@ -83,7 +83,7 @@ def search(
         _print_report(games, finished)
     if not finished:
         raise typer.Exit(INTERRUPTED)
-    if any(game.proof != "identical" for game in games):
+    if any(game.proof not in ("identical", NO_OPT) for game in games):
         raise typer.Exit(1)
 
 
@@ -159,10 +159,10 @@ def _print_report(games: list[Game], finished: bool) -> None:
     less = _LESS[games[0].goal]
     if len(games) == 1:
         less = less.replace("have", "has")
-    print_line(
-        f"\n{smaller} of {len(games)} {programs} {less} than with opt -Oz; "
-        f"opt made the same bytes for {proven} of {len(games)}."
-    )
+    proof = f"opt made the same bytes for {proven} of {len(games)}."
+    if any(game.proof == NO_OPT for game in games):
+        proof = "opt is not installed to prove it. Try: pip install 'compiler_gym[clang]'"
+    print_line(f"\n{smaller} of {len(games)} {programs} {less} than with opt -Oz; {proof}")
 
 
 def _as_json(game: Game) -> dict[str, Any]:

@@ -17,10 +17,14 @@ from pathlib import Path
 from compiler_gym.cli.options import program_name
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.validation import run_opt
+from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.policies.sequences import FIRST_SEQUENCE, mutate
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
+
+#: The proof of a result where ``opt`` is not installed.
+NO_OPT = "not installed"
 
 #: What can be made small: the observation of each cost, and how its baselines are called.
 COSTS = {
@@ -48,7 +52,8 @@ class Game:
         actions: The best of them.
         commandline: The command line of ``opt`` that does the same.
         bitcode: The file of the program after that, once it is written.
-        proof: Whether ``opt`` makes the same bytes: "identical" or "DIFFERENT"; empty before.
+        proof: Whether ``opt`` makes the same bytes: "identical", "DIFFERENT" or :data:`NO_OPT`;
+            empty before.
     """
 
     uri: str
@@ -169,7 +174,10 @@ def _write(env: LlvmEnv, game: Game, folder: Path) -> None:
         game.costs[name]["best"] = int(cost)
     game.commandline = env.commandline()
     game.bitcode = env.write_bitcode(bitcode)
-    game.proof = "identical" if is_made_by_opt(game) else "DIFFERENT"
+    try:
+        game.proof = "identical" if is_made_by_opt(game) else "DIFFERENT"
+    except EnvironmentNotSupported:  # The search itself needs no tools.
+        game.proof = NO_OPT
 
 
 def is_made_by_opt(game: Game) -> bool:

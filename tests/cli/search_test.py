@@ -67,3 +67,9 @@ def test_terminal_shows_the_table_until_ctrl_c(terminal, environment):
     screen.end(code=130)
     wait_until(lambda: not any(map(is_running, started)))
     assert os.listdir(environment) == []
+
+
+def test_search_needs_no_opt(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
+    text = run("search", "sha256", "--seconds", "1").stdout
+    assert "opt is not installed to prove it. Try: pip install 'compiler_gym[clang]'" in text

@@ -17,7 +17,7 @@ class PassListener {
   /// functionDone() or moduleDone() follows when all passes of the element have run.
   ///
   /// @param pass the name of its class, without "llvm::".
-  /// @param function the function that it has run on or in, or null if it may have looked at others.
+  /// @param function the function that it has run on or in; null if it may have changed others.
   /// @param claimsNoChange whether it says that it has preserved all analyses.
   virtual void passDone(llvm::StringRef pass, const llvm::Function* function,
                         bool claimsNoChange) = 0;

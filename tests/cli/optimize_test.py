@@ -145,7 +145,7 @@ def test_instructions_of_several_programs_and_of_a_whole_one(run, environment, p
     done = run("optimize", "program.c", "g.c", "-o", "made", *few)
     assert "Machine instructions in object files" in done.stdout and "bytes" not in done.stdout
     count = instructions_of("made/g.o")
-    assert re.search(rf"^g\.o +\d+ +{count} +[\d.]+% +2 ", done.stdout, re.M)
+    assert re.search(rf"^g\.o +\d+ +{count} +[\d.]+% +[+-][\d.]+% +2 ", done.stdout, re.M)
     assert re.search(r"^\d of 2 have fewer instructions than those of clang", done.stdout, re.M)
     whole = ("optimize", "g.c", "--whole-program", "--keep", "g", *few)
     assert "Of its 1 part, one by one, clang -Oz makes " in run(*whole).stdout
@@ -162,7 +162,9 @@ def test_several_programs(run, environment, program_c):
         *("--script", "again", "--", "-g"),
     )
     assert re.search(
-        r"^other\.o +\d+ +\d+ +[\d.]+% +-?[\d.]+% +2 +\d+ +not checked$", done.stdout, re.M
+        r"^other\.o +\d+ +\d+ +[\d.]+% +-?[\d.]+% +[+-][\d.]+% +2 +\d+ +not checked$",
+        done.stdout,
+        re.M,
     )
     assert re.search(r"^\d of 2 are smaller than those of clang -Oz, by \d", done.stdout, re.M)
     assert max(map(len, done.stdout.splitlines())) <= 80

@@ -6,7 +6,7 @@
 namespace compiler_gym::llvm_service {
 
 /// The passes of LLVM that are believed when they claim to have preserved all analyses: by their
-/// recorded claims, those that have made at least 100,000, of which none was false. The project's
+/// recorded claims, those that have made at least 300,000, of which none was false. The project's
 /// own passes are never among them.
 ///
 /// @param recorded what `llvm_service/tools:record_claims` has written.

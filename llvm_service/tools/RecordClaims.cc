@@ -36,7 +36,7 @@
 #include "llvm_service/actions/ActionSpaces.h"
 
 DEFINE_double(seconds, 60, "When to end, in seconds of processor time.");
-DEFINE_uint64(enough, 100000, "How many claims of each pass to try.");
+DEFINE_uint64(enough, 300000, "How many claims of each pass to try.");
 DEFINE_uint64(seed, 7, "The seed of the random actions.");
 DEFINE_string(first, "", "Actions to try before others, separated by commas.");
 DEFINE_bool(resume, false, "Add to the claims in the output file. Takes another seed.");

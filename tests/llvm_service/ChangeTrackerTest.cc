@@ -248,10 +248,10 @@ TEST_F(TrustTest, FunctionsAreLookedAtLater) {
 TEST(TrustedPassesTest, NeedsManyClaimsOfWhichNoneIsFalse) {
   constexpr char kRecorded[] = R"(# LLVM 1.2.3, 9 episodes, seed 7
 # pass claims false
-FewPass 99999 0
-GoodPass 100000 0
-LyingPass 100000 1
-compiler_gym::OwnPass 100000 0
+FewPass 299999 0
+GoodPass 300000 0
+LyingPass 300000 1
+compiler_gym::OwnPass 300000 0
 )";
   const StringSet<> trusted = parseTrustedPasses(kRecorded, "1.2.3");
   EXPECT_EQ(trusted.size(), 1u);

@@ -68,11 +68,6 @@ bool isUsedOutside(const llvm::Constant& constant, const llvm::Function& functio
   });
 }
 
-bool hasAddressTaken(const llvm::Function& function) {
-  return llvm::any_of(function,
-                      [](const llvm::BasicBlock& block) { return block.hasAddressTaken(); });
-}
-
 // Whether a pass on the function can change another one: deleting a block replaces its address.
 bool canChangeOthers(const llvm::Function& function) {
   return llvm::any_of(function, [&function](const llvm::BasicBlock& block) {
@@ -84,16 +79,14 @@ bool canChangeOthers(const llvm::Function& function) {
 
 ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std::string name,
                                             uint64_t fingerprint) {
-  Function entry{&function, std::move(name), fingerprint, 0,
-                 0,         ++lastVersion_,  {},          hasAddressTaken(function)};
+  Function entry{&function, std::move(name), fingerprint, 0, 0, ++lastVersion_, {}};
   entry.content = contentHash(function, entry.instructions);
   entry.constantUses = constantUses(function);
   return entry;
 }
 
-ChangeTracker::ChangeTracker(const llvm::Module& module, const llvm::StringSet<>* trusted)
-    : trusted_(trusted),
-      headersFingerprint_(fingerprintOfHeaders(module)),
+ChangeTracker::ChangeTracker(const llvm::Module& module)
+    : headersFingerprint_(fingerprintOfHeaders(module)),
       restFingerprint_(fingerprintOfRest(module)) {
   Namer name;
   for (const llvm::Function& function : module) {
@@ -127,56 +120,26 @@ uint64_t ChangeTracker::contentOfRest(const llvm::Module& module) const {
   return contentHashOfRest(module, uses);
 }
 
-void ChangeTracker::follow(Look look) {
-  look_ = look;
-  isUnchanged_ = isTrusted_ = true;
-  isFollowing_ = llvm::none_of(functions_, [](const Function& each) {
-    return each.hasAddressTaken && canChangeOthers(*each.function);
-  });
-  postponed_.clear();
+void ChangeTracker::follow() {
+  isFollowing_ = llvm::none_of(
+      functions_, [](const Function& each) { return canChangeOthers(*each.function); });
   fingerprints_.clear();
   for (const Function& function : functions_) {
     fingerprints_.push_back(function.fingerprint);
   }
 }
 
-void ChangeTracker::passDone(llvm::StringRef pass, const llvm::Function* /*function*/,
-                             bool claimsNoChange) {
-  isTrusted_ = isTrusted_ && claimsNoChange && trusted_ != nullptr && trusted_->contains(pass);
-}
-
 void ChangeTracker::functionDone(const llvm::Function& function) {
-  if (std::exchange(isTrusted_, true)) {
-    return;
-  }
-  isUnchanged_ = false;
   const auto place = places_.find(&function);
   if (!isFollowing_ || place == places_.end()) {
-    return expectAnything();
+    return moduleDone();
   }
-  if (look_ == Look::kAtUpdate) {
-    postponed_.push_back(place->second);
-  } else {
-    fingerprints_[place->second] = fingerprint(function);
-  }
+  fingerprints_[place->second] = fingerprint(function);
 }
-
-void ChangeTracker::moduleDone() {
-  if (!std::exchange(isTrusted_, true)) {
-    expectAnything();
-  }
-}
-
-void ChangeTracker::expectAnything() { isFollowing_ = isUnchanged_ = false; }
 
 std::vector<uint64_t> ChangeTracker::currentFingerprints(const llvm::Module& module,
-                                                         bool isSameList) {
+                                                         bool isSameList) const {
   if (isFollowing_ && isSameList) {
-    llvm::sort(postponed_);
-    postponed_.erase(std::unique(postponed_.begin(), postponed_.end()), postponed_.end());
-    for (const size_t place : postponed_) {
-      fingerprints_[place] = fingerprint(*functions_[place].function);
-    }
     return fingerprints_;
   }
   std::vector<uint64_t> fingerprints;
@@ -232,9 +195,6 @@ const ModuleChange& ChangeTracker::update(const llvm::Module& module) {
   const uint64_t instructions = change_.instructionsAfter;
   change_ = ModuleChange();
   change_.instructionsBefore = change_.instructionsAfter = instructions;
-  if (std::exchange(isUnchanged_, false)) {
-    return change_;
-  }
   const uint64_t headers = fingerprintOfHeaders(module);
   const std::vector<uint64_t> fingerprints =
       currentFingerprints(module, headers == headersFingerprint_);

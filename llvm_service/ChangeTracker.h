@@ -6,7 +6,6 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm_service/ContentHash.h"
 #include "llvm_service/PassListener.h"
 
@@ -38,8 +37,7 @@ struct ModuleChange {
 /// Fingerprints find the functions that may have changed, and content hashes decide about these.
 /// The fingerprint of a function is best taken right after a pass has run on it, when it is in the
 /// processor's caches; those that no pass has run on are not looked at. So the tracker listens to
-/// the passes: between follow() and update() it has to be told of each. It also believes some
-/// passes that claim to have changed nothing: see TrustedPasses.h.
+/// the passes: between follow() and update() it has to be told of each.
 class ChangeTracker final : public PassListener {
  public:
   /// A function at the last look.
@@ -52,28 +50,15 @@ class ChangeTracker final : public PassListener {
     /// Another one whenever the function may have changed.
     uint64_t version;
     std::vector<ConstantUse> constantUses;
-    /// Whether it has a block whose address is a constant.
-    bool hasAddressTaken;
-  };
-
-  /// When to take the fingerprints of functions that passes have run on.
-  enum class Look {
-    /// After each element of a pipeline, when the function is in the processor's caches.
-    kAtOnce,
-    /// At the update, which is better if several passes run before it.
-    kAtUpdate,
   };
 
   /// Looks at the module for the first time.
-  ///
-  /// @param trusted passes that are believed when they claim to have changed nothing; none if null.
-  explicit ChangeTracker(const llvm::Module& module, const llvm::StringSet<>* trusted = nullptr);
+  explicit ChangeTracker(const llvm::Module& module);
 
   /// From now on to the next update() it is told of all passes that are run.
-  void follow(Look look = Look::kAtOnce);
-  void passDone(llvm::StringRef pass, const llvm::Function* function, bool claimsNoChange) override;
+  void follow();
   void functionDone(const llvm::Function& function) override;
-  void moduleDone() override;
+  void moduleDone() override { isFollowing_ = false; }
 
   /// Looks at the same module again: at all of it, unless it has been told of all passes.
   const ModuleChange& update(const llvm::Module& module);
@@ -87,8 +72,7 @@ class ChangeTracker final : public PassListener {
  private:
   Function look(const llvm::Function& function, std::string name, uint64_t fingerprint);
   void numberFunctions();
-  void expectAnything();
-  std::vector<uint64_t> currentFingerprints(const llvm::Module& module, bool isSameList);
+  std::vector<uint64_t> currentFingerprints(const llvm::Module& module, bool isSameList) const;
   bool isUntouched(llvm::ArrayRef<uint64_t> fingerprints) const;
   void compare(const llvm::Module& module, llvm::ArrayRef<uint64_t> fingerprints);
   uint64_t contentOfRest(const llvm::Module& module) const;
@@ -96,18 +80,9 @@ class ChangeTracker final : public PassListener {
 
   std::vector<Function> functions_;
   llvm::DenseMap<const llvm::Function*, size_t> places_;
-  const llvm::StringSet<>* const trusted_;
   // What functionDone() has found, by the places of the functions.
   std::vector<uint64_t> fingerprints_;
-  // The places of functions whose fingerprints have yet to be taken.
-  std::vector<size_t> postponed_;
-  Look look_ = Look::kAtOnce;
-  // Whether functions that no pass has run on are as they were.
   bool isFollowing_ = false;
-  // Whether all passes since follow() have claimed to change nothing and are trusted.
-  bool isUnchanged_ = false;
-  // The same of those since the last element of a pipeline.
-  bool isTrusted_ = true;
   uint64_t lastVersion_ = 0;
   uint64_t headersFingerprint_;
   uint64_t restFingerprint_;

@@ -1,7 +1,6 @@
 #include "llvm_service/Compilation.h"
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
-#include "llvm_service/TrustedPasses.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -14,8 +13,7 @@ Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule own
     : program_(std::move(program)),
       workingDirectory_(workingDirectory),
       owned_(std::move(owned)),
-      // A plugin may have a pass with the name of one of LLVM's.
-      tracker_(*owned_.module, plugins.empty() ? &trustedPasses() : nullptr),
+      tracker_(*owned_.module),
       optimizer_(*owned_.module, plugins, &tracker_),
       executable_(program_->dynamicConfig(), workingDirectory),
       remarkReplay_(plugins) {}
@@ -48,12 +46,7 @@ Status Compilation::apply(const Action& action, bool& changed) {
   return Status::OK;
 }
 
-Status Compilation::applyUnjudged(const Action& action) {
-  if (isJudged_) {
-    tracker_.follow(ChangeTracker::Look::kAtUpdate);
-  }
-  return run(action);
-}
+Status Compilation::applyUnjudged(const Action& action) { return run(action); }
 
 Status Compilation::run(const Action& action) {
   history_.push_back(action);

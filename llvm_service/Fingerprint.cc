@@ -1,7 +1,6 @@
 #include "llvm_service/Fingerprint.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm_service/IrHash.h"
 #include "llvm_service/LlvmCompatibility.h"
 
@@ -38,7 +37,6 @@ class AddressHasher : public ir_hash::WordHasher {
   void addUses(const llvm::Value& value) {
     const auto* block = llvm::dyn_cast<llvm::BasicBlock>(&value);
     if (block != nullptr && block->hasAddressTaken()) {
-      add(&value);
       addUseList(value);
     }
   }
@@ -95,12 +93,6 @@ class PlainConstantUses {
   llvm::DenseSet<const llvm::Value*> seen_;
 };
 
-// Whether a user is a constant that nothing refers to.
-bool isDead(const llvm::User& user) {
-  return llvm::isa<llvm::Constant>(user) && !llvm::isa<llvm::GlobalValue>(user) &&
-         llvm::all_of(user.users(), [](const llvm::User* each) { return isDead(*each); });
-}
-
 }  // namespace
 
 uint64_t fingerprint(const llvm::Function& function) {
@@ -117,19 +109,11 @@ uint64_t fingerprintOfHeaders(const llvm::Module& module) {
   return hasher.result();
 }
 
-uint64_t fingerprintOfRest(const llvm::Module& module, bool countsDeadUses) {
+uint64_t fingerprintOfRest(const llvm::Module& module) {
   AddressHasher hasher;
   ir_hash::addFrame(module, hasher);
   for (const llvm::GlobalValue& global : module.global_values()) {
-    if (countsDeadUses) {
-      hasher.addUseList(global);
-      continue;
-    }
-    for (const llvm::Use& use : global.uses()) {
-      if (!isDead(*use.getUser())) {
-        hasher.add(&use);
-      }
-    }
+    hasher.addUseList(global);
   }
   if constexpr (kPlainConstantsHaveUses<>) {
     PlainConstantUses(hasher).visit(module);

@@ -27,9 +27,6 @@ uint64_t fingerprint(const llvm::Function& function);
 uint64_t fingerprintOfHeaders(const llvm::Module& module);
 
 /// That of the rest of the module: all of it but what belongs to one function.
-///
-/// @param countsDeadUses whether it changes with the uses of globals by constants that nothing
-///     refers to, which are not in the bitcode. It takes longer not to.
-uint64_t fingerprintOfRest(const llvm::Module& module, bool countsDeadUses = true);
+uint64_t fingerprintOfRest(const llvm::Module& module);
 
 }  // namespace compiler_gym::llvm_service

@@ -5,7 +5,6 @@
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
-#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"
@@ -13,7 +12,6 @@
 #include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm_service/TargetMachine.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/passes/OwnPass.h"
@@ -30,12 +28,12 @@ class PassReporter {
     callbacks.registerBeforeNonSkippedPassCallback(
         [this](llvm::StringRef, llvm::Any) { ++depth_; });
     callbacks.registerAfterPassCallback(
-        [this](llvm::StringRef pass, llvm::Any ir, const llvm::PreservedAnalyses& preserved) {
-          afterPass(pass, &ir, preserved);
+        [this](llvm::StringRef pass, llvm::Any ir, const llvm::PreservedAnalyses&) {
+          afterPass(pass, &ir);
         });
     callbacks.registerAfterPassInvalidatedCallback(
-        [this](llvm::StringRef pass, const llvm::PreservedAnalyses& preserved) {
-          afterPass(pass, /*ir=*/nullptr, preserved);
+        [this](llvm::StringRef pass, const llvm::PreservedAnalyses&) {
+          afterPass(pass, /*ir=*/nullptr);
         });
   }
 
@@ -43,12 +41,8 @@ class PassReporter {
   // To forget analyses changes nothing. Passes are nested. Outermost are those of the module; what
   // is of interest in these is only the adaptor that runs the passes inside of it on one function
   // after the other.
-  void afterPass(llvm::StringRef pass, const llvm::Any* ir,
-                 const llvm::PreservedAnalyses& preserved) {
+  void afterPass(llvm::StringRef pass, const llvm::Any* ir) {
     --depth_;
-    if (!isContainer(pass) && pass != llvm::InvalidateAllAnalysesPass::name()) {
-      listener_.passDone(pass, functionOf(ir), preserved.areAllPreserved());
-    }
     if (depth_ == 0 && pass != llvm::ModuleToFunctionPassAdaptor::name() &&
         pass != llvm::InvalidateAllAnalysesPass::name()) {
       listener_.moduleDone();
@@ -58,25 +52,6 @@ class PassReporter {
         listener_.functionDone(**function);
       }
     }
-  }
-
-  static const llvm::Function* functionOf(const llvm::Any* ir) {
-    if (ir == nullptr) {
-      return nullptr;
-    }
-    if (const auto* function = llvm::any_cast<const llvm::Function*>(ir)) {
-      return *function;
-    }
-    const auto* loop = llvm::any_cast<const llvm::Loop*>(ir);
-    return loop != nullptr ? (*loop)->getHeader()->getParent() : nullptr;
-  }
-
-  // Whether a pass only runs others, of which each is reported.
-  static bool isContainer(llvm::StringRef pass) {
-    return pass.starts_with("PassManager<") || pass == llvm::ModuleToFunctionPassAdaptor::name() ||
-           pass == llvm::ModuleToPostOrderCGSCCPassAdaptor::name() ||
-           pass == llvm::CGSCCToFunctionPassAdaptor::name() ||
-           pass == llvm::FunctionToLoopPassAdaptor::name();
   }
 
   PassListener& listener_;

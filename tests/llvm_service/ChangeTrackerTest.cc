@@ -2,15 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <random>
 
-#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm_service/ChangeTracker.h"
 #include "llvm_service/Ir.h"
 #include "llvm_service/LlvmCompatibility.h"
-#include "llvm_service/TrustedPasses.h"
 #include "tests/llvm_service/RandomWalk.h"
 #include "tests/llvm_service/Statuses.h"
 
@@ -183,90 +180,6 @@ TEST_F(ChangeTrackerTest, FunctionsWithoutName) {
   EXPECT_FALSE(look().changed);
 }
 
-// The tracker as it is told of one pass that changes @f and says whether it has.
-class TrustTest : public ChangeTrackerTest {
- protected:
-  void SetUp() override {
-    ChangeTrackerTest::SetUp();
-    tracker_.emplace(module(), &trusted_);
-  }
-
-  bool seesChangeBy(StringRef pass, bool claimsNoChange) {
-    tracker_->passDone(pass, &f(), claimsNoChange);
-    instruction(f(), 0).setHasNoUnsignedWrap(!instruction(f(), 0).hasNoUnsignedWrap());
-    tracker_->functionDone(f());
-    return tracker_->update(module()).changed;
-  }
-
-  StringSet<> trusted_ = {"HonestPass"};
-};
-
-TEST_F(TrustTest, ClaimsOfTrustedPassesAreBelieved) {
-  tracker_->follow();
-  EXPECT_FALSE(seesChangeBy("HonestPass", /*claimsNoChange=*/true));
-}
-
-TEST_F(TrustTest, OtherClaimsAreNot) {
-  for (const char* pass : {"HonestPass", "OtherPass"}) {
-    tracker_->follow();
-    EXPECT_TRUE(seesChangeBy(pass, /*claimsNoChange=*/false)) << pass;
-  }
-  tracker_->follow();
-  EXPECT_TRUE(seesChangeBy("OtherPass", /*claimsNoChange=*/true));
-}
-
-TEST_F(TrustTest, OneOtherPassIsEnoughToLook) {
-  for (const bool isFirst : {true, false}) {
-    tracker_->follow();
-    tracker_->passDone(isFirst ? "OtherPass" : "HonestPass", &f(), /*claimsNoChange=*/true);
-    EXPECT_TRUE(seesChangeBy(isFirst ? "HonestPass" : "OtherPass", /*claimsNoChange=*/true));
-  }
-}
-
-TEST_F(TrustTest, NothingIsBelievedUnlessFollowed) {
-  EXPECT_TRUE(seesChangeBy("HonestPass", /*claimsNoChange=*/true));
-}
-
-TEST_F(TrustTest, EachElementIsJudgedByItsOwnPasses) {
-  tracker_->follow();
-  tracker_->passDone("OtherPass", nullptr, /*claimsNoChange=*/true);
-  tracker_->moduleDone();
-  EXPECT_TRUE(seesChangeBy("HonestPass", /*claimsNoChange=*/true));
-}
-
-TEST_F(TrustTest, FunctionsAreLookedAtLater) {
-  tracker_->follow(ChangeTracker::Look::kAtUpdate);
-  for (const char* pass : {"HonestPass", "OtherPass", "OtherPass"}) {
-    tracker_->passDone(pass, &f(), /*claimsNoChange=*/false);
-    tracker_->functionDone(f());
-  }
-  instruction(f(), 0).setHasNoUnsignedWrap(true);
-  EXPECT_TRUE(look().changed);
-  EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f"));
-}
-
-TEST(TrustedPassesTest, NeedsManyClaimsOfWhichNoneIsFalse) {
-  constexpr char kRecorded[] = R"(# LLVM 1.2.3, 9 episodes, seed 7
-# pass claims false
-FewPass 299999 0
-GoodPass 300000 0
-LyingPass 300000 1
-compiler_gym::OwnPass 300000 0
-)";
-  const StringSet<> trusted = parseTrustedPasses(kRecorded, "1.2.3");
-  EXPECT_EQ(trusted.size(), 1u);
-  EXPECT_TRUE(trusted.contains("GoodPass"));
-  EXPECT_TRUE(parseTrustedPasses(kRecorded, "1.2.4").empty());
-}
-
-TEST(TrustedPassesTest, KnownLiarsAreNotTrusted) {
-  for (const char* pass :
-       {"IRCEPass", "InferAlignmentPass", "IPSCCPPass", "SCCPPass", "DeadArgumentEliminationPass",
-        "AttributorLightPass", "InstCombinePass", "IndVarSimplifyPass", "PartialInlinerPass"}) {
-    EXPECT_FALSE(trustedPasses().contains(pass)) << pass;
-  }
-}
-
 TEST(ChangeTrackerPassTest, DeletedBlockWhoseAddressIsInAnotherFunction) {
   const auto compilation = startCompilation(makeBenchmark(R"(
 define ptr @g() {
@@ -316,37 +229,6 @@ TEST(ChangeTrackerWalkTest, VerdictIsThatOfTheBitcode) {
       });
   EXPECT_GT(changes, steps / 10);
   EXPECT_LT(changes, steps * 9 / 10);
-}
-
-// Several actions at once, of which only the last is judged.
-TEST(ChangeTrackerWalkTest, VerdictOnSeveralActionsIsThatOfTheBitcode) {
-  const std::vector<Action> actions =
-      ActionSpaces::discover(Policy::builtin()).find("PassesWithParameters")->actions;
-  std::mt19937 random(11);
-  for (const std::string& name : sample(kernelNames(), 2)) {
-    const auto compilation = startCompilation(makeBenchmark(kernel(name)));
-    ASSERT_NE(compilation, nullptr);
-    std::string before = compilation->program().bitcode();
-    ChangeTracker thorough(compilation->module());
-    for (int i = 0; i < effort(15, 100); ++i) {
-      std::string step;
-      for (int unjudged = i % 4; unjudged > 0; --unjudged) {
-        const Action& action = actions[random() % actions.size()];
-        ASSERT_THAT(compilation->applyUnjudged(action), IsOk());
-        step += action.pipeline + ", ";
-      }
-      const Action& last = actions[random() % actions.size()];
-      step += last.pipeline + " on " + name;
-      bool changed = false;
-      ASSERT_THAT(compilation->apply(last, changed), IsOk());
-      std::string after = writeBitcode(compilation->module());
-      EXPECT_EQ(changed, after != before) << step;
-      EXPECT_EQ(compilation->lastChange().functionsChanged,
-                thorough.update(compilation->module()).functionsChanged)
-          << step;
-      before = std::move(after);
-    }
-  }
 }
 
 }  // namespace

@@ -34,13 +34,16 @@ bool isFromOutside(int signal) {
   return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
-bool isLoss(const SessionRecord& record, const Death& death) {
+bool isLoss(const SessionRecord& record, const End& end) {
+  if (!end.death) return end.forkServerHasEnded;
+  const int status = end.death->status;
   // One whose client has closed its socket ends in order.
-  return !record.isAtWork() || (WIFSIGNALED(death.status) && isFromOutside(WTERMSIG(death.status)));
+  return !record.isAtWork() || (WIFSIGNALED(status) && isFromOutside(WTERMSIG(status)));
 }
 
-std::string describeDeath(const std::optional<Death>& death) {
-  if (!death) return "ended";
+std::string describeDeath(const End& end) {
+  const std::optional<Death>& death = end.death;
+  if (!death) return end.forkServerHasEnded ? "ended with the fork server" : "ended";
   if (WIFSIGNALED(death->status)) {
     const int signal = WTERMSIG(death->status);
     return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
@@ -65,13 +68,12 @@ std::string describeOutput(const SessionRecord& record) {
 Epitaph writeUnexplained(const SessionRecord& record, const End& end) {
   Epitaph epitaph;
   if (end.death) epitaph.memoryNote = describeMemory(*end.death, end.memoryLimit);
-  epitaph.wasLost = end.hadEnded && end.death && isLoss(record, *end.death);
+  epitaph.wasLost = end.hadEnded && isLoss(record, end);
   const std::string note = epitaph.memoryNote.empty() ? "" : ". " + epitaph.memoryNote;
-  const std::string text = epitaph.wasLost
-                               ? kWasLost + ("its process " + describeDeath(end.death)) +
-                                     ", for which no action or observation is to blame"
-                               : "The session's process " + describeDeath(end.death) + " in " +
-                                     record.describeActivity();
+  const std::string text = epitaph.wasLost ? kWasLost + ("its process " + describeDeath(end)) +
+                                                 ", for which no action or observation is to blame"
+                                           : "The session's process " + describeDeath(end) +
+                                                 " in " + record.describeActivity();
   epitaph.status = Status(StatusCode::ABORTED, text + note + describeOutput(record));
   return epitaph;
 }

@@ -30,6 +30,8 @@ struct End {
   bool hadEnded = false;
   // How it ended, if the fork server has told.
   std::optional<Death> death;
+  // Whether the fork server had ended, with which all session processes end.
+  bool forkServerHasEnded = false;
   // The memory that it might have, in bytes; 0 means no limit.
   uint64_t memoryLimit = 0;
 };

@@ -154,6 +154,12 @@ std::optional<Death> ForkServerProcess::waitForDeath(int pid, std::chrono::milli
   return found;
 }
 
+bool ForkServerProcess::hasEnded() {
+  const std::lock_guard lock(mutex_);
+  // In the foreground it is the session itself that has ended.
+  return hasEnded_ && !limits_.isForeground;
+}
+
 void ForkServerProcess::forgetDeath(int pid) {
   const std::lock_guard lock(mutex_);
   deaths_.erase(std::remove_if(deaths_.begin(), deaths_.end(),

@@ -58,6 +58,8 @@ class ForkServerProcess {
 
   // How the session process `pid` has ended; waits for its end if need be.
   std::optional<Death> waitForDeath(int pid, std::chrono::milliseconds limit);
+  // Whether the fork server was killed, and all session processes with it.
+  bool hasEnded();
   // A new process has this number: from now on the above is about that.
   void forgetDeath(int pid);
 

@@ -198,6 +198,7 @@ Epitaph SessionProcess::describeEnd(bool hadEnded) const {
   end.memoryLimit = forkServer_.sessionMemoryBytes();
   if (end.wasMet && record_->endReason() == EndReason::kNone) {
     end.death = forkServer_.waitForDeath(pid_, kDeathNoticeTimeout);
+    end.forkServerHasEnded = forkServer_.hasEnded();
   }
   return writeEpitaph(*record_, end);
 }

@@ -62,7 +62,8 @@ def make_app(
     ):
         app.websocket(f"/api/{name}")(partial(_serve_job, bench, running, request, job))
     if page is not None:
-        app.mount("/", StaticFiles(directory=page, html=True))
+        # Bazel and some installers of packages link the files.
+        app.mount("/", StaticFiles(directory=page, html=True, follow_symlink=True))
     app.add_middleware(GZipMiddleware, minimum_size=16_384, compresslevel=1)
     return Access(app, token, hosts, bench.limits)
 

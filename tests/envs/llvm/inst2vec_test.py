@@ -19,8 +19,8 @@ from compiler_gym.envs.llvm.inst2vec import (
     load_vocabulary,
     make_test_vocabulary,
     save_vocabulary,
-    statements,
 )
+from compiler_gym.envs.llvm.inst2vec import encoder as inst2vec_encoder
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 
@@ -143,8 +143,8 @@ class Yielding(str):
 
 
 def test_threads_share_a_reader(monkeypatch):
-    monkeypatch.setattr(statements, "_MAX_STRUCTURES", 2)
-    monkeypatch.setattr(statements, "_MAX_STATEMENTS", 2)
+    monkeypatch.setattr(inst2vec_encoder, "_MAX_STRUCTURES", 2)
+    monkeypatch.setattr(inst2vec_encoder, "_MAX_STATEMENTS", 2)
     reader = StatementReader()
 
     def read(number):

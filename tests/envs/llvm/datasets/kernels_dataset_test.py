@@ -203,7 +203,14 @@ KERNELS = sorted(path.name for path in KERNELS_PATH.iterdir() if (path / "progra
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_built_in_programs_are_complete(name):
-    files = {"program.c", "input-0.txt", "expected-0.txt", "input-1.txt", "expected-1.txt"}
+    files = {
+        "program.bc",
+        "program.c",
+        "input-0.txt",
+        "expected-0.txt",
+        "input-1.txt",
+        "expected-1.txt",
+    }
     assert set(os.listdir(KERNELS_PATH / name)) == files
 
 

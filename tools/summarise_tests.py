@@ -80,8 +80,8 @@ def read_results(path: Path) -> list[Result]:
     errors = _build_errors(events)
     for event in events:
         if "testSummary" in event["id"]:
-            label, status = event["id"]["testSummary"]["label"], event["testSummary"]
-            status = status["overallStatus"]
+            label = event["id"]["testSummary"]["label"]
+            status = event.get("testSummary", {}).get("overallStatus", "INTERRUPTED")
         elif "targetCompleted" in event["id"] and not event.get("completed", {}).get("success"):
             label, status = event["id"]["targetCompleted"]["label"], "NO_BUILD"
         else:
@@ -97,7 +97,9 @@ def _tests_that_ran(events: list[dict]) -> Iterator[Result]:
     last = {}
     for event in events:
         if key := event["id"].get("testResult"):
-            last[key["label"], key.get("shard"), key.get("run")] = event["testResult"]
+            # After Ctrl-C a test that was at work has no result.
+            result = event.get("testResult", {"status": "INTERRUPTED"})
+            last[key["label"], key.get("shard"), key.get("run")] = result
     for (label, *_), result in last.items():
         files = {each["name"]: _path(each) for each in result.get("testActionOutput", [])}
         is_cached = result.get("cachedLocally") or result.get("executionInfo", {}).get(

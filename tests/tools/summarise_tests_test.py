@@ -60,6 +60,12 @@ class Run:
         summary = {"id": {"testSummary": {"label": label}}}
         self.events.append({**summary, "testSummary": {"overallStatus": status}})
 
+    def interrupted(self, label):
+        aborted = {"aborted": {"reason": "USER_INTERRUPTED"}}
+        key = {"label": label, "run": 1, "shard": 1, "attempt": 1}
+        self.events.append({"id": {"testResult": key}, **aborted})
+        self.events.append({"id": {"testSummary": {"label": label}}, **aborted})
+
     def broken_build(self, label, message):
         path = self.folder / "stderr"
         path.write_text(message)
@@ -124,6 +130,14 @@ def test_failures_of_pytest_have_their_lines(run, tmp_path):
     assert lines[-1] == "1 passed, 1 failed"
     # As tools/test_examples.sh calls it.
     assert summarise(tmp_path / "some.xml")[1][-1] == "1 passed, 1 failed"
+
+
+def test_interrupted_tests_have_failed(run):
+    run.test("//a:SumTest", "PASSED", GTEST_XML.replace("failure", "system-out"))
+    run.interrupted("//a:other_test")
+    code, lines = summarise(run.summary())
+    assert code == 1
+    assert lines[-2:] == ["FAILED //a:other_test INTERRUPTED", "2 passed, 1 failed"]
 
 
 def test_failures_of_googletest_have_their_lines(run):

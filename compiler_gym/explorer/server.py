@@ -30,7 +30,8 @@ from compiler_gym.explorer.limits import Limits
 from compiler_gym.explorer.problems import ExplorerError
 from compiler_gym.explorer.workbench import COSTS, Workbench
 
-PAGE = Path(__file__).absolute().parent / "page"
+# Bazel and some installers of packages link each file, and no links are followed from the page.
+PAGE = (Path(__file__).parent / "page" / "index.html").resolve().parent
 """The folder of the built page."""
 
 _logger = logging.getLogger(__name__)
@@ -62,8 +63,7 @@ def make_app(
     ):
         app.websocket(f"/api/{name}")(partial(_serve_job, bench, running, request, job))
     if page is not None:
-        # Bazel and some installers of packages link the files.
-        app.mount("/", StaticFiles(directory=page, html=True, follow_symlink=True))
+        app.mount("/", StaticFiles(directory=page, html=True))
     app.add_middleware(GZipMiddleware, minimum_size=16_384, compresslevel=1)
     return Access(app, token, hosts, bench.limits)
 

@@ -52,8 +52,8 @@ def messages() -> Console:
 
 
 def print_line(text: str = "") -> None:
-    """Prints a line of results as it is, however long."""
-    print(text)
+    """Prints a line of results as it is, however long, and at once: pipes would buffer it."""
+    print(text, flush=True)
 
 
 def print_json(value: Any) -> None:

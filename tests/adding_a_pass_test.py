@@ -3,9 +3,7 @@
 import re
 import shutil
 
-import typer
-
-from compiler_gym.cli.app import app
+from compiler_gym.cli.app import program_command
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.document_code import block_with, code_blocks, run_python
 
@@ -23,7 +21,7 @@ def test_playing_the_plugin(tmp_path):
 
 def test_the_options_that_the_page_names_exist():
     text = runfiles_path(PAGE).read_text()
-    command = typer.main.get_command(app).commands["measure-pass"]
+    command = program_command().commands["measure-pass"]
     known = {option for each in command.params for option in each.opts}
     named = set(re.findall(r"`(--[a-z-]+)`", text))
     assert {"--then", "--cost", "--seed"} <= named <= known | {"--help"}

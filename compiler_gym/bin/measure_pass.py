@@ -1,16 +1,12 @@
-"""``python -m compiler_gym.bin.measure_pass``: as ``compiler-gym measure-pass``."""
+"""``python -m compiler_gym.bin.measure_pass``: the command ``compiler-gym measure-pass``."""
 
-import typer
-
-from compiler_gym.cli.app import run_typer
-from compiler_gym.cli.measure_pass import measure
+from compiler_gym.cli.app import run_command
+from compiler_gym.cli.commands import COMMANDS
 
 
 def main() -> None:
     """Runs the program."""
-    app = typer.Typer(rich_markup_mode=None, add_completion=False)
-    app.command()(measure)
-    run_typer(app, "measure_pass")
+    run_command(lambda: COMMANDS["measure-pass"].load("measure_pass"), "measure_pass")
 
 
 if __name__ == "__main__":

@@ -1,32 +1,14 @@
 """The program ``compiler-gym``, made of its commands."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 import compiler_gym
-from compiler_gym.cli.advise import advise
-from compiler_gym.cli.build import build
-from compiler_gym.cli.clang_options import CommandWithClangOptions
-from compiler_gym.cli.collect import collect
-from compiler_gym.cli.compliance import compliance
+from compiler_gym.cli.commands import COMMANDS, ImportedCommands
 from compiler_gym.cli.console import run_program
-from compiler_gym.cli.datasets import datasets_app
-from compiler_gym.cli.describe import describe
-from compiler_gym.cli.doctor import doctor
-from compiler_gym.cli.eval import evaluate
-from compiler_gym.cli.explore import explore
-from compiler_gym.cli.hunt import hunt
-from compiler_gym.cli.lock import lock_app
-from compiler_gym.cli.measure_pass import measure
-from compiler_gym.cli.observe import observe
-from compiler_gym.cli.optimize import optimize
-from compiler_gym.cli.replay import replay
-from compiler_gym.cli.search import search
-from compiler_gym.cli.service import service
-from compiler_gym.cli.shell import shell
-from compiler_gym.cli.validate import validate
 from compiler_gym.util.debug_util import show_output
 from compiler_gym.util.runfiles_path import runfiles_path
 
@@ -39,22 +21,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-for command in (search, shell, describe, observe, replay, validate):
-    app.command()(command)
-app.command("measure-pass")(measure)
-app.command(cls=CommandWithClangOptions)(optimize)
-app.command(cls=CommandWithClangOptions)(advise)
-app.command("eval")(evaluate)
-app.command()(hunt)
-app.command()(build)
-app.command()(explore)
-app.command()(collect)
-app.command()(service)
-app.command()(compliance)
-app.command()(doctor)
-app.add_typer(datasets_app)
-app.add_typer(lock_app)
 
 
 def _print_version(is_asked: bool) -> None:
@@ -108,22 +74,29 @@ def program(
     """  # noqa: D301
 
 
+def program_command() -> Any:
+    """Returns the command ``compiler-gym``, whose ``commands`` are imported when looked up."""
+    group: Any = typer.main.get_command(app)
+    group.commands = ImportedCommands(COMMANDS)
+    return group
+
+
 def main() -> None:
     """Runs the program."""
-    run_typer(app, NAME)
+    run_command(program_command, NAME)
 
 
-def run_typer(typer_app: typer.Typer, name: str) -> NoReturn:
-    """Runs a program, and ends this one with its exit code: 2 if its arguments are not understood.
+def run_command(make_command: Callable[[], Any], name: str) -> NoReturn:
+    """Runs a command of typer and exits with its code: 2 if the arguments are not understood.
 
     Args:
-        typer_app: What it does.
-        name: What it is called.
+        make_command: Returns the command.
+        name: The name of the program in messages.
     """
 
     def run() -> int | None:
         try:
-            command = typer.main.get_command(typer_app)
+            command = make_command()
             return command.main(prog_name=name, standalone_mode=False)
         except Exception as error:
             # Whether that class comes from typer or from click depends on the version of typer.

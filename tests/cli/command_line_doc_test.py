@@ -3,13 +3,12 @@
 import re
 
 import pytest
-import typer
 
-from compiler_gym.cli.app import app
+from compiler_gym.cli.app import program_command
 from compiler_gym.util.runfiles_path import runfiles_path
 
 TEXT = runfiles_path("docs/command-line.md").read_text()
-PROGRAM = typer.main.get_command(app)
+PROGRAM = program_command()
 FORMER = re.findall(r"^\| `python -m (compiler_gym\.bin\.\w+)` \|(.*)\|$", TEXT, re.M)
 
 

@@ -1,0 +1,86 @@
+"""The commands of ``compiler-gym``, each imported when it is first used."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from compiler_gym.cli.clang_options import CommandWithClangOptions
+
+
+@dataclass(frozen=True)
+class CommandSource:
+    """The place of a command's code: a function, or a Typer application with commands of its own.
+
+    Attributes:
+        module: A module of this package.
+        attribute: The function or application in it.
+        kind: The class of a function's command.
+    """
+
+    module: str
+    attribute: str
+    kind: type[TyperCommand] = TyperCommand
+
+    def load(self, name: str) -> Any:
+        """Imports the code and returns its command, for a group of commands."""
+        code = getattr(import_module(f"compiler_gym.cli.{self.module}"), self.attribute)
+        if isinstance(code, typer.Typer):
+            return typer.main.get_group(code)
+        single = typer.Typer(
+            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+        )
+        single.command(name, cls=self.kind)(code)
+        return typer.main.get_command(single)
+
+
+COMMANDS = {
+    "search": CommandSource("search", "search"),
+    "shell": CommandSource("shell", "shell"),
+    "describe": CommandSource("describe", "describe"),
+    "observe": CommandSource("observe", "observe"),
+    "replay": CommandSource("replay", "replay"),
+    "validate": CommandSource("validate", "validate"),
+    "measure-pass": CommandSource("measure_pass", "measure"),
+    "optimize": CommandSource("optimize", "optimize", CommandWithClangOptions),
+    "advise": CommandSource("advise", "advise", CommandWithClangOptions),
+    "eval": CommandSource("eval", "evaluate"),
+    "hunt": CommandSource("hunt", "hunt"),
+    "build": CommandSource("build", "build"),
+    "explore": CommandSource("explore", "explore"),
+    "collect": CommandSource("collect", "collect"),
+    "service": CommandSource("service", "service"),
+    "compliance": CommandSource("compliance", "compliance"),
+    "doctor": CommandSource("doctor", "doctor"),
+    "datasets": CommandSource("datasets", "datasets_app"),
+    "lock": CommandSource("lock", "lock_app"),
+}
+
+
+class ImportedCommands(Mapping[str, Any]):
+    """The commands of a group by name. A command's module is imported when it is looked up."""
+
+    def __init__(self, sources: Mapping[str, CommandSource]) -> None:
+        self._sources = sources
+        self._commands: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """Returns a command; raises KeyError if there is none of this name."""
+        if name not in self._commands:
+            self._commands[name] = self._sources[name].load(name)
+        return self._commands[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Returns whether there is a command of this name, without importing it."""
+        return name in self._sources
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterates over the names, in the order of ``--help``."""
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        """Returns the number of commands."""
+        return len(self._sources)

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -527,9 +527,10 @@ class ClientServiceCompilerEnv(CompilerEnv):
     def close(self) -> None:
         self._sessions.close()
 
-    def __del__(self) -> None:
-        # The service is ended at exit anyway, and gRPC does not work any more by then. There are no
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # The service is ended at exit anyway, and gRPC does not work any more by then; even the
+        # names of this module may be gone, so that the function is an argument. There are no
         # sessions if the constructor failed.
-        if not sys.is_finalizing():
+        if not is_finalizing():
             with suppress(Exception):
                 self.close()

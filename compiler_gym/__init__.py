@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from compiler_gym.envs.llvm.registration import LlvmId
     from compiler_gym.envs.mlir.mlir_env import MlirEnv
     from compiler_gym.errors import ValidationError
+    from compiler_gym.evaluation import evaluate
     from compiler_gym.util.debug_util import get_debug_level, get_logging_level, set_debug_level
     from compiler_gym.util.download import download
     from compiler_gym.util.runfiles_path import cache_path, site_data_path, transient_cache_path
@@ -127,6 +128,7 @@ __all__ = [
     "cache_path",
     "collect_bitcode",
     "download",
+    "evaluate",
     "get_debug_level",
     "get_logging_level",
     "make",
@@ -149,6 +151,7 @@ _MODULES = {
     "cache_path": "util.runfiles_path",
     "collect_bitcode": "envs.llvm.benchmarks.project_build",
     "download": "util.download",
+    "evaluate": "evaluation",
     "get_debug_level": "util.debug_util",
     "get_logging_level": "util.debug_util",
     "make_vec": "vector.making",

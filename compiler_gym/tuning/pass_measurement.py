@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.util.statistics import bootstrap_interval
 
 CONFIDENCE = 0.95
 _RESAMPLES = 2000
@@ -95,15 +96,8 @@ def estimate_mean(values: Sequence[float], rng: np.random.Generator) -> Estimate
         values: At least one number. Of a single one the interval is without bounds.
         rng: Draws.
     """
-    numbers = np.asarray(values, dtype=np.float64)
-    mean = float(numbers.mean())
-    if numbers.size == 1:
-        return Estimate(mean, float("-inf"), float("inf"))
-    # Not scipy.stats.bootstrap: the package does without SciPy unless it is asked for more.
-    means = rng.choice(numbers, size=(_RESAMPLES, numbers.size)).mean(axis=1)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Estimate(mean, float(low), float(high))
+    low, high = bootstrap_interval(values, rng, CONFIDENCE, _RESAMPLES)
+    return Estimate(float(np.mean(values)), low, high)
 
 
 @dataclass(frozen=True)

@@ -24,3 +24,29 @@ def stdev(values: Iterable[float]) -> float:
     """Returns the standard deviation of a population; 0 of no numbers."""
     array = np.asarray(list(values), dtype=np.float64)
     return float(array.std()) if array.size else 0.0
+
+
+def bootstrap_interval(
+    values: Iterable[float],
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+) -> tuple[float, float]:
+    """Returns a confidence interval of a mean, by the percentile bootstrap.
+
+    It assumes no distribution. SciPy has it too, but the package does without SciPy unless it is
+    asked for more.
+
+    Args:
+        values: At least one number. The interval of a single one has no bounds.
+        rng: Draws numbers with replacement.
+        confidence: The probability that the interval covers the mean.
+        resamples: Number of means to draw.
+    """
+    numbers = np.asarray(list(values), dtype=np.float64)
+    if numbers.size == 1:
+        return float("-inf"), float("inf")
+    means = rng.choice(numbers, size=(resamples, numbers.size)).mean(axis=1)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return float(low), float(high)

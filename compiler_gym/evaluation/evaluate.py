@@ -1,0 +1,200 @@
+"""Plays policies on programs that they have not learnt from, and records the costs."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from compiler_gym.datasets import Datasets
+from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.evaluation.policies import PlayingPolicy, Policy, PredictingPolicy
+from compiler_gym.evaluation.result import Evaluation, EvaluationRow
+
+EPISODE_STEPS = 45
+"""The default limit of steps, that of the shipped policies."""
+
+_KERNELS, _OPENSOURCE = "kernels-v0", "opensource-v0"
+
+
+def evaluate(
+    policy: Policy,
+    env_id: str = "llvm-autophase-ic-v0",
+    part: str = "test",
+    seeds: Sequence[int] = (0,),
+    *,
+    benchmarks: Iterable[str] | None = None,
+    count: int = 0,
+    deterministic: bool = False,
+    max_episode_steps: int = EPISODE_STEPS,
+    on_episode: Callable[[EvaluationRow, int], None] = lambda row, total: None,
+    **make_arguments: Any,
+) -> Evaluation:
+    """Evaluates a policy on a part of the data sets, one episode for each program and seed.
+
+    >>> result = compiler_gym.evaluate(model, "llvm-autophase-ic-v0", seeds=range(5))
+    >>> print(result)
+
+    Costs are those of the environment's reward, for example ``IrInstructionCount`` and
+    ``IrInstructionCountOz`` as its baseline.
+
+    Args:
+        policy: An object with ``predict(observation, deterministic=...)``, as models of
+            Stable-Baselines3 have; one with ``play(env)``, which plays a whole episode; or a
+            function from an observation to an action.
+        env_id: The id of an environment of :func:`gymnasium.make`, whose reward has a baseline.
+        part: ``"train"``, ``"validation"`` or ``"test"``: the programs of ``kernels-v0`` in this
+            part, and ``count`` files of ``opensource-v0``.
+        seeds: A seed for each episode of a program, given to ``reset()``, to the action space, and
+            to ``policy.set_random_seed()`` if there is such a method.
+        benchmarks: URIs of programs instead of a part.
+        count: Number of files of ``opensource-v0``, drawn with the seed 0. Their packages are
+            downloaded when they are first used.
+        deterministic: Passed to ``predict()``: whether to take the likeliest action rather than to
+            draw one. The results of the two can differ a lot: publish both.
+        max_episode_steps: The limit of steps of an episode.
+        on_episode: Called after each episode with its row and the number of all episodes.
+        **make_arguments: Arguments of :func:`gymnasium.make`, for example the ``wrappers`` that
+            the policy was trained with.
+
+    Raises:
+        ValueError: The reward has no baseline, there is no such part, or there are no programs.
+        TypeError: The policy is none of the above.
+        ServiceError: A program cannot be compiled at all.
+    """
+    play = _player_of(policy, deterministic)
+    with gymnasium.make(env_id, max_episode_steps=max_episode_steps, **make_arguments) as env:
+        compiler_env = _compiler_env(env)
+        cost, baseline = _costs_of(compiler_env)
+        if benchmarks is None:
+            benchmarks = programs_of(compiler_env.datasets, part, count)
+        programs = list(benchmarks)
+        if not programs:
+            raise ValueError("expected at least one program, got none; try benchmarks=[...]")
+        total = len(programs) * len(seeds)
+        rows = []
+        for program in programs:
+            for seed in seeds:
+                _seed_all(policy, env, seed)
+                observation, _ = env.reset(seed=seed, options={"benchmark": program})
+                rows.append(
+                    _row(env, program, seed, (cost, baseline), lambda e, o=observation: play(e, o))
+                )
+                on_episode(rows[-1], total)
+    return Evaluation(env_id, cost, baseline, tuple(rows))
+
+
+def programs_of(datasets: Datasets, part: str, count: int) -> list[str]:
+    """Returns the URIs of the benchmark: kernels of a part, and files of real software.
+
+    Args:
+        datasets: Those of an LLVM environment.
+        part: ``"train"``, ``"validation"`` or ``"test"``.
+        count: Number of files of ``opensource-v0``, drawn with the seed 0.
+
+    Raises:
+        ValueError: There is no such part, or it has fewer files.
+    """
+    uris = list(datasets.require(_KERNELS).benchmark_uris(part))
+    if count:
+        files = list(datasets.require(_OPENSOURCE).benchmark_uris(part))
+        if count > len(files):
+            raise ValueError(f"expected at most {len(files)} files of {_OPENSOURCE}, got {count}")
+        chosen = np.random.default_rng(0).choice(len(files), size=count, replace=False)
+        uris += [files[number] for number in sorted(chosen)]
+    return uris
+
+
+_Play = Callable[[gymnasium.Env, Any], Iterator[str]]
+
+
+def _player_of(policy: Policy, deterministic: bool) -> _Play:
+    """Returns a function that plays an episode and yields after each step why it ended, if so."""
+    if isinstance(policy, PredictingPolicy):
+        return lambda env, seen: _steps(
+            env, seen, lambda it: _first(policy.predict(it, deterministic=deterministic))
+        )
+    if isinstance(policy, PlayingPolicy):
+        return lambda env, seen: _whole_episode(env, policy)
+    if callable(policy):
+        return lambda env, seen: _steps(env, seen, policy)
+    raise TypeError(
+        "expected a policy with predict() or play(), or a function from an observation to an "
+        f"action, got {type(policy).__name__}"
+    )
+
+
+def _first(prediction: Any) -> Any:
+    """Returns the action of a prediction, which may come with the state of a recurrent policy."""
+    return prediction[0] if isinstance(prediction, tuple) else prediction
+
+
+def _steps(env: gymnasium.Env, seen: Any, choose: Callable[[Any], Any]) -> Iterator[str]:
+    is_over = False
+    while not is_over:
+        action = np.asarray(choose(seen))
+        seen, _, terminated, truncated, info = env.step(
+            action.item() if action.size == 1 else action
+        )
+        is_over = terminated or truncated
+        yield info.get("error_type", "") if is_over else ""
+
+
+def _whole_episode(env: gymnasium.Env, policy: PlayingPolicy) -> Iterator[str]:
+    policy.play(_compiler_env(env))
+    yield ""
+
+
+def _row(
+    env: gymnasium.Env,
+    program: str,
+    seed: int,
+    names: tuple[str, str],
+    play: Callable[[gymnasium.Env], Iterator[str]],
+) -> EvaluationRow:
+    compiler_env = _compiler_env(env)
+    unoptimised, baseline = (float(compiler_env.observation[name]) for name in names)
+    costs, stopped = [unoptimised], ""
+    for reason in play(env):
+        stopped = reason
+        # After a crash there is nothing to observe: the last program counts.
+        if not reason:
+            costs.append(float(compiler_env.observation[names[0]]))
+    return EvaluationRow(
+        benchmark=program,
+        seed=seed,
+        unoptimised=unoptimised,
+        baseline=baseline,
+        final=costs[-1],
+        best=min(costs),
+        actions=tuple(compiler_env.actions),
+        stopped=stopped,
+    )
+
+
+def _compiler_env(env: gymnasium.Env) -> CompilerEnv:
+    """Returns the environment with the classic interface inside one of gymnasium."""
+    inside: CompilerEnv = env.unwrapped.compiler_env  # type: ignore[attr-defined]
+    return inside
+
+
+def _costs_of(env: CompilerEnv) -> tuple[str, str]:
+    """Returns the names of the cost of the reward, and of that of its baseline."""
+    reward = env.reward_space_spec
+    names = (
+        getattr(reward, "cost_function", None),
+        getattr(reward, "baseline_cost_function", None),
+    )
+    if None in names:
+        raise ValueError(
+            "expected a reward that compares a cost with a baseline, such as "
+            f"IrInstructionCountOz, got {reward.name if reward else None}; try reward_space=..."
+        )
+    return str(names[0]), str(names[1])
+
+
+def _seed_all(policy: Policy, env: gymnasium.Env, seed: int) -> None:
+    env.action_space.seed(seed)
+    set_random_seed = getattr(policy, "set_random_seed", None)
+    if callable(set_random_seed):
+        set_random_seed(seed)

@@ -1,0 +1,108 @@
+"""``compiler_gym.evaluate``, with the LLVM environment."""
+
+import numpy as np
+import pytest
+
+import compiler_gym
+from compiler_gym.evaluation.evaluate import programs_of
+from compiler_gym.tuning.policies.policy import Policy
+
+SHA256, JSON = (f"benchmark://kernels-v0/{name}" for name in ("sha256", "json"))
+PASSES = ("sroa", "early-cse", "simplifycfg")
+
+
+@pytest.fixture(scope="module", name="env")
+def fixture_env():
+    with compiler_gym.make("llvm-autophase-ic-v0") as env:
+        yield env
+
+
+def number_of(env, name):
+    return env.action_space[name]
+
+
+def test_function(env):
+    numbers = iter([number_of(env, name) for name in PASSES])
+    seen = []
+
+    def policy(observation):
+        seen.append(observation.shape)
+        return next(numbers)
+
+    result = compiler_gym.evaluate(policy, benchmarks=[SHA256], max_episode_steps=len(PASSES))
+    (row,) = result.rows
+    env.reset(benchmark=SHA256)
+    costs = [env.observation["IrInstructionCount"]]
+    for name in PASSES:
+        env.step(number_of(env, name))
+        costs.append(env.observation["IrInstructionCount"])
+    assert (row.unoptimised, row.final, row.best) == (costs[0], costs[-1], min(costs))
+    assert row.baseline == env.observation["IrInstructionCountOz"]
+    assert row.actions == tuple(number_of(env, name) for name in PASSES)
+    assert (row.stopped, seen) == ("", [(56,)] * len(PASSES))
+    assert result.final == row.final_ratio == row.final / row.baseline
+
+
+class Model:
+    """A model as those of Stable-Baselines3: draws actions, or takes its favourite."""
+
+    def __init__(self, favourite):
+        self.favourite = favourite
+
+    def set_random_seed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def predict(self, observation, deterministic=False):
+        assert observation.dtype == np.int64
+        action = self.favourite if deterministic else self.rng.integers(100)
+        return np.array(action), None
+
+
+def test_model_by_seed_and_deterministic(env):
+    model = Model(number_of(env, "sroa"))
+    options = {"benchmarks": [SHA256, JSON], "max_episode_steps": 2}
+    drawn = compiler_gym.evaluate(model, seeds=(1, 2), **options)
+    again = compiler_gym.evaluate(model, seeds=(1, 2), **options)
+    assert drawn == again
+    assert [(row.benchmark, row.seed) for row in drawn.rows] == [
+        (SHA256, 1), (SHA256, 2), (JSON, 1), (JSON, 2),
+    ]  # fmt: skip
+    assert drawn.rows[0].actions == drawn.rows[2].actions != drawn.rows[1].actions
+    low, high = drawn.interval()
+    assert low <= drawn.final <= high
+    greedy = compiler_gym.evaluate(model, deterministic=True, **options)
+    assert {row.actions for row in greedy.rows} == {(model.favourite,) * 2}
+    assert greedy.interval() is None
+
+
+def test_policy_that_plays_a_whole_episode(env):
+    policy = Policy((PASSES,), {})
+    rows = []
+    result = compiler_gym.evaluate(
+        policy, benchmarks=[JSON], on_episode=lambda row, total: rows.append((row, total))
+    )
+    env.reset(benchmark=JSON)
+    choice = policy.play(env)
+    assert result.rows[0].final == choice.cost
+    assert rows == [(result.rows[0], 1)]
+
+
+def test_programs_of_a_part(env):
+    parts = [programs_of(env.datasets, part, 0) for part in ("train", "validation", "test")]
+    kernels = list(env.datasets["benchmark://kernels-v0"].benchmark_uris())
+    assert sorted(uri for part in parts for uri in part) == sorted(kernels)
+    assert SHA256 in parts[2]
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "message"),
+    [
+        (3, {}, "expected a policy with predict.* got int"),
+        (len, {"part": "tests"}, "There is no part 'tests'"),
+        (len, {"reward_space": "IrInstructionCount"}, "compares a cost with a baseline"),
+        (len, {"benchmarks": []}, "expected at least one program"),
+    ],
+)
+def test_wrong_arguments(policy, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        compiler_gym.evaluate(policy, max_episode_steps=1, **options)

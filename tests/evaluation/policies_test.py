@@ -1,0 +1,50 @@
+"""Loading policies by name."""
+
+import json
+import sys
+import zipfile
+
+import pytest
+
+from compiler_gym.evaluation.policies import load_policy
+from compiler_gym.tuning.policies.policy import Policy
+
+
+def test_function_of_a_module_in_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_policy_module.py").write_text("def choose(seen):\n    return 7\nnumber = 3\n")
+    assert load_policy("own_policy_module:choose")(None) == 7
+    with pytest.raises(ValueError, match="got int"):
+        load_policy("own_policy_module:number")
+    with pytest.raises(ValueError, match="got NoneType"):
+        load_policy("own_policy_module:chose")
+    with pytest.raises(ImportError, match="no_such_module"):
+        load_policy("no_such_module:choose")
+
+
+def test_shipped_policy():
+    assert isinstance(load_policy("sequence"), Policy)
+    with pytest.raises(OSError, match="sequence, coreset, network"):
+        load_policy("sequense")
+
+
+def test_file_that_is_no_model(tmp_path):
+    path = tmp_path / "model.zip"
+    with pytest.raises(FileNotFoundError):
+        load_policy(str(path))
+    path.write_text("text")
+    with pytest.raises(ValueError, match="expected a model of DQN, PPO, A2C"):
+        load_policy(str(path))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data", json.dumps({"learning_rate": 1}))
+    with pytest.raises(ValueError, match="try module:function"):
+        load_policy(str(path))
+
+
+def test_model_without_stable_baselines(tmp_path, monkeypatch):
+    path = tmp_path / "model.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data", json.dumps({"n_epochs": 10}))
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    with pytest.raises(ImportError, match="pip install"):
+        load_policy(str(path))

@@ -1,4 +1,4 @@
-"""Draws learning curves on programs held back. See docs/learning.md."""
+"""Draws learning curves on programs held back. See docs/guides/learning.md."""
 
 from pathlib import Path
 from typing import Annotated

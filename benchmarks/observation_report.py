@@ -1,4 +1,4 @@
-"""Measures what every observation costs, and prints it as tables. See docs/observations.md."""
+"""Measures the cost of each observation, for docs/environments/observations.md."""
 
 import json
 import math

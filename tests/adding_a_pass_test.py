@@ -1,4 +1,4 @@
-"""What docs/adding-a-pass.md shows, with the plugin that is built from its own text."""
+"""What docs/guides/adding-a-pass.md shows, with the plugin that is built from its own text."""
 
 import re
 import shutil
@@ -7,7 +7,7 @@ from compiler_gym.cli.app import program_command
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.document_code import block_with, code_blocks, run_python
 
-PAGE = "docs/adding-a-pass.md"
+PAGE = "docs/guides/adding-a-pass.md"
 PLUGIN = "tests/llvm_service/MulToShift.so"
 
 

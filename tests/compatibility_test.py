@@ -164,7 +164,7 @@ def test_documents_name_extras_that_exist():
     extra = re.compile(r"extra `(\w+)`|compiler_gym\[(\w+)\]")
     found = {
         name
-        for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+        for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
         for names in extra.findall(path.read_text(encoding="utf-8"))
         for name in names
         if name

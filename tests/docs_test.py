@@ -12,9 +12,9 @@ from tests.document_code import code_blocks, run_python
 
 BLOCKS = [
     pytest.param(block, id=f"{path.name}-{number}")
-    for path in sorted(runfiles_path("docs").glob("*.md"))
+    for path in sorted(runfiles_path("docs").rglob("*.md"))
     if path.name not in ("adding-a-pass.md", "leaderboard.md", "security.md")
-    for number, block in enumerate(code_blocks(f"docs/{path.name}", "python"))
+    for number, block in enumerate(code_blocks(str(path.relative_to(runfiles_path())), "python"))
 ]
 
 

@@ -1,10 +1,10 @@
-"""The code in docs/measuring.md does what the text says."""
+"""The code in docs/guides/measuring.md does what the text says."""
 
 import re
 
 from tests.document_code import block_with, code_blocks, run_python
 
-BLOCKS = code_blocks("docs/measuring.md", "python")
+BLOCKS = code_blocks("docs/guides/measuring.md", "python")
 
 
 def test_every_block_is_tested():

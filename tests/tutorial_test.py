@@ -1,4 +1,4 @@
-"""docs/tutorial.md is the record of a session: what is typed there gives what is printed there."""
+"""Replays the session of docs/start/tutorial.md and compares the output."""
 
 import doctest
 import os
@@ -17,7 +17,7 @@ PROGRAMS = 'python() { "$PYTHON" "$@"; }; compiler-gym() { "$PYTHON" -m compiler
 
 def session() -> list[tuple[str, str]]:
     """Each command of the shell, and what comes after it until the next."""
-    text = "".join(code_blocks("docs/tutorial.md", "console"))
+    text = "".join(code_blocks("docs/start/tutorial.md", "console"))
     parts = re.split(r"^\$ (.*)\n", text, flags=re.M)
     assert parts[0] == ""
     return list(zip(parts[1::2], parts[2::2], strict=True))
@@ -25,7 +25,7 @@ def session() -> list[tuple[str, str]]:
 
 def play_python(record: str) -> int:
     """Types what is after the prompts of Python, compares, and returns how much that was."""
-    test = doctest.DocTestParser().get_doctest(record, {}, "tutorial", "docs/tutorial.md", 0)
+    test = doctest.DocTestParser().get_doctest(record, {}, "tutorial", "docs/start/tutorial.md", 0)
     assert test.examples.pop().source == "exit()\n"
     results = doctest.DocTestRunner(optionflags=MASKS | doctest.REPORT_NDIFF).run(test)
     assert results.failed == 0, "The output above says what has come instead"

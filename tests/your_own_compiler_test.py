@@ -1,4 +1,4 @@
-"""docs/your-own-compiler.md, followed by a reader with an empty folder."""
+"""docs/guides/your-own-compiler.md, followed by a reader with an empty folder."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import sys
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.document_code import code_blocks, run_python
 
-PAGE = "docs/your-own-compiler.md"
+PAGE = "docs/guides/your-own-compiler.md"
 EXAMPLE = "examples/example_compiler_gym_service/service_py/example_service.py"
 
 

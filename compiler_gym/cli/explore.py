@@ -31,7 +31,7 @@ def explore(
     """Open a page that shows what each pass does to a program.
 
     Choose a program, apply passes, go back, branch, compare with -Oz or with a search. Whoever has
-    the address that is printed can use the page. See docs/explorer.md. Ctrl-C ends the server.
+    the printed address can use the page. See docs/guides/explorer.md. Ctrl-C ends the server.
 
     \b
     Examples:

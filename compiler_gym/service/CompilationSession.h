@@ -45,7 +45,7 @@ namespace compiler_gym {
 //   - Handlers of pthread_atfork() are not called; what the C library itself knows of the process
 //     (the ids of process and thread, robust mutexes) is that of the copy.
 // With --foreground there is one session at a time, in the process that was started: for debuggers,
-// see docs/debugging.md.
+// see docs/contributing/debugging.md.
 //
 // Plugins and statics: what is loaded or made before the first session is made is so in the process
 // that all others are copied from. It must have no threads, because no copy would have them, and

@@ -505,7 +505,7 @@ def _warn_of_serial_steps(env: CompilerEnv) -> None:
         if waits_for_steps(env):
             warnings.warn(
                 f"{type(env).__name__} overrides step() or multistep(), but not begin_multistep(): "
-                "the environments make their steps one after the other. See docs/wrappers.md",
+                "its environments step one after the other. See docs/guides/wrappers.md",
                 stacklevel=4,
             )
         if not isinstance(env, CompilerEnvWrapper):

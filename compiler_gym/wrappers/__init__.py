@@ -1,4 +1,4 @@
-"""Environments around environments. ``docs/wrappers.md`` shows them at work."""
+"""Environments around environments. ``docs/guides/wrappers.md`` shows them at work."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-// Prints docs/llvm-actions.md: which of LLVM's passes are actions, and why the others are not.
+// Prints the page about the LLVM actions: the passes that are actions, and why the others are not.
 //
 // Everything it says comes from the LLVM it is linked with and from the built-in policy.
 
@@ -59,7 +59,7 @@ struct Counts {
 
 constexpr char kIntroduction[] =
     R"(<!-- Generated. After a change of the policy, the descriptions, the passes or LLVM, write it
-anew: bazel run //llvm_service/tools:describe_actions > docs/llvm-actions.md -->
+anew: bazel run //llvm_service/tools:describe_actions > docs/environments/llvm-actions.md -->
 
 # The actions of the LLVM environment
 
@@ -77,7 +77,7 @@ policy excludes by name and for a reason. So a new version of LLVM brings its ne
 policy is `llvm_service/actions/policy.yaml`, or the file that the service is given with
 `--action_policy`. It also says which passes have variants with parameters worth having, and after
 which the module is verified, as they are known to break it now and then. Passes of one's own are
-added as `docs/adding-a-pass.md` says.
+added as `docs/guides/adding-a-pass.md` says.
 
 An action is what `opt -passes=` understands inside of `module(...)`: with the adaptors that give
 the pass a call graph component, a function or a loop at a time, and with the parameter that a pass

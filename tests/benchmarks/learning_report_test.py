@@ -1,4 +1,4 @@
-"""Learning curves, and the picture and table of docs/learning.md."""
+"""Learning curves, and the picture and table of docs/guides/learning.md."""
 
 import subprocess
 
@@ -77,7 +77,7 @@ def test_the_document_shows_these_numbers(tmp_path):
     (tmp_path / "learning.csv").write_bytes((PICTURES / "learning.csv").read_bytes())
     table = run(tmp_path, "--redraw")
     assert table.count("\n") > 4
-    assert table in runfiles_path("docs/learning.md").read_text()
+    assert table in runfiles_path("docs/guides/learning.md").read_text()
     picture = (tmp_path / "learning.svg").read_text()
     assert picture == (PICTURES / "learning.svg").read_text()
     assert "random search" in picture

@@ -1,4 +1,4 @@
-"""What docs/compliance.md shows is what readers get."""
+"""What docs/guides/compliance.md shows is what readers get."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from compiler_gym.util.runfiles_path import runfiles_path
 from tests.compliance.breakable import PROGRAM
 from tests.document_code import block_with, code_blocks
 
-PAGE = "docs/compliance.md"
+PAGE = "docs/guides/compliance.md"
 BLOCKS = code_blocks(PAGE, "text")
 
 

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/explorer.md: python -m tests.explorer.pictures FOLDER."""
+"""Makes the pictures of docs/guides/explorer.md: python -m tests.explorer.pictures FOLDER."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-// Plugins of `opt` as actions. The plugin is that of docs/adding-a-pass.md.
+// Plugins of `opt` as actions. The plugin is that of docs/guides/adding-a-pass.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

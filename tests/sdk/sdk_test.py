@@ -1,4 +1,4 @@
-"""The SDK, used as docs/your-own-compiler.md says, in folders that have nothing else."""
+"""The SDK, used as docs/guides/your-own-compiler.md says, in folders that have nothing else."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.document_code import code_blocks
 
-PAGE = "docs/your-own-compiler.md"
+PAGE = "docs/guides/your-own-compiler.md"
 VERSION = runfiles_path("VERSION").read_text().strip()
 NAME = f"compiler_gym-sdk-{VERSION}"
 

@@ -11,7 +11,7 @@ from tests.service.toy_service import HELLO, make_toy_env
 
 APPEND_A = 3
 
-# As docs/architecture.md draws it.
+# As docs/contributing/architecture.md draws it.
 WAY = [
     "gymnasium_adapter.py",
     "client_service_compiler_env.py",

@@ -89,7 +89,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
             ``transition_cache`` then knows all ways to a program as soon as it knows one.
         pass_plugins: Plugins of ``opt`` whose passes are actions: files, or texts
             ``"FILE.so:pass,pass"`` that name the passes, for plugins that do not do so themselves.
-            ``docs/adding-a-pass.md`` has more.
+            ``docs/guides/adding-a-pass.md`` has more.
         **kwargs: As of :class:`ClientServiceCompilerEnv`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Passes of the project's own, and of plugins: here that of docs/adding-a-pass.md."""
+"""Passes of the project's own, and of plugins: here that of docs/guides/adding-a-pass.md."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page about the actions, docs/llvm-actions.md, and the program that writes it."""
+"""The page about the actions, docs/environments/llvm-actions.md, and the program that writes it."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.util.service_binary import find_service_binary
 
-PAGE = Path(__file__).absolute().parents[3] / "docs" / "llvm-actions.md"
+PAGE = Path(__file__).absolute().parents[3] / "docs/environments/llvm-actions.md"
 LEVELS = {
     "Module": "module",
     "CGSCC": "call graph",

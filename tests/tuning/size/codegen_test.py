@@ -169,7 +169,7 @@ def test_inline_functions_without_another_definition_stay_inlined(tmp_path):
 
 
 def test_the_audit_names_every_change():
-    text = runfiles_path("docs/code-size.md").read_text(encoding="utf-8")
+    text = runfiles_path("docs/guides/code-size.md").read_text(encoding="utf-8")
     audit = text.partition("## Options and what was tried on each")[2].partition("### Trials")[0]
     for change in portfolio_changes():
         for option in change.options:
@@ -188,7 +188,7 @@ def test_link_time_optimisation(way, tmp_path):
 
 
 def test_the_counts_of_the_audit_are_those_of_the_trials():
-    text = runfiles_path("docs/code-size.md").read_text(encoding="utf-8")
+    text = runfiles_path("docs/guides/code-size.md").read_text(encoding="utf-8")
     counts = read_counts()
     assert with_counts(text, counts) == text and counts["uses"]["x86_64 -disable-lsr"] > 100
     row = next(line for line in text.splitlines() if line.startswith("| `-disable-lsr` |"))

@@ -1,4 +1,4 @@
-"""Counts of trials, for the tables of ``docs/code-size.md``.
+"""Counts of trials, for the tables of ``docs/guides/code-size.md``.
 
 The counts are those of ``codegen/trial_counts.json``, which ``codegen_trials --publish`` writes.
 """

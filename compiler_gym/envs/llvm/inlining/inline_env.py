@@ -106,7 +106,7 @@ class InlineEnv(LlvmEnv):
 
     The program is at any time what comes out with the decisions so far, and LLVM's own for all
     other calls: an episode begins with the program of ``clang -Oz``, byte for byte.
-    ``docs/inlining.md`` has more.
+    ``docs/environments/inlining.md`` has more.
 
     Args:
         *args: As of :class:`LlvmEnv`; there are neither plugins of passes nor fresh analyses.

@@ -1,7 +1,7 @@
 """inst2vec: embeddings of the statements of a program.
 
 After Ben-Nun et al., "Neural Code Comprehension: A Learnable Representation of Code Semantics",
-NeurIPS 2018. ``docs/observations.md`` says where the published vocabulary goes.
+NeurIPS 2018. ``docs/environments/observations.md`` says where the published vocabulary goes.
 """
 
 from compiler_gym.envs.llvm.inst2vec.encoder import (

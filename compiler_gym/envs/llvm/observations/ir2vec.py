@@ -143,8 +143,8 @@ def parse_seed_vectors(text: str) -> Vectors:
 def llvm_vocabulary(vectors: Vectors) -> dict[str, Vectors]:
     """Makes a vocabulary in LLVM 22's format of the vectors that IR2Vec publishes.
 
-    ``docs/observations.md`` says which vectors are not in it, which means zeros, and which stand
-    in for others.
+    ``docs/environments/observations.md`` lists the missing vectors, which become zeros, and the
+    vectors that stand in for others.
 
     Raises:
         ValueError: A vector is missing, or nobody knows what one is for.

@@ -167,7 +167,7 @@ std::optional<int> parseServiceFlags(int argc, char** argv, const char* usage,
   if (FLAGS_isolation != "process") {
     return failure("expected --isolation=process, got --isolation=" + FLAGS_isolation +
                    ": each session is a process now. To debug a compiler in the process that you "
-                   "start, use --foreground instead (docs/debugging.md)");
+                   "start, use --foreground instead (docs/contributing/debugging.md)");
   }
   if (FLAGS_max_message_bytes < -1) {
     return failure("--max_message_bytes must be a number of bytes, or -1 for no limit, not " +

@@ -1,8 +1,8 @@
 """The Python of docs/ runs as it stands.
 
-But for that of adding-a-pass.md, which needs the plugin built there (tests/adding_a_pass_test.py),
-of leaderboard.md, which needs flags (tests/leaderboard), and of security.md, which needs the
-service started there (tests/security_doc_test.py).
+These have tests of their own: adding-a-pass.md needs the plugin built there, recipes.md a folder of
+programs (tests/contributing_test.py), security.md the service started there, and blocks marked
+``python NAME`` are something special.
 """
 
 import pytest
@@ -13,7 +13,7 @@ from tests.document_code import code_blocks, run_python
 BLOCKS = [
     pytest.param(block, id=f"{path.name}-{number}")
     for path in sorted(runfiles_path("docs").rglob("*.md"))
-    if path.name not in ("adding-a-pass.md", "leaderboard.md", "security.md")
+    if path.name not in ("adding-a-pass.md", "recipes.md", "security.md")
     for number, block in enumerate(code_blocks(str(path.relative_to(runfiles_path())), "python"))
 ]
 

@@ -24,7 +24,7 @@ def test_the_service_is_the_example():
 
 def test_episode(tmp_path):
     (tmp_path / "example_service.py").write_text(file_of("example_service.py"))
-    (output,) = code_blocks(PAGE, "text")
+    (output,) = code_blocks(PAGE, "text output")
     assert run_python(file_of("play.py"), tmp_path) == output
 
 

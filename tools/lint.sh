@@ -14,6 +14,7 @@ status=0
 .venv/bin/ruff check --quiet "${ruff_check[@]}" . || status=1
 .venv/bin/ruff format --quiet "${ruff_format[@]}" . || status=1
 clang-format-22 "${clang_format[@]}" "${cpp[@]}" || status=1
+.venv/bin/python tools/check_prose.py || status=1
 for script in tools/*.sh .ci/run; do bash -n "$script" || status=1; done
 [ $status = 0 ] && echo "lint: clean" || echo "lint: problems found; tools/lint.sh --fix mends most of them" >&2
 exit $status

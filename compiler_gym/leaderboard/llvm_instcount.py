@@ -11,7 +11,7 @@ A policy is evaluated by a program of its own, whose flags say how::
     if __name__ == "__main__":
         eval_llvm_instcount_policy(policy)
 
-``docs/guides/leaderboard.md`` has more. Needs the package ``absl-py``, the extra ``flags``.
+See ``docs/guides/learning.md``.
 """
 
 import logging

@@ -58,38 +58,32 @@ struct Counts {
 };
 
 constexpr char kIntroduction[] =
-    R"(<!-- Generated. After a change of the policy, the descriptions, the passes or LLVM, write it
-anew: bazel run //llvm_service/tools:describe_actions > docs/environments/llvm-actions.md -->
+    R"(# LLVM actions
 
-# The actions of the LLVM environment
+An action is one pass of LLVM, or a part of a pipeline. There are four action spaces. Choose one with
+`compiler_gym.make(..., action_space="Legacy124")`, or set `env.action_space = "..."` before a reset:
 
-An action is one pass of LLVM, or a part of a pipeline. There are four action spaces, chosen with
-`compiler_gym.make(..., action_space="Legacy124")` or, before a reset, `env.action_space = "..."`:
-
-- `PassesAll`, the default: each pass of LLVM that is good for a player, and the project's own;
+- `PassesAll`, the default: each pass of LLVM that is useful here, and the passes of the project;
 - `PassesWithParameters`: the same, then variants of passes with parameters;
 - `Legacy124`: the 124 actions of CompilerGym 0.2.5, in their order;
-- `Pipelines`: LLVM's default pipelines and clang's, so that a baseline is an action, and their
-  parts.
+- `Pipelines`: the default pipelines of LLVM and clang, and their parts. A baseline is an action here.
 
-When the service starts it asks LLVM for the passes that work on IR, and takes out those that its
-policy excludes by name and for a reason. So a new version of LLVM brings its new passes along. The
-policy is `llvm_service/actions/policy.yaml`, or the file that the service is given with
-`--action_policy`. It also says which passes have variants with parameters worth having, and after
-which the module is verified, as they are known to break it now and then. Passes of one's own are
-added as `docs/guides/adding-a-pass.md` says.
+At its start, the service asks LLVM for the passes that work on IR. It takes out those that its policy
+excludes by name, with a reason. A new version of LLVM therefore brings its new passes along. The policy
+is `llvm_service/actions/policy.yaml`, or the file of the flag `--action_policy`. It also lists the
+variants of passes, and the passes after which the module is verified because they sometimes break it.
+[Adding a pass](../guides/adding-a-pass.md) shows how to add your own.
 
-An action is what `opt -passes=` understands inside of `module(...)`: with the adaptors that give
-the pass a call graph component, a function or a loop at a time, and with the parameter that a pass
-cannot do without, which the policy knows. Its number is its place in the list. `opt` knows the
-project's own passes with `-load-pass-plugin=compiler_gym-llvm-passes.so`, which `env.commandline()`
-writes where it is needed.
+The text of an action is what `opt -passes=` understands inside of `module(...)`. It includes the
+adaptors for call graph components, functions and loops, and the parameter that a pass requires. Its
+number is its place in the list. `opt` knows the passes of the project with
+`-load-pass-plugin=compiler_gym-llvm-passes.so`, which `env.commandline()` adds where it is needed.
 
 )";
 
 constexpr char kWhatIsCounted[] = R"(
-A pass that LLVM lists at several levels counts at each. Analyses and the passes of the code
-generator, which cannot be part of a module pipeline, are not counted.
+A pass that LLVM lists at several levels counts at each. Analyses and passes of the code generator
+cannot be part of a module pipeline. They are not counted.
 )";
 
 void printIntroduction(const Counts& counts, llvm::raw_ostream& out) {

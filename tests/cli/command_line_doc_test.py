@@ -1,4 +1,4 @@
-"""Each command that docs/command-line.md names exists, with its flags, and the other way round."""
+"""Each command and flag that docs/command-line.md names exists, and each command is there."""
 
 import re
 
@@ -37,7 +37,9 @@ def section(name):
 def test_all_commands_have_a_section_and_a_row():
     for name in PROGRAM.commands:
         assert f"\n| `{name}` | " in TEXT
-        assert f"compiler-gym {name} " in section(name)
+        assert f"compiler-gym {name}" in section(name)
+        # The build of the site puts the table of options there.
+        assert f"\n<!-- options of {name} -->\n" in section(name)
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAM.commands))
@@ -47,9 +49,6 @@ def test_flags_of_a_section_exist(name):
         known |= options_of(command)
     flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section(name)))
     assert flags <= known | {"--"}
-    if name in ("search", "replay", "validate", "measure-pass", "hunt", "optimize", "advise"):
-        unsaid = {"--json", "--env", "--service", "--inorder", "--no-inorder", "-p", "-o", "-j"}
-        assert {each for each in known if each.startswith("--")} - flags <= unsaid
 
 
 def test_command_lines_are_understood():

@@ -143,7 +143,7 @@ def test_policies_may_begin_again(evaluate):
 
 
 def test_program_of_the_documentation(tmp_path, monkeypatch):
-    (block,) = code_blocks("docs/guides/leaderboard.md", "python")
+    (block,) = code_blocks("docs/guides/learning.md", "python leaderboard")
     monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     flags = [f"--test_dataset={KERNELS}", "--max_benchmarks=1", "--n=1"]

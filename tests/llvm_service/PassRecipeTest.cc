@@ -1,4 +1,4 @@
-// The pass that CONTRIBUTING.md shows how to add, compiled from the text itself.
+// The pass of docs/contributing/recipes.md, compiled from the text itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

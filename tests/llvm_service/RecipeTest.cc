@@ -1,4 +1,4 @@
-// The observation that CONTRIBUTING.md shows how to add, compiled from the text itself.
+// The observation of docs/contributing/recipes.md, compiled from the text itself.
 #include <gtest/gtest.h>
 
 #include "llvm_service/observations/Observation.h"

@@ -1,15 +1,13 @@
-"""The page about the actions, docs/environments/llvm-actions.md, and the program that writes it."""
+"""The page about the actions of LLVM, and the program that writes it."""
 
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.util.service_binary import find_service_binary
 
-PAGE = Path(__file__).absolute().parents[3] / "docs/environments/llvm-actions.md"
 LEVELS = {
     "Module": "module",
     "CGSCC": "call graph",
@@ -117,25 +115,3 @@ def test_every_action_has_a_description(page):
             assert description.count(" ") > 3, action
     for _, name, today, description in rows(page, "Legacy actions"):
         assert description.startswith("Does nothing: ") == (today == ""), name
-
-
-def text_without_rows(page: str) -> str:
-    """The text of the page, without what depends on the passes that an LLVM has."""
-    lines = [line for line in page.splitlines() if not line.startswith("|")]
-    return re.sub(r"[\d.]+ (lists|passes|are|variants)", r"N \1", "\n".join(lines))
-
-
-def test_committed_page_is_up_to_date(page):
-    version = re.compile(r"^LLVM ([\d.]+) lists", re.MULTILINE)
-    committed = PAGE.read_text()
-    hint = f"Write {PAGE.name} anew: its first lines say how"
-    if version.search(committed)[1] == version.search(page)[1]:
-        assert committed == page, hint
-        return
-    # The page is that of another LLVM. What both have is the same in both.
-    assert text_without_rows(committed) == text_without_rows(page), hint
-    for heading in ("Actions", "Own passes", "Variants", "Own variants", "Pipelines"):
-        here, there = ({row[1]: row[2:] for row in rows(p, heading)} for p in (page, committed))
-        common = here.keys() & there.keys()
-        assert len(common) > 0.8 * len(there), heading
-        assert {name: here[name] for name in common} == {name: there[name] for name in common}

@@ -1,0 +1,103 @@
+"""Sphinx settings of the site. ``build_site.py`` copies this file beside the pages."""
+
+import os
+
+import compiler_gym
+
+project = "CompilerGym"
+author = "The CompilerGym contributors"
+copyright = "The CompilerGym contributors, MIT licence"
+release = compiler_gym.__version__
+language = "en"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["sphinx/**"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+autodoc_default_options = {"members": True, "undoc-members": True, "show-inheritance": True}
+autodoc_member_order = "groupwise"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_class_signature = "mixed"
+autodoc_preserve_defaults = True
+autodoc_mock_imports = ["absl", "gym", "mcp", "openenv", "ray", "stable_baselines3", "torch"]
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+python_use_unqualified_type_names = True
+add_module_names = False
+
+# Names of other packages, and modules of this one that are no part of the interface.
+nitpicky = True
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!compiler_gym).*"),
+    (r"py:.*", r"compiler_gym\..*"),
+    (r"cpp:.*", r".*"),
+]
+suppress_warnings = ["toc.empty_glob", "toc.excluded", "ref.python"]
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+html_theme = "furo"
+html_title = f"CompilerGym {release}"
+html_static_path = ["sphinx/static"]
+html_css_files = ["site.css"]
+html_favicon = "sphinx/static/logo.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "light_logo": "logo.svg",
+    "dark_logo": "logo.svg",
+    "navigation_with_keys": True,
+    "top_of_page_buttons": [],
+    "light_css_variables": {
+        "color-brand-primary": "#0b6b8f",
+        "color-brand-content": "#0b6b8f",
+        "font-stack": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
+        "font-stack--monospace": "'JetBrains Mono', 'Cascadia Code', 'DejaVu Sans Mono', monospace",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#5cc8ee",
+        "color-brand-content": "#5cc8ee",
+    },
+}
+# So that two builds of the same sources give the same bytes.
+html_last_updated_fmt = None if os.environ.get("SOURCE_DATE_EPOCH") else ""
+
+
+def words_of(lines):
+    """Returns a text without line breaks and margins."""
+    return " ".join(" ".join(lines).split())
+
+
+TEXTS_OF_TYPES = {words_of([kind.__doc__]) for kind in (dict, list, tuple, str, int, float, set)}
+
+
+def without_docstring_of_type(app, what, name, obj, options, lines):
+    """Drops what autodoc takes for the text about a value, and is that about its type."""
+    if what in ("data", "attribute", "property") and words_of(lines) in TEXTS_OF_TYPES:
+        lines.clear()
+
+
+def without_private_bases(app, name, obj, options, bases):
+    """Names only those base classes that readers can use."""
+    bases[:] = [base for base in bases if not getattr(base, "__name__", "").startswith("_")]
+
+
+def setup(app):
+    """Connects the functions above."""
+    app.connect("autodoc-process-docstring", without_docstring_of_type)
+    app.connect("autodoc-process-bases", without_private_bases)

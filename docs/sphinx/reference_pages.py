@@ -1,0 +1,223 @@
+"""Generates the pages of the API reference: Python by autodoc, C++ from the headers."""
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+MODULES = {
+    "compiler_gym": "Environments by id, programs, states",
+    "compiler_gym.envs": "Environment classes",
+    "compiler_gym.envs.llvm": "LLVM: environment, programs, observations without an environment",
+    "compiler_gym.envs.gcc": "GCC: environment and options",
+    "compiler_gym.envs.mlir": "MLIR: environment",
+    "compiler_gym.spaces": "Spaces of actions, observations and rewards",
+    "compiler_gym.views": "Views of observations and rewards",
+    "compiler_gym.datasets": "Datasets and benchmarks",
+    "compiler_gym.envs.llvm.datasets": "Datasets for LLVM",
+    "compiler_gym.envs.gcc.datasets": "Datasets for GCC",
+    "compiler_gym.wrappers": "Wrappers",
+    "compiler_gym.vector": "Vector environments",
+    "compiler_gym.random_search": "Random search",
+    "compiler_gym.errors": "Errors",
+    "compiler_gym.service": "Services and connections",
+    "compiler_gym.service.runtime": "Services written in Python",
+    "compiler_gym.compliance": "Checks of services",
+    "compiler_gym.envs.llvm.inst2vec": "inst2vec",
+}
+
+HEADERS = {
+    "compiler_gym/service/CompilationSession.h": "A compiler as a service",
+    "compiler_gym/service/runtime/Runtime.h": "The main function of a service",
+    "compiler_gym/service/runtime/SessionFactory.h": "Factories of sessions",
+    "compiler_gym/util/Subprocess.h": "Commands that a session runs",
+    "llvm_service/passes/OwnPass.h": "Passes of the project",
+    "llvm_service/observations/Observation.h": "Observations",
+    "llvm_service/observations/Spaces.h": "Spaces of observations",
+}
+
+
+def public_names(module: str) -> list[str]:
+    """Returns the public names of a module, without its submodules."""
+    found = importlib.import_module(module)
+    return [name for name in found.__all__ if not name.startswith("__")]
+
+
+def write_reference_pages(folder: Path, root: Path) -> None:
+    """Writes a page for each public module and each public header.
+
+    Args:
+        folder: The folder of the pages, which exists.
+        root: The folder that has the headers.
+    """
+    for module, title in MODULES.items():
+        (folder / f"{module}.rst").write_text(_module_page(module, title), encoding="utf-8")
+    for header, title in HEADERS.items():
+        text = (root / header).read_text(encoding="utf-8")
+        name = Path(header).stem
+        (folder / f"{name}.rst").write_text(_header_page(header, title, text), encoding="utf-8")
+    python = "\n".join(f"   {module}" for module in MODULES)
+    headers = "\n".join(f"   {Path(header).stem}" for header in HEADERS)
+    (folder / "python.rst").write_text(_index("Python API", python, _PYTHON), encoding="utf-8")
+    (folder / "cpp.rst").write_text(_index("C++ API", headers, _CPP), encoding="utf-8")
+
+
+_PYTHON = "Every public name, by module. The types are those that mypy checks."
+_CPP = "The headers for authors of compilers, passes and observations."
+
+
+def _index(title: str, entries: str, text: str) -> str:
+    return f"{_heading(title)}\n{text}\n\n.. toctree::\n   :maxdepth: 1\n\n{entries}\n"
+
+
+def _heading(title: str) -> str:
+    return f"{title}\n{'=' * len(title)}\n"
+
+
+def _module_page(module: str, title: str) -> str:
+    names = public_names(module)
+    entries = "\n".join(f"{_directive(module, name)}\n" for name in names)
+    return (
+        f"{_heading(title)}\n.. automodule:: {module}\n   :no-members:\n\n"
+        f".. code-block:: python\n\n   import {module}\n\n.. currentmodule:: {module}\n\n{entries}"
+    )
+
+
+def _directive(module: str, name: str) -> str:
+    value = getattr(importlib.import_module(module), name)
+    kind = "class" if isinstance(value, type) else "function" if callable(value) else "data"
+    if isinstance(value, type) and issubclass(value, BaseException):
+        kind = "exception"
+    elsewhere = module != MODULE_OF_PAGE.get(name, module)
+    return f".. auto{kind}:: {module}.{name}\n" + ("   :no-index:\n" if elsewhere else "")
+
+
+def _pages_of_names() -> dict[str, str]:
+    """Returns the module on whose page a name is indexed: the last that exports the object."""
+    pages: dict[str, str] = {}
+    for module in MODULES:
+        for name in public_names(module):
+            pages[name] = module
+    return pages
+
+
+MODULE_OF_PAGE = _pages_of_names()
+
+
+class Declaration(NamedTuple):
+    """A declaration in a header, with the comment in front of it."""
+
+    text: str
+    comment: str
+    owner: str
+
+
+_COMMENT = re.compile(r"^\s*///? ?(.*)$")
+_SKIPPED = ("#", "namespace", "using namespace", "}", "public:", "protected:", "private:")
+
+
+def declarations(text: str) -> list[Declaration]:
+    """Returns the documented public declarations of a header, in order.
+
+    Understands what clang-format leaves of this project's headers: a comment directly in front of
+    a declaration, which ends with ``;`` or ``{``.
+    """
+    found: list[Declaration] = []
+    comment: list[str] = []
+    owner, private = "", False
+    lines = iter(text.splitlines())
+    for line in lines:
+        stripped = line.strip()
+        if match := _COMMENT.match(line):
+            comment.append(match[1])
+        elif stripped == "private:":
+            private = True
+        elif stripped == "};" and not line.startswith(" "):
+            owner, private, comment = "", False, []
+        elif not stripped or stripped.startswith(_SKIPPED):
+            comment = []
+        else:
+            declaration = _complete(stripped, lines)
+            if comment and not private:
+                found.append(Declaration(_clean(declaration), "\n".join(comment), owner))
+            kind = re.match(r"(?:class|struct) (\w+)[^;]*\{$", declaration)
+            if kind and not line.startswith(" "):
+                owner = kind[1]
+            elif not kind:
+                _skip_body(declaration, lines)
+            comment = []
+    return found
+
+
+def _complete(first: str, lines: Iterator[str]) -> str:
+    """Returns a declaration that may go on in the next lines."""
+    parts = [first]
+    while not re.search(r"[;{}]$", parts[-1]):
+        following = next(lines, None)
+        if following is None:
+            break
+        parts.append(following.strip())
+    return " ".join(parts)
+
+
+def _skip_body(declaration: str, lines: Iterator[str]) -> None:
+    depth = declaration.count("{") - declaration.count("}")
+    while depth > 0:
+        following = next(lines, "}")
+        depth += following.count("{") - following.count("}")
+
+
+def _clean(declaration: str) -> str:
+    text = re.sub(r"\[\[\w+\]\] ", "", declaration)
+    text = re.sub(r"(;| \{| \{ .*\})$", "", text)
+    text = re.sub(r" = \{[^}]*\}", "", text)  # Sphinx does not parse these defaults.
+    return re.sub(r"^(class|struct) (\w+) final", r"\1 \2", text)
+
+
+def _header_page(header: str, title: str, text: str) -> str:
+    scope = re.search(r"^namespace ([\w:]+) \{", text, re.M)
+    namespace = f".. cpp:namespace:: {scope[1]}\n\n" if scope else ""
+    include = f".. code-block:: cpp\n\n   #include <{header}>\n"
+    entries = "\n".join(map(_entry, declarations(text)))
+    return f"{_heading(title)}\n{include}\n{namespace}{entries}"
+
+
+def _entry(declaration: Declaration) -> str:
+    kind, text = _cpp_kind(declaration.text)
+    margin = "   " if declaration.owner else ""
+    body = "\n".join(f"{margin}   {line}".rstrip() for line in _rst(declaration.comment))
+    return f"{margin}.. cpp:{kind}:: {text}\n\n{body}\n"
+
+
+def _cpp_kind(text: str) -> tuple[str, str]:
+    if match := re.match(r"(class|struct|enum class) (.*)", text):
+        return match[1].replace("enum class", "enum-class"), match[2].partition("{")[0].strip()
+    if match := re.match(r"using (.*)", text):
+        return "type", match[1]
+    if text.startswith("constexpr"):
+        return "member", re.sub(r"( = .*|\(.*)", "", text)
+    if "(" in text:
+        return "function", text
+    return "member", re.sub(r" = .*", "", text)
+
+
+def _rst(comment: str) -> list[str]:
+    """Returns the lines of a comment as reStructuredText: indented text becomes a list or code."""
+    comment = re.sub(r"`([^`]+)`", r"``\1``", comment)
+    comment = re.sub(r"@t?param (\w+)", r"``\1``:", comment)
+    comment = re.sub(r"(\w)_(?!\w)", r"\1\\_", comment)
+    lines: list[str] = []
+    inside = False
+    for line in comment.splitlines():
+        is_indented = line.startswith("  ")
+        is_item = bool(re.match(r"\s+(- |\d+\. )", line))
+        if is_indented and not inside:
+            lines += [""] if is_item else ["", "::", ""]
+            is_list = is_item
+        elif inside and line and not is_indented:
+            lines.append("")
+        if is_indented or line:
+            inside = is_indented
+        lines.append(line.removeprefix("  ") if is_indented and is_list else line)
+    return lines

@@ -1,0 +1,127 @@
+"""The site is complete: its links lead somewhere, and it needs nothing from the network."""
+
+import importlib
+import re
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import compiler_gym
+from compiler_gym.util.runfiles_path import runfiles_path
+
+SITE = runfiles_path("docs/site")
+PAGES = sorted(SITE.rglob("*.html"))
+SECTIONS = ("start", "guides", "environments", "notebooks", "reference", "contributing")
+
+
+class Page(HTMLParser):
+    """The ids and the addresses in a page."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.resources: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.ids |= {values[key] for key in ("id", "name") if values.get(key)}
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        elif tag in ("link", "script", "img", "source", "iframe"):
+            address = values.get("href") or values.get("src")
+            if address:
+                self.resources.append(address)
+
+
+@cache
+def page(path: Path) -> Page:
+    return Page(path)
+
+
+def broken(path: Path, addresses: list[str]) -> list[str]:
+    """Returns the addresses in a page that lead to no file, or to no place in it."""
+    found = []
+    for address in addresses:
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc:
+            continue
+        target = path.parent / unquote(parts.path) if parts.path else path
+        place = unquote(parts.fragment)
+        if not target.is_file() or not has_place(target, place):
+            found.append(address)
+    return found
+
+
+def has_place(target: Path, place: str) -> bool:
+    return not place or target.suffix != ".html" or place in page(target.resolve()).ids
+
+
+def test_all_parts_are_there():
+    names = {path.relative_to(SITE).parts[0] for path in PAGES}
+    assert {*SECTIONS, "index.html", "search.html"} <= names
+    assert len(PAGES) > 60
+    assert "searchindex.js" in {path.name for path in SITE.iterdir()}
+
+
+def test_links_lead_somewhere():
+    assert {
+        str(path.relative_to(SITE)): found
+        for path in PAGES
+        if (found := broken(path, page(path.resolve()).links))
+    } == {}
+
+
+def test_a_broken_link_is_found():
+    assert broken(PAGES[0], ["no-such-page.html"]) == ["no-such-page.html"]
+    assert broken(SITE / "index.html", ["#no-such-place"]) == ["#no-such-place"]
+
+
+def test_nothing_is_fetched():
+    resources = {address for path in PAGES for address in page(path.resolve()).resources}
+    assert resources
+    assert [each for each in resources if urlsplit(each).scheme not in ("", "data")] == []
+    for path in PAGES[0:1]:
+        assert broken(path, page(path.resolve()).resources) == []
+
+
+def test_every_environment_has_a_page():
+    texts = {
+        path.stem: path.read_text(encoding="utf-8") for path in (SITE / "environments").iterdir()
+    }
+    for id in compiler_gym.COMPILER_GYM_ENVS:
+        assert any(f"gymnasium.make(&quot;{id}&quot;)" in text for text in texts.values()), id
+
+
+MODULES = [
+    "compiler_gym",
+    *(f"compiler_gym.{name}" for name in ("datasets", "envs", "errors", "service", "spaces")),
+    *(f"compiler_gym.{name}" for name in ("vector", "views", "wrappers")),
+    *(f"compiler_gym.envs.{name}" for name in ("gcc", "llvm", "mlir")),
+]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_is_in_the_reference(module):
+    text = (SITE / f"reference/{module}.html").read_text(encoding="utf-8")
+    for name in importlib.import_module(module).__all__:
+        assert name.startswith("__") or re.search(rf"\b{name}\b", text), name
+
+
+def test_tables_were_generated():
+    command_line = (SITE / "command-line.html").read_text(encoding="utf-8")
+    assert "--evaluations" in command_line
+    assert "options of" not in command_line
+    llvm = (SITE / "environments/llvm.html").read_text(encoding="utf-8")
+    for expected in ("function(gvn)", "IrInstructionCountOz", "Autophase", "pass_plugins"):
+        assert expected in llvm
+
+
+def test_notebooks_have_plots():
+    for name in ("first-steps", "train-a-policy", "shrink-a-program"):
+        resources = page((SITE / f"notebooks/{name}.html").resolve()).resources
+        assert any(f"{name}-" in address and address.endswith(".png") for address in resources)

@@ -10,11 +10,17 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from compiler_gym.cli.build_tree import BuildTree, Decisions
+from compiler_gym.cli.build_tree import BuildTree
 from compiler_gym.cli.console import print_json, print_line, print_table
 from compiler_gym.cli.lock_file import Key, LockFile
 from compiler_gym.cli.options import JsonOption, parse_duration
 from compiler_gym.cli.project_build import read_log
+from compiler_gym.tuning.size.decisions import (
+    Atom,
+    Decisions,
+    joined_decisions,
+    single_decisions,
+)
 from compiler_gym.util.sequence_reducer import reductions
 from compiler_gym.util.shell_format import plural
 
@@ -22,9 +28,6 @@ _EVALUATIONS = 40
 _MAX_CHARACTERS = 500
 
 T = TypeVar("T")
-
-Atom = tuple[str, str]
-"""A single decision: its kind and its text."""
 
 
 def build(
@@ -71,7 +74,7 @@ def build(
                 working.write(target.read().values())
             left_out = _build(tree, check, evaluations, seconds, jobs or os.cpu_count() or 1)
             if lock is not None:
-                target.write(tree.entries(left_out))
+                target.write(tree.entries())
         except BaseException:
             tree.clear()
             raise
@@ -144,8 +147,9 @@ class _Culprits:
             texts = [f"{kind}: {text}" for kind, text in atoms]
             _say(f"{key[0]} is wrong with {', '.join(texts)}: leaving that out")
             left_out[key] = [*left_out.get(key, []), *texts]
-            kept = [each for each in _atoms(decisions[key]) if each not in atoms]
-            decisions = self._none_larger(decisions | {key: _joined(kept)}, key)
+            kept = [each for each in single_decisions(decisions[key]) if each not in atoms]
+            decisions = self._none_larger(decisions | {key: joined_decisions(kept)}, key)
+            self._tree.refuse(key, texts)
         return left_out
 
     def _culprit(
@@ -156,7 +160,8 @@ class _Culprits:
         key, others = wrong[0], {each: decisions[each] for each in wrong[1:]}
         _say(f"it fails with {' and '.join(each[0] for each in wrong)}: looking for decisions")
         atoms = _last(
-            _atoms(decisions[key]), lambda some: self._is_same(others | {key: _joined(some)})
+            single_decisions(decisions[key]),
+            lambda some: self._is_same(others | {key: joined_decisions(some)}),
         )
         return key, atoms
 
@@ -191,34 +196,6 @@ class _Culprits:
 def _last(items: Sequence[T], is_wrong: Callable[[list[T]], bool]) -> list[T]:
     """Returns a smallest part of a wrong list that is wrong, too."""
     return [[*items], *reductions(items, is_wrong)][-1]
-
-
-def _atoms(decisions: Decisions) -> list[Atom]:
-    """Returns single decisions."""
-    atoms = []
-    for kind, texts in decisions.items():
-        for text in texts:
-            index, _, names = text.partition("=")
-            if kind == "skipped":
-                atoms += [(kind, f"{index}={name}") for name in names.split("+")]
-            else:
-                atoms.append((kind, text))
-    return atoms
-
-
-def _joined(atoms: Sequence[Atom]) -> Decisions:
-    """Returns the decisions that consist of single ones."""
-    decisions: Decisions = {}
-    skipped: dict[str, list[str]] = {}
-    for kind, text in atoms:
-        if kind == "skipped":
-            index, _, name = text.partition("=")
-            skipped.setdefault(index, []).append(name)
-        else:
-            decisions.setdefault(kind, []).append(text)
-    if skipped:
-        decisions["skipped"] = [f"{index}={'+'.join(names)}" for index, names in skipped.items()]
-    return decisions
 
 
 def _why_check_fails(check: str) -> str:

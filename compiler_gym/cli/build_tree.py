@@ -16,13 +16,11 @@ from compiler_gym.cli.kept_objects import digest_of
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
 from compiler_gym.cli.moved_objects import find_objects, without_outputs
 from compiler_gym.cli.project_build import compilers, run_build, started
+from compiler_gym.tuning.size.decisions import Decisions
 from compiler_gym.tuning.size.linking import LinkError
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.trial_link import trial_linker
 from compiler_gym.util.job_slots import served_slots
-
-Decisions = dict[str, list[str]]
-"""A change, as JSON."""
 
 _VARIABLES = {"clang": "CC", "clang++": "CXX"}
 _POLL_SECONDS = 0.02
@@ -39,6 +37,7 @@ class Compiled:
         key: Its key in a lock file.
         command: The command that compiles it.
         folder: The working directory of the command.
+        environment: Its environment variables, which a makefile may have set.
         output: The object file.
         code: Bytes of code that clang makes.
         loaded: All bytes that are loaded.
@@ -48,6 +47,7 @@ class Compiled:
     key: Key
     command: list[str]
     folder: Path
+    environment: dict[str, str]
     output: Path
     code: int
     loaded: int
@@ -166,10 +166,32 @@ class BuildTree:
             if copy.exists():
                 shutil.copyfile(copy, unit.output)
                 continue
-            with self._start(unit, {FROZEN: "1"}) as process:
-                if process.wait():
-                    raise ChildProcessError(f"{unit.key[0]} does not compile with its decisions")
+            self._compile_as_locked(unit)
             shutil.copyfile(unit.output, copy)
+
+    def refuse(self, key: Key, texts: Sequence[str]) -> None:
+        """Notes decisions with which a check fails: no search of the unit makes them again.
+
+        Args:
+            key: The key of the unit, whose decisions have been replaced.
+            texts: The decisions.
+        """
+        entries = self._lock.read()
+        entry = entries[key]
+        entries[key] = replace(entry, left_out=[*entry.left_out, *texts])
+        self._lock.write(entries.values())
+        for unit in (each for each in self.units if each.key == key):
+            self._compile_as_locked(unit)
+
+    def _compile_as_locked(self, unit: Compiled) -> None:
+        """Compiles a unit with the decisions of the lock file.
+
+        Raises:
+            ChildProcessError: If clang refuses them.
+        """
+        with self._start(unit, {FROZEN: "1"}) as process:
+            if process.wait():
+                raise ChildProcessError(f"{unit.key[0]} does not compile with its decisions")
 
     def _copy(self, unit: Compiled, decisions: Decisions) -> Path:
         """Returns where a copy of an object file goes that is made with decisions."""
@@ -180,21 +202,15 @@ class BuildTree:
         """Builds with the object files that are placed. Returns the exit code of the build."""
         return run_build(self._words, {LOCK: str(self._lock.path), EVALUATIONS: "0"})
 
-    def entries(self, left_out: Mapping[Key, list[str]]) -> list[Entry]:
-        """Returns the entries of the units as they are placed.
-
-        Args:
-            left_out: What is left out of the decisions for units.
-        """
+    def entries(self) -> list[Entry]:
+        """Returns the entries of the units as they are placed."""
         entries = self._lock.read()
         for unit in self.units:
             if unit.key not in entries:
                 continue
             entry = entries[unit.key]
-            if unit.key in left_out:
-                texts = [*entry.left_out, *left_out[unit.key]]
-                after = self._after(unit, entry)
-                entry = replace(entry, left_out=texts, after=after)
+            if entry.left_out:
+                entry = replace(entry, after=self._after(unit, entry))
             entries[unit.key] = replace(entry, object=digest_of(unit.output))
         return [*entries.values()]
 
@@ -214,7 +230,7 @@ class BuildTree:
         self, unit: Compiled, variables: Mapping[str, str]
     ) -> AbstractContextManager[subprocess.Popen[bytes]]:
         common = {LOCK: str(self._lock.path), LOG: str(self.log)}
-        return started(unit.command, {**common, **variables}, unit.folder)
+        return started(unit.command, unit.environment, {**common, **variables}, unit.folder)
 
 
 def _compiled(note: dict[str, Any], output: Path) -> Compiled:
@@ -225,10 +241,13 @@ def _compiled(note: dict[str, Any], output: Path) -> Compiled:
     code, loaded = _sizes(output, words)
     compiler = compilers()[_VARIABLES[note["driver"]]]
     source, options = note["key"]
+    # The build that has set these has ended.
+    environment = {**note["environment"], "MAKEFLAGS": "", RECORD: ""}
     return Compiled(
         key=(source, options),
         command=[compiler, *words],
         folder=Path(note["folder"]),
+        environment=environment,
         output=output,
         code=code,
         loaded=loaded,

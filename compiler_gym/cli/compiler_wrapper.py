@@ -29,7 +29,7 @@ from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     parse_compiler_command,
 )
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Compilation
-from compiler_gym.tuning.size.decisions import change_as_json, change_from_json
+from compiler_gym.tuning.size.decisions import change_as_json, change_from_json, decision_names
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.environment_variables import PREFIX, check_names
 from compiler_gym.util.filesystem import atomic_file_write
@@ -48,6 +48,9 @@ EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
 )
 LOG, LOCK, FROZEN, RECORD = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN", "RECORD"))
 """The environment variables that say what is wanted, as builds cannot."""
+
+SETTINGS = PREFIX + "BUILD"
+"""An environment variable with others as a JSON object, which makefiles do not replace."""
 
 _DEFAULT_EVALUATIONS = 40
 _KEPT = "size-objects"
@@ -113,6 +116,7 @@ def main(driver: str, words: Sequence[str]) -> int:
     try:
         check_names(os.environ)
         words = _take_own_words(words)
+        os.environ.update(json.loads(os.environ.pop(SETTINGS, "{}")))
         command = _command_for_size(driver, words)
         if os.environ.get(RECORD):
             return _record(clang, driver, command, words)
@@ -228,7 +232,7 @@ def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[
 
     key = key_of(_lock_path().parent, command.sources[0].path, _options(command))
     note = {"driver": driver, "words": words, "folder": os.getcwd(), "output": str(output)}
-    note |= {"digest": digest_of(output)}
+    note |= {"digest": digest_of(output), "environment": {**os.environ}}
     # Builds may compile one source after the other to the same file, and move that.
     name = hashlib.sha256(json.dumps([str(output), os.getcwd(), *words]).encode()).hexdigest()
     with atomic_file_write(Path(os.environ[RECORD], name), fileobj=True, mode="w") as file:
@@ -254,6 +258,8 @@ def _locked(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
         raise WrongSettingError(str(error)) from error
     why = "got none" if entry is None else entry.difference(unit)
     if entry is not None and not why:
+        if entry.left_out:
+            KeptObjects(cache_path(_KEPT)).refuse(_key(clang, command, bitcode), entry.left_out)
         return _repeat(clang, command, bitcode, entry)
     if os.environ.get(FROZEN):
         plain = bitcode.with_name("plain.o")
@@ -323,7 +329,7 @@ def _made(clang: Path, command: CompilerCommand, bitcode: Path) -> tuple[Path, F
         path, found = former
         _log("kept", found.before, found.after, output=command.output)
         return path, found
-    path, new = _search(clang, command, bitcode, *limits)
+    path, new = _search(clang, command, bitcode, kept.refused(key), *limits)
     return (path, None) if new is None else kept.put(key, path, new)
 
 
@@ -447,9 +453,23 @@ def _advice() -> "Advice | None":
 
 
 def _search(
-    clang: Path, command: CompilerCommand, bitcode: Path, evaluations: int, seconds: float
+    clang: Path,
+    command: CompilerCommand,
+    bitcode: Path,
+    refused: set[str],
+    evaluations: int,
+    seconds: float,
 ) -> tuple[Path, Found | None]:
-    """Returns the smallest object file that was found, and how; or what clang makes of a probe."""
+    """Returns the smallest object file that was found, and how; or what clang makes of a probe.
+
+    Args:
+        clang: The compiler.
+        command: The command.
+        bitcode: The unoptimised code.
+        refused: Decisions that are wrong here, as :func:`decision_names` names them.
+        evaluations: The number of evaluations.
+        seconds: The time limit.
+    """
     from compiler_gym.tuning.size.evaluator import Budget, Evaluator
     from compiler_gym.tuning.size.objective import Objective
     from compiler_gym.tuning.size.optimizer import Optimizer
@@ -465,6 +485,7 @@ def _search(
         read=objective.read,
         unit=bitcode,
         slots=hold,
+        is_refused=lambda change: bool(decision_names(change_as_json(change)) & refused),
     ) as evaluator:
         search = Optimizer(
             evaluator,

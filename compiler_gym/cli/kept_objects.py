@@ -4,11 +4,13 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from compiler_gym.tuning.size.decisions import decision_names
 from compiler_gym.util.filesystem import atomic_file_write
 
 _MAX_BYTES = 1 << 30
@@ -55,6 +57,8 @@ class Found:
 class KeptObjects:
     """Object files in a folder, each with a JSON file that says how it was found.
 
+    Decisions that a check has found to be wrong are in a file of their own.
+
     Args:
         folder: The folder. It is made when something is put there.
     """
@@ -70,8 +74,11 @@ class KeptObjects:
             # The two files are not written at once.
             if facts.pop("digest") != digest_of(path):
                 return None
+            found = Found(**facts)
+            if decision_names(found.decisions) & self.refused(key):
+                return None
             os.utime(path)
-            return path, Found(**facts)
+            return path, found
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -100,6 +107,29 @@ class KeptObjects:
             json.dump(facts, file, indent=1)
         self._forget_oldest()
         return path, found
+
+    def refused(self, key: str) -> set[str]:
+        """Returns the decisions that are wrong for a key, as `refuse` takes them."""
+        try:
+            return {*json.loads(self._path_of_refused(key).read_text(encoding="utf-8"))}
+        except (OSError, ValueError):
+            return set()
+
+    def refuse(self, key: str, decisions: Iterable[str]) -> None:
+        """Notes decisions that are wrong for a key. Results with one of them are not used again.
+
+        Args:
+            key: The key.
+            decisions: The decisions, as :func:`decision_names` names them.
+        """
+        former = self.refused(key)
+        if not former.issuperset(decisions):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with atomic_file_write(self._path_of_refused(key), fileobj=True, mode="w") as file:
+                json.dump(sorted(former.union(decisions)), file, indent=1)
+
+    def _path_of_refused(self, key: str) -> Path:
+        return self._folder / f"{key}.refused.json"
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}.o"

@@ -1,5 +1,6 @@
 """Builds of projects with ``compiler-gym-cc`` and ``compiler-gym-c++`` as their compilers."""
 
+import json
 import os
 import shlex
 import signal
@@ -10,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from compiler_gym.cli.compiler_wrapper import SETTINGS
 from compiler_gym.util.commands import kill_process_group
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path
@@ -71,7 +73,7 @@ def run_build(words: Sequence[str], variables: Mapping[str, str]) -> int:
 
     Args:
         words: The command. One word is a command for a shell.
-        variables: Further environment variables.
+        variables: Settings of our compilers. What a makefile says of these does not count.
 
     Returns:
         Its exit code.
@@ -86,13 +88,17 @@ def run_build(words: Sequence[str], variables: Mapping[str, str]) -> int:
         given = {word.partition("=")[0] for word in words}
         more = [f"{name}={shlex.quote(path)}" for name, path in own.items() if name not in given]
         command = [*words, *more]
-    with started(command, {**own, **variables}) as process:
+    environment = {**os.environ, **own}
+    with started(command, environment, variables) as process:
         return process.wait()
 
 
 @contextmanager
 def started(
-    command: Sequence[str | Path], variables: Mapping[str, str], folder: Path | None = None
+    command: Sequence[str | Path],
+    environment: Mapping[str, str],
+    variables: Mapping[str, str],
+    folder: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Runs a program with our compilers, which at the end of the block is told of Ctrl-C.
 
@@ -100,13 +106,14 @@ def started(
 
     Args:
         command: The program and its arguments. It prints to the standard error stream.
-        variables: Further environment variables.
+        environment: Its environment variables.
+        variables: Settings of our compilers, which come before those of the environment.
         folder: Its working directory; by default the current one.
     """
     with subprocess.Popen(
         command,
         cwd=folder,
-        env={**os.environ, **variables},
+        env={**environment, SETTINGS: json.dumps(dict(variables))},
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         start_new_session=True,

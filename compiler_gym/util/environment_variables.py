@@ -27,7 +27,7 @@ KNOWN = frozenset(
             "POLICY",
         ),
         # Set by compiler-gym build for compiler-gym-cc.
-        "RECORD",
+        *("BUILD", "RECORD"),
         # Builds of the package from source, and its tests.
         *("LLVM_PREFIX", "SANITIZER", "THREAD_SANITIZER"),
     )

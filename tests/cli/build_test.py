@@ -8,8 +8,13 @@ import subprocess
 
 import pytest
 
-from compiler_gym.cli.build import _atoms, _joined
+from compiler_gym.cli.project_build import compilers, read_log
 from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.decisions import (
+    decision_names,
+    joined_decisions,
+    single_decisions,
+)
 from compiler_gym.tuning.size.object_file import read_object
 from tests.cli.conftest import command
 from tests.processes import descendants, is_running, wait_until
@@ -106,6 +111,29 @@ def test_units_whose_object_files_are_moved_become_smaller(run, environment, mon
     assert all(linked >= path.stat().st_mtime_ns for path in environment.glob("*.lo"))
 
 
+def test_variables_that_a_makefile_exports(run, folder):
+    (folder / "include").mkdir()
+    (folder / "include" / "limit.h").write_text("#define LIMIT 9\n")
+    source = "#include <limit.h>\n" + (folder / "unit1.c").read_text()
+    (folder / "unit1.c").write_text(source.replace("100", "LIMIT"))
+    own = folder / "own.lock"
+    (folder / "Makefile").write_text(
+        "export CFLAGS = -Oz\nexport CPATH = include\nexport COMPILER_GYM_OBJECTIVE = text\n"
+        f"export COMPILER_GYM_EVALUATIONS = 1\nexport COMPILER_GYM_LOCK = {own}\n"
+        "unit1.o: unit1.c\n\t$(CC) $$CFLAGS -c $<\n"
+    )
+    run("build", "--evaluations", "12", "--lock", "size.lock", "--", "make", "-B", "unit1.o")
+    (unit,) = json.loads((folder / "size.lock").read_text())["units"]
+    # The build's own settings hold, and its lock file, also in the second build.
+    assert unit["evaluations"] == 12 and not own.exists()
+    assert unit["objective"] == "text" and unit["after"] < unit["before"]
+    assert read_object(folder / "unit1.o").text == unit["after"]
+    # A mistyped one is an error there, too.
+    (folder / "Makefile").write_text("export COMPILER_GYM_EVALUATION = 1\nx:\n\t$(CC) -c unit2.c\n")
+    said = run("build", "--", "make", code=1).stderr
+    assert "Did you mean COMPILER_GYM_EVALUATIONS" in said
+
+
 @pytest.fixture(name="planted")
 def fixture_planted(folder, monkeypatch):
     """A clang that makes wrong, and small, code of one unit with one option."""
@@ -128,7 +156,7 @@ def fixture_planted(folder, monkeypatch):
     return folder
 
 
-def test_a_planted_miscompile_is_found(run, planted):
+def test_a_planted_miscompile_is_found(run, planted, monkeypatch):
     done = run("build", "--evaluations", "3", "--lock", "size.lock", *CHECK, *MAKE)
     assert "it fails with unit5.c: looking for decisions" in done.stderr
     said = "Left out of unit5.c, as the check fails with it: options: -disable-lsr"
@@ -139,6 +167,17 @@ def test_a_planted_miscompile_is_found(run, planted):
     assert left_out == {"unit5.c": ["options: -disable-lsr"]}
     output = subprocess.run("./program", capture_output=True, text=True, check=True).stdout
     assert output == (planted / "expected").read_text()
+    # Builds without the lock file neither use the wrong result again nor find another like it.
+    cc = (compilers()["CC"], "-Oz", "-c", "unit5.c", "-o")
+    monkeypatch.setenv("COMPILER_GYM_LOG", "log")
+    monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "9")
+    for kind in ("search", "kept"):
+        subprocess.run([*cc, "again.o"], check=True)
+        assert read_log(planted / "log")[-1].kind == kind
+        objects = ["again.o", *sorted(planted.glob("[mu]*[0-4,6-9n].o"))]
+        subprocess.run([tools.clang_path(), *objects, "-o", "again"], check=True)
+        output = subprocess.run("./again", capture_output=True, text=True, check=True).stdout
+        assert output == (planted / "expected").read_text()
     # The lock file alone makes the same, which is right.
     (planted / "program").unlink()
     run("lock", "verify", "size.lock", "--", "make", "-B")
@@ -181,8 +220,9 @@ def test_ctrl_c_leaves_nothing(folder, monkeypatch, tmp_path):
 
 def test_single_decisions():
     decisions = {"options": ["-a", "-b=1"], "skipped": ["0=x+y", "3=z"], "calls": ["1=inline"]}
-    atoms = _atoms(decisions)
+    atoms = single_decisions(decisions)
     assert ("skipped", "0=y") in atoms and len(atoms) == 6
-    assert _joined(atoms) == decisions
-    assert _joined(atoms[1:3]) == {"options": ["-b=1"], "skipped": ["0=x"]}
-    assert _joined([]) == {}
+    assert joined_decisions(atoms) == decisions
+    assert joined_decisions(atoms[1:3]) == {"options": ["-b=1"], "skipped": ["0=x"]}
+    assert joined_decisions([]) == {}
+    assert {"options: -a", "skipped: 0=y", "skipped: 3=z"} <= decision_names(decisions)

@@ -118,6 +118,7 @@ class Evaluator:
         read: Reads an object file, as that of an objective does.
         unit: The bitcode of the source, if it has been made before.
         slots: Held while clang runs with a change, such as the job slots of make.
+        is_refused: Whether a change is known to be wrong. Such changes are not evaluated.
 
     Attributes:
         unit: The bitcode of the source; None if clang makes other code of that than of the source.
@@ -138,6 +139,7 @@ class Evaluator:
         read: Callable[[Path], ObjectFile] = read_object,
         unit: Path | None = None,
         slots: Callable[[], AbstractContextManager[None]] = nullcontext,
+        is_refused: Callable[[Change], bool] = lambda _: False,
     ):
         self.compilation = compilation
         self.budget = budget
@@ -151,6 +153,7 @@ class Evaluator:
         self._read_object = read
         self._given_unit = unit
         self._slots = slots
+        self._is_refused = is_refused
         self._folder = folder
         self._pool = ThreadPoolExecutor(jobs)
         self._stop = threading.Event()
@@ -250,7 +253,8 @@ class Evaluator:
         Raises:
             KeyboardInterrupt: After Ctrl-C; nothing runs any more then.
         """
-        new = [each for each in dict.fromkeys(changes) if each not in self._known]
+        unknown = (each for each in dict.fromkeys(changes) if each not in self._known)
+        new = [each for each in unknown if not self._is_refused(each)]
         new = new[: self.budget.evaluations_left(len(new))]
         futures = [self._pool.submit(self._evaluate, each, self._next_path()) for each in new]
         try:

@@ -10,6 +10,12 @@ import pytest
 
 from compiler_gym.cli import kept_objects
 from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.compilation import Compilation
+from compiler_gym.tuning.size.decisions import (
+    change_from_json,
+    joined_decisions,
+    single_decisions,
+)
 from compiler_gym.tuning.size.instructions import read_with_instructions
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.trial_link import trial_linker
@@ -225,6 +231,22 @@ def test_nothing_but_kept_objects_is_left_in_the_cache(folder):
     (folder / "unit.o").unlink()
     subprocess.run(facts["command"], check=True)
     assert trial_linker(()).size(folder / "unit.o").loaded == facts["after"]
+
+
+def test_results_are_minimised(folder):
+    compiled()
+    (path,) = (folder.parent / "cache").rglob("*.json")
+    facts = json.loads(path.read_text())
+    decisions = single_decisions(facts["decisions"])
+    assert decisions and facts["after"] < facts["before"]
+    # Of the decisions that the search comes to, one costs nothing to leave out.
+    compilation = Compilation(
+        *(tools.clang_path(), folder / "unit.c", ("-Oz", "-w"), tools.own_passes_path())
+    )
+    for each in decisions:
+        rest = joined_decisions([other for other in decisions if other != each])
+        subprocess.run(compilation.command(folder / "x.o", change_from_json(rest)), check=True)
+        assert trial_linker(()).size(folder / "x.o").loaded > facts["after"], each
 
 
 def test_better_results_replace_worse_ones(folder, monkeypatch):

@@ -68,6 +68,30 @@ def fixture_fails(run):
     return fails
 
 
+@pytest.fixture(name="refused")
+def fixture_refused(environment, capsys, monkeypatch):
+    """Runs the program in this process, which is to refuse its arguments, and returns the reason.
+
+    That saves the time that a process takes to begin.
+    """
+
+    def refused(*arguments, code=1):
+        from compiler_gym.cli.app import main
+
+        monkeypatch.setattr(sys, "argv", ["compiler-gym", *map(str, arguments)])
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            with pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            signal.signal(signal.SIGINT, handler)
+        (line,) = capsys.readouterr().err.splitlines()
+        assert ended.value.code == code, line
+        return line
+
+    return refused
+
+
 @pytest.fixture(name="interrupt")
 def fixture_interrupt(environment):
     """Starts the program, presses Ctrl-C, checks what is left, and returns what it printed.

@@ -38,12 +38,22 @@ def write_project(folder):
     (folder / "Makefile").write_text(_MAKEFILE)
 
 
+@pytest.fixture(name="place", scope="module")
+def fixture_place(tmp_path_factory):
+    """One folder for the project of all tests, whose path is in the objects, and one cache."""
+    return tmp_path_factory.mktemp("lock")
+
+
 @pytest.fixture(name="folder")
-def fixture_folder(environment, monkeypatch):
-    write_project(environment)
+def fixture_folder(environment, place, monkeypatch):
+    folder = place / "work"
+    shutil.rmtree(folder, ignore_errors=True)
+    write_project(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(place / "cache"))
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "12")
-    monkeypatch.setenv("COMPILER_GYM_LOG", str(environment / "log"))
-    return environment
+    monkeypatch.setenv("COMPILER_GYM_LOG", str(folder / "log"))
+    return folder
 
 
 def cc(*words, check=True):

@@ -39,10 +39,8 @@ def print_summary(results: Sequence[Result]) -> None:
     are_smaller = "have fewer instructions" if counts else "are smaller"
     smaller = sum(each.saved > 0 for each in results)
     rest = math.exp(sum(math.log(1 - each.saved) for each in results) / len(results))
-    print_line(
-        f"\n{smaller} of {len(results)} {are_smaller} than those of clang {level}, by "
-        f"{1 - rest:.2%} in the geometric mean."
-    )
+    by = f", by {1 - rest:.2%} in the geometric mean" if smaller else ""
+    print_line(f"\n{smaller} of {len(results)} {are_smaller} than those of clang {level}{by}.")
     if not results[-1].is_finished:
         print_line("Ctrl-C ended the search. These are the best that were found by then.")
     cut = [each.target.name for each in results if each.search.evaluator.budget.is_cut]

@@ -1,14 +1,19 @@
 """States in forms for other programs."""
 
+import base64
+import gzip
+import hashlib
 import io
+import shlex
 
 from compiler_gym.compiler_env_state import CompilerEnvState, CompilerEnvStateWriter
+from compiler_gym.envs.llvm import tools
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.workbench import Workbench
 
 
 def export(bench: Workbench, state: messages.State) -> messages.Export:
-    """Returns the opt command line of a state, Python code that makes it, and a line of CSV.
+    """Returns the opt command line of a state, code that makes it, and a line of CSV.
 
     Raises:
         ExplorerError: If there is no such state.
@@ -19,12 +24,40 @@ def export(bench: Workbench, state: messages.State) -> messages.Export:
         uri = str(env.benchmark)
         saved = CompilerEnvState(benchmark=uri, commandline=commandline, walltime=0)
         space = bench.space_of(state.actions)
+        output = env.observation["Bitcode"].tobytes()
+    (start,) = bench.observe(state.program, [], ["Bitcode"])
     table = io.StringIO()
     writer = CompilerEnvStateWriter(table)
     writer.write_state(saved)
     source = program.message.source
     return messages.Export(
-        commandline=commandline, csv=table.getvalue(), python=_python(uri, space, state, source)
+        commandline=commandline,
+        csv=table.getvalue(),
+        python=_python(uri, space, state, source),
+        script=_script(program.message.name, commandline, start.tobytes(), output),
+    )
+
+
+def _script(name: str, commandline: str, start: bytes, output: bytes) -> str:
+    """Returns a shell script that holds a program, applies passes, and checks the result."""
+    packed = base64.b64encode(gzip.compress(start, mtime=0)).decode()
+    lines = [packed[i : i + 100] for i in range(0, len(packed), 100)]
+    opt = commandline.removeprefix("opt ")
+    title = shlex.quote(f"{name}: the program before and after these passes")
+    return "\n".join(
+        [
+            "#!/bin/sh",
+            f"# Usage: sh reproducer.sh. OPT names opt of LLVM {tools.LLVM_VERSION}.",
+            "set -eu",
+            "base64 -d << 'END' | gzip -d > input.bc",
+            *lines,
+            "END",
+            f'"${{OPT:-opt-{tools.LLVM_VERSION}}}" {opt}',
+            f"echo '{hashlib.sha256(output).hexdigest()}  output.bc' | sha256sum -c",
+            f"echo {title}",
+            "ls -l input.bc output.bc",
+            "",
+        ]
     )
 
 

@@ -12,22 +12,52 @@ from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.problems import ExplorerError
 from compiler_gym.explorer.workbench import COSTS, Workbench
-from compiler_gym.tuning.policies.policy import Policy
+from compiler_gym.tuning.policies.network import features_of
+from compiler_gym.tuning.policies.policy import COST, Policy
 from compiler_gym.tuning.policies.sequences import FIRST_SEQUENCE, mutate
 
 _WORKERS = 2
 _SECONDS_BETWEEN_POINTS = 0.25
 
 
+class Control:
+    """Stops and pauses a job. Methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._goes_on = threading.Event()
+        self._goes_on.set()
+        self.is_stopped = False
+
+    def stop(self) -> None:
+        """Ends the job soon."""
+        self.is_stopped = True
+        self._goes_on.set()
+
+    def pause(self) -> None:
+        """Makes the job wait."""
+        if not self.is_stopped:
+            self._goes_on.clear()
+
+    def resume(self) -> None:
+        """Ends :meth:`pause`."""
+        self._goes_on.set()
+
+    def wait(self) -> float:
+        """Waits while the job is paused, and returns for how many seconds."""
+        began = time.monotonic()
+        self._goes_on.wait()
+        return time.monotonic() - began
+
+
 def rank(
-    bench: Workbench, request: messages.RankRequest, stop: threading.Event
+    bench: Workbench, request: messages.RankRequest, control: Control
 ) -> Iterator[messages.RankRow]:
     """Tries each action in a fork of a state, and yields the effects in the order they are known.
 
     Args:
         bench: The programs.
         request: The state.
-        stop: Ends the ranking early.
+        control: Ends the ranking early.
 
     Raises:
         ExplorerError: If there is no such state, or it is the branch of a level.
@@ -42,7 +72,7 @@ def rank(
         lock = threading.Lock()
 
         def try_action(name: str) -> None:
-            if stop.is_set():
+            if control.is_stopped:
                 return
             with lock:
                 env = start.fork()
@@ -58,7 +88,7 @@ def rank(
                     while not rows.empty():
                         yield rows.get()
             finally:
-                stop.set()
+                control.stop()
     while not rows.empty():
         yield rows.get()
 
@@ -74,7 +104,7 @@ def _try(bench: Workbench, env: LlvmEnv, name: str, cost: str, before: int) -> m
 
 
 def search(
-    bench: Workbench, request: messages.SearchRequest, stop: threading.Event
+    bench: Workbench, request: messages.SearchRequest, control: Control
 ) -> Iterator[messages.SearchPoint]:
     """Searches for the actions that make a program cheapest, and yields each progress.
 
@@ -84,7 +114,7 @@ def search(
     Args:
         bench: The programs.
         request: The program and the time.
-        stop: Ends the search early.
+        control: Ends the search early, or pauses it.
 
     Raises:
         ExplorerError: If there is no such program, or the time is too long.
@@ -104,7 +134,8 @@ def search(
     yield point
     said = began
     tries = 0
-    while not stop.is_set():
+    while not control.is_stopped:
+        began += control.wait()
         now = time.monotonic()
         if now - began > request.seconds:
             break
@@ -135,15 +166,40 @@ def _cost_after(bench: Workbench, program: str, names: Sequence[str], cost: str)
             return None
 
 
+def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeline:
+    """Returns the actions that a policy of the package chooses for a program.
+
+    Raises:
+        ExplorerError: If there is no such program.
+    """
+    chosen = Policy.load(request.policy)
+    sequences = chosen.sequences
+    with bench.fork(request.program, []) as start:
+        lowest = int(start.observation[COST])
+        if chosen.network is not None:
+            sequences = (sequences[int(chosen.network.predict(features_of(start)).argmin())],)
+    best: list[str] = []
+    for sequence in sequences:
+        with bench.fork(request.program, []) as env:
+            for length, name in enumerate(sequence[: bench.limits.actions], 1):
+                try:
+                    cost = int(bench.step(env, [name], [COST])[0])
+                except ExplorerError:
+                    break
+                if cost < lowest:
+                    lowest, best = cost, [*sequence[:length]]
+    return messages.Pipeline(actions=best)
+
+
 def causes(
-    bench: Workbench, request: messages.CausesRequest, stop: threading.Event
+    bench: Workbench, request: messages.CausesRequest, control: Control
 ) -> Iterator[messages.Cause]:
     """Leaves out each of the earlier steps of a state, and yields what the last one does then.
 
     Args:
         bench: The programs.
         request: The state.
-        stop: Ends the analysis early.
+        control: Ends the analysis early.
 
     Raises:
         ExplorerError: If there is no such state, or it has no step.
@@ -154,7 +210,7 @@ def causes(
     *earlier, last = request.actions
     saved = _saved(bench, request.program, earlier, [], last)
     for index in range(len(earlier)):
-        if stop.is_set():
+        if control.is_stopped:
             return
         try:
             found = _saved(bench, request.program, earlier[:index], earlier[index + 1 :], last)

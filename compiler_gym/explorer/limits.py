@@ -22,6 +22,8 @@ class Limits:
         all_jobs: The same, of all visitors.
         requests_per_minute: Requests of one visitor.
         session_mib: Memory of a session.
+        tool_seconds: Time of a tool of the compiler that runs outside of a session.
+        tool_mib: Memory of a tool of the compiler that runs outside of a session.
     """
 
     is_public: bool = False
@@ -38,6 +40,8 @@ class Limits:
     all_jobs: int = 16
     requests_per_minute: int = 100_000
     session_mib: int = 4096
+    tool_seconds: float = 60
+    tool_mib: int = 4096
 
 
 LOCAL = Limits()
@@ -57,4 +61,6 @@ PUBLIC = Limits(
     all_jobs=4,
     requests_per_minute=600,
     session_mib=1024,
+    tool_seconds=5,
+    tool_mib=1024,
 )

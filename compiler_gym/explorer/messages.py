@@ -131,12 +131,68 @@ class Pipeline(_Message):
     actions: list[str]
 
 
+class PolicyRequest(_Message):
+    """Asks for the actions that one of the package's policies chooses for a program."""
+
+    program: str
+    policy: Literal["sequence", "coreset", "network"]
+
+
 class Export(_Message):
-    """A state in forms for other programs."""
+    """A state in forms for other programs. `script` makes it with `opt`, and checks the result."""
 
     commandline: str
     python: str
     csv: str
+    script: str
+
+
+class CodeFunction(_Message):
+    """The machine code of a function: its size, and the offset and text of each instruction."""
+
+    name: str
+    bytes: int
+    offsets: list[int]
+    texts: list[str]
+
+
+class Code(_Message):
+    """The machine code of a state. `bytes` includes read-only data and tables for unwinding."""
+
+    bytes: int
+    functions: list[CodeFunction]
+
+
+class Lines(_Message):
+    """The source of a program, and the line of it behind each line of a state's IR and code.
+
+    By function, and by line of the function; 0 where none is known. Functions are left out whose IR
+    or code differs when the program is compiled with debug lines. `problem` says why there are none
+    at all.
+    """
+
+    source: str | None
+    ir: dict[str, list[int]]
+    code: dict[str, list[int]]
+    inexact: list[str]
+    problem: str | None = None
+
+
+class Remark(_Message):
+    """A report of the last pass. `line` is that of the source, where it is known."""
+
+    kind: str
+    name: str
+    function: str
+    message: str
+    line: int | None
+
+
+class Remarks(_Message):
+    """The reports of the last pass, in order. `more` counts those that are left out."""
+
+    rows: list[Remark]
+    more: int
 
 
 class RankRequest(State):
@@ -204,7 +260,8 @@ class Failed(_Message):
 
 _ALL = (
     Info, ProgramRequest, Program, PathRequest, Path, State, Metrics, PipelineRequest, Pipeline,
-    Export, RankRequest, RankRow, SearchRequest, SearchPoint, CausesRequest, Cause, Done, Failed,
+    PolicyRequest, Export, Code, Lines, Remarks, RankRequest, RankRow, SearchRequest, SearchPoint,
+    CausesRequest, Cause, Done, Failed,
 )  # fmt: skip
 
 

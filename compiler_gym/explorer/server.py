@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import socket
-import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,12 +21,15 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocketDisconnect
 
-from compiler_gym.errors import ServiceError
+from compiler_gym.errors import EnvironmentNotSupported, ServiceError
 from compiler_gym.explorer import jobs, messages
 from compiler_gym.explorer.access import Access
+from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.exports import export
 from compiler_gym.explorer.limits import Limits
+from compiler_gym.explorer.machine_code import code
 from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.source_lines import SourceLines
 from compiler_gym.explorer.workbench import COSTS, Workbench
 
 # Bazel and some installers of packages link each file, and no links are followed from the page.
@@ -38,7 +40,7 @@ _logger = logging.getLogger(__name__)
 
 _Request = TypeVar("_Request", bound=BaseModel)
 _MAX_SOCKET_BYTES = 1 << 20
-_Job = Callable[[Workbench, Any, threading.Event], Iterator[BaseModel]]
+_Job = Callable[[Workbench, Any, jobs.Control], Iterator[BaseModel]]
 
 
 def make_app(
@@ -55,6 +57,7 @@ def make_app(
     app = FastAPI(title="compiler-gym explorer", docs_url=None, redoc_url=None, openapi_url=None)
     _add_errors(app)
     _add_requests(app, bench)
+    _add_code_requests(app, bench)
     running = _Running(bench.limits)
     for name, request, job in (
         ("rank", messages.RankRequest, jobs.rank),
@@ -98,9 +101,30 @@ def _add_requests(app: FastAPI, bench: Workbench) -> None:
             raise ExplorerError("input", str(error.args[0])) from error
         return messages.Pipeline(actions=[space.names[each] for each in actions])
 
+    @app.post("/api/policy")
+    def policy(request: messages.PolicyRequest) -> messages.Pipeline:
+        return jobs.policy(bench, request)
+
     @app.post("/api/export")
     def make_export(request: messages.State) -> messages.Export:
         return export(bench, request)
+
+
+def _add_code_requests(app: FastAPI, bench: Workbench) -> None:
+    commands = Tools(bench.limits)
+    sources = SourceLines(bench, commands)
+
+    @app.post("/api/code")
+    def make_code(request: messages.State) -> messages.Code:
+        return code(bench, commands, request)
+
+    @app.post("/api/lines")
+    def lines(request: messages.State) -> messages.Lines:
+        return sources.lines(request)
+
+    @app.post("/api/remarks")
+    def remarks(request: messages.State) -> messages.Remarks:
+        return sources.remarks(request)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -114,6 +138,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ServiceError)
     async def service_error(request: Request, error: ServiceError) -> Response:
         return answer(ExplorerError("pass", str(error).partition("\n")[0]))
+
+    @app.exception_handler(EnvironmentNotSupported)
+    async def not_supported(request: Request, error: EnvironmentNotSupported) -> Response:
+        return answer(ExplorerError("internal", str(error)))
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
@@ -185,11 +213,11 @@ def _problem(error: Exception) -> messages.Problem:
 
 
 async def _results(
-    job: Callable[[threading.Event], Iterator[BaseModel]], socket: WebSocket
+    job: Callable[[jobs.Control], Iterator[BaseModel]], socket: WebSocket
 ) -> AsyncIterator[BaseModel]:
     """Yields what a job yields in a thread of its own, until the socket is closed."""
     loop = asyncio.get_running_loop()
-    stop = threading.Event()
+    control = jobs.Control()
     found: asyncio.Queue[BaseModel | Exception | None] = asyncio.Queue()
 
     def put(item: BaseModel | Exception | None) -> None:
@@ -197,7 +225,7 @@ async def _results(
 
     def work() -> None:
         try:
-            for item in job(stop):
+            for item in job(control):
                 put(item)
             put(None)
         except Exception as error:
@@ -205,8 +233,9 @@ async def _results(
 
     async def watch() -> None:
         with suppress(WebSocketDisconnect, RuntimeError):
-            await socket.receive_text()  # Any message, and the end, stop the job.
-        stop.set()
+            while (order := await socket.receive_text()) in ("pause", "resume"):
+                control.pause() if order == "pause" else control.resume()
+        control.stop()  # By any other message, and by the end.
 
     working = loop.run_in_executor(None, work)
     watching = asyncio.create_task(watch())
@@ -216,7 +245,7 @@ async def _results(
                 raise item
             yield item
     finally:
-        stop.set()
+        control.stop()
         watching.cancel()
         await working
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import compiler_gym
-from compiler_gym.datasets import Benchmark
+from compiler_gym.datasets import Benchmark, BenchmarkSource
 from compiler_gym.envs.llvm.actions.pipeline import unnested_forms
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
@@ -41,11 +41,15 @@ class Program:
     Attributes:
         message: The facts for the page.
         benchmark: The program, or its URI.
+        is_built_in: Whether it is one of the package's programs.
+        sources: Its source files, as far as they are known.
         lock: Held while states of it are made.
     """
 
     message: messages.Program
     benchmark: Benchmark | str
+    is_built_in: bool = False
+    sources: list[BenchmarkSource] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -76,14 +80,15 @@ class Workbench:
 
     Args:
         limits: The limits.
-        program: The URI of the program that the page opens first; None for none.
+        program: The program that the page opens first, or its URI; None for none.
 
     Raises:
         EnvironmentNotSupported: If the LLVM service is not built.
     """
 
-    def __init__(self, limits: Limits, program: str | None = None):
+    def __init__(self, limits: Limits, program: Benchmark | str | None = None):
         self.limits = limits
+        self.first: Program | None = None
         self._lock = threading.Lock()
         self._programs: OrderedDict[str, Program] = OrderedDict()
         self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
@@ -97,7 +102,8 @@ class Workbench:
             pipelines = env.fork()
             pipelines.reset(action_space=_SPACES[1])
             self._factories[_SPACES[1]] = pipelines
-            self.first = None if program is None else self._uri_program(program)
+            if program is not None:
+                self.first = self._owners_program(program)
         except BaseException:
             self.close()
             raise
@@ -153,13 +159,14 @@ class Workbench:
             raise ExplorerError(
                 "input", f"There is no built-in program {name!r}.{did_you_mean(name, names)}"
             )
-        return self._uri_program(f"{_SUITE}/{name}").message
+        return self._add(name, name, f"{_SUITE}/{name}", None).message
 
-    def _uri_program(self, uri: str) -> Program:
+    def _owners_program(self, benchmark: Benchmark | str) -> Program:
+        uri = str(benchmark if isinstance(benchmark, str) else benchmark.uri)
         name = uri.removeprefix(f"{_SUITE}/")
-        if name.startswith("file://"):
+        if name.startswith(("file://", "benchmark://file-v0/")):
             name = name.rpartition("/")[2]
-        return self._add(name, name, uri, None)
+        return self._add(name, name, benchmark, None)
 
     def _source_program(self, source: messages.Source) -> Program:
         key = hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]
@@ -177,8 +184,9 @@ class Workbench:
                 self._programs.move_to_end(id)
                 return self._programs[id]
         message = messages.Program(id=id, name=name, instructions=0, source=source)
-        program = Program(message, benchmark)
+        program = Program(message, benchmark, str(benchmark).startswith(_SUITE))
         env = self._begin(program, _SPACES[0])
+        program.sources = env.benchmark.sources
         instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
         if source is not None and self.limits.is_public:
             _close_on_error(env, lambda: check_assembly(ir))
@@ -236,6 +244,16 @@ class Workbench:
     def space_of(self, actions: Sequence[str]) -> str:
         """Returns the name of the action space: that of pipelines if the first action is one."""
         return _SPACES[bool(actions) and actions[0] in self.pipeline_space.names]
+
+    def commandline(self, actions: Sequence[str]) -> str:
+        """Returns the command line of ``opt`` that does what actions do.
+
+        Raises:
+            ExplorerError: As of :meth:`numbers`.
+        """
+        numbers = self.numbers(actions)
+        space = self.pipeline_space if self.space_of(actions) == _SPACES[1] else self.action_space
+        return str(space.to_string(numbers))
 
     @contextmanager
     def fork(self, program: str, actions: Sequence[str]) -> Iterator[LlvmEnv]:
@@ -358,6 +376,9 @@ class Workbench:
         except (BenchmarkInitError, LookupError, ValueError) as error:
             env.close()
             raise ExplorerError("program", _text(error)) from error
+        except TimeoutError as error:
+            env.close()
+            raise ExplorerError("limit", _text(error)) from error
         except BaseException:
             env.close()
             raise

@@ -1,8 +1,12 @@
 """Requests of the explorer's page: programs, states, rankings, searches, exports."""
 
 import json
+import os
+import subprocess
 
-from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
+import pytest
+
+from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source, tools
 from tests.explorer.conftest import SOURCE
 
 SROA, INSTCOMBINE = "function(sroa)", "function(instcombine<no-verify-fixpoint>)"
@@ -149,6 +153,29 @@ def test_search_finds_something_and_stops(client):
     assert path(client, program, best["actions"])["steps"][-1]["instructions"] == best["best"]
 
 
+def test_search_is_paused(client):
+    program = client.paste()
+    request = {"program": program, "objective": "instructions", "seconds": 60}
+    with client.job("search", request) as socket:
+        json.loads(socket.recv())
+        socket.send("pause")
+        with pytest.raises(TimeoutError):
+            while True:  # What was on its way comes first.
+                socket.recv(timeout=0.6)
+        socket.send("resume")
+        assert json.loads(socket.recv())["type"] == "point"
+        socket.send("stop")
+        assert [json.loads(text) for text in socket][-1] == {"type": "done"}
+
+
+@pytest.mark.parametrize("policy", ["sequence", "network"])
+def test_policy_gives_a_branch(client, policy):
+    program = client.paste()
+    actions = client.call("policy", {"program": program, "policy": policy})["actions"]
+    before = client.call("program", {"source": _source()})["instructions"]
+    assert path(client, program, actions)["steps"][-1]["instructions"] < before
+
+
 def test_causes(client):
     program = client.paste("int f(void) { int a = 3; int b = a + 1; return b * 2; }\n")
     request = {"program": program, "actions": ["function(bdce)", SROA, "function(sccp)"]}
@@ -161,7 +188,7 @@ def test_causes(client):
     assert "nothing" in failed["problem"]["message"]
 
 
-def test_export(client):
+def test_export(client, tmp_path):
     program = client.paste()
     answer = client.call("export", {"program": program, "actions": [SROA, INLINE]})
     assert "-passes='module(function(sroa),cgscc(inline))'" in answer["commandline"]
@@ -169,6 +196,11 @@ def test_export(client):
     made = {}
     exec(answer["python"], made)
     assert made["benchmark"].proto.uri.startswith("benchmark://user-v0/")
+    environment = {**os.environ, "OPT": str(tools.opt_path())}
+    script = ["sh", "-c", answer["script"]]
+    subprocess.run(script, cwd=tmp_path, env=environment, check=True, timeout=60)
+    broken = ["sh", "-c", answer["script"].replace("cgscc(inline)", "globaldce")]
+    assert subprocess.run(broken, cwd=tmp_path, env=environment, timeout=60).returncode == 1
 
 
 def test_server_without_states_makes_them_again(client):

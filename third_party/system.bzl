@@ -127,7 +127,8 @@ def _web_packages_impl(ctx):
     if done.return_code != 0:
         fail("The packages of the explorer's page cannot be installed:\n" + done.stderr)
     ctx.file("packages.txt", "%s\n%s\n" % (node, ctx.path("node_modules")))
-    ctx.file("BUILD", "exports_files([\"packages.txt\"])\n")
+    exported = ["packages.txt", "node_modules/axe-core/axe.min.js"]
+    ctx.file("BUILD", "exports_files(%s)\n" % exported)
 
 web_packages = repository_rule(
     implementation = _web_packages_impl,

@@ -22,7 +22,11 @@ export HOME=$work
 run() { "$node" "node_modules/$@"; }
 run json-schema-to-typescript/dist/src/cli.js -i schema.json -o src/messages.ts --no-additionalProperties
 case $script in
-  build) run vite/bin/vite.js build --logLevel warn; mkdir -p "$output"; cp -r dist/. "$output" ;;
+  build)
+    run vite/bin/vite.js build --logLevel warn
+    run vite/bin/vite.js build --logLevel warn --config vite.offline.config.ts
+    mkdir -p "$output"; cp -r dist/. "$output"
+    ;;
   test)
     run @biomejs/biome/bin/biome check .
     run typescript/bin/tsc --noEmit

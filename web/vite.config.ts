@@ -3,6 +3,11 @@ import { defineConfig } from "vite";
 // The page is served below a secret path, so that its parts are found relative to it.
 export default defineConfig({
   base: "./",
+  define: { __OFFLINE__: "false" },
+  worker: {
+    format: "es",
+    rolldownOptions: { output: { entryFileNames: "assets/[name].js" } },
+  },
   build: {
     outDir: "dist",
     chunkSizeWarningLimit: 1500,

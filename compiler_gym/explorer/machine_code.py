@@ -17,10 +17,11 @@ _INSTRUCTION = re.compile(r"^ *([0-9a-f]+): *\t(.+)$")
 _RELOCATION = re.compile(r"^\t+[0-9a-f]+:  (\S+)\t(.+)$")
 _LINE = re.compile(r"^; (.*):(\d+)$")
 
-_IMMEDIATE = re.compile(r" *# imm = .*$")
+_COMMENT = re.compile(r"\s+# (imm = |0x).*$")
 _TARGET = re.compile(r"0x[0-9a-f]+ <.+\+(0x[0-9a-f]+)>")
-# The target of a jump to another function is known to the linker only.
-_UNKNOWN_TARGET = re.compile(r" (?:0x[0-9a-f]+ <[^>]*>|\.\+\d+)$")
+_FUNCTION = re.compile(r"0x[0-9a-f]+ <([^>]+)>")
+# What a disassembler takes for the target of a call that the linker fills in: the next instruction.
+_OWN_PLACE = re.compile(r" +\.\+\d+$")
 
 SOURCE_NAME = "<source>"
 """The file name that the source has in debug information."""
@@ -117,13 +118,14 @@ def _functions_of(text: str) -> Iterator[Function]:
             function.texts.append(_instruction(found[2]))
             function.lines.append(line)
         elif (found := _RELOCATION.match(row)) and function.texts:
-            instruction = _UNKNOWN_TARGET.sub("", function.texts[-1])
-            function.texts[-1] = f"{instruction}  # {found[2]}"
+            name = found[2].removesuffix("-0x4")  # The size of the field itself, on x86.
+            function.texts[-1] = f"{_OWN_PLACE.sub('', function.texts[-1])}  # {name}"
     if function:
         yield function
 
 
 def _instruction(text: str) -> str:
     """Returns an instruction with targets as offsets in the function, as the page numbers them."""
-    text = _IMMEDIATE.sub("", text.replace("\t", " ").rstrip())
-    return _TARGET.sub(lambda found: f".+{int(found[1], 16)}", text)
+    text = _COMMENT.sub("", text.replace("\t", " ").rstrip())
+    text = _TARGET.sub(lambda found: f".+{int(found[1], 16)}", text)
+    return _FUNCTION.sub(r"\1", text)

@@ -1,6 +1,8 @@
 """The explorer's page in a browser: clicks and keys, as its users make them."""
 
+import os
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -8,6 +10,8 @@ from playwright.sync_api import expect, sync_playwright
 from compiler_gym.explorer.server import PAGE
 from tests.explorer.browser import FLAGS
 from tests.explorer.conftest import serving
+
+AXE = Path(os.environ.get("AXE", "web/node_modules/axe-core/axe.min.js"))
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -56,6 +60,14 @@ def current(page):
 
 def tab(page, name):
     page.get_by_role("tab", name=name).click()
+
+
+def check_accessibility(page):
+    """Nothing of the page may be hard to use for somebody who cannot see or point."""
+    page.evaluate(AXE.read_text())  # Not a script element: the page allows none of others.
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in serious] == []
 
 
 def test_play_undo_branch_and_link(page, browser):
@@ -127,6 +139,9 @@ def test_blame_charts_features_causes_and_export(page):
     expect(current(page)).to_contain_text("simplifycfg")
     tab(page, "Blame")
     expect(page.locator(".ir .by").first).to_contain_text(re.compile(r"\d\. "))
+    chain = page.locator(".ir .by", has_text=re.compile("program → .*→")).first
+    expect(chain.locator("b")).to_contain_text(re.compile(r"^\d\. "))
+    check_accessibility(page)
     tab(page, "Charts")
     expect(page.locator(".chart").nth(1).locator("circle")).to_have_count(4)
     tab(page, "Features")
@@ -135,6 +150,83 @@ def test_blame_charts_features_causes_and_export(page):
     expect(page.locator(".panel tbody tr")).to_have_count(2)
     tab(page, "Export")
     expect(page.locator(".panel pre").first).to_contain_text("-passes='module(function(sroa),")
+    check_accessibility(page)
+
+
+def test_source_ir_and_code_belong_together(page):
+    apply(page, "inline")
+    tab(page, "Source")
+    near = page.locator(".column-Ma .near")
+    page.locator(".column-IR .item", has_text="call").first.click()
+    expect(near.first).to_be_visible()
+    line = page.locator(".column-So .near .offset").inner_text()
+    assert {*page.locator(".column-IR .near .offset").all_inner_texts()} == {line}
+    assert {*near.locator(".offset").all_inner_texts()} == {line}
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".column-IR [aria-selected=true]")).to_be_visible()
+    near.first.click()
+    expect(page.locator(".column-So [aria-selected=true]")).to_be_visible()
+    check_accessibility(page)
+    tab(page, "Remarks")
+    page.get_by_label("Kind of remark").select_option("passed")
+    remark = page.locator(
+        ".reports .item", has_text=re.compile(r"inlined into[^$]*|, line \d+")
+    ).first
+    line = re.search(r", line (\d+)", remark.inner_text())[1]
+    remark.click()
+    expect(page.locator(".column-So [aria-selected=true] .offset")).to_have_text(line)
+    expect(page.locator(".column-So [aria-selected=true] .remark")).to_contain_text("inline")
+
+
+def test_graphs_and_sizes(page):
+    apply(page, "sroa,simplifycfg")
+    tab(page, "Graphs")
+    before, after = page.locator(".graph").nth(0), page.locator(".graph").nth(1)
+    expect(after.locator(".node.changed").first).to_be_visible()
+    expect(before.locator(".node.removed").first).to_be_visible()
+    assert before.locator(".node").count() > after.locator(".node").count()
+    after.locator(".marked button").first.click()
+    expect(after.locator(".node.chosen")).to_be_visible()
+    expect(after.locator(".block")).to_contain_text("%")
+    check_accessibility(page)
+    page.get_by_label("Kind of graph").select_option("calls")
+    expect(after.locator(".node", has_text="main").first).to_be_visible()
+    tab(page, "Sizes")
+    page.get_by_label("against").select_option("the program")
+    expect(page.locator(".treemap").nth(1).locator(".area.better").first).to_be_visible()
+    shrunk = page.locator(".functions .item", has=page.locator(".better")).first
+    name = shrunk.locator(".name").inner_text()
+    shrunk.click()
+    expect(page.get_by_label("Function", exact=True)).to_have_value(name)
+    expect(page.locator(".assembly .removed").first).to_be_visible()
+    check_accessibility(page)
+
+
+def test_a_saved_branch_opens_without_a_server(page, browser, tmp_path):
+    apply(page, "sroa")
+    expect(current(page)).to_contain_text("sroa")
+    tab(page, "Export")
+    with page.expect_download() as download:
+        page.locator(".text", has_text="as a page").get_by_role("button").click()
+    download.value.save_as(tmp_path / "branch.html")
+    context = browser.new_context(offline=True)
+    saved = context.new_page()
+    problems = []
+    saved.on("pageerror", lambda error: problems.append(str(error)))
+    saved.goto((tmp_path / "branch.html").as_uri())
+    expect(current(saved)).to_contain_text("sroa")
+    expect(saved.locator(".ir .removed").first).to_contain_text("alloca")
+    for name, place in (
+        ("Graphs", ".node.changed"),
+        ("Sizes", ".area"),
+        ("Source", ".column-Ma .item"),
+    ):
+        tab(saved, name)
+        expect(saved.locator(place).first).to_be_visible()
+    saved.locator(".tree button").first.click()
+    expect(current(saved)).to_contain_text("program")
+    assert problems == []
+    context.close()
 
 
 def test_search_gives_a_branch(page):
@@ -142,6 +234,9 @@ def test_search_gives_a_branch(page):
     page.get_by_role("button", name="Search", exact=True).click()
     take = page.get_by_role("button", name="Take the best as a branch")
     expect(take).to_be_enabled()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("text=, paused")).to_be_visible()
+    page.get_by_role("button", name="Go on").click()
     page.get_by_role("button", name="Stop").click()
     take.click()
     expect(current(page)).not_to_contain_text("program")
@@ -153,4 +248,13 @@ def test_phone(page, scheme):
     page.set_viewport_size({"width": 380, "height": 800})
     apply(page, "sroa")
     expect(page.locator(".ir.single .removed").first).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 380
+    for name in ("Change", "Graphs", "Sizes", "Source"):
+        tab(page, name)
+        expect(page.locator(".item, .node, .line").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 380, name
+    check_accessibility(page)
+    page.emulate_media(reduced_motion="reduce")
+    style = page.locator("button").first.evaluate(
+        "each => getComputedStyle(each).transitionDuration"
+    )
+    assert style == "0s"

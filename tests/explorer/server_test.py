@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -201,6 +202,22 @@ def test_export(client, tmp_path):
     subprocess.run(script, cwd=tmp_path, env=environment, check=True, timeout=60)
     broken = ["sh", "-c", answer["script"].replace("cgscc(inline)", "globaldce")]
     assert subprocess.run(broken, cwd=tmp_path, env=environment, timeout=60).returncode == 1
+
+
+def test_ten_visitors_at_once(client):
+    def visit(number):
+        program = client.paste(f"int g(int); int f(int x) {{ return g(x) + {number}; }}\n")
+        state = {"program": program, "actions": [SROA, INSTCOMBINE]}
+        found = path(client, program, state["actions"])
+        rows = client.results("causes", state) if number % 5 == 0 else []
+        return found, client.call("metrics", state), client.call("code", state), rows
+
+    with ThreadPoolExecutor(10) as pool:
+        at_once = [*pool.map(visit, range(10))]
+    client.bench.forget()
+    for number in (0, 3, 9):
+        assert visit(number) == at_once[number]
+    assert all(f" {number}" in found["ir"] for number, (found, *_) in enumerate(at_once[1:], 1))
 
 
 def test_server_without_states_makes_them_again(client):

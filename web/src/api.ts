@@ -1,6 +1,7 @@
 /** Requests to the server. */
 
 import type { Cause, Problem, RankRow, SearchPoint } from "./messages";
+import { recordedAnswer, recording } from "./recording";
 
 export class RequestError extends Error {
   constructor(readonly problem: Problem) {
@@ -11,6 +12,7 @@ export class RequestError extends Error {
 export const DISCONNECTED = "No connection to the server. Is compiler-gym explore running?";
 
 export async function call<T>(name: string, body?: object, signal?: AbortSignal): Promise<T> {
+  if (recording) return recordedAnswer(recording, name, body) as T;
   let reply: Response;
   try {
     reply = await fetch(`api/${name}`, {
@@ -29,13 +31,19 @@ export async function call<T>(name: string, body?: object, signal?: AbortSignal)
 
 export type JobMessage = RankRow | SearchPoint | Cause;
 
-/** Starts a job, and returns what stops it. `onEnd` gets the error with which it ended, if any. */
+export interface Job {
+  stop: () => void;
+  /** Makes the job wait, or go on. */
+  send: (order: "pause" | "resume") => void;
+}
+
+/** Starts a job. `onEnd` gets the error with which it ended, if any. */
 export function startJob<T extends JobMessage>(
   name: string,
   body: object,
   onMessage: (message: T) => void,
   onEnd: (error: string | null) => void,
-): () => void {
+): Job {
   const address = new URL(`api/${name}`, location.href.split("#")[0]);
   address.protocol = address.protocol.replace("http", "ws");
   const socket = new WebSocket(address);
@@ -55,5 +63,5 @@ export function startJob<T extends JobMessage>(
     else onMessage(message);
   };
   socket.onclose = () => end(DISCONNECTED);
-  return () => end(null);
+  return { stop: () => end(null), send: (order) => socket.send(order) };
 }

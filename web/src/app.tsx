@@ -1,9 +1,9 @@
 /** The page: the program, the tree of states, and what is known about the present one. */
 
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { call, RequestError, startJob } from "./api";
+import { ask } from "./answers";
+import { call, type Job, RequestError, startJob } from "./api";
 import { blame } from "./ir";
-import { IrView } from "./irview";
 import { formatLink, parseLink } from "./link";
 import type {
   Diagnostic,
@@ -15,23 +15,17 @@ import type {
   RankRow,
   Source,
 } from "./messages";
-import {
-  ActionPanel,
-  CausesPanel,
-  Charts,
-  ExportPanel,
-  Features,
-  type Objective,
-  ObjectiveChoice,
-  SearchPanel,
-  TreePanel,
-} from "./panels";
-import { branch, idOf, knownLength, newTree, ROOT, type Tree, withSteps } from "./tree";
+import { ActionPanel, type Objective, ObjectiveChoice, SearchPanel, TreePanel } from "./panels";
+import { recording } from "./recording";
+import { branch, idOf, knownLength, leavesOf, newTree, ROOT, type Tree, withSteps } from "./tree";
+import { COMPARING, TABS, type Tab, View } from "./views";
 
-const ProgramDialog = lazy(() => import("./editor"));
-const TABS = ["Change", "Blame", "Charts", "Features", "Causes", "Search", "Export"] as const;
-type Tab = (typeof TABS)[number];
+// A page that was opened from disk holds one program.
+const ProgramDialog = __OFFLINE__ ? null : lazy(() => import("./editor"));
 const LEVELS = ["O1", "O2", "O3", "Os", "Oz"];
+/** The keys of the views, in their order. */
+const KEYS = "1234567890-=";
+const BEFORE = "before";
 const NO_RANKING: ReadonlyMap<string, RankRow> = new Map();
 
 export function App() {
@@ -48,7 +42,8 @@ export function App() {
   const [diagnostics, setDiagnostics] = useState<Diagnostic[]>([]);
   const [ranking, setRanking] = useState(NO_RANKING);
   const [objective, setObjective] = useState<Objective>("instructions");
-  const stopRanking = useRef<(() => void) | null>(null);
+  const rankingJob = useRef<Job | null>(null);
+  const [base, setBase] = useState(BEFORE);
   const [isRanking, setIsRanking] = useState(false);
   const visit = useRef(0);
 
@@ -58,21 +53,9 @@ export function App() {
     [info],
   );
 
-  /** Makes a request about a program, which is sent again if the server does not know it. */
-  const ask = useCallback(async <T,>(of: Program, name: string, body: object) => {
-    try {
-      return await call<T>(name, body);
-    } catch (problem) {
-      if (!(problem instanceof RequestError) || problem.problem.kind !== "unknown program")
-        throw problem;
-      await call("program", of.source ? { source: of.source } : { name: of.name });
-      return await call<T>(name, body);
-    }
-  }, []);
-
   const endRanking = useCallback(() => {
-    stopRanking.current?.();
-    stopRanking.current = null;
+    rankingJob.current?.stop();
+    rankingJob.current = null;
     setRanking(NO_RANKING);
   }, []);
 
@@ -97,14 +80,15 @@ export function App() {
         );
         setIrs((former) => new Map(former).set(id, found.ir));
         setCurrent(id);
-        if (link !== location.hash) history[push ? "pushState" : "replaceState"](null, "", link);
+        if (link !== location.hash && !recording)
+          history[push ? "pushState" : "replaceState"](null, "", link);
       } catch (problem) {
         if (number === visit.current) setError((problem as Error).message);
       } finally {
         if (number === visit.current) setBusy(false);
       }
     },
-    [ask, endRanking],
+    [endRanking],
   );
 
   const openProgram = useCallback(
@@ -117,6 +101,7 @@ export function App() {
         setProgram(opened);
         setIrs(new Map());
         setMetrics(new Map());
+        setBase(BEFORE);
         setChoosing(false);
         const fresh = newTree(opened.instructions);
         setTree(fresh);
@@ -139,7 +124,13 @@ export function App() {
   useEffect(() => {
     const follow = async (facts: Info) => {
       try {
-        const link = await parseLink(location.hash);
+        const link = recording
+          ? {
+              name: recording.program.name,
+              source: null,
+              actions: recording.steps.map((each) => each.action),
+            }
+          : await parseLink(location.hash);
         const { program: of, tree: from } = present.current;
         const name = link.name ?? facts.program ?? facts.programs[0];
         const isSame = link.source
@@ -169,11 +160,13 @@ export function App() {
   const nodes = useMemo(() => branch(tree, current), [tree, current]);
   const isLevel = info?.pipelines.some((each) => each.name === node?.actions[0]) ?? false;
 
-  // The IR before the last step, and with blame that of each step that changed something.
+  // The state that the present one is compared with.
+  const baseNode = base === BEFORE ? tree[node?.parent ?? "none"] : tree[base];
+  // The IR of that state, and with blame that of each step that changed something.
   const needed = useMemo(() => {
     if (tab === "Blame") return nodes.filter((each) => !each.step || each.step.changed);
-    return tab === "Change" ? nodes.slice(-2) : [];
-  }, [tab, nodes]);
+    return ["Change", "Graphs"].includes(tab) && baseNode ? [baseNode] : [];
+  }, [tab, nodes, baseNode]);
   useEffect(() => {
     if (!program) return;
     for (const each of needed) {
@@ -185,7 +178,7 @@ export function App() {
       );
       return; // One after the other: the next follows when this one is known.
     }
-  }, [needed, irs, program, current, ask]);
+  }, [needed, irs, program, current]);
 
   useEffect(() => {
     if (!program || !["Charts", "Features"].includes(tab)) return;
@@ -195,7 +188,7 @@ export function App() {
       (found) => setMetrics((former) => new Map(former).set(next.id, found)),
       (problem) => setError(problem.message),
     );
-  }, [program, tab, nodes, metrics, ask]);
+  }, [program, tab, nodes, metrics]);
 
   const apply = useCallback(
     (names: string[], start?: string[]) => {
@@ -210,6 +203,17 @@ export function App() {
       setError((problem as Error).message);
     }
   };
+  const applyPolicy = async () => {
+    if (!program) return;
+    setBusy(true);
+    try {
+      const body = { program: program.id, policy: "network" };
+      apply((await ask<Pipeline>(program, "policy", body)).actions, []);
+    } catch (problem) {
+      setError((problem as Error).message);
+      setBusy(false);
+    }
+  };
   const undo = useCallback(() => {
     if (program && node && node.parent !== null)
       goTo(program, tree, tree[node.parent]?.actions ?? []);
@@ -220,7 +224,7 @@ export function App() {
     endRanking();
     setIsRanking(true);
     const body = { program: program.id, actions: node.actions, objective };
-    const stop = startJob<RankRow>(
+    const job = startJob<RankRow>(
       "rank",
       body,
       (row) => setRanking((former) => new Map(former).set(row.action, row)),
@@ -229,19 +233,19 @@ export function App() {
         if (problem) setError(problem);
       },
     );
-    stopRanking.current = stop;
+    rankingJob.current = job;
   };
 
   useEffect(() => {
     const key = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
-      if (target.closest("input, select, dialog, [contenteditable]")) return;
+      if (target.closest("input, select, textarea, dialog, [contenteditable]")) return;
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "/") document.getElementById("search-actions")?.focus();
       else if (event.key === "u") undo();
       else if (event.key === "r") document.getElementById("rank")?.click();
-      else if (event.key === "p") setChoosing(true);
-      else if (/^[1-7]$/.test(event.key)) setTab(TABS[Number(event.key) - 1] ?? "Change");
+      else if (event.key === "p") setChoosing(!recording);
+      else if (KEYS.includes(event.key)) setTab(TABS[KEYS.indexOf(event.key)] ?? "Change");
       else return;
       event.preventDefault();
     };
@@ -254,20 +258,24 @@ export function App() {
     return blame(needed.map((each) => irs.get(each.id) ?? ""));
   }, [tab, needed, irs]);
   const ir = irs.get(current);
-  const parentIr = node?.parent != null ? irs.get(node.parent) : undefined;
+  const isBaseKnown = !baseNode || irs.has(baseNode.id);
   const root = tree[ROOT];
 
   return (
     <>
       <header>
         <h1>CompilerGym explorer</h1>
-        <button type="button" onClick={() => setChoosing(true)} title="Choose a program (p)">
-          {program ? `Program: ${program.name}` : "Choose a program"}
-        </button>
+        {recording ? (
+          <span>{program?.name}, a saved branch</span>
+        ) : (
+          <button type="button" onClick={() => setChoosing(true)} title="Choose a program (p)">
+            {program ? `Program: ${program.name}` : "Choose a program"}
+          </button>
+        )}
         <button type="button" disabled={!node || node.parent === null} onClick={undo} title="u">
           Undo
         </button>
-        <span className="row levels">
+        <span className="row levels" hidden={recording !== null}>
           Compare
           {LEVELS.map((level) => (
             <button
@@ -279,6 +287,14 @@ export function App() {
               -{level}
             </button>
           ))}
+          <button
+            type="button"
+            disabled={!program}
+            onClick={applyPolicy}
+            title="The passes that a network chooses, which was trained on other programs"
+          >
+            Policy
+          </button>
         </span>
         {node && root && (
           <output className="count" aria-live="polite">
@@ -297,19 +313,21 @@ export function App() {
       )}
       <main>
         <div className="left">
-          <p className="row rank">
+          <p className="row rank" hidden={recording !== null}>
             <button id="rank" type="button" disabled={!node || isLevel} onClick={rank} title="r">
               {isRanking ? "Ranking…" : "Which pass next?"}
             </button>
             <ObjectiveChoice value={objective} set={setObjective} />
           </p>
-          <ActionPanel
-            actions={info?.actions ?? []}
-            ranking={ranking}
-            disabled={!node || isLevel}
-            apply={(name) => apply([name])}
-            applyText={applyText}
-          />
+          {!recording && (
+            <ActionPanel
+              actions={info?.actions ?? []}
+              ranking={ranking}
+              disabled={!node || isLevel}
+              apply={(name) => apply([name])}
+              applyText={applyText}
+            />
+          )}
           {isLevel && (
             <p className="hint">
               This branch is a whole pipeline. Go to another state to apply passes.
@@ -324,62 +342,69 @@ export function App() {
           />
         </div>
         <div className="right">
-          <div role="tablist" aria-label="Views">
-            {TABS.map((name, i) => (
-              <button
-                key={name}
-                type="button"
-                role="tab"
-                aria-selected={tab === name}
-                title={`Key ${i + 1}`}
-                onClick={() => setTab(name)}
-              >
-                {name}
-              </button>
-            ))}
+          <div className="tabs">
+            <div role="tablist" aria-label="Views">
+              {TABS.map((name, i) => (
+                <button
+                  key={name}
+                  id={`tab-${name}`}
+                  type="button"
+                  role="tab"
+                  aria-selected={tab === name}
+                  tabIndex={tab === name ? 0 : -1}
+                  title={`Key ${KEYS[i]}`}
+                  onClick={() => setTab(name)}
+                  onKeyDown={(event) => {
+                    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+                    const next = by && TABS[(i + by + TABS.length) % TABS.length];
+                    if (!next) return;
+                    setTab(next);
+                    document.getElementById(`tab-${next}`)?.focus();
+                  }}
+                >
+                  {name}
+                </button>
+              ))}
+            </div>
+            {COMPARING.includes(tab) && node && (
+              <label className="base">
+                against{" "}
+                <select value={base} onChange={(event) => setBase(event.target.value)}>
+                  <option value={BEFORE}>the state before</option>
+                  <option value={ROOT}>the program</option>
+                  {leavesOf(tree)
+                    .filter((leaf) => leaf.id !== current && leaf.id !== ROOT)
+                    .map((leaf) => (
+                      <option key={leaf.id} value={leaf.id}>
+                        {leaf.actions.map((name) => shorts.get(name) ?? name).join(", ")}
+                      </option>
+                    ))}
+                </select>
+              </label>
+            )}
           </div>
           <div role="tabpanel" aria-label={tab} className="view" aria-busy={busy}>
-            {program && node && (
-              <>
-                {(tab === "Change" || tab === "Blame") && ir !== undefined && (
-                  <>
-                    <Summary node={node} tab={tab} ready={tab === "Change" || blamed !== null} />
-                    <IrView
-                      key={`${current}${tab}`}
-                      before={tab === "Blame" ? null : (parentIr ?? null)}
-                      after={ir}
-                      blamed={blamed}
-                      labels={needed.map((each) =>
-                        each.step
-                          ? `${each.actions.length}. ${shorts.get(each.step.action) ?? each.step.action}`
-                          : "",
-                      )}
-                    />
-                  </>
-                )}
-                {tab === "Charts" && (
-                  <Charts
-                    nodes={nodes}
-                    metrics={metrics}
-                    shorts={shorts}
-                    go={(id) => goTo(program, tree, tree[id]?.actions ?? [])}
-                  />
-                )}
-                {tab === "Features" && (
-                  <Features
-                    names={info?.autophase ?? []}
-                    now={metrics.get(current)}
-                    before={node.parent === null ? undefined : metrics.get(node.parent)}
-                  />
-                )}
-                {tab === "Causes" && !isLevel && (
-                  <CausesPanel program={program.id} node={node} shorts={shorts} />
-                )}
-                {tab === "Export" && <ExportPanel program={program.id} node={node} />}
-              </>
+            {program && node && info && ir !== undefined && isBaseKnown && (
+              <View
+                tab={tab}
+                setTab={setTab}
+                info={info}
+                program={program}
+                node={node}
+                nodes={nodes}
+                base={baseNode}
+                ir={ir}
+                baseIr={baseNode ? (irs.get(baseNode.id) ?? null) : null}
+                metrics={metrics}
+                shorts={shorts}
+                blamed={blamed}
+                blamedNodes={needed}
+                isLevel={isLevel}
+                go={(id) => goTo(program, tree, tree[id]?.actions ?? [])}
+              />
             )}
             {/* A search goes on while other tabs are looked at. */}
-            {program && (
+            {program && !recording && (
               <div hidden={tab !== "Search"}>
                 <SearchPanel
                   key={program.id}
@@ -392,7 +417,7 @@ export function App() {
           </div>
         </div>
       </main>
-      {choosing && info && (
+      {choosing && info && ProgramDialog && (
         <Suspense fallback={null}>
           <ProgramDialog
             info={info}
@@ -407,31 +432,5 @@ export function App() {
         </Suspense>
       )}
     </>
-  );
-}
-
-function Summary(props: {
-  node: { step: import("./messages").Step | null; parent: string | null };
-  tab: Tab;
-  ready: boolean;
-}) {
-  const { step } = props.node;
-  if (!props.ready) return <p className="hint">Comparing the versions of this branch…</p>;
-  if (props.tab === "Blame")
-    return (
-      <p className="hint">
-        Each line has the step that made or last changed it; others are as in the program.
-      </p>
-    );
-  if (!step)
-    return <p className="hint">The program, before any pass. Apply one: press / and type.</p>;
-  if (!step.changed) return <p className="hint">This pass changed nothing.</p>;
-  const names = [...step.functions_changed, ...step.functions_removed];
-  return (
-    <p className="hint">
-      Before and after. {names.length === 1 ? "1 function" : `${names.length} functions`} changed:{" "}
-      {names.slice(0, 6).join(", ")}
-      {names.length > 6 && " and more"}
-    </p>
   );
 }

@@ -25,6 +25,8 @@ const FUNCTION = /^define [^@]*@("[^"]*"|[^(]*)\(/;
 const VALUE = /(?<![\w.])%\d+|^\d+(?=:)/g;
 const NODE = /[!#]\d+\b/g;
 const DEFINITION = /^ {2}(%\d+) =|^(\d+):/;
+const OPCODE = /^ {2}(?:%[\w.]+ = )?((?:tail |musttail |notail )?[a-z]+)/;
+const MAX_PAIRED = 300;
 // Comparing takes time by the lines and the changes; beyond, a function counts as replaced.
 const MAX_CHANGES = 2000;
 
@@ -99,23 +101,44 @@ function markOperands(lines: Line[]): void {
   }
 }
 
-/** Puts removed lines beside the added ones that follow them. */
+/** Puts removed lines beside the added ones that follow them, first those that do the same. */
 function paired(lines: readonly Line[]): Line[] {
   const result: Line[] = [];
-  let removed: Line[] = [];
-  let added: Line[] = [];
+  let removed: string[] = [];
+  let added: string[] = [];
   const flush = () => {
-    for (let i = 0; i < Math.max(removed.length, added.length); i++) {
-      const [before, after] = [removed[i]?.before, added[i]?.after];
-      const kind = before === undefined ? "added" : after === undefined ? "removed" : "changed";
-      result.push({ kind, before, after, name: "" });
+    const changes = diffArrays(removed.map(opcodeOf), added.map(opcodeOf), {
+      maxEditLength: MAX_PAIRED,
+    }) ?? [
+      { value: removed, removed: true, added: false },
+      { value: added, removed: false, added: true },
+    ];
+    let [old, now] = [0, 0];
+    const left = { removed: [] as string[], added: [] as string[] };
+    const flushLeft = () => {
+      for (let i = 0; i < Math.max(left.removed.length, left.added.length); i++)
+        result.push(pairOf(left.removed[i], left.added[i]));
+      left.removed = [];
+      left.added = [];
+    };
+    for (const change of changes) {
+      const count = change.value.length;
+      if (change.removed) left.removed.push(...removed.slice(old, old + count));
+      else if (change.added) left.added.push(...added.slice(now, now + count));
+      else {
+        flushLeft();
+        for (let i = 0; i < count; i++) result.push(pairOf(removed[old + i], added[now + i]));
+      }
+      if (!change.added) old += count;
+      if (!change.removed) now += count;
     }
+    flushLeft();
     removed = [];
     added = [];
   };
   for (const line of lines) {
-    if (line.kind === "removed") removed.push(line);
-    else if (line.kind === "added") added.push(line);
+    if (line.kind === "removed" && line.before !== undefined) removed.push(line.before);
+    else if (line.kind === "added" && line.after !== undefined) added.push(line.after);
     else {
       flush();
       result.push(line);
@@ -123,6 +146,16 @@ function paired(lines: readonly Line[]): Line[] {
   }
   flush();
   return result;
+}
+
+function pairOf(before: string | undefined, after: string | undefined): Line {
+  const kind = before === undefined ? "added" : after === undefined ? "removed" : "changed";
+  return { kind, before, after, name: "" };
+}
+
+/** Returns the opcode of an instruction, or the whole line of something else. */
+function opcodeOf(line: string): string {
+  return OPCODE.exec(line)?.[1] ?? line;
 }
 
 export interface Difference {
@@ -184,11 +217,11 @@ function fold(part: Part): Line {
   return { kind: "fold", name: part.name, after: `${count} instructions, unchanged` };
 }
 
-/** The step that made a line of the present IR: its index in the branch; 0 is the program. */
-export type Blame = Map<string, number[]>;
+/** By function, the steps that touched each line: the first made it; 0 is the program. */
+export type Blame = Map<string, number[][]>;
 
 /**
- * Returns the step that made each line of each function.
+ * Returns the steps that touched each line of each function.
  *
  * @param versions The IR after each step of a branch, the program itself first.
  */
@@ -200,25 +233,37 @@ export function blame(versions: readonly string[]): Blame {
     const next: Blame = new Map();
     for (const part of parts) {
       const old = former.get(part.name);
-      const oldBlame = known.get(part.name);
-      if (!old || !oldBlame) {
+      const chains = known.get(part.name);
+      if (old && chains) next.set(part.name, followed(old, part.lines, chains, step));
+      else
         next.set(
           part.name,
-          part.lines.map(() => step),
+          part.lines.map(() => [step]),
         );
-        continue;
-      }
-      const made: number[] = [];
-      let index = 0;
-      for (const line of compareFunctions(old, part.lines)) {
-        if (line.after !== undefined)
-          made.push(line.kind === "same" ? (oldBlame[index] ?? step) : step);
-        if (line.before !== undefined) index++;
-      }
-      next.set(part.name, made);
     }
     known = next;
     former = new Map(parts.map((part) => [part.name, part.lines]));
   });
   return known;
+}
+
+/** Returns the steps of each line of a function, given those of its version before a step. */
+function followed(
+  before: readonly string[],
+  after: readonly string[],
+  chains: readonly number[][],
+  step: number,
+): number[][] {
+  const made: number[][] = [];
+  let index = 0;
+  for (const line of compareFunctions(before, after)) {
+    const chain = line.before === undefined ? undefined : chains[index++];
+    if (line.after === undefined) continue;
+    const isSame = line.kind === "same";
+    // A line that stands for another one is the same instruction if it does the same.
+    const goesOn = line.before !== undefined && opcodeOf(line.before) === opcodeOf(line.after);
+    if (chain && isSame) made.push(chain);
+    else made.push(chain && goesOn ? [...chain, step] : [step]);
+  }
+  return made;
 }

@@ -9,7 +9,7 @@ const TOKENS =
   /("[^"]*")|(%[\w.]+|@[\w.$"]+)|(;.*$)|\b(i\d+|ptr|void|float|double|label)\b|\b(-?\d+)\b|^ {2}(?:%\d+ = )?(?:tail )?([a-z]+)/g;
 const CLASSES = ["", "string", "value", "comment", "type", "number", "opcode"];
 
-function highlighted(line: string): ReactNode {
+export function highlighted(line: string): ReactNode {
   const text = line.replace(/ {2,};/, "  ;");
   const parts: ReactNode[] = [];
   let end = 0;
@@ -86,7 +86,7 @@ export function IrView({ before, after, blamed, labels }: Props) {
         {rows.getVirtualItems().map((row) => {
           const line = lines[row.index];
           if (!line) return null;
-          const step = places ? blamed?.get(line.name)?.[places[row.index] ?? 0] : undefined;
+          const steps = places ? blamed?.get(line.name)?.[places[row.index] ?? 0] : undefined;
           return (
             <div
               key={row.key}
@@ -94,12 +94,27 @@ export function IrView({ before, after, blamed, labels }: Props) {
               style={{ transform: `translateY(${row.start}px)`, height: ROW_HEIGHT }}
             >
               <LineCells line={line} single={single} toggle={toggle} />
-              {step !== undefined && step > 0 && <span className="by">{labels[step]}</span>}
+              {steps && <Chain steps={steps} labels={labels} />}
             </div>
           );
         })}
       </div>
     </section>
+  );
+}
+
+/** The steps that touched a line, the last one in bold. */
+function Chain({ steps, labels }: { steps: readonly number[]; labels: readonly string[] }) {
+  const names = steps.map((step) => labels[step] || "program");
+  const last = names.at(-1);
+  if (steps.at(-1) === 0) return null;
+  const earlier = names.slice(Math.max(0, names.length - 3), -1);
+  return (
+    <span className="by" title={names.join(" → ")}>
+      {names.length > 3 && "… "}
+      {earlier.map((name) => `${name} → `)}
+      <b>{last}</b>
+    </span>
   );
 }
 

@@ -2,6 +2,8 @@
 
 import type { Source } from "./messages";
 
+const CHUNK = 8192;
+
 export interface Link {
   name: string | null;
   source: Source | null;
@@ -51,15 +53,16 @@ export function splitActions(text: string): string[] {
   return [...actions, current].filter((action) => action !== "");
 }
 
-async function pack(text: string): Promise<string> {
+export async function pack(text: string): Promise<string> {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
+  for (let i = 0; i < bytes.length; i += CHUNK)
+    binary += String.fromCharCode(...bytes.subarray(i, i + CHUNK));
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-async function unpack(text: string): Promise<string> {
+export async function unpack(text: string): Promise<string> {
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
   const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));

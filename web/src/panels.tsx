@@ -2,8 +2,11 @@
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { call, startJob } from "./api";
-import type { Action, Cause, Export, Metrics, RankRow, SearchPoint } from "./messages";
+import { useAnswer } from "./answers";
+import { type Job, startJob } from "./api";
+import type { Action, Cause, Export, Metrics, Program, RankRow, SearchPoint } from "./messages";
+import { recording } from "./recording";
+import { download, savePage } from "./save";
 import { type Node, type Row, rowsOf, type Tree } from "./tree";
 
 export type Objective = "instructions" | "bytes" | "cycles";
@@ -302,22 +305,24 @@ export function SearchPanel(props: {
   const [seconds, setSeconds] = useState(Math.min(20, props.maxSeconds));
   const [points, setPoints] = useState<SearchPoint[]>([]);
   const [error, setError] = useState<string | null>(null);
-  const [stop, setStop] = useState<(() => void) | null>(null);
-  useEffect(() => () => stop?.(), [stop]);
+  const [job, setJob] = useState<Job | null>(null);
+  const [isPaused, setIsPaused] = useState(false);
+  useEffect(() => () => job?.stop(), [job]);
   const start = () => {
     setPoints([]);
     setError(null);
     const request = { program: props.program, objective, seconds };
-    const end = startJob<SearchPoint>(
+    setIsPaused(false);
+    const started = startJob<SearchPoint>(
       "search",
       request,
       (point) => setPoints((former) => [...former, point]),
       (problem) => {
         setError(problem);
-        setStop(null);
+        setJob(null);
       },
     );
-    setStop(() => end);
+    setJob(started);
   };
   const last = points.at(-1);
   return (
@@ -334,10 +339,22 @@ export function SearchPanel(props: {
             onChange={(event) => setSeconds(Number(event.target.value) || 1)}
           />
         </label>
-        {stop ? (
-          <button type="button" onClick={stop}>
-            Stop
-          </button>
+        {job ? (
+          <>
+            <button
+              type="button"
+              aria-pressed={isPaused}
+              onClick={() => {
+                job.send(isPaused ? "resume" : "pause");
+                setIsPaused(!isPaused);
+              }}
+            >
+              {isPaused ? "Go on" : "Pause"}
+            </button>
+            <button type="button" onClick={job.stop}>
+              Stop
+            </button>
+          </>
         ) : (
           <button type="button" onClick={start}>
             Search
@@ -359,7 +376,7 @@ export function SearchPanel(props: {
             points={points.map((point) => ({ label: `${point.seconds} s`, value: point.best }))}
           />
           <p className="hint">
-            {last.tries} sequences in {last.seconds} s
+            {last.tries} sequences in {last.seconds} s{isPaused && ", paused"}
           </p>
         </>
       ) : (
@@ -413,7 +430,7 @@ export function CausesPanel(props: {
       request,
       (cause) => setCauses((all) => [...all, cause]),
       setError,
-    );
+    ).stop;
   }, [program, node]);
   if (node.actions.length < 2)
     return (
@@ -454,31 +471,50 @@ export function CausesPanel(props: {
   );
 }
 
-export function ExportPanel({ program, node }: { program: string; node: Node }) {
-  const [made, setMade] = useState<Export | null>(null);
-  const [error, setError] = useState<string | null>(null);
-  useEffect(() => {
-    const control = new AbortController();
-    setMade(null);
-    setError(null);
-    call<Export>("export", { program, actions: node.actions }, control.signal).then(
-      setMade,
-      (problem) => control.signal.aborted || setError(problem.message),
-    );
-    return () => control.abort();
-  }, [program, node]);
+export function ExportPanel(props: { program: Program; node: Node; nodes: Node[] }) {
+  const { program, node, nodes } = props;
+  const { value: made, error } = useAnswer<Export>(program, "export", node);
+  const [isSaving, setIsSaving] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
+  const save = async () => {
+    setIsSaving(true);
+    setFailure(null);
+    try {
+      await savePage(program, nodes);
+    } catch (problem) {
+      setFailure((problem as Error).message);
+    }
+    setIsSaving(false);
+  };
   if (error) return <p role="alert">{error}</p>;
   if (!made) return <p className="hint">Writing…</p>;
   return (
     <div className="panel">
+      {!recording && (
+        <div className="text">
+          <p className="row">
+            <b>This branch as a page</b>
+            <button type="button" disabled={isSaving} onClick={save}>
+              {isSaving ? "Collecting…" : "Save"}
+            </button>
+            <small>One file that opens from disk, without a server and without a network.</small>
+          </p>
+          {failure && <p role="alert">{failure}</p>}
+        </div>
+      )}
       <Text title="opt command line" text={made.commandline} />
       <Text title="Python" text={made.python} />
       <Text title="CSV, for compiler-gym validate" text={made.csv} />
+      <Text
+        title="Reproducer: a script with the program, for opt"
+        text={made.script}
+        file="reproducer.sh"
+      />
     </div>
   );
 }
 
-function Text({ title, text }: { title: string; text: string }) {
+function Text({ title, text, file }: { title: string; text: string; file?: string }) {
   return (
     <div className="text">
       <p className="row">
@@ -486,8 +522,16 @@ function Text({ title, text }: { title: string; text: string }) {
         <button type="button" onClick={() => navigator.clipboard.writeText(text)}>
           Copy
         </button>
+        {file && (
+          <button type="button" onClick={() => download(text, file)}>
+            Save
+          </button>
+        )}
       </p>
-      <pre>{text}</pre>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by the keyboard */}
+      <section tabIndex={0} aria-label={title}>
+        <pre>{text}</pre>
+      </section>
     </div>
   );
 }

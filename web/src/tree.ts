@@ -65,6 +65,11 @@ export function branch(tree: Tree, id: string): Node[] {
   return nodes;
 }
 
+/** Returns the ends of all branches. */
+export function leavesOf(tree: Tree): Node[] {
+  return Object.values(tree).filter((node) => node.children.length === 0);
+}
+
 /** A line of the drawn tree: a node, and how far it is to the right. */
 export interface Row {
   node: Node;

@@ -42,13 +42,24 @@ describe("IR", () => {
     expect(found.lines.at(-1)).toMatchObject({ kind: "removed", before: "}" });
   });
 
-  test("blame names the step that made a line", () => {
+  test("lines with the same opcode are put beside each other", () => {
+    const lines = compareFunctions(
+      ["define i32 @f(i32 %0) {", "  %2 = mul i32 %0, 2", "  ret i32 %2", "}"],
+      ["define i32 @f(i32 %0) {", "  %2 = shl i32 %0, 1", "  %3 = mul i32 %2, 3", "}"],
+    );
+    expect(lines.map(({ kind, after }) => [kind, after?.split(" = ")[1]])).toContainEqual([
+      "changed",
+      "mul i32 %2, 3",
+    ]);
+  });
+
+  test("blame names the steps that touched a line", () => {
     const inlined = BEFORE.replace("  ret", "  %4 = add i32 %3, 1\n  ret").replace(
       "ret i32 %3",
       "ret i32 %4",
     );
-    expect(blame([BEFORE, inlined]).get("f")).toEqual([0, 0, 0, 0, 1, 1, 0]);
-    expect(blame([BEFORE, inlined, AFTER]).get("f")?.[0]).toBe(0);
-    expect(blame([BEFORE, `${BEFORE}\n${G}`]).get("g")).toEqual([1, 1, 1]);
+    expect(blame([BEFORE, inlined]).get("f")).toEqual([[0], [0], [0], [0], [1], [0, 1], [0]]);
+    expect(blame([BEFORE, inlined, AFTER]).get("f")).toEqual([[0], [0, 1, 2], [0]]);
+    expect(blame([BEFORE, `${BEFORE}\n${G}`]).get("g")).toEqual([[1], [1], [1]]);
   });
 });

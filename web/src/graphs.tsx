@@ -199,10 +199,13 @@ function GraphView({ title, graph, open }: ViewProps) {
         )}
       </section>
       {selected && selected.lines.length > 0 && (
-        <pre className="block">
-          {selected.title}:{"\n"}
-          {selected.lines.map((line) => `  ${line}`).join("\n")}
-        </pre>
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by the keyboard
+        <section className="block" tabIndex={0} aria-label={`Block ${selected.title}`}>
+          <pre>
+            {selected.title}:{"\n"}
+            {selected.lines.map((line) => `  ${line}`).join("\n")}
+          </pre>
+        </section>
       )}
     </div>
   );

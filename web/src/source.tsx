@@ -98,6 +98,7 @@ export function SourcePanel({ program, node, ir, line, setLine }: Props) {
             <>
               <i className="offset">{each.line || ""}</i>
               <span>{highlighted(each.text)}</span>
+              {each.text === "" && <span className="unseen">empty line</span>}
             </>
           )}
         />

@@ -115,12 +115,14 @@ class ProgramRun:
             else. By default the program without arguments.
         expected_files: The files that it writes there, by name, each with the file that holds what
             must be in it.
+        seconds: The time limit.
     """
 
     stdin: Path = Path(os.devnull)
     expected_stdout: Path = Path(os.devnull)
     command: str = "exec ./a.out"
     expected_files: Sequence[tuple[str, Path]] = ()
+    seconds: float = RUN_TIMEOUT_SECONDS
 
     @property
     def name(self) -> str:
@@ -186,12 +188,14 @@ class ReferenceValidator:
         reference_seconds: How long each run of the unoptimised program may take.
         commands: The runs to make, each as the command of :class:`ProgramRun`.
         files: The names of the files that each run writes.
+        run_seconds: The time limit of each run of the optimised program.
     """
 
     linker_options: Sequence[str] = ("-lm",)
     reference_seconds: float = 10
     commands: Sequence[str] = (ProgramRun.command,)
     files: Sequence[str] = ()
+    run_seconds: float = RUN_TIMEOUT_SECONDS
 
     @property
     def runs(self) -> Sequence[ProgramRun]:
@@ -230,6 +234,7 @@ class ReferenceValidator:
             expected_files=[
                 (name, folder / f"expected-{number}") for number, name in enumerate(self.files)
             ],
+            seconds=self.run_seconds,
         )
         written = [path for _, path in run.expected_files]
         stdout, seconds = run.expected_stdout, self.reference_seconds
@@ -302,7 +307,7 @@ def _check_run(executable: Path, run: ProgramRun) -> ValidationError | None:
 def _check_one_run(executable: Path, run: ProgramRun) -> ValidationError | None:
     stdout = executable.with_name("stdout")
     written = [executable.with_name(f"file-{number}") for number in range(len(run.expected_files))]
-    error = run_program(executable, run, stdout, RUN_TIMEOUT_SECONDS, written)
+    error = run_program(executable, run, stdout, run.seconds, written)
     if error:
         return error
     expected, actual = run.expected_stdout.read_bytes(), stdout.read_bytes()

@@ -1,0 +1,75 @@
+"""The compiler that the workbenches of a process share."""
+
+import atexit
+import threading
+from functools import cache
+
+import compiler_gym
+from compiler_gym.agents.limits import Limits
+from compiler_gym.agents.problems import AgentError, text_of
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.explorer.workbench import short_name
+from compiler_gym.service.connection_opts import ConnectionOpts
+
+
+class Compiler:
+    """A service of the compiler, in which each program has a process of its own.
+
+    Methods may be called from any thread.
+
+    Args:
+        limits: Its ``session_mib`` bounds the memory of each process.
+
+    Raises:
+        EnvironmentNotSupported: If the LLVM service is not built.
+        ServiceInitError: If it does not start.
+    """
+
+    def __init__(self, limits: Limits):
+        flags = [f"--session_memory_mib={limits.session_mib}"]
+        env = compiler_gym.make("llvm-v0", connection_settings=ConnectionOpts(script_args=flags))
+        assert isinstance(env, LlvmEnv)
+        self._factory = env
+        self._lock = threading.Lock()
+        try:
+            env.reset()
+        except BaseException:
+            env.close()
+            raise
+        self.action_space = env.action_space
+        self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
+        self.datasets = env.datasets
+
+    def close(self) -> None:
+        """Ends the service, and all sessions with it."""
+        self._factory.close()
+
+    def open(self, benchmark: Benchmark | str, seconds: float) -> LlvmEnv:
+        """Returns an environment that has begun an episode with a program.
+
+        Raises:
+            AgentError: If the program cannot be used.
+        """
+        with self._lock:
+            env = self._factory.fork()
+        try:
+            env.reset(
+                benchmark=benchmark, observation_space=None, reward_space=None, timeout=seconds
+            )
+        except (BenchmarkInitError, LookupError, ValueError, OSError) as error:
+            env.close()
+            raise AgentError(f"The program cannot be used: {text_of(error)}") from error
+        except BaseException:
+            env.close()
+            raise
+        return env
+
+
+@cache
+def shared_compiler(limits: Limits) -> Compiler:
+    """Returns the compiler of this process for some limits. It ends with the process."""
+    compiler = Compiler(limits)
+    atexit.register(compiler.close)
+    return compiler

@@ -1,0 +1,141 @@
+"""Programs that agents may open: by name, as text, or from a file below a folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from compiler_gym.agents.compiler import Compiler
+from compiler_gym.agents.limits import Limits
+from compiler_gym.agents.problems import AgentError, text_of
+from compiler_gym.datasets import Benchmark
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    LIBRARIES,
+    ProgramRun,
+    ReferenceValidator,
+    validate_against_opt,
+)
+from compiler_gym.explorer import limits as explorer_limits
+from compiler_gym.explorer.messages import Source
+from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.sources import make_program
+from compiler_gym.util.nearest_names import did_you_mean
+
+Language = Literal["c", "c++", "ir"]
+
+SUITE = "benchmark://kernels-v0"
+
+_LANGUAGES: dict[str, Language] = {
+    ".c": "c",
+    ".cc": "c++",
+    ".cpp": "c++",
+    ".cxx": "c++",
+    ".ll": "ir",
+}
+_MEMORY_KIB = 4 << 20
+
+
+@dataclass(frozen=True)
+class OpenedProgram:
+    """A program: its name in texts, and what an environment begins an episode with."""
+
+    name: str
+    benchmark: Benchmark | str
+    is_own: bool = False
+
+
+def named_program(compiler: Compiler, name: str) -> OpenedProgram:
+    """Returns a program of a data set.
+
+    Args:
+        compiler: Knows the data sets.
+        name: A URI such as ``benchmark://kernels-v0/sha256``, or ``sha256`` for a built-in program.
+
+    Raises:
+        AgentError: If there is none of that name.
+    """
+    if name.startswith("file:") or "/../" in name:
+        raise AgentError(
+            "expected the name of a program of a data set, got a file; use the argument file"
+        )
+    uri = name if "://" in name else f"{SUITE}/{name}"
+    try:
+        benchmark = compiler.datasets.benchmark(uri)
+    except (LookupError, ValueError, OSError) as error:
+        names = [each.rpartition("/")[2] for each in compiler.datasets[SUITE].benchmark_uris()]
+        raise AgentError(
+            f"expected the name of a program, got {name!r}.{did_you_mean(name, names)} "
+            f"{text_of(error)} Call list_programs for names"
+        ) from error
+    return OpenedProgram(uri.removeprefix("benchmark://"), benchmark)
+
+
+def text_program(
+    text: str, language: Language, flags: str, limits: Limits, name: str = "source"
+) -> OpenedProgram:
+    """Compiles a program that is given as text. It may include headers of the system only.
+
+    Raises:
+        AgentError: If it is too large, or does not compile.
+        EnvironmentNotSupported: If clang is not installed.
+    """
+    bounds = explorer_limits.Limits(
+        source_bytes=limits.source_bytes, compile_seconds=limits.compile_seconds
+    )
+    try:
+        benchmark = make_program(Source(language=language, text=text, flags=flags), bounds)
+    except ExplorerError as error:
+        details = error.problem.diagnostics[:5]
+        lines = "; ".join(f"line {each.line}: {each.message}" for each in details)
+        raise AgentError(f"The program does not compile: {lines or error}") from error
+    return own_program(name, benchmark, limits)
+
+
+def file_program(root: Path | None, file: str, flags: str, limits: Limits) -> OpenedProgram:
+    """Opens a file below a folder: C, C++, textual IR, or bitcode.
+
+    Raises:
+        AgentError: If it is not below the folder, too large, or does not compile.
+    """
+    path = path_below(root, file)
+    if not path.is_file():
+        raise AgentError(f"expected a file below the folder of the server, got {file!r}")
+    size = path.stat().st_size
+    if size > limits.file_bytes:
+        raise AgentError(f"expected a file of at most {limits.file_bytes:,} bytes, got {size:,}")
+    if path.suffix == ".bc":
+        benchmark = Benchmark.from_file_contents(
+            f"benchmark://user-v0/{path.stem}", path.read_bytes()
+        )
+        return own_program(path.name, benchmark, limits)
+    if path.suffix not in _LANGUAGES:
+        raise AgentError(f"expected a file that ends in .bc, {', '.join(_LANGUAGES)}, got {file!r}")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return text_program(text, _LANGUAGES[path.suffix], flags, limits, path.name)
+
+
+def path_below(root: Path | None, file: str) -> Path:
+    """Returns the path of a file below a folder, links resolved.
+
+    Raises:
+        AgentError: If there is no folder, or the file is elsewhere.
+    """
+    if root is None:
+        raise AgentError(
+            "This server was started without a folder for files: pass the program as text in the "
+            "argument source, or ask the user to restart it with --root FOLDER"
+        )
+    path = (root / file).resolve()
+    if not path.is_relative_to(root.resolve()):
+        raise AgentError(f"expected a path below the folder of the server, got {file!r}")
+    return path
+
+
+def own_program(name: str, benchmark: Benchmark, limits: Limits) -> OpenedProgram:
+    """Makes a program of the agent's comparable with itself before any pass."""
+    command = f"ulimit -v {_MEMORY_KIB}; {ProgramRun.command}"
+    check = ReferenceValidator(
+        LIBRARIES, limits.run_seconds, (command,), run_seconds=limits.run_seconds
+    )
+    benchmark.add_validation_callback(validate_against_opt)
+    benchmark.add_validation_callback(check)
+    return OpenedProgram(name, benchmark, is_own=True)

@@ -1,0 +1,99 @@
+"""Verification of an optimised program, before anything is given for it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compiler_gym.agents.texts import kept_symbols
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    ProgramValidator,
+    ReferenceValidator,
+    validate_against_opt,
+)
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.errors import ServiceError, ValidationError
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a verification.
+
+    Attributes:
+        problems: What is wrong, a line each; empty if the program is right as far as is known.
+        checks: What was checked, a phrase each.
+        has_run: Whether the program was run and its output compared.
+    """
+
+    problems: tuple[str, ...]
+    checks: tuple[str, ...]
+    has_run: bool
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def verify(
+    env: LlvmEnv,
+    symbols: frozenset[str],
+    may_run: bool,
+    seconds: float,
+    repeat_with_opt: bool = False,
+) -> Verdict:
+    """Verifies the program of an environment, which is left as it is.
+
+    LLVM's verifier has seen the program after each pass already.
+
+    Args:
+        env: The environment.
+        symbols: The symbols that other modules may use, before any pass.
+        may_run: Whether to run the program, where that is possible.
+        seconds: The time limit of each run.
+        repeat_with_opt: Whether ``opt`` must make the same program by the same passes.
+    """
+    checks = ["LLVM's verifier", "symbols that other modules may use"]
+    with env.fork() as fork:
+        problems = [*_lost_symbols(fork.ir, symbols)]
+        callbacks = []
+        for callback in fork.benchmark.validation_callbacks():
+            if callback is validate_against_opt:
+                if repeat_with_opt:
+                    checks.append("opt makes the same program")
+                    callbacks.append(callback)
+            elif may_run:
+                checks.append("output of the program")
+                callbacks.append(_bounded(callback, seconds))
+        has_run = "output of the program" in checks and not problems
+        if not problems:
+            problems = [*_errors(env, callbacks)]
+    return Verdict(tuple(problems), tuple(checks), has_run)
+
+
+def _lost_symbols(ir: str, symbols: frozenset[str]) -> Iterator[str]:
+    lost = sorted(symbols - kept_symbols(ir))
+    if lost:
+        names = ", ".join(lost[:10])
+        yield f"symbols that other modules may use are gone: {names}"
+
+
+def _bounded(callback: Any, seconds: float) -> Any:
+    """Returns a validation callback with a time limit for each run, where it can have one."""
+    if isinstance(callback, ProgramValidator):
+        return replace(callback, runs=[replace(run, seconds=seconds) for run in callback.runs])
+    if isinstance(callback, ReferenceValidator):
+        return replace(callback, run_seconds=seconds, reference_seconds=seconds)
+    return callback
+
+
+def _errors(
+    env: LlvmEnv, callbacks: list[Callable[[Any], Iterator[ValidationError]]]
+) -> Iterator[str]:
+    for callback in callbacks:
+        with env.fork() as fork:  # Some callbacks begin the episode again.
+            try:
+                for error in callback(fork):
+                    data = error.data.get("stderr") or error.data.get("actual") or ""
+                    yield f"{error.type}: {' '.join(str(data).split())[:200]}".rstrip(": ")
+            except ServiceError as error:
+                yield f"{type(error).__name__}: {error}"[:300]

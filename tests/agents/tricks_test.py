@@ -1,0 +1,206 @@
+"""Ways to win without work, each of which gets nothing. The table is in docs/agents.md."""
+
+import pytest
+
+from compiler_gym.agents.limits import Limits
+from compiler_gym.agents.tasks import Budget, Episode, choose_task
+from compiler_gym.agents.texts import kept_symbols
+from compiler_gym.agents.verify import verify
+from compiler_gym.agents.workbench import Workbench
+
+UNDEFINED = """\
+#include <limits.h>
+#include <stdio.h>
+static int is_less(int x) { return x < x + 1; }
+int main(void) { volatile int x = INT_MAX; printf("%d\\n", is_less(x)); return 0; }
+"""
+RANDOM = """\
+#include <stdio.h>
+#include <time.h>
+int main(void) {
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  printf("%ld\\n", now.tv_nsec);
+  return 0;
+}
+"""
+GREEDY = """\
+#include <stdlib.h>
+int main(void) {
+  char* p = malloc(8ul << 30);
+  if (!p) return 1;
+  for (unsigned long i = 0; i < 8ul << 30; i += 4096) p[i] = 1;
+  return 0;
+}
+"""
+
+
+@pytest.fixture
+def verdict_of(make_bench):
+    """What is said of a program after some passes."""
+
+    def make(source, passes=(), language="c"):
+        bench = make_bench(may_run=True)
+        bench.open_program(source=source, language=language)
+        bench.apply_passes([*passes])
+        return bench.verdict()
+
+    return make
+
+
+@pytest.fixture
+def episode(compiler):
+    episode = Episode(choose_task("test", 5), Budget(), compiler)
+    yield episode
+    episode.close()
+
+
+# --------------------------------------------------------------------------------------------------
+# Programs that do something else afterwards.
+
+
+def test_no_pass_deletes_what_others_may_use(make_bench, compiler):
+    bench = make_bench()
+    bench.open_program(source="int used_elsewhere(int x) { return x; } int shared = 3;")
+    for number in range(int(compiler.action_space.n)):
+        bench.apply_passes([compiler.action_space.names[number]])
+    assert kept_symbols(bench.describe("ir")) == {"used_elsewhere", "shared"}
+
+
+def test_deleted_symbol_gets_nothing(bench):
+    """If there were such a pass."""
+    env = bench._branch().env
+    verdict = verify(env, frozenset({"main", "gone"}), may_run=True, seconds=1)
+    assert verdict.problems == ("symbols that other modules may use are gone: gone",)
+    assert not verdict.has_run
+
+
+def test_undefined_behaviour_gets_nothing(verdict_of):
+    assert verdict_of(UNDEFINED, ["sroa"]).is_right
+    verdict = verdict_of(UNDEFINED, ["sroa", "instcombine", "inline", "instcombine"])
+    assert verdict.problems[0].startswith("Wrong output")
+
+
+def test_endless_program_gets_nothing(compiler):
+    """C++ lets compilers delete the loop."""
+    bench = Workbench(compiler, Limits(run_seconds=0.1), may_run=True)
+    bench.open_program(source="int main() { int x = 1; while (x) x ^= 2; }", language="c++")
+    bench.apply_passes(["sroa", "loop-rotate", "loop-deletion", "simplifycfg"])
+    assert bench.verdict().problems == ("Execution timeout of the unoptimised program",)
+    bench.close()
+
+
+def test_program_that_prints_something_else_each_time_gets_nothing(verdict_of):
+    assert verdict_of(RANDOM).problems[0].startswith("Wrong output")
+
+
+def test_program_that_takes_all_memory_gets_nothing(verdict_of):
+    assert verdict_of(GREEDY).problems[0].startswith("Runtime error (1) of the unoptimised")
+
+
+def test_broken_module_is_refused(make_bench, fails):
+    source = "define i32 @f() {\n  %x = add i32 %y, 1\n  %y = add i32 %x, 1\n  ret i32 %y\n}\n"
+    assert "does not compile" in fails(make_bench().open_program, source=source, language="ir")
+
+
+def test_wrong_program_gets_nothing(episode):
+    """A miscompilation, which no pass is known to make: other output is expected."""
+    episode.bench.apply_passes(["sroa", "early-cse", "simplifycfg"])
+    env = episode.bench._branch().env
+    callback = env.benchmark.validation_callbacks()[1]
+    run = callback.runs[0]
+    object.__setattr__(callback, "runs", [run.__class__(run.stdin, run.stdin)])
+    answer = episode.call("submit")
+    object.__setattr__(callback, "runs", [run])
+    assert answer.reward == 0 and "NOT verified: Wrong output" in answer.text
+
+
+# --------------------------------------------------------------------------------------------------
+# Episodes.
+
+
+def test_no_other_program_in_an_episode(episode):
+    for tool in ("open_program", "close", "export", "fork", "_replay", "limits"):
+        assert episode.call(tool).is_error
+    assert episode.task.program.endswith("sha256")
+
+
+def test_worse_is_not_less_than_broken(episode):
+    episode.call("apply_passes", passes=["loop-unroll"])
+    assert episode.call("submit").reward == 0
+
+
+def test_nothing_is_given_twice(episode):
+    episode.call("apply_passes", passes=["sroa", "early-cse"])
+    episode.call("undo", count=2)
+    episode.call("apply_passes", passes=["sroa"])
+    first = episode.call("submit")
+    assert first.reward == pytest.approx(episode.bench.score())
+    again = episode.call("apply_passes", passes=["early-cse"])
+    assert again.is_error and again.reward == first.reward
+    assert episode.bench.passes == ("sroa",)
+
+
+# --------------------------------------------------------------------------------------------------
+# Limits.
+
+
+def test_program_that_grows_without_end(compiler, fails):
+    bench = Workbench(compiler, Limits(instructions=2_700))
+    bench.open_program("sha256")
+    assert "was undone" in fails(bench.apply_passes, ["reg2mem", *["inline"] * 50])
+    assert bench.cost() <= 2_700
+    bench.close()
+
+
+def test_time_of_a_call(compiler, fails):
+    bench = Workbench(compiler, Limits(call_seconds=0))
+    bench.open_program("sha256")
+    assert "took longer than 0 s" in fails(bench.apply_passes, ["sroa"])
+    bench.close()
+
+
+def test_many_passes(make_bench, fails):
+    bench = make_bench()
+    bench.open_program("sha256")
+    assert "at most 1000 passes" in fails(bench.apply_passes, ["adce"] * 1_001)
+
+
+# --------------------------------------------------------------------------------------------------
+# Files.
+
+
+@pytest.mark.parametrize(
+    ("source", "language"),
+    [
+        ('#include "/etc/passwd"', "c"),
+        ("#embed </etc/passwd>", "c"),
+        ('__asm__(".incbin \\"/etc/passwd\\"");', "c"),
+        ('module asm ".incbin \\22/etc/passwd\\22"', "ir"),
+    ],
+)
+def test_no_file_becomes_part_of_a_program(make_bench, fails, source, language):
+    error = fails(make_bench().open_program, source=source, language=language)
+    assert "expected" in error or "not allowed" in error
+
+
+def test_no_file_elsewhere(make_bench, tmp_path, fails):
+    outside = tmp_path / "secret.c"
+    outside.write_text("int secret;")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link.c").symlink_to(outside)
+    bench = make_bench(root=root)
+    for file in ("../secret.c", str(outside), "link.c"):
+        assert "below the folder" in fails(bench.open_program, file=file)
+    assert "got a file" in fails(bench.open_program, f"file://{outside}")
+    bench.open_program(source="int x;")
+    for file in ("../out.o", str(tmp_path / "out.o"), "none/out.o"):
+        fails(bench.export, "object", file)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link.c", "root", "secret.c"]
+    assert "without a folder" in fails(make_bench().open_program, file="x.c")
+
+
+def test_flags_that_read_or_run(make_bench, fails):
+    for flags in ("-include /etc/passwd", "-fplugin=x.so", "@/etc/passwd", "-Xclang -load"):
+        assert "got" in fails(make_bench().open_program, source="int x;", flags=flags)

@@ -1,0 +1,66 @@
+"""The OpenEnv server: ``python -m compiler_gym.openenv.app``."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import uvicorn
+from openenv.core.env_server.http_server import create_app
+from openenv.core.env_server.types import ConcurrencyConfig
+
+from compiler_gym.agents.compiler import shared_compiler
+from compiler_gym.agents.tasks import TASK_LIMITS
+from compiler_gym.openenv.environment import CompilerEnvironment
+from compiler_gym.openenv.models import CompilerAction, CompilerObservation, CompilerState
+
+MAX_MESSAGE_BYTES = 1 << 20
+"""The size of a message of a client. A longer one ends its session, and no other."""
+
+_IDLE_SECONDS = 3600.0
+
+
+def make_app(sessions: int = 64) -> Any:
+    """Returns the ASGI application.
+
+    Args:
+        sessions: How many sessions there may be at a time.
+    """
+    return create_app(
+        CompilerEnvironment,
+        CompilerAction,
+        CompilerObservation,
+        env_name="compiler_gym",
+        concurrency_config=ConcurrencyConfig(
+            max_concurrent_envs=sessions, session_timeout=_IDLE_SECONDS
+        ),
+        state_cls=CompilerState,
+    )
+
+
+def make_server(host: str, port: int, sessions: int) -> uvicorn.Server:
+    """Returns the server, which is not started. The compiler is started first."""
+    shared_compiler(TASK_LIMITS)
+    return uvicorn.Server(
+        uvicorn.Config(
+            make_app(sessions),
+            host=host,
+            port=port,
+            log_level="warning",
+            ws_max_size=MAX_MESSAGE_BYTES,
+            h11_max_incomplete_event_size=MAX_MESSAGE_BYTES,
+        )
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the server."""
+    parser = argparse.ArgumentParser(prog="compiler_gym.openenv.app", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at")
+    parser.add_argument("--port", type=int, default=8000, help="the port to listen at")
+    parser.add_argument("--sessions", type=int, default=64, help="the largest number of sessions")
+    options = parser.parse_args(arguments)
+    make_server(options.host, options.port, options.sessions).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The server that OpenEnv's tools start."""

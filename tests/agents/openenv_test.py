@@ -1,0 +1,195 @@
+"""The OpenEnv server: episodes over its WebSocket, many clients at once, and its validator."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+import urllib.request
+from contextlib import closing
+
+import pytest
+from openenv.cli._validation import validate_running_environment
+from openenv.validation import Level, Verdict, run_validation
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+import compiler_gym.openenv
+from compiler_gym.agents.compiler import shared_compiler
+from compiler_gym.agents.tasks import TASK_LIMITS
+from compiler_gym.agents.workbench import Workbench
+from compiler_gym.openenv import CompilerAction, CompilerEnvClient
+from compiler_gym.openenv.app import make_server
+from compiler_gym.util.runfiles_path import runfiles_path
+
+GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
+
+
+@pytest.fixture(scope="module")
+def url():
+    """The address of a server in this process."""
+    server = make_server("127.0.0.1", 0, sessions=16)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        thread.join(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture
+def client(url):
+    with CompilerEnvClient(base_url=url).sync() as client:
+        yield client
+
+
+@pytest.fixture
+def socket(url):
+    """A client that writes messages itself."""
+    with connect(f"{url.replace('http', 'ws')}/ws") as socket:
+        yield socket
+
+
+def asked(socket, kind, **data):
+    socket.send(json.dumps({"type": kind, "data": data}))
+    return json.loads(socket.recv())
+
+
+def posted(url, name, body=None):
+    request = urllib.request.Request(
+        f"{url}/compiler_gym/{name}",
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as reply:
+        return json.load(reply)
+
+
+def test_episode(client):
+    result = client.reset(split="test", index=5)
+    assert "kernels-v0/sha256" in result.observation.text and result.reward is None
+    result = client.step(CompilerAction(tool="try_sequences", sequences=[GOOD], apply_best=True))
+    assert result.observation.instructions < result.observation.instructions_oz
+    assert result.observation.passes_left == 1_000 - len(GOOD) * 2 and not result.done
+    state = client.state()
+    assert state.step_count == 1 and state.program.endswith("sha256") and state.passes == GOOD
+    result = client.step(CompilerAction(tool="submit"))
+    assert result.done and 1 < result.reward < 2
+    assert result.observation.metadata == {"verified": True}
+    assert client.reset(seed=3).observation.calls_left == 30
+    assert client.state().split == "train"
+
+
+def test_wrong_actions_are_answered(client):
+    client.reset(split="test", index=5)
+    observation = client.step(CompilerAction(tool="apply_passes", passes=["sroaa"])).observation
+    assert observation.is_error and "Did you mean sroa" in observation.text
+    observation = client.step(CompilerAction(tool="undo", name="x")).observation
+    assert observation.is_error and "expected the arguments of undo" in observation.text
+
+
+def test_tasks(url):
+    assert [each["name"] for each in posted(url, "splits")] == ["train", "validation", "test"]
+    assert posted(url, "num_tasks", {"split": "train"}) == {"num_tasks": 14}
+    task = posted(url, "task", {"split": "test", "index": 5})["task"]
+    assert task == {"split": "test", "index": 5, "program": "benchmark://kernels-v0/sha256"}
+    body = {"split": "test", "start": 4, "stop": 6}
+    assert [each["index"] for each in posted(url, "task_range", body)["tasks"]] == [4, 5]
+
+
+def test_garbage(socket):
+    socket.send("garbage")
+    assert json.loads(socket.recv())["data"]["code"] == "INVALID_JSON"
+    assert asked(socket, "explode")["data"]["code"] == "UNKNOWN_TYPE"
+    assert "expected reset before step" in asked(socket, "step", tool="compare")["data"]["message"]
+    assert asked(socket, "step", tool="rm")["data"]["code"] == "VALIDATION_ERROR"
+    assert "expected split" in asked(socket, "reset", split="exam")["data"]["message"]
+    # The session goes on.
+    assert asked(socket, "reset", split="test", index=5)["type"] == "observation"
+
+
+def test_message_that_is_too_large(url, socket):
+    with connect(f"{url.replace('http', 'ws')}/ws") as large, pytest.raises(ConnectionClosed):
+        large.send("x" * (8 << 20))
+        large.recv()
+    assert asked(socket, "reset", split="test", index=5)["type"] == "observation"
+
+
+def test_too_many_passes_are_refused(socket):
+    asked(socket, "reset", split="test", index=5)
+    answer = asked(socket, "step", tool="apply_passes", passes=["gvn"] * 1_000)
+    assert answer["data"]["code"] == "VALIDATION_ERROR"
+
+
+LISTS = [GOOD[:length] for length in range(1, 7)]
+
+
+def test_others_notice_nothing(url):
+    """Six play at once, while one is killed, one sends garbage and one wants the whole program."""
+
+    async def play(passes):
+        async with CompilerEnvClient(base_url=url) as client:
+            result = await client.reset(split="test", index=5)
+            for name in passes:
+                result = await client.step(CompilerAction(tool="apply_passes", passes=[name]))
+            return result.observation.instructions
+
+    async def all_at_once():
+        killed = subprocess.Popen([sys.executable, "-c", KILLED, url], stdout=subprocess.PIPE)
+        players = [asyncio.create_task(play(passes)) for passes in LISTS]
+        await asyncio.to_thread(killed.stdout.readline)
+        killed.kill()
+        await asyncio.to_thread(misbehave, url)
+        killed.communicate()
+        return await asyncio.gather(*players)
+
+    assert asyncio.run(all_at_once()) == [cost_after(passes) for passes in LISTS]
+
+
+def cost_after(passes):
+    with closing(Workbench(shared_compiler(TASK_LIMITS), TASK_LIMITS)) as bench:
+        bench.open_program("sha256")
+        bench.apply_passes(passes)
+        return bench.cost()
+
+
+KILLED = """
+import json, sys, time
+from websockets.sync.client import connect
+socket = connect(sys.argv[1].replace("http", "ws") + "/ws")
+socket.send(json.dumps({"type": "reset", "data": {"split": "test", "index": 5}}))
+socket.recv()
+print("plays", flush=True)
+socket.send(json.dumps({"type": "step", "data": {"tool": "submit"}}))
+time.sleep(60)
+"""
+
+
+def misbehave(url):
+    with connect(f"{url.replace('http', 'ws')}/ws") as socket:
+        socket.send(b"\x00" * 1_000)
+        socket.send("{" * 10_000)
+    with connect(f"{url.replace('http', 'ws')}/ws") as socket:
+        asked(socket, "reset", split="test", index=5)
+        answer = asked(socket, "step", tool="describe", length="ir")
+        assert len(json.dumps(answer)) < 10_000
+
+
+def test_package_is_valid():
+    folder = runfiles_path("compiler_gym/openenv/space").resolve()
+    report = run_validation(folder, max_level=Level.STATIC, skip_build=True)
+    assert report.verdict is Verdict.PASS, report
+
+
+def test_running_server_is_valid(url):
+    report = validate_running_environment(url, timeout_s=60)
+    assert report["passed"], report
+
+
+def test_missing_package(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"install compiler_gym\[openenv\]"):
+        _ = compiler_gym.openenv.CompilerState
+    with pytest.raises(AttributeError):
+        _ = compiler_gym.openenv.nothing

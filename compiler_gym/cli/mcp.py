@@ -1,0 +1,78 @@
+"""``compiler-gym mcp``: the compiler as tools for language models."""
+
+import importlib.util
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compiler_gym.cli.console import messages, working_on
+
+
+def mcp(
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder whose files can be opened, and where files are written.",
+            exists=True,
+            file_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    allow_run: Annotated[
+        bool,
+        typer.Option("--allow-run", help="Let validate run programs, to compare their output."),
+    ] = False,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve HTTP rather than stdin and stdout.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="The address to listen at, for --http.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen at, for --http.")
+    ] = 8765,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file of the token that clients must show, for --http; by default a new one.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Serve the compiler as tools for language models, over the Model Context Protocol.
+
+    Assistants and editors start this program themselves, and talk to it on stdin and stdout. No
+    program is run without --allow-run, and no file is read or written outside of --root. See
+    docs/agents.md.
+
+    \b
+    Examples:
+      compiler-gym mcp
+      compiler-gym mcp --root project --allow-run
+      compiler-gym mcp --http --port 8765 --token-file token
+    """  # noqa: D301
+    if importlib.util.find_spec("fastmcp") is None:
+        raise ValueError("compiler-gym mcp needs the package fastmcp: install compiler_gym[mcp]")
+    # Not above: these packages are optional.
+    from compiler_gym.agents.mcp import (
+        PATH,
+        Workbenches,
+        make_http_server,
+        make_server,
+        read_token,
+    )
+
+    token = read_token(token_file) if token_file else secrets.token_urlsafe(24)
+    with working_on("starting the compiler"):
+        benches = Workbenches(root=root, may_run=allow_run)
+    try:
+        server = make_server(benches)
+        if not http:
+            server.run(transport="stdio", show_banner=False, log_level="WARNING")
+            return
+        messages().print(f"http://{host}:{port}{PATH}", soft_wrap=True)
+        if token_file is None:
+            messages().print(f"Authorization: Bearer {token}", soft_wrap=True)
+        make_http_server(server, host, port, token).run()
+    finally:
+        benches.close()

@@ -1,0 +1,237 @@
+"""The MCP server on stdio and HTTP, and the transcript of docs/agents.md."""
+
+import asyncio
+import json
+import re
+import sys
+import threading
+import urllib.error
+import urllib.request
+from contextlib import asynccontextmanager
+
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from compiler_gym.agents.mcp import PATH, Workbenches, make_http_server, make_server, read_token
+from compiler_gym.agents.workbench import TOOLS
+from tests.agents.conftest import LIMITS
+from tests.document_code import code_blocks
+
+TOKEN = "a-token-of-the-tests"
+GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
+
+CALLS = [
+    ("list_programs", {}),
+    ("open_program", {"name": "sha256"}),
+    ("list_passes", {"search": "inline"}),
+    ("describe_pass", {"name": "gvn"}),
+    ("apply_passes", {"passes": ["sroa", "gvn"]}),
+    ("undo", {}),
+    ("try_sequences", {"sequences": [GOOD, ["gvn"]], "apply_best": True}),
+    ("fork", {"name": "other"}),
+    ("switch_branch", {"name": "main"}),
+    ("drop_branch", {"name": "other"}),
+    ("branches", {}),
+    ("describe", {"length": "detail"}),
+    ("compare", {}),
+    ("function_sizes", {"objective": "bytes"}),
+    ("read_function", {"function": "next_word"}),
+    ("control_flow", {"function": "next_word"}),
+    ("diff", {}),
+    ("remarks", {}),
+    ("validate", {}),
+    ("export", {"format": "object", "file": "out.o"}),
+]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("root")
+
+
+@pytest.fixture(scope="module")
+def server(root):
+    benches = Workbenches(LIMITS, root, may_run=True, max_sessions=2)
+    yield make_server(benches)
+    benches.close()
+
+
+@pytest.fixture
+def url(server):
+    """The address of the server on HTTP."""
+    http = make_http_server(server, "127.0.0.1", 0, TOKEN)
+    thread = threading.Thread(target=http.run)
+    thread.start()
+    while not http.started:
+        thread.join(0.01)
+    yield f"http://127.0.0.1:{http.servers[0].sockets[0].getsockname()[1]}{PATH}"
+    http.should_exit = True
+    thread.join()
+
+
+def plays(server, play):
+    """Runs a coroutine with a client."""
+
+    async def run():
+        async with Client(server) as client:
+            return await play(client)
+
+    return asyncio.run(run())
+
+
+async def answer(client, tool, arguments):
+    result = await client.call_tool(tool, arguments, raise_on_error=False)
+    return result.is_error, result.content[0].text
+
+
+def test_all_tools_are_described_and_called(server, root):
+    async def play(client):
+        tools = await client.list_tools()
+        answers = [await answer(client, *call) for call in CALLS]
+        return tools, answers
+
+    tools, answers = plays(server, play)
+    assert sorted(each.name for each in tools) == sorted(TOOLS)
+    assert {name for name, _ in CALLS} == {*TOOLS}
+    for tool in tools:
+        assert tool.description
+        for name, schema in tool.inputSchema["properties"].items():
+            assert schema["description"], f"{tool.name}: {name}"
+    # What a model has to read before its first call: some 2,500 tokens.
+    assert sum(len(json.dumps(each.model_dump(exclude_none=True))) for each in tools) < 12_000
+    assert [text for is_error, text in answers if is_error] == []
+    assert max(len(text) for _, text in answers) < LIMITS.answer_characters + 120
+    assert (root / "out.o").is_file()
+
+
+def test_errors_say_what_to_do(server):
+    async def play(client):
+        return [
+            await answer(client, tool, arguments)
+            for tool, arguments in (
+                ("compare", {}),
+                ("open_program", {"name": "sha256"}),
+                ("apply_passes", {"passes": "sroa"}),
+                ("apply_passes", {"passes": ["sroaa"]}),
+                ("undo", {"cuont": 1}),
+                ("undo", {}),
+            )
+        ]
+
+    (_, first), _, *others = plays(server, play)
+    assert "call open_program first" in first
+    assert [is_error for is_error, _ in others] == [True] * 4
+    for (_, text), part in zip(
+        others, ("schema", "Did you mean sroa", "schema", "call apply_passes first"), strict=True
+    ):
+        assert part in text and "pydantic.dev" not in text
+
+
+def test_sessions_do_not_see_each_other(server):
+    async def run():
+        async with Client(server) as first, Client(server) as second:
+            await first.call_tool("open_program", {"name": "sha256"})
+            is_error, text = await answer(second, "compare", {})
+            assert is_error and "There is no program yet" in text
+            await second.call_tool("open_program", {"source": "int x;"})
+            return await answer(first, "branches", {})
+
+    assert "2613" in asyncio.run(run())[1]
+
+
+def test_session_that_was_used_least_recently_is_closed(server):
+    async def run():
+        async with Client(server) as first, Client(server) as second, Client(server) as third:
+            for client in (first, second, third):
+                await client.call_tool("open_program", {"name": "sha256"})
+            return [(await answer(each, "compare", {}))[0] for each in (third, second, first)]
+
+    assert asyncio.run(run()) == [False, False, True]
+
+
+def status_of(url, **headers):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(
+        url,
+        json.dumps(body).encode(),
+        {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            **given,
+        },
+    )
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request, timeout=60)
+    return caught.value.code
+
+
+def test_http(url):
+    async def run():
+        transport = StreamableHttpTransport(url, headers={"Authorization": f"Bearer {TOKEN}"})
+        async with Client(transport) as client:
+            await client.call_tool("open_program", {"name": "sha256"})
+            return await answer(client, "apply_passes", {"passes": ["sroa"]})
+
+    assert "2613 before" in asyncio.run(run())[1]
+    assert status_of(url) == 401
+    assert status_of(url, authorization="Bearer something else") == 401
+    good = {"authorization": f"Bearer {TOKEN}"}
+    assert status_of(url, **good, host="example.com") == 403
+    assert status_of(url, **good, origin="http://example.com") == 403
+    assert status_of(url, **good) == 400  # Not before initialize.
+
+
+@asynccontextmanager
+async def stdio_session(*arguments):
+    """The protocol's own client, with the program as assistants start it."""
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "compiler_gym", "mcp", *arguments],
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+    async with stdio_client(command) as streams, ClientSession(*streams) as session:
+        yield session
+
+
+def test_stdio():
+    async def run():
+        async with stdio_session() as session:
+            started = await session.initialize()
+            await session.call_tool("open_program", {"name": "sha256"})
+            ran = await session.call_tool("validate", {})
+            return started.instructions, ran.content[0].text
+
+    instructions, text = asyncio.run(run())
+    assert "try_sequences" in instructions
+    assert "The program was not run: the server was started without --allow-run" in text
+
+
+def test_token_file(tmp_path):
+    path = tmp_path / "token"
+    path.write_text("short\n")
+    with pytest.raises(ValueError, match="chmod 600"):
+        read_token(path)
+    path.chmod(0o600)
+    with pytest.raises(ValueError, match="at least 16"):
+        read_token(path)
+    path.write_text("0123456789abcdef\n")
+    assert read_token(path) == "0123456789abcdef"
+
+
+def test_transcript_of_the_document(server):
+    """Each call gets the answer that the document shows."""
+    (transcript,) = code_blocks("docs/agents.md", "transcript")
+    exchanges = re.findall(r"^> (\w+) (\{.*\})\n(.*?)(?=^> |\Z)", transcript, re.M | re.S)
+    assert len(exchanges) >= 6
+
+    async def play(client):
+        return [await answer(client, tool, json.loads(text)) for tool, text, _ in exchanges]
+
+    shown = [expected.strip() for _, _, expected in exchanges]
+    assert [text for _, text in plays(server, play)] == shown
+    ratios = re.findall(r"^instructions .* (\S+)%$", transcript, re.M)
+    assert len([each for each in ratios if each.startswith("-")]) == 3

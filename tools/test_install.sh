@@ -1,66 +1,132 @@
 #!/usr/bin/env bash
 # Installs wheels on a bare system that has Python and nothing else, and uses them there:
 #
-#   tools/test_install.sh trixie              # Debian 13; also bookworm, or noble with MIRROR=...
+#   tools/test_install.sh trixie                                  # Debian 13; also bookworm
+#   PYTHON=~/.pyenv/versions/3.10.13 tools/test_install.sh noble     # Ubuntu, another Python
+#   SB3=1 tools/test_install.sh bookworm                          # and PPO of Stable-Baselines3
+#   tools/test_install.sh container                               # the steps of the Containerfile
 #
 # The system is made by debootstrap in a folder of its own, which takes root. It has no compiler,
 # and no header of C. Every command is printed before it runs, so the output is the record.
+# WHEELS is the folder of the wheels, bazel-bin by default. PIP_CACHE keeps pip's downloads.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 suite=${1:?usage: tools/test_install.sh SUITE, e.g. trixie}
-mirror=${MIRROR:-$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list* | head -1 | tr -d ' ')}
+wheels=${WHEELS:-bazel-bin}
+is_container=
+[ "$suite" != container ] || { is_container=1 suite=bookworm wheels=${WHEELS:-bazel-bin/release}; }
+debian=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list* | grep -v snapshot | head -1 | tr -d ' ')
+case $suite in
+  # debootstrap of Debian has no script of newer Ubuntus, which are made as older ones are.
+  jammy | noble | resolute) mirror=${MIRROR:-http://archive.ubuntu.com/ubuntu} script=/usr/share/debootstrap/scripts/gutsy ;;
+  *) mirror=${MIRROR:-$debian} script= ;;
+esac
 # Kept for the next time: bare systems by their suites.
 base=${BASES:-/var/tmp/compiler_gym-bases}/$suite
 
 say() { printf '\n\033[1m%s\033[0m\n' "test_install: $*"; }
-[ "$(id -u)" = 0 ] || { echo "test_install: expected root, which debootstrap and chroot need" >&2; exit 1; }
+fail() { echo "test_install: $*" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || fail "expected root, which debootstrap and chroot need"
+compgen -G "$wheels/compiler_gym-*manylinux*.whl" > /dev/null ||
+  fail "expected wheels in $wheels; try bazel build //:wheel //:clang_wheel //:mlir_wheel"
 
 if [ ! -e "$base.made" ]; then
   say "making $suite from $mirror"
   mkdir -p "$(dirname "$base")"
   rm -rf --one-file-system "$base"
-  debootstrap --variant=minbase --include=ca-certificates,python3,python3-venv \
-    "$suite" "$base" "$mirror" > "$base.log" || { tail "$base.log"; exit 1; }
+  debootstrap --variant=minbase --components=main${script:+,universe} \
+    --include=ca-certificates,python3,python3-venv \
+    "$suite" "$base" "$mirror" $script > "$base.log" || { tail "$base.log"; exit 1; }
   touch "$base.made"
 fi
 
 run=$(mktemp -d /var/tmp/compiler_gym-install.XXXX)
 clean_up() {
-  for name in dev/shm dev proc; do umount -l "$run/$name" 2>/dev/null || true; done
+  for name in pip-cache dev/shm dev/pts dev proc; do umount -l "$run/$name" 2>/dev/null || true; done
   rm -rf --one-file-system "$run"
 }
 trap clean_up EXIT
 cp -a "$base/." "$run/"
-for name in proc dev dev/shm; do mkdir -p "$run/$name" && mount --bind "/$name" "$run/$name"; done
+for name in proc dev dev/pts dev/shm; do mkdir -p "$run/$name" && mount --bind "/$name" "$run/$name"; done
+mkdir "$run/pip-cache"
+[ -z "${PIP_CACHE:-}" ] || mount --bind "$PIP_CACHE" "$run/pip-cache"
 # How this machine reaches the package index.
-cp -rL /etc/ssl/certs/. "$run/etc/ssl/certs/"
+install -D /etc/ssl/certs/ca-certificates.crt "$run/etc/ssl/certs/ca-certificates.crt"
 cp /etc/resolv.conf /etc/hosts "$run/etc/"
 for file in /etc/pip.conf "$HOME/.config/pip/pip.conf"; do
   [ ! -e "$file" ] || install -D "$file" "$run$file"
 done
+python=python3
+if [ -n "${PYTHON:-}" ]; then
+  mkdir -p "$run$PYTHON" && cp -a "$PYTHON/." "$run$PYTHON/"
+  python=$PYTHON/bin/python3
+fi
 mkdir "$run/wheels"
-cp bazel-bin/compiler_gym*.whl "$run/wheels/"
+cp "$wheels"/compiler_gym*manylinux*.whl "$run/wheels/"
 cp compiler_gym/data/kernels-v0/sha256/program.c "$run/root/sha256.c"
+cat > "$run/root/ppo.py" <<'END'
+import compiler_gym
+from compiler_gym.vector.stable_baselines import StableBaselinesVecEnv
+from compiler_gym.wrappers import AutophaseNorm
+from stable_baselines3 import PPO
+
+envs = compiler_gym.make_vec(
+    "llvm-autophase-ic-v0", 4, max_episode_steps=20, autoreset_mode="SameStep", wrappers=[AutophaseNorm]
+)
+PPO("MlpPolicy", StableBaselinesVecEnv(envs), n_steps=50, device="cpu", verbose=1).learn(2_000)
+envs.close()
+END
+cat > "$run/root/results.py" <<'END'
+import compiler_gym
+
+with compiler_gym.make("llvm-autophase-ic-v0", benchmark="benchmark://kernels-v0/sha256") as env:
+    env.reset()
+    env.multistep([env.action_space[name] for name in ("sroa", "instcombine", "simplifycfg")])
+    with open("results.csv", "w") as file:
+        compiler_gym.CompilerEnvStateWriter(file).write_state(env.state, flush=True)
+END
 # The ten lines of the README.
 awk '/^```python/ { inside = 1; next } /^```/ { if (inside) exit } inside' README.md > "$run/root/ten_lines.py"
 
-mapfile -t settings < <(env | grep -E '^(PIP_|SSL_CERT|REQUESTS_CA|HTTPS?_PROXY|https?_proxy|NO_PROXY|no_proxy)' || true)
+mapfile -t settings < <(env | grep -E '^(PIP_[A-Z_]*|SSL_CERT[A-Z_]*|REQUESTS_CA_BUNDLE|HTTPS?_PROXY|https?_proxy|NO_PROXY|no_proxy)=' | grep -v '^PIP_CACHE=\|^PIP_FIND_LINKS=' || true)
 inside() {
   say "$ $*"
   env -i HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/root/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    PIP_CACHE_DIR=/pip-cache PIP_ROOT_USER_ACTION=ignore DEBIAN_FRONTEND=noninteractive \
     ${settings:+"${settings[@]}"} chroot "$run" /bin/bash -c "cd /root && $*"
 }
 
-inside "python3 --version && grep PRETTY /etc/os-release && ! command -v cc clang gcc"
-inside "python3 -m venv venv"
+# A container tool would do these steps, which a chroot does where there is none. The base has more
+# than debian:12-slim: python3 and python3-venv, which the steps install.
+if [ -n "$is_container" ]; then
+  while read -r instruction arguments; do
+    case $instruction in
+      RUN) inside "$arguments" ;;
+      COPY) say "$instruction $arguments" ;;  # The wheels are there.
+      ENV) environment=$arguments user=player ;;
+    esac
+  done < "$wheels/Containerfile"
+  inside "su $user -s /bin/bash -c 'env $environment compiler-gym doctor'"
+  say "the container works"
+  exit
+fi
+
+inside "grep PRETTY /etc/os-release; ldd --version | head -n 1; $python --version; ! command -v cc clang gcc"
+inside "$python -m venv venv"
 inside "pip install --quiet --find-links /wheels compiler_gym"
 inside "python3 ten_lines.py"
 inside "compiler-gym doctor"
 inside "compiler-gym search sha256 --seconds 10"
+inside "compiler-gym optimize sha256.c -o sha256.o || true"
 inside "pip install --quiet --find-links /wheels 'compiler_gym[clang,mlir]'"
-inside "compiler-gym doctor"
+inside "compiler-gym doctor || true"
 say "headers and startup files of C, which clang needs and no Python package has"
 inside "apt-get update -qq && apt-get install -qq -y --no-install-recommends gcc libc6-dev > /dev/null"
 inside "compiler-gym doctor"
 inside "compiler-gym optimize sha256.c --evaluations 20 -o sha256.o"
+inside "python3 results.py && compiler-gym validate results.csv"
+if [ -n "${SB3:-}" ]; then
+  inside "pip install --quiet --find-links /wheels 'compiler_gym[sb3]'"
+  inside "python3 ppo.py"
+fi
 say "$suite: everything works"

@@ -193,13 +193,17 @@ def __dir__() -> list[str]:
 
 def _version() -> str:
     """Returns the version of the installed package, or that of the source tree."""
-    root = Path(__file__).parent.parent
-    # Beside an installed package, a file VERSION belongs to another one.
-    if any(root.glob("compiler_gym-*.dist-info")):
-        from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, distribution
 
-        return version("compiler_gym")
-    return (root / "VERSION").read_text().strip()
+    folder = Path(__file__).parent
+    try:
+        installed = distribution("compiler_gym")
+        # A source tree on the path comes before an installed package.
+        if Path(str(installed.locate_file("compiler_gym"))).resolve() == folder.resolve():
+            return installed.version
+    except PackageNotFoundError:
+        pass
+    return (folder.parent / "VERSION").read_text().strip()
 
 
 _llvm.register_environments()

@@ -231,24 +231,43 @@ def test_version():
         assert compiler_gym.__version__ == version_file.read_text().strip()
 
 
-def test_version_of_an_installed_package(tmp_path):
-    """Another package may have put a file VERSION beside it."""
-    (tmp_path / "compiler_gym").symlink_to(Path(compiler_gym.__file__).parent)
-    metadata = tmp_path / "compiler_gym-4.5.6.dist-info" / "METADATA"
+def install_another(folder):
+    """Makes the metadata of an installed package of version 4.5.6."""
+    metadata = folder / "compiler_gym-4.5.6.dist-info" / "METADATA"
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: compiler_gym\nVersion: 4.5.6\n")
-    (tmp_path / "VERSION").write_text("7.8.9\n")
-    script = "import compiler_gym; print(compiler_gym.__version__)"
-    path = os.pathsep.join([str(tmp_path), *sys.path])
+
+
+def version_in(folder, *path):
+    """The version that a new interpreter finds whose path begins with these folders."""
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path},
+        [sys.executable, "-c", "import compiler_gym; print(compiler_gym.__version__)"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, path), *sys.path])},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == "4.5.6\n"
+    return done.stdout.strip()
+
+
+def test_version_of_an_installed_package(tmp_path):
+    """Another package may have put a file VERSION beside it."""
+    (tmp_path / "compiler_gym").symlink_to(Path(compiler_gym.__file__).parent)
+    install_another(tmp_path)
+    (tmp_path / "VERSION").write_text("7.8.9\n")
+    assert version_in(tmp_path, tmp_path) == "4.5.6"
+
+
+def test_version_of_a_source_tree_beside_an_installed_package(tmp_path):
+    tree, installed = tmp_path / "tree", tmp_path / "installed"
+    for folder in (tree, installed):
+        folder.mkdir()
+    (tree / "compiler_gym").symlink_to(Path(compiler_gym.__file__).parent)
+    (tree / "VERSION").write_text("7.8.9\n")
+    (installed / "compiler_gym").mkdir()
+    install_another(installed)
+    assert version_in(tmp_path, tree, installed) == "7.8.9"
 
 
 def test_what_takes_time_is_loaded_when_needed():

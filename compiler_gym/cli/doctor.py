@@ -8,7 +8,7 @@ import typer
 from compiler_gym.cli.console import print_json, print_line
 from compiler_gym.cli.doctor_checks import Check, Status, all_checks
 
-_NAME_WIDTH = 18
+_NAME_WIDTH = 21
 
 
 def doctor(
@@ -41,10 +41,17 @@ def doctor(
 
 
 def _print(check: Check) -> None:
-    width = max(shutil.get_terminal_size().columns - _NAME_WIDTH - 8, 40)
+    # Where there is no terminal, lines may be long.
+    columns = shutil.get_terminal_size(fallback=(200, 0)).columns
+    width = max(columns - _NAME_WIDTH - 8, 40)
+    if not check.detail and check.fix:
+        print_line(f"{check.status.value:<7} {check.name:<{_NAME_WIDTH - 1}} try: {check.fix}")
+        return
     first, *others = check.detail.splitlines() or [""]
-    print_line(f"{check.status.value:<7} {check.name:<{_NAME_WIDTH - 1}} {first[:width]}")
+    if len(first) > width:
+        first = f"{first[: width - 1]}…"
+    print_line(f"{check.status.value:<7} {check.name:<{_NAME_WIDTH - 1}} {first}")
     for line in others if check.status is Status.FAILED else []:
         print_line(f"{'':<{_NAME_WIDTH + 7}} {line}")
     if check.fix and check.status is not Status.OK:
-        print_line(f"{'':<{_NAME_WIDTH + 6}} try: {check.fix}")
+        print_line(f"{'':<{_NAME_WIDTH + 7}} try: {check.fix}")

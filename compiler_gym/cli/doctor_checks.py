@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -31,13 +31,17 @@ _ENVIRONMENTS = {
     "mlir-v0": "pip install 'compiler_gym[mlir]'",
     "gcc-v0": "apt-get install gcc (Debian, Ubuntu), dnf install gcc (Fedora)",
 }
-# The module that tells whether an extra is installed.
+# The modules that tell whether an extra is installed. The first one's version is shown.
 _EXTRAS = {
-    "gym": "gym",
-    "sb3": "stable_baselines3",
-    "rllib": "ray",
-    "learning": "jax",
-    "search": "nevergrad",
+    "gym": ("gym",),
+    "sb3": ("stable_baselines3",),
+    "ray": ("ray", "pyarrow"),
+    "rllib": ("ray", "torch"),
+    "learning": ("jax", "optax", "sklearn"),
+    "search": ("nevergrad", "optuna"),
+    "explorer": ("fastapi", "uvicorn", "websockets"),
+    "openenv": ("openenv",),
+    "mcp": ("fastmcp",),
 }
 _TOOLS = ("clang", "opt", "ld.lld")
 
@@ -89,10 +93,13 @@ def all_checks() -> Iterator[Check]:
         yield _check(name, lambda name=name: _step(name), fix)
     for name in _TOOLS:
         yield _check(name, lambda name=name: _tool(name), CLANG_FIX)
-    yield _check("C programs", _compile, _HEADERS_FIX)
+    c_programs = _check("C programs", _compile, _HEADERS_FIX)
+    # Without clang, headers do not help.
+    is_missing = c_programs.status is Status.MISSING
+    yield replace(c_programs, fix=CLANG_FIX) if is_missing else c_programs
     yield _check("pass plugins", _plugins, CLANG_FIX)
-    for extra, module in _EXTRAS.items():
-        yield _extra(extra, module)
+    for extra, modules in _EXTRAS.items():
+        yield _extra(extra, *modules)
     for name, folder in (
         ("datasets", site_data_path),
         ("cache", cache_path),
@@ -153,8 +160,8 @@ def _plugins() -> str:
     return f"can be loaded by {find_service_binary(_SHARED_SERVICE)}"
 
 
-def _extra(extra: str, module: str) -> Check:
-    if find_spec(module) is None:
+def _extra(extra: str, module: str, *others: str) -> Check:
+    if any(find_spec(name) is None for name in (module, *others)):
         return Check(extra, Status.MISSING, "", f"pip install 'compiler_gym[{extra}]'")
     try:
         return Check(extra, Status.OK, f"{module} {version(module)}")

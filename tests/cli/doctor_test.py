@@ -32,6 +32,8 @@ def test_one_screen_with_a_command_for_each_part_that_is_not_there(monkeypatch, 
     assert lines[-1] == "All that is installed works."
     (index,) = [i for i, line in enumerate(lines) if line.split()[:2] == ["missing", "clang"]]
     assert lines[index + 1].strip() == "try: pip install 'compiler_gym[clang]'"
+    (index,) = [i for i, line in enumerate(lines) if line.startswith("missing C programs")]
+    assert lines[index + 1].strip() == "try: pip install 'compiler_gym[clang]'"
 
 
 def test_part_that_does_not_work(monkeypatch, tmp_path):
@@ -45,6 +47,13 @@ def test_part_that_does_not_work(monkeypatch, tmp_path):
     assert "failed  C programs" in done.stdout
     assert "no headers" in done.stdout
     assert "Does not work: C programs." in done.stdout
+
+
+def test_extra_with_one_of_its_packages():
+    """RLlib needs more than what the extra for Ray installs."""
+    check = doctor_checks._extra("rllib", "pytest", "no_such_package")
+    assert check == Check("rllib", Status.MISSING, "", "pip install 'compiler_gym[rllib]'")
+    assert doctor_checks._extra("rllib", "pytest", "json").status is Status.OK
 
 
 def fails_with(error):

@@ -11,9 +11,6 @@ import pytest
 
 from compiler_gym.util.runfiles_path import runfiles_path
 
-WHEEL = "compiler_gym-1.0.0-py3-none-linux_x86_64.whl"
-
-
 # What mypy knows from the last run. It checks by size, time and hash what has changed since.
 CACHE = Path(sys.prefix) / "mypy_cache"
 
@@ -52,7 +49,8 @@ def installation(tmp_path_factory):
     (packages / "rest.pth").write_text(sysconfig.get_path("purelib"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
     options = ["--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "install", *options, runfiles_path(WHEEL)], check=True)
+    (wheel,) = runfiles_path().glob("compiler_gym-*.whl")
+    subprocess.run([*pip, "install", *options, wheel], check=True)
     assert (packages / "compiler_gym" / "py.typed").is_file()
     return python
 

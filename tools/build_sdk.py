@@ -6,13 +6,12 @@ end in .in, @VERSION@ is the version, @LINK_FLAGS@ the linker's options for what
 """
 
 import argparse
-import gzip
-import io
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from tools import archives
 
 LIBRARY = "lib/libcompiler_gym_runtime.a"
 TEMPLATE_PLACES = {
@@ -77,15 +76,9 @@ def main() -> None:
         text = instantiate(template.read_text(), version, options.link_flag)
         contents[TEMPLATE_PLACES[template.name]] = text.encode()
     folder = options.out.name.removesuffix(".tar.gz")
-    # Without the time of the build, so that the same files make the same bytes.
-    with (
-        gzip.GzipFile(options.out, "wb", mtime=0) as compressed,
-        tarfile.open(fileobj=compressed, mode="w") as archive,
-    ):
+    with archives.create(options.out) as archive:
         for place, data in sorted(contents.items()):
-            entry = tarfile.TarInfo(f"{folder}/{place}")
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
+            archives.add(archive, f"{folder}/{place}", data)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,7 @@
-"""Builds the wheel: lays out the files it is given and runs setuptools and auditwheel.
+"""Builds the wheel: lays out the files it is given and runs setuptools and auditwheel."""
 
-Usage: build_wheel OUTPUT.whl @FILE_LIST [LINK_FLAG...], where a line of the list is PLACE=SOURCE.
-The rest are the options that the programs were linked with.
-"""
-
+import argparse
 import re
-import sys
 import tempfile
 from pathlib import Path
 
@@ -19,20 +15,13 @@ SERVICE_PLACE = "compiler_gym/_service/"
 LLVM = "libLLVM"
 # They are in wheels of their own: the first needs LLVM's shared library, the second is large.
 ELSEWHERE = ("compiler_gym-llvm-service-shared", "compiler_gym-mlir-service")
-SETUP = """
-import setuptools
-
-setuptools.setup(
-    packages=setuptools.find_namespace_packages(include=["compiler_gym*"]),
-    package_data={"": ["*"]},
-)
-"""
+# A wheel goes with companions of its own version only.
+COMPANION = re.compile(r'"(compiler_gym_[a-z]+)"')
 
 
-def read_list(argument: str) -> dict[str, Path]:
-    """The files of the wheel, by their place in it."""
-    lines = Path(argument.removeprefix("@")).read_text().splitlines()
-    files = dict(line.split("=", 1) for line in lines)
+def read_list(path: Path) -> dict[str, Path]:
+    """The files of the wheel, by their place in it. A line of the list is PLACE=SOURCE."""
+    files = dict(line.split("=", 1) for line in path.read_text().splitlines())
     files = {BUILT_FOLDERS.sub(SERVICE_PLACE, place): source for place, source in files.items()}
     return {
         place: Path(source)
@@ -43,19 +32,33 @@ def read_list(argument: str) -> dict[str, Path]:
 
 
 def main() -> None:
-    output = Path(sys.argv[1]).absolute()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("files", type=lambda text: Path(text.removeprefix("@")))
+    parser.add_argument("--link_lines", type=Path, required=True, help="of the programs")
+    parser.add_argument("--npm_lock", type=Path, help="what the explorer's page is made of")
+    parser.add_argument("--npm_packages", type=Path, help="its second line is node_modules")
+    options = parser.parse_args()
+
+    files = read_list(options.files)
+    programs = [source for source in files.values() if wheels.is_elf(source)]
+    libraries = third_party.archives_of(options.link_lines.read_text().splitlines())
+    shared = third_party.shared_libraries_of(programs, leaves=[LLVM])
+    libraries += [path for name, path in shared.items() if not name.startswith(LLVM)]
+    components = third_party.debian_components(libraries)
+    if options.npm_lock:
+        packages = Path(options.npm_packages.read_text().splitlines()[1])
+        components += third_party.npm_components(options.npm_lock, packages)
+    version = files["VERSION"].read_text().strip()
+    bill = third_party.bill_of_materials("compiler_gym", version, components)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        files = read_list(sys.argv[2])
-        programs = [source for source in files.values() if wheels.is_elf(source)]
-        libraries = third_party.archives_of(sys.argv[3:])
-        shared = third_party.shared_libraries_of(programs, leaves=[LLVM])
-        libraries += [path for name, path in shared.items() if not name.startswith(LLVM)]
-        licenses = third_party.licenses_text(third_party.packages_of(libraries))
         wheels.stage(files, folder)
-        (folder / "compiler_gym" / "THIRD_PARTY_LICENSES").write_text(licenses, encoding="utf-8")
-        (folder / "setup.py").write_text(SETUP)
-        wheels.build(folder, output, exclude=[f"{LLVM}*"])
+        project = folder / "pyproject.toml"
+        project.write_text(COMPANION.sub(rf'"\1=={version}"', project.read_text()))
+        package = folder / "compiler_gym"
+        (package / wheels.LICENSES).write_text(third_party.licenses_text(components))
+        wheels.build(folder, options.output.absolute(), bill, exclude=[f"{LLVM}*"])
 
 
 if __name__ == "__main__":

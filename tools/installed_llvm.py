@@ -29,7 +29,7 @@ _RUNTIMES = re.compile(
 # LLVM refers to them for what nothing here asks of it: the solver of the static analyser, manifests
 # for Windows, the editing of lines, downloads of debug information. They are half as large as all
 # the rest.
-_STAND_INS = ("libcurl.so.4", "libedit.so.2", "libxml2.so.2", "libz3.so.4")
+STAND_INS = ("libcurl.so.4", "libedit.so.2", "libxml2.so.2", "libz3.so.4")
 _STAND_IN_CODE = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +51,8 @@ def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
         scratch: A folder for the libraries that are made.
     """
     files = {f"bin/{name}": (prefix / "bin" / name).resolve(strict=True) for name in _TOOLS}
-    libraries = shared_libraries_of(files.values(), leaves=_STAND_INS)
-    for name in _STAND_INS:
+    libraries = shared_libraries_of(files.values(), leaves=STAND_INS)
+    for name in STAND_INS:
         libraries[name] = _stand_in(libraries[name], list(libraries.values()), files, scratch)
     files |= {f"lib/{name}": path for name, path in libraries.items()}
     (resources,) = (prefix / "lib" / "clang").iterdir()

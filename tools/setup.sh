@@ -15,7 +15,7 @@ packages=(
   "clang-$llvm_version" clang-format-22 "libclang-rt-$llvm_version-dev"
   "lld-$llvm_version" "llvm-$llvm_version" "llvm-$llvm_version-dev" "llvm-$llvm_version-tools"
   "libpolly-$llvm_version-dev" libzstd-dev
-  cmake csmith libcsmith-dev file make pkg-config
+  cmake csmith libcsmith-dev file git make pkg-config
   g++ libbenchmark-dev libboost-filesystem-dev libgflags-dev libgmock-dev libgoogle-glog-dev
   libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev protobuf-compiler protobuf-compiler-grpc
   openssl python3 python3-venv

@@ -1,15 +1,41 @@
-"""Collects the licences of the libraries in a wheel from the Debian packages that they are of."""
+"""Finds the third-party components of a wheel: their versions, licences, and a bill of materials.
 
+Libraries belong to the Debian packages that installed them, the explorer's page to packages of npm.
+"""
+
+import json
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _DOCUMENTS = Path("/usr/share/doc")
 _COMMON = re.compile(r"/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9]")
+# The names of licences in a machine-readable copyright file.
+_LICENSE_NAME = re.compile(r"^License: *(\S.*)$", re.MULTILINE)
 # Every system that this runs on has them: they are not part of the wheel.
 SYSTEM = re.compile(r"lib(c|gcc_s|m|pthread|stdc\+\+)\.so|ld-linux|linux-vdso")
 _RULE = "=" * 80
+
+
+@dataclass(frozen=True)
+class Component:
+    """A package of others of which some part is in a wheel.
+
+    Attributes:
+        kind: The type of the package URL, ``deb`` or ``npm``.
+        name: Its name.
+        version: Its version.
+        licenses: The names of its licences, as the package states them.
+        text: Its licences.
+    """
+
+    kind: str
+    name: str
+    version: str
+    licenses: tuple[str, ...]
+    text: str
 
 
 def output_of(*command: str | Path) -> str:
@@ -17,13 +43,13 @@ def output_of(*command: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def archives_of(link_flags: Iterable[str]) -> list[Path]:
-    """Returns the static libraries among the options of a linker."""
+def archives_of(link_line: Iterable[str]) -> list[Path]:
+    """Returns the static libraries of the system among the options of a linker."""
     found = []
-    for flag in link_flags:
+    for flag in link_line:
         if flag.startswith("-l:"):
             found.append(Path(output_of("gcc", f"-print-file-name={flag[3:]}").strip()))
-        elif flag.endswith(".a"):
+        elif flag.endswith(".a") and Path(flag).is_absolute():
             found.append(Path(flag))
     return found
 
@@ -51,36 +77,68 @@ def shared_libraries_of(programs: Iterable[Path], leaves: Sequence[str] = ()) ->
     return found
 
 
-def packages_of(libraries: Iterable[Path]) -> dict[str, str]:
-    """Returns the names and versions of the Debian packages of libraries.
+def debian_components(libraries: Iterable[Path]) -> list[Component]:
+    """Returns the Debian packages of libraries.
 
     Raises:
         SystemExit: A library belongs to no package: nobody knows its licence.
     """
+    paths = sorted({str(library.resolve()) for library in libraries})
+    if not paths:
+        return []
+    # Packages may name the folder as it was before /lib became a link to /usr/lib. One of the two
+    # names is unknown then, and the exit code is 1.
+    command = ["dpkg", "--search", *paths, *(path.removeprefix("/usr") for path in paths)]
+    found = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    owners = {
+        place: owner.split(":")[0] for owner, place in (line.split(": ", 1) for line in found)
+    }
     names = set()
-    for path in sorted({library.resolve() for library in libraries}):
-        # Packages may name the folder as it was before /lib became a link to /usr/lib.
-        for place in (str(path), str(path).removeprefix("/usr")):
-            done = subprocess.run(["dpkg", "--search", place], capture_output=True, text=True)
-            if done.returncode == 0:
-                names.add(done.stdout.partition(":")[0])
-                break
-        else:
+    for path in paths:
+        owner = owners.get(path) or owners.get(path.removeprefix("/usr"))
+        if owner is None:
             raise SystemExit(f"expected a library of a Debian package, got {path}: whose is it?")
+        names.add(owner)
     query = ["dpkg-query", "--show", "--showformat=${Package} ${Version}\\n"]
-    lines = output_of(*query, *sorted(names)).splitlines()
-    return dict(line.split(" ", 1) for line in lines)
+    components = []
+    for line in output_of(*query, *sorted(names)).splitlines():
+        name, version = line.split(" ", 1)
+        text = (_DOCUMENTS / name / "copyright").read_text(encoding="utf-8", errors="replace")
+        licenses = tuple(sorted(set(_LICENSE_NAME.findall(text))))
+        components.append(Component("deb", name, version, licenses, text))
+    return components
 
 
-def licenses_text(packages: dict[str, str]) -> str:
-    """Returns the licences of Debian packages, and the common ones that they refer to."""
+def npm_components(lock_file: Path, packages: Path) -> list[Component]:
+    """Returns the packages of npm that a page is made of.
+
+    Args:
+        lock_file: The package-lock.json. Packages of development are not part of the page.
+        packages: The folder ``node_modules``.
+    """
+    entries = json.loads(lock_file.read_text())["packages"]
+    components = []
+    for place, entry in sorted(entries.items()):
+        if not place or entry.get("dev"):
+            continue
+        name = place.rpartition("node_modules/")[2]
+        folder = packages.parent / place
+        texts = sorted(p for p in folder.iterdir() if p.name.upper().startswith("LICEN"))
+        if not texts:
+            raise SystemExit(f"expected a file LICENSE in {folder}, got none: {entry['license']}")
+        text = texts[0].read_text(encoding="utf-8", errors="replace")
+        components.append(Component("npm", name, entry["version"], (entry["license"],), text))
+    return components
+
+
+def licenses_text(components: Iterable[Component]) -> str:
+    """Returns the licences of components, and the common ones of Debian that they refer to."""
     title = "Libraries that are linked into the programs of this package, or bundled with it.\n"
     sections, common, known = [], set(), {}
-    for name, version in sorted(packages.items()):
-        text = (_DOCUMENTS / name / "copyright").read_text(encoding="utf-8", errors="replace")
-        common |= set(_COMMON.findall(text))
+    for component in sorted(components, key=lambda c: (c.kind, c.name)):
+        common |= set(_COMMON.findall(component.text))
         # Packages of one source have the same text.
-        known.setdefault(text, []).append(f"{name} {version}")
+        known.setdefault(component.text, []).append(f"{component.name} {component.version}")
     for text, names in known.items():
         sections.append(f"{_RULE}\n{', '.join(names)}\n{_RULE}\n\n{text.strip()}\n")
     for place in sorted(common):
@@ -89,3 +147,45 @@ def licenses_text(packages: dict[str, str]) -> str:
             text = path.read_text(encoding="utf-8", errors="replace").strip()
             sections.append(f"{_RULE}\n{place}\n{_RULE}\n\n{text}\n")
     return "\n".join([title, *sections])
+
+
+def bill_of_materials(name: str, version: str, components: Iterable[Component]) -> str:
+    """Returns the CycloneDX document (JSON, version 1.6) of a wheel and its components.
+
+    It has no time and no random number, so that the same components make the same bytes.
+    """
+    from datetime import datetime, timezone
+    from uuid import NAMESPACE_URL, uuid5
+
+    from cyclonedx.model.bom import Bom, BomMetaData
+    from cyclonedx.model.component import Component as Entry
+    from cyclonedx.model.component import ComponentType
+    from cyclonedx.model.license import DisjunctiveLicense
+    from cyclonedx.output.json import JsonV1Dot6
+    from packageurl import PackageURL
+
+    purl = PackageURL("pypi", name=name.replace("_", "-"), version=version)
+    wheel = Entry(name=name, version=version, type=ComponentType.APPLICATION, purl=purl)
+    wheel.bom_ref.value = str(purl)
+    entries = []
+    for component in components:
+        group = "debian" if component.kind == "deb" else None
+        purl = PackageURL(component.kind, group, component.name, component.version)
+        entry = Entry(
+            name=component.name,
+            version=component.version,
+            type=ComponentType.LIBRARY,
+            purl=purl,
+            licenses=[DisjunctiveLicense(name=license) for license in component.licenses],
+        )
+        entry.bom_ref.value = str(purl)
+        entries.append(entry)
+    identity = " ".join([str(wheel.purl), *sorted(str(entry.purl) for entry in entries)])
+    epoch = datetime(1980, 1, 1, tzinfo=timezone.utc)
+    bom = Bom(
+        serial_number=uuid5(NAMESPACE_URL, identity),
+        metadata=BomMetaData(component=wheel, timestamp=epoch, tools=[]),
+        components=entries,
+    )
+    bom.register_dependency(wheel, entries)
+    return JsonV1Dot6(bom).output_as_string(indent=1) + "\n"

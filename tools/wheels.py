@@ -11,11 +11,25 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from zipfile import ZipFile, ZipInfo
 
 PLATFORM = "manylinux_2_36_x86_64"
+# The licences of third parties, in the package.
+LICENSES = "THIRD_PARTY_LICENSES"
+# The bill of materials, beside the metadata: https://peps.python.org/pep-0770
+BILL_OF_MATERIALS = "sboms/components.cdx.json"
 
-_TAG_OPTIONS = ["--python-tag", "py3", "--plat-name", "linux_x86_64", "--compression", "stored"]
-_ELF = b"\x7fELF"
+ELF = b"\x7fELF"
+
+# The archive is compressed by auditwheel.
+_BUILD = """
+import sys
+
+from setuptools import build_meta
+
+tags = ["--python-tag", "py3", "--plat-name", "linux_x86_64", "--compression", "stored"]
+build_meta.build_wheel(sys.argv[1], {"--build-option": ["--quiet", *tags]})
+"""
 # 1980-01-01, the first day that a zip archive can name.
 _EPOCH = "315532800"
 
@@ -41,15 +55,16 @@ def is_elf(path: Path) -> bool:
     with open(path, "rb") as file:
         # The type is ET_EXEC or ET_DYN: an object file has to keep its symbols.
         header = file.read(18)
-    return header[:4] == _ELF and header[16:18] in (b"\x02\x00", b"\x03\x00")
+    return header[:4] == ELF and header[16:18] in (b"\x02\x00", b"\x03\x00")
 
 
-def build(folder: Path, output: Path, exclude: Sequence[str] = ()) -> None:
-    """Builds the wheel of a folder that has a pyproject.toml and a setup.py.
+def build(folder: Path, output: Path, bill: str = "", exclude: Sequence[str] = ()) -> None:
+    """Builds the wheel of a folder that has a pyproject.toml.
 
     Args:
         folder: The folder, in which files are made, too.
         output: The wheel. The name has to be that which the version and the tags lead to.
+        bill: The bill of materials.
         exclude: Shared libraries that are not to be bundled.
     """
     environment = {**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}
@@ -57,19 +72,28 @@ def build(folder: Path, output: Path, exclude: Sequence[str] = ()) -> None:
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment.get('PATH', os.defpath)}"
     for path in [folder, *folder.rglob("*")]:
         os.utime(path, (int(_EPOCH), int(_EPOCH)))
-    command = [sys.executable, "setup.py", "--quiet", "bdist_wheel", *_TAG_OPTIONS]
-    subprocess.run(command, cwd=folder, env=environment, check=True, stdout=sys.stderr)
-    (plain,) = (folder / "dist").glob("*.whl")
+    # The permissions of files that the tools make.
+    os.umask(0o022)
+    plain_folder, repaired_folder = folder / "dist", folder / "repaired"
+    _run([sys.executable, "-c", _BUILD, str(plain_folder)], folder, environment)
+    (plain,) = plain_folder.glob("*.whl")
+    # auditwheel lists it in RECORD.
+    with ZipFile(plain, "a") as archive:
+        information = "-".join(plain.name.split("-")[:2]) + ".dist-info"
+        archive.writestr(ZipInfo(f"{information}/{BILL_OF_MATERIALS}"), bill)
     command = [sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM]
     # The only tag, not one of several.
-    command += ["--only-plat", "--wheel-dir", str(folder / "repaired"), str(plain)]
-    command += [f"--exclude={name}" for name in exclude]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(done.stdout + done.stderr)
-    (wheel,) = (folder / "repaired").glob("*.whl")
+    command += ["--only-plat", "--wheel-dir", str(repaired_folder), str(plain)]
+    _run(command + [f"--exclude={name}" for name in exclude], folder, environment)
+    (wheel,) = repaired_folder.glob("*.whl")
     if wheel.name != output.name:
         sys.exit(
-            f"expected the wheel {output.name}, got {wheel.name}: VERSION and //:BUILD disagree"
+            f"expected the wheel {output.name}, got {wheel.name}; is its name in a BUILD file?"
         )
     shutil.copyfile(wheel, output)
+
+
+def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stdout + done.stderr)

@@ -1,0 +1,108 @@
+"""Compares what is in a wheel with what its documents list.
+
+What is linked into the programs is read from the commands that link them, what they load from the
+programs themselves.
+"""
+
+import json
+import re
+import tempfile
+from collections.abc import Container, Iterator, Sequence
+from pathlib import Path
+from zipfile import ZipFile
+
+from tools import installed_llvm, third_party, wheels
+
+# Where Debian has the files that are copied into wheels.
+_SOURCES = ("usr/lib/llvm-*/bin", "usr/lib/llvm-*/lib", "usr/lib/x86_64-linux-gnu")
+
+# What auditwheel adds to the names of the libraries that it bundles.
+_HASH = re.compile(r"-[0-9a-f]{8}(?=\.so)")
+# Only programs that have LLVM's shared library load it: clang and opt.
+_PLUGIN = "compiler_gym-llvm-passes.so"
+# auditwheel bundles no zlib, which is on every Linux that the tag allows.
+_ALLOWED = {"libz.so.1"}
+
+
+def document(wheel: ZipFile, name: str) -> str:
+    """Returns one of the documents about third parties in a wheel."""
+    (place,) = (n for n in wheel.namelist() if n.endswith(f"/{name}"))
+    return wheel.read(place).decode()
+
+
+def listed_packages(wheel: ZipFile) -> dict[str, list[str]]:
+    """Returns the names of licences by the packages in the bill of materials."""
+    bill = json.loads(document(wheel, wheels.BILL_OF_MATERIALS))
+    return {
+        f"{component['name']} {component['version']}": [
+            entry["license"]["name"] for entry in component.get("licenses", ())
+        ]
+        for component in bill["components"]
+    }
+
+
+def check(path: Path, link_line: Sequence[str]) -> list[str]:
+    """Returns what is wrong with a wheel, one problem in a line.
+
+    Args:
+        path: The wheel.
+        link_line: The arguments of the commands that link its programs.
+    """
+    with ZipFile(path) as wheel, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        listed = listed_packages(wheel)
+        licenses = document(wheel, wheels.LICENSES)
+        programs = list(_extract_programs(wheel, folder))
+        problems = [f"{package} has no licence" for package in listed if package not in licenses]
+        problems += unlisted(link_line, listed)
+        bundled = {program.name for program in programs}
+        for program in programs:
+            place = program.relative_to(folder)
+            packages = _packages_of_copy(program.name)
+            if packages and not packages & listed.keys():
+                problems.append(f"{place} is of {packages}, which the bill of materials lacks")
+            if program.name != _PLUGIN:
+                problems += [
+                    f"{place} needs {n}, got none" for n in _needed(program) - bundled - _ALLOWED
+                ]
+    return problems
+
+
+def unlisted(link_line: Sequence[str], listed: Container[str]) -> list[str]:
+    """Returns the packages of static libraries that are linked and not listed, as problems."""
+    linked = third_party.debian_components(third_party.archives_of(link_line))
+    return [
+        f"{name} is linked, and not in the bill of materials"
+        for name in map(_name, linked)
+        if name not in listed
+    ]
+
+
+def _extract_programs(wheel: ZipFile, folder: Path) -> Iterator[Path]:
+    for entry in wheel.infolist():
+        with wheel.open(entry) as file:
+            if file.read(len(wheels.ELF)) != wheels.ELF:
+                continue
+        path = Path(wheel.extract(entry, folder))
+        if wheels.is_elf(path):
+            yield path
+
+
+def _name(package: third_party.Component) -> str:
+    return f"{package.name} {package.version}"
+
+
+def _packages_of_copy(name: str) -> set[str]:
+    """Returns the Debian packages that a program or library in a wheel may be a copy from."""
+    name = _HASH.sub("", name)
+    # They have the name of a library, and none of its code.
+    if name in installed_llvm.STAND_INS:
+        return set()
+    originals = [path for source in _SOURCES for path in Path("/").glob(f"{source}/{name}")]
+    return {_name(package) for package in third_party.debian_components(originals)}
+
+
+def _needed(program: Path) -> set[str]:
+    """Returns the names of the libraries that a program loads, but for those of every system."""
+    needed = re.findall(r"NEEDED +(\S+)", third_party.output_of("objdump", "-p", program))
+    return {name for name in needed if not third_party.SYSTEM.match(name)}

@@ -36,6 +36,7 @@ Status systemError(const std::string& what) {
           "Cannot " + what + ": " + std::generic_category().message(errno)};
 }
 
+#ifndef COMPILER_GYM_SANITIZER  // Those reserve more than any limit.
 /// The writable memory that this process has already.
 rlim_t inheritedBytes() {
   std::ifstream file("/proc/self/statm");
@@ -43,11 +44,12 @@ rlim_t inheritedBytes() {
   file >> total >> resident >> shared >> text >> library >> data;
   return data * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
+#endif
 
 void limitResources() {
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);
-#ifndef COMPILER_GYM_SANITIZER  // Those reserve more than any limit.
+#ifndef COMPILER_GYM_SANITIZER
   rlimit data = {};
   getrlimit(RLIMIT_DATA, &data);
   // Never more than a session may have.

@@ -57,42 +57,59 @@ class Finder {
   llvm::StringMap<size_t> places_;
 };
 
-// Whether code outside of a function uses a constant. Variables do not count: they are not code.
-bool isUsedOutside(const llvm::Constant& constant, const llvm::Function& function) {
-  return llvm::any_of(constant.users(), [&function](const llvm::User* user) {
-    if (const auto* instruction = llvm::dyn_cast<llvm::Instruction>(user)) {
-      return instruction->getFunction() != &function;
-    }
-    return !llvm::isa<llvm::GlobalValue>(user) &&
-           isUsedOutside(*llvm::cast<llvm::Constant>(user), function);
+bool refersToBlockOfOther(const llvm::Constant& constant, const llvm::Function& function) {
+  if (const auto* address = llvm::dyn_cast<llvm::BlockAddress>(&constant)) {
+    return address->getFunction() != &function;
+  }
+  return !llvm::isa<llvm::GlobalValue>(constant) &&
+         llvm::any_of(constant.operands(), [&function](const llvm::Use& use) {
+           const auto* operand = llvm::dyn_cast<llvm::Constant>(use.get());
+           return operand != nullptr && refersToBlockOfOther(*operand, function);
+         });
+}
+
+// Whether a pass on another function can change this one: deleting a block replaces its address.
+bool refersToBlocksOfOthers(const llvm::Function& function, llvm::ArrayRef<ConstantUse> uses) {
+  return llvm::any_of(uses, [&function](const ConstantUse& use) {
+    return refersToBlockOfOther(*llvm::cast<llvm::Constant>(use.user->getOperand(use.operand)),
+                                function);
   });
 }
 
-// Whether a pass on the function can change another one: deleting a block replaces its address.
-bool canChangeOthers(const llvm::Function& function) {
-  return llvm::any_of(function, [&function](const llvm::BasicBlock& block) {
-    return block.hasAddressTaken() && isUsedOutside(*llvm::BlockAddress::lookup(&block), function);
-  });
+std::vector<uint64_t> fingerprintsOfHeaders(const llvm::Module& module) {
+  std::vector<uint64_t> headers;
+  headers.reserve(module.size());
+  for (const llvm::Function& function : module) {
+    headers.push_back(fingerprintOfHeader(function));
+  }
+  return headers;
 }
 
 }  // namespace
 
 ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std::string name,
-                                            uint64_t fingerprint) {
-  Function entry{&function, std::move(name), fingerprint, 0, 0, ++lastVersion_, {}};
+                                            uint64_t header, const Body& body) {
+  Function entry{&function, std::move(name), header, body, 0, 0, ++lastVersion_, {}, false, {}};
   entry.content = contentHash(function, entry.instructions);
   entry.constantUses = constantUses(function);
+  entry.refersToBlocksOfOthers = refersToBlocksOfOthers(function, entry.constantUses);
+  entry.constants = compoundConstants(function);
   return entry;
 }
 
 ChangeTracker::ChangeTracker(const llvm::Module& module)
-    : headersFingerprint_(fingerprintOfHeaders(module)),
-      restFingerprint_(fingerprintOfRest(module)) {
+    : frameFingerprint_(fingerprintOfFrame(module)),
+      firstUsesFingerprint_(fingerprintOfFirstUses(module)) {
   Namer name;
   for (const llvm::Function& function : module) {
-    functions_.push_back(look(function, name(function), fingerprint(function)));
+    functions_.push_back(
+        look(function, name(function), fingerprintOfHeader(function), lookAtBody(function)));
   }
   numberFunctions();
+  for (Function& function : functions_) {
+    function.body.constants = fingerprintOfConstants(function.constants);
+  }
+  usesFingerprint_ = usesFingerprint(module);
   restContent_ = contentOfRest(module);
   change_.instructionsBefore = change_.instructionsAfter = countInstructions();
 }
@@ -121,11 +138,11 @@ uint64_t ChangeTracker::contentOfRest(const llvm::Module& module) const {
 }
 
 void ChangeTracker::follow() {
-  isFollowing_ = llvm::none_of(
-      functions_, [](const Function& each) { return canChangeOthers(*each.function); });
-  fingerprints_.clear();
+  isFollowing_ =
+      llvm::none_of(functions_, [](const Function& each) { return each.refersToBlocksOfOthers; });
+  bodies_.clear();
   for (const Function& function : functions_) {
-    fingerprints_.push_back(function.fingerprint);
+    bodies_.push_back(function.body);
   }
 }
 
@@ -134,50 +151,86 @@ void ChangeTracker::functionDone(const llvm::Function& function) {
   if (!isFollowing_ || place == places_.end()) {
     return moduleDone();
   }
-  fingerprints_[place->second] = fingerprint(function);
+  bodies_[place->second] = lookAtBody(function);
 }
 
-std::vector<uint64_t> ChangeTracker::currentFingerprints(const llvm::Module& module,
-                                                         bool isSameList) const {
-  if (isFollowing_ && isSameList) {
-    return fingerprints_;
+bool ChangeTracker::areHeadersAsBefore(const Headers& headers) const {
+  return std::equal(headers.begin(), headers.end(), functions_.begin(), functions_.end(),
+                    [](uint64_t now, const Function& then) { return now == then.header; });
+}
+
+bool ChangeTracker::areBodiesAsBefore() const {
+  return std::equal(
+      bodies_.begin(), bodies_.end(), functions_.begin(), functions_.end(),
+      [](const Body& now, const Function& then) { return now.exact == then.body.exact; });
+}
+
+// Provided that nothing but the bodies may have changed.
+bool ChangeTracker::areUsesAsBefore(const llvm::Module& module) const {
+  const bool isSameQuick = std::equal(bodies_.begin(), bodies_.end(), functions_.begin(),
+                                      functions_.end(), [](const Body& now, const Function& then) {
+                                        return now.quick == then.body.quick &&
+                                               now.isQuickCurrent == then.body.isQuickCurrent;
+                                      });
+  return isSameQuick && fingerprintOfFirstUses(module) == firstUsesFingerprint_;
+}
+
+ChangeTracker::Body ChangeTracker::lookAtBody(const llvm::Function& function) const {
+  Body body{quickFingerprintOfBody(function), 0, 0, true};
+  const auto place = places_.find(&function);
+  if (place != places_.end() && functions_[place->second].body.quick == body.quick) {
+    const Function& before = functions_[place->second];
+    body.constants = fingerprintOfConstants(before.constants);
+    if (body.constants == before.body.constants) {
+      body.exact = before.body.exact;
+      return body;
+    }
   }
-  std::vector<uint64_t> fingerprints;
-  fingerprints.reserve(functions_.size());
-  for (const llvm::Function& function : module) {
-    fingerprints.push_back(fingerprint(function));
+  body.exact = fingerprintOfBody(function);
+  return body;
+}
+
+uint64_t ChangeTracker::usesFingerprint(const llvm::Module& module) const {
+  std::vector<llvm::ArrayRef<const llvm::Constant*>> constants;
+  for (const Function& function : functions_) {
+    constants.emplace_back(function.constants);
   }
-  return fingerprints;
+  return fingerprintOfUses(module, constants);
 }
 
-bool ChangeTracker::isUntouched(llvm::ArrayRef<uint64_t> fingerprints) const {
-  return std::equal(fingerprints.begin(), fingerprints.end(), functions_.begin(), functions_.end(),
-                    [](uint64_t now, const Function& then) { return now == then.fingerprint; });
+void ChangeTracker::keepQuick(bool areCurrent) {
+  for (size_t i = 0; i < functions_.size(); ++i) {
+    functions_[i].body = bodies_[i];
+    functions_[i].body.constants = fingerprintOfConstants(functions_[i].constants);
+    functions_[i].body.isQuickCurrent &= areCurrent;
+  }
 }
 
-void ChangeTracker::compare(const llvm::Module& module, llvm::ArrayRef<uint64_t> fingerprints) {
+void ChangeTracker::compare(const llvm::Module& module, const Headers& headers) {
   std::vector<Function> after;
-  after.reserve(fingerprints.size());
+  after.reserve(headers.size());
   std::vector<bool> found(functions_.size());
   Namer nameOf;
   Finder find(functions_);
   for (const llvm::Function& function : module) {
-    const uint64_t fingerprint = fingerprints[after.size()];
+    const uint64_t header = headers[after.size()];
+    const Body& body = bodies_[after.size()];
     std::string name = nameOf(function);
     const size_t place = find(name);
     if (place == functions_.size()) {
       change_.functionsAdded.push_back(name);
-      after.push_back(look(function, std::move(name), fingerprint));
+      after.push_back(look(function, std::move(name), header, body));
       continue;
     }
     found[place] = true;
     Function& before = functions_[place];
-    if (before.fingerprint == fingerprint && before.function == &function) {
+    if (before.function == &function && before.header == header &&
+        before.body.exact == body.exact) {
       after.push_back(std::move(before));
       before.name = after.back().name;  // By which functions are found.
       continue;
     }
-    after.push_back(look(function, std::move(name), fingerprint));
+    after.push_back(look(function, std::move(name), header, body));
     if (before.content != after.back().content) {
       change_.functionsChanged.push_back(after.back().name);
     }
@@ -195,17 +248,31 @@ const ModuleChange& ChangeTracker::update(const llvm::Module& module) {
   const uint64_t instructions = change_.instructionsAfter;
   change_ = ModuleChange();
   change_.instructionsBefore = change_.instructionsAfter = instructions;
-  const uint64_t headers = fingerprintOfHeaders(module);
-  const std::vector<uint64_t> fingerprints =
-      currentFingerprints(module, headers == headersFingerprint_);
-  isFollowing_ = false;
-  const uint64_t rest = fingerprintOfRest(module);
-  if (headers == headersFingerprint_ && rest == restFingerprint_ && isUntouched(fingerprints)) {
+  const Headers headers = fingerprintsOfHeaders(module);
+  const uint64_t frame = fingerprintOfFrame(module);
+  const bool areSameHeaders = areHeadersAsBefore(headers);
+  const bool wasFollowed = std::exchange(isFollowing_, false) && areSameHeaders;
+  if (!wasFollowed) {
+    bodies_.clear();
+    for (const llvm::Function& function : module) {
+      bodies_.push_back(lookAtBody(function));
+    }
+  }
+  const bool isAsBefore = areSameHeaders && frame == frameFingerprint_ && areBodiesAsBefore();
+  if (isAsBefore && wasFollowed && areUsesAsBefore(module)) {
     return change_;
   }
-  compare(module, fingerprints);
-  headersFingerprint_ = headers;
-  restFingerprint_ = rest;
+  firstUsesFingerprint_ = fingerprintOfFirstUses(module);
+  // Only if the bodies are the same do all of their constants still exist.
+  if (isAsBefore && usesFingerprint(module) == usesFingerprint_) {
+    keepQuick(/*areCurrent=*/true);
+    return change_;
+  }
+  compare(module, headers);
+  // Functions may have been changed after others had been looked at.
+  keepQuick(/*areCurrent=*/!wasFollowed);
+  frameFingerprint_ = frame;
+  usesFingerprint_ = usesFingerprint(module);
   const uint64_t restContent = contentOfRest(module);
   change_.changed = restContent != restContent_ || !change_.functionsChanged.empty() ||
                     !change_.functionsAdded.empty() || !change_.functionsRemoved.empty();

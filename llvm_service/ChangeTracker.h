@@ -10,6 +10,7 @@
 #include "llvm_service/PassListener.h"
 
 namespace llvm {
+class Constant;
 class Function;
 class Module;
 }  // namespace llvm
@@ -40,16 +41,30 @@ struct ModuleChange {
 /// the passes: between follow() and update() it has to be told of each.
 class ChangeTracker final : public PassListener {
  public:
+  /// Fingerprints of the body of a function.
+  struct Body {
+    uint64_t quick;
+    /// Of the constants in the body. Only if `quick` is the same do they still exist.
+    uint64_t constants;
+    uint64_t exact;
+    /// Whether no other function has been changed after `quick` was taken.
+    bool isQuickCurrent;
+  };
+
   /// A function at the last look.
   struct Function {
     const llvm::Function* function;
     std::string name;
-    uint64_t fingerprint;
+    uint64_t header;
+    Body body;
     uint64_t content;
     uint64_t instructions;
     /// Another one whenever the function may have changed.
     uint64_t version;
     std::vector<ConstantUse> constantUses;
+    bool refersToBlocksOfOthers;
+    /// Those among the operands that have operands.
+    std::vector<const llvm::Constant*> constants;
   };
 
   /// Looks at the module for the first time.
@@ -70,22 +85,31 @@ class ChangeTracker final : public PassListener {
   llvm::ArrayRef<Function> functions() const { return functions_; }
 
  private:
-  Function look(const llvm::Function& function, std::string name, uint64_t fingerprint);
+  // Fingerprints of all functions, in the order of the module.
+  using Headers = std::vector<uint64_t>;
+
+  Function look(const llvm::Function& function, std::string name, uint64_t header,
+                const Body& body);
   void numberFunctions();
-  std::vector<uint64_t> currentFingerprints(const llvm::Module& module, bool isSameList) const;
-  bool isUntouched(llvm::ArrayRef<uint64_t> fingerprints) const;
-  void compare(const llvm::Module& module, llvm::ArrayRef<uint64_t> fingerprints);
+  bool areHeadersAsBefore(const Headers& headers) const;
+  bool areBodiesAsBefore() const;
+  bool areUsesAsBefore(const llvm::Module& module) const;
+  Body lookAtBody(const llvm::Function& function) const;
+  uint64_t usesFingerprint(const llvm::Module& module) const;
+  void keepQuick(bool areCurrent);
+  void compare(const llvm::Module& module, const Headers& headers);
   uint64_t contentOfRest(const llvm::Module& module) const;
   uint64_t countInstructions() const;
 
   std::vector<Function> functions_;
   llvm::DenseMap<const llvm::Function*, size_t> places_;
-  // What functionDone() has found, by the places of the functions.
-  std::vector<uint64_t> fingerprints_;
+  // Bodies as functionDone() has found them, by the places of the functions.
+  std::vector<Body> bodies_;
   bool isFollowing_ = false;
   uint64_t lastVersion_ = 0;
-  uint64_t headersFingerprint_;
-  uint64_t restFingerprint_;
+  uint64_t frameFingerprint_;
+  uint64_t usesFingerprint_;
+  uint64_t firstUsesFingerprint_;
   uint64_t restContent_;
   ModuleChange change_;
 };

@@ -1,6 +1,9 @@
 #include "llvm_service/Fingerprint.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm_service/IrHash.h"
 #include "llvm_service/LlvmCompatibility.h"
 
@@ -8,36 +11,40 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
+uint64_t wordOf(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// A multiplication to twice the width, of which no bit is lost. The secrets are those of wyhash.
+uint64_t mix(uint64_t first, uint64_t second) {
+  __extension__ using WideWord = unsigned __int128;
+  const WideWord product =
+      static_cast<WideWord>(first ^ 0xA0761D6478BD642Fu) * (second ^ 0xE7037ED1A0B428DBu);
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
 // Identifies values, types, attributes and metadata by their addresses.
 class AddressHasher : public ir_hash::WordHasher {
  public:
   void addOwner(const llvm::Value& value) { add(&value); }
 
-  void addOperand(const llvm::Use& use) {
-    const llvm::Value& value = *use.get();
-    addIdentity(value);
-    // The uses of a value are a linked list. The links of all of them say the same as a walk along
-    // the list, and are at hand.
-    if (isLocal(value)) {
-      add(use.getNext());
-    }
-  }
+  void addOperand(const llvm::Use& use) { addIdentity(*use.get()); }
 
   void addIdentity(const llvm::Value& value) {
     add(&value);
-    // Other values are visited on their own; for plain constants see below.
+    // Other values are visited on their own. A compound constant that nothing uses is freed, and
+    // the next may get its address.
     if (ir_hash::isCompound(value)) {
-      addUseList(value);
       ir_hash::addConstant(llvm::cast<llvm::Constant>(value), *this);
     }
   }
 
-  // Of values of which all uses are visited; but a block is also used by the constant that is its
-  // address.
-  void addUses(const llvm::Value& value) {
-    const auto* block = llvm::dyn_cast<llvm::BasicBlock>(&value);
-    if (block != nullptr && block->hasAddressTaken()) {
-      addUseList(value);
+  // Where the uses of a constant and those by the constant are in their lists.
+  void addLinks(const llvm::Constant& constant) {
+    add(constant.use_empty() ? nullptr : &*constant.use_begin());
+    for (const llvm::Use& use : constant.operands()) {
+      add(use.getNext());
+      if (ir_hash::isCompound(*use.get())) {
+        addLinks(llvm::cast<llvm::Constant>(*use.get()));
+      }
     }
   }
 
@@ -48,84 +55,224 @@ class AddressHasher : public ir_hash::WordHasher {
       }
     }
   }
+};
 
- private:
-  static bool isLocal(const llvm::Value& value) {
-    return llvm::isa<llvm::Instruction, llvm::BasicBlock, llvm::Argument>(value);
+// Gives access to the bits in which instructions keep alignments, orderings, predicates and so on.
+struct SubclassData : llvm::Value {
+  static uint64_t of(const llvm::Value& value) {
+    return (value.*&SubclassData::getSubclassDataFromValue)();
   }
 };
 
-// Adds the order of the uses of plain constants, of each once: whole programs use the same zero.
-class PlainConstantUses {
+// Hashes the instructions of a function. Nearly all that it costs to find out that a pass has
+// changed nothing is spent here.
+//
+// @tparam kIsQuick leaves operands unseen: what they are is told by their addresses and links.
+template <bool kIsQuick>
+class BodyHasher {
  public:
-  explicit PlainConstantUses(AddressHasher& hasher) : hasher_(hasher) {}
-
-  void visit(const llvm::Module& module) {
-    for (const llvm::GlobalValue& global : module.global_values()) {
-      visit(global);
-    }
-    for (const llvm::Function& function : module) {
-      for (const llvm::BasicBlock& block : function) {
-        for (const llvm::Instruction& instruction : block) {
-          visit(instruction);
-        }
+  void add(const llvm::Function& function) {
+    for (const llvm::BasicBlock& block : function) {
+      addPart(wordOf(&block));
+      // The links of its uses are those of branches, and of the constant that is its address.
+      if (block.hasAddressTaken()) {
+        rest_.addUseList(block);
+      }
+      for (const llvm::Instruction& instruction : block) {
+        add(instruction);
       }
     }
+    // In a loop of its own, so that the processor can look several up in LLVM's table at once.
+    for (const llvm::Instruction* instruction : withMetadata_) {
+      rest_.beginPart();
+      rest_.add(instruction);
+      ir_hash::addMetadata(*instruction, rest_);
+    }
+  }
+
+  uint64_t result() const { return mix(total_, rest_.result()); }
+
+ private:
+  void add(const llvm::Instruction& instruction) {
+    const uint64_t header = uint64_t{instruction.getOpcode()} << 56 |
+                            uint64_t{instruction.getRawSubclassOptionalData()} << 48 |
+                            SubclassData::of(instruction) << 32 | instruction.getNumOperands();
+    uint64_t part = mix(wordOf(&instruction), header);
+    part = mix(part ^ wordOf(instruction.getType()), detailOf(instruction));
+    for (const llvm::Use& use : instruction.operands()) {
+      part = mix(part ^ wordOf(use.get()), linkOf(use));
+    }
+    addPart(part);
+    if (instruction.hasMetadata()) {
+      withMetadata_.push_back(&instruction);
+    }
+  }
+
+  // The uses of a value are a linked list. The links of all of them say the same as a walk along
+  // the list, and are at hand. But the uses of a constant are all over the module.
+  uint64_t linkOf(const llvm::Use& use) {
+    if constexpr (!kIsQuick) {
+      if (const auto* constant = llvm::dyn_cast<llvm::Constant>(use.get())) {
+        if (ir_hash::isCompound(*constant)) {
+          ir_hash::addConstant(*constant, rest_);
+        }
+        return 0;
+      }
+    }
+    return wordOf(use.getNext());
+  }
+
+  // What is neither in the operands nor in the bits that all instructions have.
+  uint64_t detailOf(const llvm::Instruction& instruction) {
+    switch (instruction.getOpcode()) {
+      case llvm::Instruction::Load:
+        return detailOf(llvm::cast<llvm::LoadInst>(instruction));
+      case llvm::Instruction::Store:
+        return detailOf(llvm::cast<llvm::StoreInst>(instruction));
+      case llvm::Instruction::GetElementPtr:
+        return wordOf(llvm::cast<llvm::GetElementPtrInst>(instruction).getSourceElementType());
+      case llvm::Instruction::Alloca:
+        return wordOf(llvm::cast<llvm::AllocaInst>(instruction).getAllocatedType());
+      case llvm::Instruction::ICmp:
+        return 0;  // Its predicate is among the bits.
+      default:
+        ir_hash::addSpecialState(instruction, rest_);
+        return 0;
+    }
+  }
+
+  template <typename Access>
+  uint64_t detailOf(const Access& access) {
+    return access.isAtomic() ? uint64_t{access.getSyncScopeID()} + 1 : 0;
+  }
+
+  void addPart(uint64_t part) { total_ = (llvm::rotl(total_, 29) ^ part) * kFactor; }
+
+  static constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
+
+  uint64_t total_ = 0;
+  AddressHasher rest_;
+  llvm::SmallVector<const llvm::Instruction*, 128> withMetadata_;
+};
+
+// Adds the order of the uses of constants, of each once: whole programs use the same zero.
+class ConstantUses {
+ public:
+  explicit ConstantUses(AddressHasher& hasher) : hasher_(hasher) {}
+
+  void visitOperands(const llvm::User& user) {
+    for (const llvm::Use& use : user.operands()) {
+      if (const auto* constant = llvm::dyn_cast<llvm::Constant>(use.get())) {
+        visit(*constant);
+      }
+    }
+  }
+
+  void visit(const llvm::Constant& constant) {
+    // The uses of globals are visited on their own.
+    if (!ir_hash::isConstantWithUses(constant) || llvm::isa<llvm::GlobalValue>(constant) ||
+        !seen_.insert(&constant).second) {
+      return;
+    }
+    hasher_.addUseList(constant);
+    visitOperands(constant);
   }
 
  private:
-  void visit(const llvm::User& user) {
-    for (const llvm::Use& use : user.operands()) {
-      const llvm::Value& value = *use.get();
-      const bool isPlain = llvm::isa<llvm::ConstantData>(value);
-      if ((!isPlain && !ir_hash::isCompound(value)) || !seen_.insert(&value).second) {
-        continue;
-      }
-      if (isPlain) {
-        hasher_.addUseList(value);
-      } else {
-        visit(llvm::cast<llvm::User>(value));
-      }
-    }
-  }
-
   AddressHasher& hasher_;
-  llvm::DenseSet<const llvm::Value*> seen_;
+  llvm::DenseSet<const llvm::Constant*> seen_;
 };
 
 }  // namespace
 
-uint64_t fingerprint(const llvm::Function& function) {
-  AddressHasher hasher;
-  ir_hash::addFunction(function, hasher);
+uint64_t fingerprintOfBody(const llvm::Function& function) {
+  BodyHasher</*kIsQuick=*/false> hasher;
+  hasher.add(function);
   return hasher.result();
 }
 
-uint64_t fingerprintOfHeaders(const llvm::Module& module) {
+uint64_t quickFingerprintOfBody(const llvm::Function& function) {
+  BodyHasher</*kIsQuick=*/true> hasher;
+  hasher.add(function);
+  return hasher.result();
+}
+
+std::vector<const llvm::Constant*> compoundConstants(const llvm::Function& function) {
+  llvm::SmallSetVector<const llvm::Constant*, 8> constants;
+  for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+    for (const llvm::Use& use : instruction.operands()) {
+      if (ir_hash::isCompound(*use.get())) {
+        constants.insert(llvm::cast<llvm::Constant>(use.get()));
+      }
+    }
+  }
+  return {constants.begin(), constants.end()};
+}
+
+uint64_t fingerprintOfConstants(llvm::ArrayRef<const llvm::Constant*> constants) {
   AddressHasher hasher;
-  for (const llvm::Function& function : module) {
-    ir_hash::addHeader(function, hasher);
+  for (const llvm::Constant* constant : constants) {
+    hasher.beginPart();
+    hasher.addIdentity(*constant);
+    hasher.addLinks(*constant);
   }
   return hasher.result();
 }
 
-uint64_t fingerprintOfRest(const llvm::Module& module) {
+uint64_t fingerprintOfFirstUses(const llvm::Module& module) {
+  AddressHasher hasher;
+  for (const llvm::GlobalValue& global : module.global_values()) {
+    hasher.add(global.use_empty() ? nullptr : &*global.use_begin());
+  }
+  return hasher.result();
+}
+
+uint64_t fingerprintOfHeader(const llvm::Function& function) {
+  AddressHasher hasher;
+  ir_hash::addHeader(function, hasher);
+  return hasher.result();
+}
+
+uint64_t fingerprintOfFrame(const llvm::Module& module) {
   AddressHasher hasher;
   ir_hash::addFrame(module, hasher);
+  return hasher.result();
+}
+
+uint64_t fingerprintOfUses(const llvm::Module& module,
+                           llvm::ArrayRef<llvm::ArrayRef<const llvm::Constant*>> constants) {
+  AddressHasher hasher;
+  ConstantUses uses(hasher);
   for (const llvm::GlobalValue& global : module.global_values()) {
     hasher.addUseList(global);
+    uses.visitOperands(global);
+  }
+  for (const llvm::ArrayRef<const llvm::Constant*> ofFunction : constants) {
+    for (const llvm::Constant* constant : ofFunction) {
+      uses.visit(*constant);
+    }
   }
   if constexpr (kPlainConstantsHaveUses<>) {
-    PlainConstantUses(hasher).visit(module);
+    for (const llvm::Function& function : module) {
+      for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+        uses.visitOperands(instruction);
+      }
+    }
   }
   return hasher.result();
 }
 
 uint64_t fingerprint(const llvm::Module& module) {
-  ir_hash::WordHasher hasher;
-  hasher.add(fingerprintOfRest(module));
+  std::vector<const llvm::Constant*> constants;
   for (const llvm::Function& function : module) {
-    hasher.add(fingerprint(function));
+    llvm::append_range(constants, compoundConstants(function));
+  }
+  ir_hash::WordHasher hasher;
+  hasher.add(fingerprintOfFrame(module));
+  hasher.add(fingerprintOfUses(module, {constants}));
+  for (const llvm::Function& function : module) {
+    hasher.add(fingerprintOfHeader(function));
+    hasher.add(fingerprintOfBody(function));
   }
   return hasher.result();
 }

@@ -47,9 +47,10 @@ class WordHasher {
 
   void add(const llvm::AttributeList& attributes) { add(attributes.getRawPointer()); }
 
- private:
+ protected:
   static constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
 
+ private:
   uint64_t total_ = 0;
   uint64_t part_ = kFactor;
 };
@@ -59,10 +60,27 @@ inline bool isUsedTwice(const llvm::Value& value) {
   return !value.use_empty() && !value.hasOneUse();  // Inlined, unlike hasNUsesOrMore().
 }
 
-/// Whether a constant refers to others by its operands.
+/// One bit for each kind of constant that refers to others by its operands.
+constexpr uint64_t compoundKinds() {
+  static_assert(llvm::Value::ConstantLastVal < 64);
+  uint64_t kinds = 0;
+  for (unsigned kind = llvm::Value::ConstantFirstVal; kind <= llvm::Value::ConstantLastVal;
+       ++kind) {
+    const bool isPlain =
+        kind >= llvm::Value::ConstantDataFirstVal && kind <= llvm::Value::ConstantDataLastVal;
+    const bool isGlobal = kind == llvm::Value::FunctionVal || kind == llvm::Value::GlobalAliasVal ||
+                          kind == llvm::Value::GlobalIFuncVal ||
+                          kind == llvm::Value::GlobalVariableVal;
+    kinds |= uint64_t{!isPlain && !isGlobal} << kind;
+  }
+  return kinds;
+}
+
+/// Whether a value is a constant that refers to others by its operands. One test rather than one
+/// for each kind, as this is asked about every operand.
 inline bool isCompound(const llvm::Value& value) {
-  return llvm::isa<llvm::Constant>(value) && !llvm::isa<llvm::ConstantData>(value) &&
-         !llvm::isa<llvm::GlobalValue>(value);
+  const unsigned kind = value.getValueID();
+  return kind < 64 && (compoundKinds() >> kind & 1) != 0;
 }
 
 /// Whether a value is a constant with an order of uses of its own.
@@ -273,10 +291,9 @@ void addHeader(const llvm::Function& function, Hasher& hasher) {
   }
 }
 
-/// A function without the order of its own uses, which belongs to its callers.
+/// The arguments and instructions of a function.
 template <typename Hasher>
-void addFunction(const llvm::Function& function, Hasher& hasher) {
-  addHeader(function, hasher);
+void addBody(const llvm::Function& function, Hasher& hasher) {
   for (const llvm::Argument& argument : function.args()) {
     hasher.addUses(argument);
   }
@@ -288,6 +305,13 @@ void addFunction(const llvm::Function& function, Hasher& hasher) {
       addInstruction(instruction, hasher);
     }
   }
+}
+
+/// A function without the order of its own uses, which belongs to its callers.
+template <typename Hasher>
+void addFunction(const llvm::Function& function, Hasher& hasher) {
+  addHeader(function, hasher);
+  addBody(function, hasher);
 }
 
 template <typename Hasher>

@@ -1,9 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <iterator>
 #include <optional>
+#include <random>
 
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm_service/ChangeTracker.h"
 #include "llvm_service/Ir.h"
@@ -44,6 +48,7 @@ class ChangeTrackerTest : public ::testing::Test {
 
   Module& module() { return *owned_.module; }
   Function& f() { return *module().getFunction("f"); }
+  Function& g() { return *module().getFunction("g"); }
   Instruction& instruction(Function& function, int number) {
     return *std::next(function.front().begin(), number);
   }
@@ -148,6 +153,53 @@ TEST_F(ChangeTrackerTest, OrderOfUsesInAFunction) {
   instruction(f(), 0).reverseUseList();
   EXPECT_TRUE(look().changed);
   EXPECT_THAT(tracker_->lastChange().functionsChanged, ElementsAre("f"));
+}
+
+// Followed passes that move uses to the beginning of the lists of a function, a constant, or the
+// variable of which the constant is an address. The tracker is told of the functions alone.
+TEST_F(ChangeTrackerTest, FollowedOrderOfUses) {
+  Function& callee = *module().getFunction("callee");
+  Value* address = instruction(g(), 0).getOperand(0);
+  ASSERT_TRUE(isa<ConstantExpr>(address));
+  instruction(f(), 2).setOperand(0, ConstantInt::get(Type::getInt32Ty(module().getContext()), 5));
+  IRBuilder<> builder(&instruction(f(), 0));
+  Instruction& load = *builder.CreateLoad(Type::getInt32Ty(module().getContext()), address);
+  look();
+
+  const auto moveCall = [&](Function& function) {
+    auto& call = cast<CallBase>(*std::prev(function.back().end(), 2));
+    call.setCalledOperand(PoisonValue::get(call.getCalledOperand()->getType()));
+    call.setCalledOperand(&callee);
+  };
+  const auto moveAddress = [&](Instruction& instruction) {
+    instruction.setOperand(0, PoisonValue::get(address->getType()));
+    instruction.setOperand(0, address);
+  };
+  const auto remakeAddress = [&] {
+    Use& use = cast<User>(address)->getOperandUse(0);
+    Value* variable = use.get();
+    use.set(PoisonValue::get(variable->getType()));
+    use.set(variable);
+  };
+  const std::function<void()> inF[] = {[&] { moveCall(f()); }, [&] { moveAddress(load); },
+                                       [&] { remakeAddress(); }, [] {}, [] {}};
+  const std::function<void()> inG[] = {[&] { moveCall(g()); },
+                                       [&] { moveAddress(instruction(g(), 0)); },
+                                       [&] { remakeAddress(); }, [] {}, [] {}};
+  std::mt19937 random(3);
+  int changes = 0;
+  for (int step = 0; step < 200; ++step) {
+    tracker_->follow();
+    inF[random() % std::size(inF)]();
+    tracker_->functionDone(f());
+    if (random() % 2 == 0) {
+      inG[random() % std::size(inG)]();
+      tracker_->functionDone(g());
+    }
+    changes += look().changed;
+  }
+  EXPECT_GT(changes, 20);
+  EXPECT_LT(changes, 180);
 }
 
 // In LLVMs in which they have one.

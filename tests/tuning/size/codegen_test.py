@@ -87,7 +87,7 @@ def test_generated_programs(way, tmp_path):
 
 
 def test_a_generated_program_for_aarch64(tmp_path):
-    program = replace(generate(3, AARCH64.name), modes=("plain", "alarm"))
+    program = replace(generate(3, AARCH64.name), modes=("plain", "alarm", "backtrace"))
     assert failures(program, AARCH64, LAZY, tmp_path, lambda _: entries(_)[:2]) == []
 
 
@@ -116,6 +116,30 @@ def test_wrong_tables_are_found(tmp_path):
     trial = Trial(program, X86_64, LAZY, tmp_path)
     assert trial.failures(lambda _: [], trial.expected()) == []
     assert trial.left_out == ["step"]
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        (X86_64, "subq $24, %rsp; call back; addq $24, %rsp; retq"),
+        (AARCH64, "stp x29, x30, [sp, -32]!; bl back; ldp x29, x30, [sp], 32; ret"),
+    ],
+    ids=["x86_64", "aarch64"],
+)
+def test_wrong_tables_are_found_where_a_function_is_called(target, code, tmp_path):
+    library = f"""
+    typedef unsigned long long u64;
+    __thread int unused;
+    extern __thread u64 tls_of_main;
+    u64 moves(u64);
+    __asm__(".text; moves: .cfi_startproc; {code}; .cfi_endproc");
+    u64 f0(u64 x) {{ return moves(x) + tls_of_main; }}
+    """
+    caller = {**generate(0, target.name).caller, "functions.h": "FUNCTION(f0)\n"}
+    program = GeneratedProgram({"library.c": library}, caller, modes=("plain", "backtrace"))
+    trial = Trial(program, target, STATIC, tmp_path)
+    assert trial.failures(lambda _: [], trial.expected()) == []
+    assert trial.left_out == ["backtrace"]
 
 
 _INTERPOSABLE = """

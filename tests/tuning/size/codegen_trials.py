@@ -176,7 +176,7 @@ def make_case(seed: int) -> Case:
         # Their runtime handles signals, and wants to be the first library.
         program = replace(program, modes=("plain",), override={})
     elif kind == "generated" and choose.random() < 0.2:
-        program = replace(program, modes=("plain", "step-all", "alarm"))
+        program = replace(program, modes=("plain", "step-all", "alarm", "backtrace"))
     return Case(kind, program, target, way, options)
 
 

@@ -57,7 +57,7 @@ class GeneratedProgram:
     library: dict[str, str]
     caller: dict[str, str]
     override: dict[str, str] = field(default_factory=dict)
-    modes: tuple[str, ...] = ("plain", "step", "alarm")
+    modes: tuple[str, ...] = ("plain", "step", "alarm", "backtrace")
     input: str = ""
 
 

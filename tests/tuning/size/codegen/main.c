@@ -4,7 +4,8 @@
 // overwrites the stack below it. "step" (x86-64 only) interrupts them after every instruction, and
 // also unwinds: the tables must lead from each place to the call in checked(), with the same stack
 // and the registers that checked() had set. It leaves out functions that throw, which spend most
-// instructions in other libraries; "step-all" does not.
+// instructions in other libraries; "step-all" does not. "backtrace" unwinds likewise from functions
+// here that the library calls.
 #define _GNU_SOURCE
 #include <link.h>
 #include <signal.h>
@@ -43,12 +44,21 @@ static struct {
   u64 begin, end;
 } ranges[kMaxRanges];
 static int range_count;
-static volatile u64 interrupts, wrong_unwinding, first_wrong;
+static volatile u64 places, wrong_unwinding, first_wrong;
+static volatile int is_inside, is_backtraced;
+
+static void unwind_from(u64 place);
 
 // Called by the library.
 __thread u64 tls_of_main = 5;
-u64 back(u64 x) { return x * 6364136223846793005u + 1442695040888963407u; }
-u64 call_back(u64 (*function)(u64), u64 x) { return function(x ^ 0x55) + 1; }
+u64 back(u64 x) {
+  if (is_backtraced && checked_stack) unwind_from((u64)__builtin_return_address(0));
+  return x * 6364136223846793005u + 1442695040888963407u;
+}
+u64 call_back(u64 (*function)(u64), u64 x) {
+  if (is_backtraced && checked_stack) unwind_from((u64)__builtin_return_address(0));
+  return function(x ^ 0x55) + 1;
+}
 
 static int add_ranges(struct dl_phdr_info* info, size_t size, void* data) {
   static const char* const foreign[] = {"libc.", "ld-linux", "libgcc", "libstdc",
@@ -75,6 +85,19 @@ static int is_ours(u64 place) {
 }
 
 static volatile int frames;
+
+static _Unwind_Reason_Code at_frame(struct _Unwind_Context* context, void* found);
+
+static void unwind_from(u64 place) {
+  int found = 0;
+  places++;
+  frames = 0;
+  _Unwind_Backtrace(at_frame, &found);
+  if (found != 2) {
+    if (!wrong_unwinding) first_wrong = place;
+    wrong_unwinding++;
+  }
+}
 
 // 1 if the frame of checked() was found, 2 if all was right there.
 static _Unwind_Reason_Code at_frame(struct _Unwind_Context* context, void* found) {
@@ -113,8 +136,6 @@ static int is_between_pops(u64 place) {
 #endif
 }
 
-static volatile int is_inside;
-
 static volatile int is_alarmed;
 
 // Once: a machine that is slow enough would do nothing else.
@@ -129,14 +150,7 @@ static void check_unwinding(u64 place) {
       is_between_pops(place)) {
     return;
   }
-  int found = 0;
-  interrupts++;
-  frames = 0;
-  _Unwind_Backtrace(at_frame, &found);
-  if (found != 2) {
-    if (!wrong_unwinding) first_wrong = place;
-    wrong_unwinding++;
-  }
+  unwind_from(place);
 }
 
 static void on_signal(int number, siginfo_t* info, void* context) {
@@ -195,12 +209,13 @@ int main(int count, char** arguments) {
   handle(SIGALRM);
   handle(SIGTRAP);
   is_alarmed = !strcmp(mode, "alarm");
+  is_backtraced = !strcmp(mode, "backtrace");
   if (is_alarmed) set_alarm();
 #define FUNCTION(name) call(mode, #name, name);
 #include "functions.h"
   is_alarmed = 0;
   if (wrong_unwinding) printf("wrong unwinding\n");
-  fprintf(stderr, "%llu interrupts, %llu wrong", interrupts, wrong_unwinding);
+  fprintf(stderr, "unwound from %llu places, %llu wrong", places, wrong_unwinding);
   if (wrong_unwinding) fprintf(stderr, ", first at %#llx of %#llx", first_wrong, ranges[0].begin);
   fprintf(stderr, "\n");
   return 0;

@@ -57,7 +57,7 @@ def _type_of(parameter: Any) -> str:
 
 def _text_of(parameter: Any) -> str:
     text = " ".join((getattr(parameter, "help", "") or "").split())
-    shown = parameter.default
+    shown = None if parameter.name == "jobs" else parameter.default  # As many as processors.
     if shown in (None, False, "", ()) or callable(shown) or getattr(parameter, "is_flag", False):
         return text
     return f"{text} Default: `{getattr(shown, 'value', shown)}`."

@@ -1,6 +1,7 @@
 """The state of an environment, and files of states."""
 
 import csv
+import html
 import io
 import math
 import sys
@@ -63,6 +64,21 @@ class CompilerEnvState(BaseModel):
             and self.commandline == other.commandline
             and self._has_same_reward(other)
         )
+
+    def _repr_html_(self) -> str:
+        """Returns the state as a table, for notebooks."""
+        rows = {
+            "benchmark": self.benchmark,
+            "reward": "none" if self.reward is None else f"{self.reward:.6g}",
+            "wall time": f"{self.walltime:.3g} s",
+            "command line": self.commandline,
+        }
+        cells = (
+            f'<tr><th style="text-align: left">{name}</th>'
+            f'<td style="text-align: left; overflow-wrap: anywhere">{html.escape(text)}</td></tr>'
+            for name, text in rows.items()
+        )
+        return f"<table>{''.join(cells)}</table>"
 
     def _has_same_reward(self, other: "CompilerEnvState") -> bool:
         """Returns whether the rewards are the same as far as both are known."""

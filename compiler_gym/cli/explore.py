@@ -2,7 +2,6 @@
 
 import importlib.util
 import ipaddress
-import secrets
 import webbrowser
 from typing import Annotated
 
@@ -46,7 +45,7 @@ def explore(
         )
     # Not above: these packages are optional.
     from compiler_gym.explorer.limits import LOCAL, PUBLIC
-    from compiler_gym.explorer.server import PAGE, ExplorerServer
+    from compiler_gym.explorer.server import PAGE, ExplorerServer, new_token
     from compiler_gym.explorer.workbench import Workbench
 
     if not (PAGE / "index.html").is_file():
@@ -58,7 +57,7 @@ def explore(
         uri = None if program is None else program_uri(program)
         bench = Workbench(PUBLIC if public else LOCAL, uri)
     try:
-        token = "" if public else secrets.token_urlsafe(16)
+        token = "" if public else new_token()
         server = ExplorerServer(bench, token, host, port, PAGE)
         print_line(server.url)
         if not _is_loopback(host) and not public:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -248,6 +249,11 @@ async def _results(
         control.stop()
         watching.cancel()
         await working
+
+
+def new_token() -> str:
+    """Returns a random secret part of an address."""
+    return secrets.token_urlsafe(16)
 
 
 class ExplorerServer:

@@ -91,6 +91,7 @@ class Workbench:
         self.first: Program | None = None
         self._lock = threading.Lock()
         self._programs: OrderedDict[str, Program] = OrderedDict()
+        self._own: dict[str, Program] = {}
         self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
         flags = [f"--session_memory_mib={limits.session_mib}"]
         settings = ConnectionOpts(script_args=flags)
@@ -103,7 +104,7 @@ class Workbench:
             pipelines.reset(action_space=_SPACES[1])
             self._factories[_SPACES[1]] = pipelines
             if program is not None:
-                self.first = self._owners_program(program)
+                self.first = self.add(program)
         except BaseException:
             self.close()
             raise
@@ -117,7 +118,7 @@ class Workbench:
             env.close()
 
     def forget(self) -> None:
-        """Drops all programs and states but the first program, as a restart of the server does."""
+        """Drops all states, and all programs but the owner's, as a restart of the server does."""
         with self._lock:
             envs = [entry.env for entry in self._entries.values()]
             self._entries.clear()
@@ -152,8 +153,9 @@ class Workbench:
         if request.source is not None:
             return self._source_program(request.source).message
         name = request.name or ""
-        if self.first and name in (self.first.message.id, self.first.message.name):
-            return self.first.message
+        for program in [*self._own.values()]:
+            if name == program.message.name:
+                return program.message
         names = [path.name for path in KERNELS_PATH.iterdir() if path.is_dir()]
         if name not in names:
             raise ExplorerError(
@@ -161,12 +163,28 @@ class Workbench:
             )
         return self._add(name, name, f"{_SUITE}/{name}", None).message
 
-    def _owners_program(self, benchmark: Benchmark | str) -> Program:
+    def add(self, benchmark: Benchmark | str) -> Program:
+        """Adds a program of the server's owner, which stays as long as the server.
+
+        Args:
+            benchmark: The program, or its URI.
+
+        Raises:
+            ExplorerError: If it cannot be used.
+        """
         uri = str(benchmark if isinstance(benchmark, str) else benchmark.uri)
-        name = uri.removeprefix(f"{_SUITE}/")
-        if name.startswith(("file://", "benchmark://file-v0/")):
+        with self._lock:
+            if uri in self._own:
+                return self._own[uri]
+            taken = {program.message.name for program in self._own.values()}
+        name = uri.removeprefix(f"{_SUITE}/").removeprefix("benchmark://")
+        if uri.startswith(("file://", "benchmark://file-v0/")):
             name = name.rpartition("/")[2]
-        return self._add(name, name, benchmark, None)
+        candidates = (name if i == 1 else f"{name}-{i}" for i in itertools.count(1))
+        name = next(each for each in candidates if each not in taken)
+        program = self._add(name, name, benchmark, None)
+        with self._lock:
+            return self._own.setdefault(uri, program)
 
     def _source_program(self, source: messages.Source) -> Program:
         key = hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]
@@ -212,8 +230,9 @@ class Workbench:
             ExplorerError: If it is not known (any longer). The page sends it again then.
         """
         with self._lock:
-            if self.first and id == self.first.message.id:
-                return self.first
+            for program in self._own.values():
+                if id == program.message.id:
+                    return program
             if id not in self._programs:
                 raise ExplorerError("unknown program", f"The program {id!r} has to be sent again")
             self._programs.move_to_end(id)

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -327,6 +328,27 @@ class LlvmEnv(ClientServiceCompilerEnv):
         if mode == "ansi" and self.observation_space_spec is None:
             return self.ir
         return super().render(mode)
+
+    def explore(self, height: int = 720) -> Any:
+        """Shows the program and the actions so far in the explorer's page, see docs/explorer.md.
+
+        In a notebook the page is shown in the cell; elsewhere a browser opens it. Passes that are
+        applied there do not change this environment.
+
+        Args:
+            height: The height of the page in a cell, in pixels.
+
+        Returns:
+            An :class:`compiler_gym.explorer.notebook.Exploration`, whose ``url`` is the address of
+            the page.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            ValueError: If the explorer's passes cannot repeat the state.
+            ImportError: If the packages of ``compiler_gym[explorer]`` are not installed.
+        """
+        # The explorer is made of environments, so that they cannot import it.
+        return import_module("compiler_gym.explorer.notebook").explore(self, height)
 
     # ----------------------------------------------------------------------------------------------
     # Actions as text.

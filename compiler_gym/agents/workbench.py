@@ -167,6 +167,15 @@ class Workbench:
             self._open(program)
             return self.describe()
 
+    def open_benchmark(self, uri: str) -> None:
+        """Opens a program by its URI, files included; not a tool.
+
+        Raises:
+            AgentError: If it cannot be used.
+        """
+        with self._lock:
+            self._open(OpenedProgram(uri.removeprefix("benchmark://"), uri))
+
     def _open(self, program: OpenedProgram) -> None:
         env = self._compiler.open(program.benchmark, self.limits.compile_seconds)
         try:
@@ -645,6 +654,10 @@ class Workbench:
     def passes(self) -> tuple[str, ...]:
         """The passes of the current branch."""
         return (*self._branch().passes,)
+
+    def description_of(self, name: str) -> str:
+        """Returns a sentence about a pass."""
+        return f"{name}: {self._compiler.action_space.descriptions[self._number(name)]}."
 
     @property
     def pass_names(self) -> list[str]:

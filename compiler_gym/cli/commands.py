@@ -51,6 +51,8 @@ COMMANDS = {
     "hunt": CommandSource("hunt", "hunt"),
     "build": CommandSource("build", "build"),
     "explore": CommandSource("explore", "explore"),
+    "mcp": CommandSource("mcp", "mcp"),
+    "chat": CommandSource("chat", "chat"),
     "collect": CommandSource("collect", "collect"),
     "service": CommandSource("service", "service"),
     "compliance": CommandSource("compliance", "compliance"),

@@ -1,0 +1,59 @@
+"""``compiler-gym chat``: recorded episodes as conversations, to train language models on."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compiler_gym.cli.console import print_line
+from compiler_gym.util.shell_format import plural
+
+
+def chat(
+    recorded: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder that compiler-gym record wrote.", exists=True, file_okay=False
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The new file: .jsonl or .parquet.")
+    ] = Path("chat.jsonl"),
+    best: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many episodes of each program to keep, the best ones; by default all.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_run: Annotated[
+        bool,
+        typer.Option("--allow-run", help="Run the programs, to compare their output."),
+    ] = False,
+) -> None:
+    """Write recorded episodes as conversations with tool calls, to train language models on.
+
+    Each episode is played again. The assistant says of each pass what it is and what it did, as
+    measured and as LLVM's remarks say. See docs/agents.md.
+
+    \b
+    Examples:
+      compiler-gym chat recorded --best 1 -o best.jsonl
+      compiler-gym chat recorded -o all.parquet
+    """  # noqa: D301
+    # Not above: it starts with the compiler's environment.
+    from compiler_gym.agents import chat as conversations
+    from compiler_gym.agents.compiler import Compiler
+    from compiler_gym.agents.limits import Limits
+    from compiler_gym.agents.workbench import Workbench
+
+    rows = conversations.read_episodes(recorded)
+    limits = Limits()
+    with (
+        closing(Compiler(limits)) as compiler,
+        closing(Workbench(compiler, limits, may_run=allow_run)) as bench,
+    ):
+        count = conversations.write(output, conversations.conversations(bench, rows, best))
+    print_line(f"{output}: {plural(count, 'conversation')} of {plural(len(rows), 'episode')}")

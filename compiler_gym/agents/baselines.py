@@ -1,6 +1,6 @@
 """Players without a model, for the same tasks and budget: something that a model has to beat.
 
-``python -m compiler_gym.agents.baselines`` prints the table of ``docs/agents.md``.
+``python -m compiler_gym.agents.baselines`` prints the table of ``docs/guides/agents.md``.
 """
 
 import argparse

@@ -36,7 +36,7 @@ def chat(
     """Write recorded episodes as conversations with tool calls, to train language models on.
 
     Each episode is played again. The assistant says of each pass what it is and what it did, as
-    measured and as LLVM's remarks say. See docs/agents.md.
+    measured and as LLVM's remarks say. See docs/guides/agents.md.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ def mcp(
 
     Assistants and editors start this program themselves, and talk to it on stdin and stdout. No
     program is run without --allow-run, and no file is read or written outside of --root. See
-    docs/agents.md.
+    docs/guides/agents.md.
 
     \b
     Examples:

@@ -6,7 +6,7 @@
 ...     result = env.step(CompilerAction(tool="apply_passes", passes=["sroa", "gvn"]))
 ...     result = env.step(CompilerAction(tool="submit"))
 
-The server is ``python -m compiler_gym.openenv.app``. See ``docs/agents.md``.
+The server is ``python -m compiler_gym.openenv.app``. See ``docs/guides/agents.md``.
 """
 
 import importlib.util

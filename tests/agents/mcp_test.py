@@ -1,4 +1,4 @@
-"""The MCP server on stdio and HTTP, and the transcript of docs/agents.md."""
+"""The MCP server on stdio and HTTP, and the transcript of the document."""
 
 import asyncio
 import json
@@ -18,8 +18,9 @@ from mcp.client.stdio import stdio_client
 from compiler_gym.agents.mcp import PATH, Workbenches, make_http_server, make_server, read_token
 from compiler_gym.agents.workbench import TOOLS
 from tests.agents.conftest import LIMITS
-from tests.document_code import code_blocks
+from tests.document_code import block_with, code_blocks
 
+DOCUMENT = "docs/guides/agents.md"
 TOKEN = "a-token-of-the-tests"
 GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
 
@@ -224,8 +225,8 @@ def test_token_file(tmp_path):
 
 def test_transcript_of_the_document(server):
     """Each call gets the answer that the document shows."""
-    (transcript,) = code_blocks("docs/agents.md", "transcript")
-    exchanges = re.findall(r"^> (\w+) (\{.*\})\n(.*?)(?=^> |\Z)", transcript, re.M | re.S)
+    transcript = block_with("> open_program", code_blocks(DOCUMENT, "text"))
+    exchanges = re.findall(r"^> (\w+) (\{[^\n]*\})\n(.*?)(?=^> |\Z)", transcript, re.M | re.S)
     assert len(exchanges) >= 6
 
     async def play(client):

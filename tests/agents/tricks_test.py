@@ -1,4 +1,4 @@
-"""Ways to win without work, each of which gets nothing. The table is in docs/agents.md."""
+"""Ways to win without work, each of which gets nothing. The table is in docs/guides/agents.md."""
 
 import pytest
 

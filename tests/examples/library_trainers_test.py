@@ -30,6 +30,15 @@ def test_learns(name):
     assert 75 < float(once) < float(best)
 
 
+def test_grpo_makes_two_updates():
+    """A tiny random model, each token of which is a call of a tool, gets verified rewards."""
+    done = subprocess.run([sys.executable, EXAMPLES / "grpo.py"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shown = re.findall(r"^update (\d): reward ([\d.]+) ", done.stdout, re.M)
+    assert [number for number, _ in shown] == ["1", "2"]
+    assert any(0 < float(reward) < 2 for _, reward in shown)
+
+
 def test_maskable_ppo_takes_our_masks():
     """What it chooses is not known to do nothing."""
     env = TimeLimit(ActionMask(compiler_gym.make("llvm-autophase-ic-v0")), max_episode_steps=30)

@@ -1,0 +1,173 @@
+"""Measures the OpenEnv server with many sessions at once, three of which misbehave.
+
+    bazel run //benchmarks:agent_sessions -- --sessions 64 --steps 20
+
+Each session is a client that plays a held-out program: a step applies one pass. Meanwhile one more
+client is killed in the middle of a step, one sends garbage, and one sends a message of 100 MB and
+asks for whole programs. What the others get must be what a client that is alone gets.
+"""
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from websockets.asyncio.client import connect
+
+from compiler_gym.openenv import CompilerAction, CompilerEnvClient
+
+PASSES = ("sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "dse", "licm", "adce")
+PROGRAMS = 7
+START_SECONDS = 120
+
+KILLED = """
+import json, sys, time
+from websockets.sync.client import connect
+socket = connect(sys.argv[1])
+socket.send(json.dumps({"type": "reset", "data": {"split": "test", "index": 0}}))
+socket.recv()
+print("plays", flush=True)
+socket.send(json.dumps({"type": "step", "data": {"tool": "submit"}}))
+time.sleep(600)
+"""
+
+
+class Server:
+    """A server in a process of its own."""
+
+    def __init__(self, port: int, sessions: int):
+        self.url = f"http://127.0.0.1:{port}"
+        self.socket_url = f"ws://127.0.0.1:{port}/ws"
+        module = "compiler_gym.openenv.app"
+        arguments = ["--port", str(port), "--sessions", str(sessions)]
+        self.process = subprocess.Popen([sys.executable, "-m", module, *arguments])
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.url}/health", timeout=10)
+                return
+            except OSError:
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise
+                time.sleep(0.1)
+
+    def memory_mib(self) -> float:
+        """The memory of the server, the compiler's service and all sessions, shared pages once."""
+        kib = 0
+        for pid in descendants(self.process.pid):
+            try:
+                text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            except OSError:
+                continue  # It has just ended.
+            kib += sum(int(line.split()[1]) for line in text.splitlines() if line[:4] == "Pss:")
+        return kib / 1024
+
+    def stop(self) -> None:
+        """Ends the server and its sessions."""
+        self.process.terminate()
+        self.process.wait()
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """Yields a process and all that it has started, directly or not."""
+    yield pid
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in path.read_text().split():
+            yield from descendants(int(child))
+
+
+async def play(
+    url: str, number: int, steps: int, ready: asyncio.Barrier | None = None
+) -> tuple[list[float], list[int]]:
+    """Plays a program. Returns the seconds of each step, and the instructions after it."""
+    seconds, counts = [], []
+    async with CompilerEnvClient(base_url=url, message_timeout_s=600) as client:
+        await client.reset(split="test", index=number % PROGRAMS)
+        if ready:
+            await ready.wait()
+        for step in range(min(steps, 29)):
+            name = PASSES[(number + step) % len(PASSES)]
+            began = time.perf_counter()
+            result = await client.step(CompilerAction(tool="apply_passes", passes=[name]))
+            seconds.append(time.perf_counter() - began)
+            counts.append(result.observation.instructions)
+    return seconds, counts
+
+
+async def misbehave(server: Server) -> list[str]:
+    """Has three clients misbehave. Returns what became of each."""
+    killed = subprocess.Popen(
+        [sys.executable, "-c", KILLED, server.socket_url], stdout=subprocess.PIPE
+    )
+    assert killed.stdout
+    await asyncio.to_thread(killed.stdout.readline)
+    killed.kill()
+    killed.wait()
+    seen = ["killed in the middle of a step"]
+    async with connect(server.socket_url) as socket:
+        await socket.send(b"\xff" * 10_000)
+        await socket.send("{" * 10_000)
+        code = json.loads(await socket.recv())["data"]["code"]
+        seen.append(f"garbage: {code}")
+    try:
+        async with connect(server.socket_url) as socket:
+            await socket.send("x" * (100 << 20))
+            await socket.recv()
+    except Exception as error:
+        seen.append(f"100 MB: {type(error).__name__}: {error}")
+    return seen
+
+
+async def measure(server: Server, sessions: int, steps: int) -> None:
+    alone = [await play(server.url, number, steps) for number in range(sessions)]
+    print(f"one after the other: {rate(alone)}")
+    before = server.memory_mib()
+    ready = asyncio.Barrier(sessions + 1)
+    players = [
+        asyncio.create_task(play(server.url, number, steps, ready)) for number in range(sessions)
+    ]
+    await ready.wait()
+    began = time.perf_counter()
+    bad = asyncio.create_task(misbehave(server))
+    memory = server.memory_mib()
+    found = await asyncio.gather(*players)
+    seconds = time.perf_counter() - began
+    total = sum(len(each) for each, _ in found)
+    same = [counts for _, counts in found] == [counts for _, counts in alone]
+    print(f"{sessions} at once: {rate(found)}, {total / seconds:.0f} steps/s together")
+    print(f"memory: {before:.0f} MiB without sessions, {memory:.0f} MiB with {sessions}")
+    for line in await bad:
+        print(line)
+    print("the others got what they get alone" if same else "THE OTHERS GOT SOMETHING ELSE")
+    if not same:
+        raise SystemExit(1)
+
+
+def rate(found: list[tuple[list[float], list[int]]]) -> str:
+    """The times of steps in words."""
+    all_seconds = [each for seconds, _ in found for each in seconds]
+    middle, slow = (1000 * np.quantile(all_seconds, share) for share in (0.5, 0.99))
+    return f"{len(all_seconds)} steps, median {middle:.1f} ms, p99 {slow:.1f} ms"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=20, help="steps of a session, at most 29")
+    parser.add_argument("--port", type=int, default=8123)
+    options = parser.parse_args()
+    server = Server(options.port, options.sessions + 8)
+    try:
+        asyncio.run(measure(server, options.sessions, options.steps))
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()

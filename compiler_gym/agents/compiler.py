@@ -2,16 +2,21 @@
 
 import atexit
 import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from functools import cache
 
 import compiler_gym
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError, text_of
+from compiler_gym.agents.verify import Verdict
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.explorer.workbench import short_name
 from compiler_gym.service.connection_opts import ConnectionOpts
+
+_MAX_VERDICTS = 10_000
 
 
 class Compiler:
@@ -39,12 +44,34 @@ class Compiler:
             env.close()
             raise
         self.action_space = env.action_space
+        self._right: OrderedDict[tuple[str, ...], Verdict] = OrderedDict()
         self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
         self.datasets = env.datasets
 
     def close(self) -> None:
         """Ends the service, and all sessions with it."""
         self._factory.close()
+
+    def verified(self, key: tuple[str, ...], check: Callable[[], Verdict]) -> Verdict:
+        """Verifies a program, unless the same one was right before.
+
+        Learners submit the same program again and again. Failures are not kept, because some come
+        from a machine that has too much to do.
+
+        Args:
+            key: The name of the program, a hash of its IR, and what is checked.
+            check: Verifies it.
+        """
+        with self._lock:
+            known = self._right.get(key)
+        if known is None:
+            known = check()
+            if known.is_right:
+                with self._lock:
+                    self._right[key] = known
+                    while len(self._right) > _MAX_VERDICTS:
+                        self._right.popitem(last=False)
+        return known
 
     def open(self, benchmark: Benchmark | str, seconds: float) -> LlvmEnv:
         """Returns an environment that has begun an episode with a program.

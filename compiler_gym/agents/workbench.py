@@ -605,12 +605,17 @@ class Workbench:
         """Verifies the program of the current branch, see :func:`verify`."""
         with self._lock:
             assert self._program is not None
-            env = self._branch().env
-            can_run = not self._program.is_own or "main" in self._symbols
-            return verify(
-                env, self._symbols, self._may_run and can_run, self.limits.run_seconds,
-                repeat_with_opt,
-            )  # fmt: skip
+            program, env = self._program, self._branch().env
+            may_run = self._may_run and (not program.is_own or "main" in self._symbols)
+
+            def check() -> Verdict:
+                seconds = self.limits.run_seconds
+                return verify(env, self._symbols, may_run, seconds, repeat_with_opt)
+
+            if program.is_own:  # Others may have the same name.
+                return check()
+            key = (program.name, env.ir_sha1, str(may_run), str(repeat_with_opt))
+            return self._compiler.verified(key, check)
 
     def score(self, objective: Objective = "instructions") -> float:
         """Returns how much of a cost is saved, as a share of what -Oz saves: 1 is as good as -Oz.

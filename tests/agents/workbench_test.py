@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from compiler_gym.agents.verify import Verdict
 from compiler_gym.agents.workbench import MAX_SCORE, TOOLS, Workbench
 from tests.agents.conftest import LIMITS
 
@@ -183,3 +184,21 @@ def test_large_program_is_refused(make_bench, fails):
     bench = make_bench()
     bench.limits = replace(LIMITS, instructions=1_000)
     assert "expected a program of at most 1,000" in fails(bench.open_program, "sha256")
+
+
+def test_program_that_was_right_is_not_run_again(make_bench, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "compiler_gym.agents.workbench.verify",
+        lambda *args: calls.append(args) or Verdict(problems, (), True),
+    )
+    bench = make_bench(may_run=True)
+    bench.open_program("life")
+    problems = ("Execution timeout",)
+    assert not bench.verdict().is_right
+    problems = ()
+    assert bench.verdict().is_right
+    assert bench.verdict().is_right and len(calls) == 2
+    bench.apply_passes(["sroa"])
+    bench.verdict()
+    assert len(calls) == 3

@@ -163,7 +163,7 @@ def _tool(benches: Workbenches, name: str) -> FunctionTool:
         )
         for each in [*inspect.signature(method).parameters.values()][1:]
     ]
-    del call.__wrapped__  # type: ignore[attr-defined]
+    del call.__wrapped__
     call.__signature__ = inspect.Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": str}
     return FunctionTool.from_function(

@@ -13,6 +13,8 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import ServiceError, ValidationError
 
+_Callback = Callable[[Any], Iterator[ValidationError]]
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -55,7 +57,8 @@ def verify(
     checks = ["LLVM's verifier", "symbols that other modules may use"]
     with env.fork() as fork:
         problems = [*_lost_symbols(fork.ir, symbols)]
-        callbacks = []
+        callbacks: list[_Callback] = []
+        assert fork.benchmark is not None
         for callback in fork.benchmark.validation_callbacks():
             if callback is validate_against_opt:
                 if repeat_with_opt:
@@ -86,9 +89,7 @@ def _bounded(callback: Any, seconds: float) -> Any:
     return callback
 
 
-def _errors(
-    env: LlvmEnv, callbacks: list[Callable[[Any], Iterator[ValidationError]]]
-) -> Iterator[str]:
+def _errors(env: LlvmEnv, callbacks: list[_Callback]) -> Iterator[str]:
     for callback in callbacks:
         with env.fork() as fork:  # Some callbacks begin the episode again.
             try:

@@ -78,7 +78,7 @@ def _chosen(rows: Iterable[Mapping[str, Any]], best: int | None) -> list[Mapping
         return good
     counts: dict[str, int] = {}
     chosen = []
-    for row in sorted(good, key=lambda row: (row["program"], row["sizes"][-1])):
+    for row in sorted(good, key=lambda row: (row["program"], [*row["sizes"]][-1:])):
         counts[row["program"]] = counts.get(row["program"], 0) + 1
         if counts[row["program"]] <= best:
             chosen.append(row)

@@ -7,8 +7,10 @@ import pytest
 from pyarrow import parquet
 
 from compiler_gym.agents.chat import conversation, conversations, read_episodes, write
+from compiler_gym.cli.chat import chat
 
 PROGRAM = "benchmark://kernels-v0/sha256"
+GOOD = {"failed_action": None, "error": None}
 
 
 @pytest.fixture
@@ -72,14 +74,18 @@ def test_files(bench, tmp_path):
 def test_recorded_episodes(tmp_path):
     with pytest.raises(FileNotFoundError, match="expected files episodes"):
         read_episodes(tmp_path)
-    row = {
-        "program": PROGRAM,
-        "actions": ["sroa"],
-        "sizes": [2613, 1536],
-        "failed_action": None,
-        "error": None,
-        "seed": 1,
-    }
+    row = {"program": PROGRAM, "actions": ["sroa"], "sizes": [2613, 1536], "seed": 1, **GOOD}
     parquet.write_table(pa.Table.from_pylist([row]), tmp_path / "episodes-0.parquet")
     (read,) = read_episodes(tmp_path)
     assert read["actions"] == ["sroa"] and read["error"] is None
+
+
+def test_command(tmp_path, capsys):
+    rows = [
+        {"program": PROGRAM, "actions": [name], "sizes": [2613, size], **GOOD}
+        for name, size in (("dce", 2600), ("sroa", 1536))
+    ]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "episodes-0.parquet")
+    chat(tmp_path, tmp_path / "chat.jsonl", best=1)
+    assert capsys.readouterr().out.endswith("chat.jsonl: 1 conversation of 2 episodes\n")
+    assert json.loads((tmp_path / "chat.jsonl").read_text())["instructions"] == 1536

@@ -17,6 +17,7 @@ from mcp.client.stdio import stdio_client
 
 from compiler_gym.agents.mcp import PATH, Workbenches, make_http_server, make_server, read_token
 from compiler_gym.agents.workbench import TOOLS
+from compiler_gym.cli.mcp import mcp
 from tests.agents.conftest import LIMITS
 from tests.document_code import block_with, code_blocks
 
@@ -209,6 +210,12 @@ def test_stdio():
     instructions, text = asyncio.run(run())
     assert "try_sequences" in instructions
     assert "The program was not run: the server was started without --allow-run" in text
+
+
+def test_missing_package(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"install compiler_gym\[mcp\]"):
+        mcp()
 
 
 def test_token_file(tmp_path):

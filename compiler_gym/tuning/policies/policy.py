@@ -77,11 +77,7 @@ class Policy:
                 f"There is no file {path}, and no policy of that name: {', '.join(SHIPPED)}"
             )
         try:
-            facts = json.loads(path.read_text())
-            sequences = tuple(tuple(each.split()) for each in facts["sequences"])
-            weights = facts.get("network")
-            network = weights and Network(**{key: np.array(it) for key, it in weights.items()})
-            return cls(sequences, facts["about"], network)
+            return cls.from_json(path.read_bytes())
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             # Not the repr: that of a UnicodeDecodeError has the whole file.
             reason = textwrap.shorten(f"{type(error).__name__}: {error}", _REASON_WIDTH)
@@ -89,6 +85,19 @@ class Policy:
                 f"expected a policy, JSON with the keys 'about' and 'sequences', got {path} "
                 f"({reason}); try one of {', '.join(SHIPPED)}"
             ) from error
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "Policy":
+        """Parses the contents of a policy's file.
+
+        Raises:
+            AttributeError, KeyError, TypeError, ValueError: If they are something else.
+        """
+        facts = json.loads(data.decode())
+        sequences = tuple(tuple(each.split()) for each in facts["sequences"])
+        weights = facts.get("network")
+        network = weights and Network(**{key: np.array(it) for key, it in weights.items()})
+        return cls(sequences, facts["about"], network)
 
     def save(self, path: Path) -> None:
         """Writes it to a file."""

@@ -1,0 +1,91 @@
+"""The evaluation of a policy on a program, as a task of a pool."""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.task import Job, digest_of, name_of
+from compiler_gym.distributed.worker import Worker
+from compiler_gym.tuning.policies.policy import COST, Policy
+
+RIGHT, WRONG, NOT_CHECKED, ENDLESS = "right", "WRONG", "not checked", "no end"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The evaluation of a policy on a program.
+
+    Attributes:
+        program: The URI of the program.
+        message: The hash of the message for the service, which is data of the job.
+        policy: The hash of the policy's file, which is data of the job too.
+        check: Whether to run the program before and after. Then the node looks it up in its own
+            datasets, which know what it prints.
+    """
+
+    program: str
+    message: str
+    policy: str
+    check: bool
+
+    @cached_property
+    def name(self) -> str:
+        """The hash of the content, of 32 hexadecimal digits."""
+        return name_of({"evaluation": _FORMAT, **asdict(self)})
+
+    @classmethod
+    def job(cls, program: Program, policy_file: bytes, check: bool) -> Job:
+        """Returns an evaluation with its data.
+
+        Args:
+            program: The program.
+            policy_file: The file of the policy.
+            check: Whether to run the program.
+        """
+        policy = digest_of(policy_file)
+        return Job(
+            cls(program.uri, program.message, policy, check),
+            {program.message: program.data, policy: policy_file},
+        )
+
+    def run(self, worker: Worker) -> dict[str, Any]:
+        """Plays an episode.
+
+        Returns:
+            IR instructions without optimisation (``O0``), with ``Oz`` and with the policy
+            (``policy``), its ``ratio`` to -Oz, the ``passes``, how many were ``tried``, and whether
+            the ``output`` of the program is the same.
+
+        Raises:
+            LookupError: If there is no such pass.
+            ServiceError: If the program cannot be compiled.
+        """
+        env = worker.env("llvm-v0", {})
+        looks_up = self.check and not self.program.startswith("file://")
+        env.reset(benchmark=self.program if looks_up else worker.program(self.message))
+        before, oz = (int(env.observation[f"{COST}{level}"]) for level in ("O0", "Oz"))
+        choice = Policy.from_json(worker.blob(self.policy)).play(env)
+        return {
+            "uri": self.program,
+            "O0": before,
+            "Oz": oz,
+            "policy": choice.cost,
+            "ratio": choice.cost / max(oz, 1),
+            "tried": choice.tried,
+            "passes": list(choice.sequence),
+            "output": _output(env) if self.check else NOT_CHECKED,
+        }
+
+
+def _output(env: Any) -> str:
+    """Returns what is known about what the program prints."""
+    if not env.benchmark.running_callbacks():
+        return NOT_CHECKED
+    types = [error.type for error in env.validate().errors]
+    if "Execution timeout of the unoptimised program" in types:
+        return ENDLESS
+    if any(type.endswith("of the unoptimised program") for type in types):
+        return NOT_CHECKED
+    return WRONG if types else RIGHT

@@ -1,0 +1,143 @@
+"""Workers as processes of this machine."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from typing import Any
+
+from typing_extensions import override
+
+from compiler_gym.distributed.backend import Backend, Handle, Lost
+from compiler_gym.distributed.task import Task
+from compiler_gym.distributed.worker import Worker
+
+_JOIN_SECONDS = 10
+
+
+def _serve(connection: Connection) -> None:
+    """Serves the calls that come from the pool, until it closes the connection."""
+    # Ctrl-C goes to all processes of a terminal. The pool decides when the workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    calls: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_read, args=(connection, calls), daemon=True).start()
+    worker = Worker()
+    while (call := calls.get()) is not None:
+        method, arguments = call
+        try:
+            connection.send(getattr(worker, method)(*arguments))
+        except OSError:  # The pool is gone.
+            break
+    worker.close()
+
+
+def _read(connection: Connection, calls: "SimpleQueue[Any]") -> None:
+    """Reads calls while the worker works, so that the pool never waits to send one."""
+    try:
+        while True:
+            calls.put(connection.recv())
+    except (EOFError, OSError):
+        calls.put(None)
+
+
+class _Ticket:
+    """A call of a process."""
+
+    def __init__(self, handle: "LocalHandle"):
+        self.handle = handle
+
+
+class LocalHandle(Handle):
+    """A worker process, which is replaced if it ends."""
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._tickets: deque[_Ticket] = deque()
+        self._open()
+
+    def _open(self) -> None:
+        self.connection, other = self._context.Pipe()
+        self.process = self._context.Process(target=_serve, args=(other,), daemon=True)
+        self.process.start()
+        other.close()
+
+    @override
+    def hello(self) -> object:
+        return self._call("hello")
+
+    @override
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes]) -> object:
+        return self._call("run", [*tasks], dict(blobs))
+
+    def _call(self, method: str, *arguments: Any) -> _Ticket:
+        ticket = _Ticket(self)
+        self._tickets.append(ticket)
+        with suppress(OSError):  # The process has ended, which take() notices.
+            self.connection.send((method, arguments))
+        return ticket
+
+    def take(self) -> list[tuple[Any, Any]]:
+        """Returns the result of a call that has one. After the end of the process, all are lost."""
+        try:
+            reply = self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join(_JOIN_SECONDS)
+            lost = Lost(f"the worker process ended with code {self.process.exitcode}")
+            tickets = [*self._tickets]
+            self.restart()
+            return [(each, lost) for each in tickets]
+        return [(self._tickets.popleft(), reply)]
+
+    @override
+    def restart(self) -> None:
+        self.kill()
+        self._tickets.clear()
+        self._open()
+
+    @override
+    def kill(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join(_JOIN_SECONDS)
+
+
+class LocalBackend(Backend):
+    """Starts workers on this machine: one for each processor that this process may use."""
+
+    def __init__(self) -> None:
+        self._handles: list[LocalHandle] = []
+
+    @override
+    def capacity(self) -> int:
+        return len(os.sched_getaffinity(0))
+
+    @override
+    def start(self) -> LocalHandle:
+        self._handles = [each for each in self._handles if not each.connection.closed]
+        self._handles.append(LocalHandle())
+        return self._handles[-1]
+
+    @override
+    def wait(self, tickets: Sequence[Any], seconds: float) -> list[tuple[Any, Any]]:
+        handles = {ticket.handle.connection: ticket.handle for ticket in tickets}
+        if not handles:
+            return []
+        ended: list[tuple[Any, Any]] = []
+        for connection in wait([*handles], seconds):
+            ended += handles[connection].take()
+        return ended
+
+    @override
+    def report(self, facts: Mapping[str, float]) -> None:
+        pass  # There is nobody to ask for it but the caller, who has them.
+
+    @override
+    def close(self) -> None:
+        for handle in self._handles:
+            handle.kill()
+        self._handles.clear()

@@ -1,0 +1,187 @@
+"""Workers as actors of a Ray cluster."""
+
+import os
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from compiler_gym.distributed.backend import Backend, Handle, Lost, PoolError
+from compiler_gym.distributed.optional import require
+from compiler_gym.distributed.task import Task
+from compiler_gym.distributed.worker import Worker
+
+LOCAL = "local"
+
+_OLDEST = (2, 60)
+_FETCH_SECONDS = 60
+# What tasks need is kept in the object store for the next tasks, which often need the same.
+_KEPT_BLOBS = 256
+
+_ACTOR_OPTIONS = {
+    # Without a processor of its own, an actor may be one of thousands on one node.
+    "num_cpus": 1,
+    "max_restarts": -1,
+    # The pool repeats tasks. Ray itself would do it without a limit of time.
+    "max_task_retries": 0,
+    "scheduling_strategy": "SPREAD",
+}
+
+_METRICS = {
+    "done": "Tasks with a result",
+    "failed": "Tasks without a result",
+    "repeated": "Runs of tasks that had to be repeated",
+    "restarts": "Workers that were replaced",
+    "workers": "Workers that are ready",
+    "queued": "Tasks that wait for a worker",
+    "running": "Tasks that workers have",
+    "seconds": "Time that tasks took, all together, in seconds",
+}
+
+
+class RayWorker(Worker):
+    """A worker that gets data as arguments of its own, which Ray reads from the object store."""
+
+    def run_with(self, tasks: Sequence[Task], digests: Sequence[str], *blobs: bytes) -> Any:
+        """Runs tasks: see :meth:`Worker.run`.
+
+        Args:
+            tasks: The tasks.
+            digests: The digests of the data.
+            *blobs: The data, in the same order.
+        """
+        return self.run(tasks, dict(zip(digests, blobs, strict=True)))
+
+
+class _RayHandle(Handle):
+    def __init__(self, backend: "RayBackend", actor: Any):
+        self._backend = backend
+        self._actor = actor
+
+    @override
+    def hello(self) -> object:
+        return self._actor.hello.remote()
+
+    @override
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes]) -> object:
+        references = [self._backend.put(digest, data) for digest, data in blobs.items()]
+        return self._actor.run_with.remote([*tasks], [*blobs], *references)
+
+    @override
+    def restart(self) -> None:
+        self._backend.ray.kill(self._actor, no_restart=False)
+
+    @override
+    def kill(self) -> None:
+        self._backend.kill(self, self._actor)
+
+
+class RayBackend(Backend):
+    """Starts workers on the nodes of a Ray cluster: one for each processor.
+
+    Args:
+        address: The address of the cluster, "auto", or "local" to start Ray on this machine only.
+            A connection of this process to a cluster is used if there is one, and stays open.
+
+    Raises:
+        EnvironmentNotSupported: If Ray is not installed.
+        PoolError: If Ray is too old, or there is no such cluster.
+    """
+
+    def __init__(self, address: str):
+        self.ray = require("ray")
+        _check_version(self.ray.__version__)
+        self._is_mine = not self.ray.is_initialized()
+        if self._is_mine:
+            _connect(self.ray, address)
+        self._actor_class = self.ray.remote(**_ACTOR_OPTIONS)(RayWorker)
+        self._references: OrderedDict[str, Any] = OrderedDict()
+        self._handles: set[_RayHandle] = set()
+        metrics = require("ray.util.metrics")
+        self._gauges = {
+            name: metrics.Gauge(f"compiler_gym_pool_{name}", description=text)
+            for name, text in _METRICS.items()
+        }
+
+    def put(self, digest: str, data: bytes) -> Any:
+        """Returns a reference to data in the object store, where it is put once."""
+        if digest not in self._references:
+            self._references[digest] = self.ray.put(data)
+            if len(self._references) > _KEPT_BLOBS:
+                self._references.popitem(last=False)
+        self._references.move_to_end(digest)
+        return self._references[digest]
+
+    @override
+    def capacity(self) -> int:
+        return int(self.ray.cluster_resources().get("CPU", 0))
+
+    @override
+    def start(self) -> _RayHandle:
+        handle = _RayHandle(self, self._actor_class.remote())
+        self._handles.add(handle)
+        return handle
+
+    def kill(self, handle: "_RayHandle", actor: Any) -> None:
+        """Kills the actor of a worker for good."""
+        self._handles.discard(handle)
+        self.ray.kill(actor, no_restart=True)
+
+    @override
+    def wait(self, tickets: Sequence[Any], seconds: float) -> list[tuple[Any, Any]]:
+        if not tickets:
+            return []
+        references = [*tickets]
+        ready, _ = self.ray.wait(references, num_returns=1, timeout=seconds)
+        if ready:  # Those that have ended meanwhile too.
+            ready, _ = self.ray.wait(references, num_returns=len(references), timeout=0)
+        return [(reference, self._result(reference)) for reference in ready]
+
+    def _result(self, reference: Any) -> Any:
+        try:
+            return self.ray.get(reference, timeout=_FETCH_SECONDS)
+        except self.ray.exceptions.RayError as error:
+            return Lost(_first_line(error))
+
+    @override
+    def report(self, facts: Mapping[str, float]) -> None:
+        for name, gauge in self._gauges.items():
+            gauge.set(facts[name])
+
+    @override
+    def close(self) -> None:
+        if self._is_mine and self.ray.is_initialized():
+            self.ray.shutdown()
+        elif self.ray.is_initialized():
+            for handle in [*self._handles]:
+                handle.kill()
+        self._handles.clear()
+        self._references.clear()
+
+
+def _check_version(version: str) -> None:
+    found = tuple(int(part) for part in version.split(".")[:2])
+    if found < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise PoolError(f"expected Ray {oldest} or later, found {version}; try to upgrade ray")
+
+
+def _connect(ray: Any, address: str) -> None:
+    """Connects this process to a cluster, or starts one on this machine."""
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address == LOCAL:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        options |= {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0))}
+    try:
+        ray.init(address=address, **options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise PoolError(
+            f"expected a Ray cluster at {address!r}, found none: {_first_line(error)}; "
+            "try 'ray start --head', or --ray local"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

@@ -1,0 +1,97 @@
+"""Tasks of a pool, and their results."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from compiler_gym.distributed.worker import Worker
+
+_DIGEST_BYTES = 16
+
+
+def digest_of(data: bytes) -> str:
+    """Returns the hash by which data is known to a pool: 32 hexadecimal digits."""
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def name_of(content: Mapping[str, Any]) -> str:
+    """Returns the name of a task: the hash of everything that its result depends on."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return digest_of(text.encode())
+
+
+class Task(Protocol):
+    """Work that a worker can do, and repeat with the same result. It can be pickled."""
+
+    @property
+    def name(self) -> str:
+        """The hash of the content. Two tasks of the same name have the same result."""
+
+    def run(self, worker: "Worker") -> Any:
+        """Does the work.
+
+        Args:
+            worker: Has environments and the data of the task.
+
+        Returns:
+            The result, which can be pickled.
+
+        Raises:
+            Exception: If it fails. A task that fails with a ``LookupError``, ``ValueError`` or
+                ``TypeError`` is not run again.
+        """
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task with the data that it needs.
+
+    Attributes:
+        task: The task.
+        blobs: The data by its digest, such as programs. Workers find it by
+            :meth:`Worker.blob`. Each node gets it once.
+    """
+
+    task: Task
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a task.
+
+    Attributes:
+        task: The task.
+        value: What the task returned; None if it failed.
+        error: Why it failed; None if it did not.
+        details: The traceback of the last failure, if there is one.
+        tries: How often it was started.
+        node: The address of the machine that ran it last.
+        seconds: How long the last run took.
+    """
+
+    task: Task
+    value: Any = None
+    error: str | None = None
+    details: str = ""
+    tries: int = 1
+    node: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a worker says of one task of a call; the attributes are those of :class:`Outcome`.
+
+    Attributes:
+        is_final: Whether the task would fail again.
+    """
+
+    value: Any = None
+    error: str | None = None
+    details: str = ""
+    is_final: bool = False
+    seconds: float = 0.0

@@ -1,0 +1,147 @@
+"""The part of a pool that runs in its processes."""
+
+import json
+import logging
+import os
+import platform
+import socket
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import compiler_gym
+from compiler_gym.datasets import Benchmark
+from compiler_gym.distributed.task import Job, Reply, Task
+from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.util.registration import make
+
+logger = logging.getLogger(__name__)
+
+# A service keeps memory for programs that it has seen. So each serves that many tasks at most.
+_TASKS_PER_SERVICE = 10_000
+_KEPT_PROGRAMS = 64
+# Tasks may take longer than those before, by which the pool has chosen their number.
+_SECONDS_PER_CALL = 1.0
+_FINAL_ERRORS = (LookupError, ValueError, TypeError)
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a worker says of itself when it has started.
+
+    Attributes:
+        version: That of ``compiler_gym``.
+        python: That of Python, without the patch level.
+        node: The address of the machine.
+        pid: The process.
+    """
+
+    version: str
+    python: str
+    node: str
+    pid: int
+
+
+def hello() -> Hello:
+    """Returns the facts about this process."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return Hello(compiler_gym.__version__, python, socket.gethostname(), os.getpid())
+
+
+class Worker:
+    """Runs tasks, one at a time, with environments that it keeps open."""
+
+    def __init__(self) -> None:
+        self._envs: dict[str, Any] = {}
+        self._blobs: Mapping[str, bytes] = {}
+        self._programs: OrderedDict[str, Benchmark] = OrderedDict()
+        self._tasks = 0
+
+    def hello(self) -> Hello:
+        """Returns the facts about this process."""
+        return hello()
+
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes]) -> list[Reply]:
+        """Runs tasks one after the other.
+
+        Args:
+            tasks: The tasks.
+            blobs: Their data by its digest.
+
+        Returns:
+            A reply for each. An exception of a task is a reply too. After a second no further task
+            begins: then there are fewer replies than tasks.
+        """
+        self._blobs = blobs
+        begin = time.monotonic()
+        replies = [self._run(tasks[0])]
+        for task in tasks[1:]:
+            if time.monotonic() - begin > _SECONDS_PER_CALL:
+                break
+            replies.append(self._run(task))
+        return replies
+
+    def run_or_raise(self, job: Job) -> Any:
+        """Runs a task in this process.
+
+        Returns:
+            Its result.
+
+        Raises:
+            Exception: As of the task.
+        """
+        self._blobs = job.blobs
+        return job.task.run(self)
+
+    def env(self, id: str, arguments: Mapping[str, Any]) -> Any:
+        """Returns an environment, which stays open for later tasks.
+
+        Args:
+            id: Its id.
+            arguments: Of :func:`compiler_gym.make`; JSON can say them.
+        """
+        key = json.dumps([id, arguments], sort_keys=True)
+        if key not in self._envs:
+            self._envs[key] = make(id, **arguments)
+        return self._envs[key]
+
+    def blob(self, digest: str) -> bytes:
+        """Returns data of the tasks under way."""
+        return self._blobs[digest]
+
+    def program(self, digest: str) -> Benchmark:
+        """Returns the program whose message is the data of a digest."""
+        if digest not in self._programs:
+            self._programs[digest] = Benchmark(BenchmarkProto.FromString(self.blob(digest)))
+            if len(self._programs) > _KEPT_PROGRAMS:
+                self._programs.popitem(last=False)
+        return self._programs[digest]
+
+    def close(self) -> None:
+        """Ends the environments. The next task starts others."""
+        envs, self._envs = self._envs, {}
+        for env in envs.values():
+            env.close()
+
+    def _run(self, task: Task) -> Reply:
+        begin = time.monotonic()
+        logger.info("task %s begins", task.name)
+        try:
+            reply = Reply(task.run(self), seconds=time.monotonic() - begin)
+        except Exception as error:
+            # Nobody knows in what state the environments are now.
+            self.close()
+            logger.info("task %s failed", task.name, exc_info=True)
+            return Reply(
+                error=f"{type(error).__name__}: {error}",
+                details=traceback.format_exc(),
+                is_final=isinstance(error, _FINAL_ERRORS),
+                seconds=time.monotonic() - begin,
+            )
+        self._tasks += 1
+        if self._tasks % _TASKS_PER_SERVICE == 0:
+            self.close()
+        return reply

@@ -1,0 +1,45 @@
+"""The files of examples/many_machines/ are what Ray's cluster launcher and KubeRay read."""
+
+import json
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import jsonschema
+import ray
+import yaml
+
+from compiler_gym.util.runfiles_path import runfiles_path
+
+FOLDER = runfiles_path("examples/many_machines")
+
+
+def read(name):
+    return yaml.safe_load((FOLDER / name).read_text())
+
+
+def test_cluster_yaml_matches_the_schema_of_ray():
+    path = Path(ray.__file__).parent / "autoscaler/ray-schema.json"
+    jsonschema.validate(read("cluster.yaml"), json.loads(path.read_text()))
+
+
+def test_all_files_have_the_same_image_and_version():
+    cluster, kuberay = read("cluster.yaml"), read("kuberay.yaml")
+    groups = [kuberay["spec"]["headGroupSpec"], *kuberay["spec"]["workerGroupSpecs"]]
+    images = {each["template"]["spec"]["containers"][0]["image"] for each in groups}
+    assert images == {cluster["docker"]["image"]}
+    assert kuberay["spec"]["rayVersion"] == version("ray")
+    for name in ("Dockerfile", "apptainer.def"):
+        assert f"ray[default]=={version('ray')}" in (FOLDER / name).read_text()
+
+
+def test_head_has_no_workers():
+    (command,) = [
+        each for each in read("cluster.yaml")["head_start_ray_commands"] if "--head" in each
+    ]
+    assert "--num-cpus=0" in command
+    assert read("kuberay.yaml")["spec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+
+
+def test_slurm_script_is_shell():
+    subprocess.run(["bash", "-n", FOLDER / "slurm.sh"], check=True)

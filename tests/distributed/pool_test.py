@@ -1,0 +1,135 @@
+"""Pools of processes of this machine."""
+
+import dataclasses
+from collections import deque
+
+import pytest
+
+from compiler_gym.distributed import Job, Limits, PoolError, local, open_pool
+from compiler_gym.distributed import pool as pool_module
+from compiler_gym.distributed import worker as worker_module
+from compiler_gym.distributed.task import digest_of
+from compiler_gym.distributed.worker import Worker
+from tests.distributed.tasks import Blob, Deadly, Failing, Hanging, Square
+
+LIMITS = Limits(workers=2, tries=2)
+
+
+@pytest.fixture(name="pool", scope="module")
+def fixture_pool():
+    with open_pool(limits=LIMITS) as pool:
+        yield pool
+
+
+def outcomes(pool, tasks):
+    return {each.task: each for each in pool.run(map(Job, tasks))}
+
+
+def test_each_task_has_one_outcome(pool):
+    tasks = [Square(number) for number in range(1000)]
+    found = [*pool.run(map(Job, tasks))]
+    assert sorted(each.value for each in found) == [number**2 for number in range(1000)]
+    assert {each.tries for each in found} == {1}
+    assert pool.stats.running == pool.stats.queued == 0
+
+
+def test_jobs_are_taken_when_there_is_room(pool):
+    taken = []
+
+    def jobs():
+        for number in range(10_000):
+            taken.append(number)
+            yield Job(Square(number))
+
+    running = pool.run(jobs())
+    next(running)
+    assert len(taken) <= 2 * 2 * 256 + 256
+    running.close()
+    (outcome,) = pool.run([Job(Square(7))])  # Nothing is left of the others.
+    assert outcome.value == 49
+
+
+def test_data_comes_with_a_task(pool):
+    data = b"x" * 1_000_000
+    job = Job(Blob(1, digest_of(data)), {digest_of(data): data})
+    (outcome,) = pool.run([job])
+    assert outcome.value == data
+
+
+def test_a_call_ends_after_a_while(pool, monkeypatch):
+    worker = Worker()
+    monkeypatch.setattr(worker_module, "_SECONDS_PER_CALL", -1.0)
+    tasks = [*map(Square, range(3))]
+    (reply,) = worker.run(tasks, {})
+    assert reply.value == 0
+    # The pool has the others run again.
+    call = pool_module._Call(None, [pool_module._Attempt(Job(task)) for task in tasks])
+    known = pool_module._Worker(handle=None, calls=deque([call]))
+    pool.stats.running += 3
+    (outcome,) = pool._end_call(known, call, [reply])
+    assert outcome.task == tasks[0]
+    assert sorted(each.value for each in pool.run([])) == [1, 4]
+
+
+def test_a_dead_worker_loses_nothing(pool, tmp_path):
+    before = dataclasses.replace(pool.stats)
+    deadly = Deadly(3, str(tmp_path / "mark"))
+    tasks = [*map(Square, range(50)), deadly, *map(Square, range(50, 100))]
+    found = outcomes(pool, tasks)
+    assert {task.number: each.value for task, each in found.items() if task is not deadly} == {
+        number: number**2 for number in range(100)
+    }
+    assert found[deadly].value == 9
+    assert pool.stats.restarts > before.restarts
+    assert pool.stats.repeated > before.repeated
+    assert pool.stats.failed == before.failed
+
+
+def test_a_task_that_kills_its_workers_fails(pool):
+    found = outcomes(pool, [Deadly(1), *map(Square, range(20))])
+    failed = found.pop(Deadly(1))
+    assert failed.error == "the worker process ended with code -9"
+    assert failed.tries == 2
+    assert all(each.value == task.number**2 for task, each in found.items())
+
+
+def test_exceptions(pool):
+    found = outcomes(pool, [Failing(1), Failing(2, is_final=True), Square(3)])
+    assert found[Failing(1)].error == "OSError: number 1"
+    assert found[Failing(1)].tries == 2
+    assert found[Failing(2, True)].error == "ValueError: number 2"
+    assert found[Failing(2, True)].tries == 1
+    assert "tasks.py" in found[Failing(2, True)].details
+    assert found[Square(3)].value == 9
+
+
+def test_a_task_that_takes_too_long_fails():
+    with open_pool(limits=Limits(workers=1, tries=1, task_seconds=0.2)) as pool:
+        found = outcomes(pool, [Hanging(1), Square(2)])
+    assert found[Hanging(1)].error == "the task took longer than 0.2 s"
+    assert found[Square(2)].value == 4
+
+
+def test_closing_leaves_no_process():
+    with open_pool(limits=LIMITS) as pool:
+        assert next(pool.run([Job(Square(2))])).value == 4
+        processes = [each.process for each in pool._backend._handles]
+        assert processes
+    assert not any(each.is_alive() for each in processes)
+
+
+def test_workers_that_never_start_are_an_error(monkeypatch):
+    monkeypatch.setattr(local, "_serve", print)
+    monkeypatch.setattr(pool_module, "_REVIEW_SECONDS", 0.0)
+    with open_pool(limits=LIMITS) as pool, pytest.raises(PoolError, match="they end at once"):
+        next(pool.run([Job(Square(2))]))
+
+
+def test_a_node_with_another_version_is_an_error(monkeypatch):
+    mine = pool_module.hello()
+    monkeypatch.setattr(pool_module, "hello", lambda: dataclasses.replace(mine, version="9.9"))
+    with (
+        open_pool(limits=LIMITS) as pool,
+        pytest.raises(PoolError, match=r"expected compiler_gym 9\.9 on every node, found"),
+    ):
+        next(pool.run([Job(Square(2))]))

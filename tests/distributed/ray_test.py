@@ -1,0 +1,129 @@
+"""The pool on a Ray cluster of three nodes, of which some die."""
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+import compiler_gym
+from compiler_gym.distributed import Episode, Job, Limits, PoolError, open_pool
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.recording import record
+from compiler_gym.distributed.rows import fingerprint, read_table, schema_of
+from compiler_gym.distributed.task import name_of
+from tests.distributed.tasks import Deadly, Failing, Square
+from tests.effort import effort
+
+_EPISODES = effort(120, 2000)
+_STORE_BYTES = 80 << 20
+_LIMITS = Limits(start_seconds=60)
+
+
+@pytest.fixture(scope="module", name="cluster")
+def fixture_cluster():
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        cluster = Cluster(
+            initialize_head=True,
+            connect=True,
+            head_node_args={"num_cpus": 0, "object_store_memory": _STORE_BYTES},
+        )
+        cluster.nodes = [_add_node(cluster), _add_node(cluster)]
+        yield cluster
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def _add_node(cluster):
+    return cluster.add_node(num_cpus=1, object_store_memory=_STORE_BYTES)
+
+
+@dataclass(frozen=True)
+class WhoAmI:
+    """Tells the process of its worker."""
+
+    number: int
+
+    @property
+    def name(self):
+        return name_of({"who": self.number})
+
+    def run(self, worker):
+        return os.getpid()
+
+
+def test_each_task_has_one_outcome(cluster):
+    tasks = [*map(Square, range(500)), Failing(1, is_final=True), Deadly(7)]
+    with open_pool("auto", Limits(tries=2)) as pool:
+        found = {each.task: each for each in pool.run(map(Job, tasks))}
+    assert [found[Square(number)].value for number in range(500)] == [n**2 for n in range(500)]
+    assert found[Failing(1, True)].error == "ValueError: number 1"
+    assert found[Deadly(7)].error.startswith("Actor")
+    assert found[Deadly(7)].tries == 2
+
+
+@pytest.fixture(name="jobs")
+def fixture_jobs(tmp_path):
+    path = tmp_path / "program.c"
+    path.write_text("int f(int n) { int s = 0; for (int i = 0; i < n; i++) s += i; return s; }")
+    with compiler_gym.make("llvm-v0") as env:
+        program = Program.of(env.datasets.benchmark(f"file://{path}"))
+        path.unlink()  # Nodes have no such file.
+        schema = schema_of({"Autophase": env.observation.spaces["Autophase"].space})
+    return schema, [
+        Episode.job(
+            program,
+            seed=seed,
+            steps=20,
+            observations=("Autophase",),
+            reward="IrInstructionCountOz",
+        )
+        for seed in range(_EPISODES)
+    ]
+
+
+def test_rows_are_those_of_one_process_while_nodes_die(cluster, jobs, tmp_path):
+    schema, episodes = jobs
+    with open_pool("auto", _LIMITS) as pool:
+        pids = {each.value for each in pool.run(Job(WhoAmI(number)) for number in range(50))}
+        ended = 0
+
+        def watch(outcome):
+            nonlocal ended
+            ended += 1
+            if ended == _EPISODES // 6:
+                os.kill(pids.pop(), signal.SIGKILL)
+            if ended == _EPISODES // 3:
+                cluster.remove_node(cluster.nodes.pop(), allow_graceful=False)
+                cluster.nodes.append(_add_node(cluster))
+
+        record(pool, episodes, tmp_path / "ray", schema, watch)
+        stats = pool.stats
+        print(f"asked {_EPISODES}, {stats}")
+        assert (ended, stats.failed) == (_EPISODES, 0)
+        assert stats.restarts >= 1
+    with open_pool(limits=Limits(workers=1)) as pool:
+        record(pool, episodes, tmp_path / "one", schema)
+        assert pool.stats.done == _EPISODES
+    assert read_table(tmp_path / "ray").num_rows == _EPISODES
+    assert fingerprint(tmp_path / "ray") == fingerprint(tmp_path / "one")
+
+
+def test_what_is_recorded_is_not_played_again(cluster, jobs, tmp_path):
+    schema, episodes = jobs
+    for asked, played in ((6, 6), (10, 4)):
+        with open_pool("auto", _LIMITS) as pool:
+            record(pool, episodes[:asked], tmp_path / "table", schema)
+            assert pool.stats.done == played
+
+
+def test_a_cluster_without_room_is_an_error(cluster, monkeypatch):
+    with open_pool("auto", Limits(start_seconds=0.5)) as pool:
+        monkeypatch.setattr(pool._backend, "capacity", lambda: 0)
+        with pytest.raises(PoolError, match=r"within 0\.5 s, found none: there is room for 0"):
+            next(pool.run([Job(Square(1))]))

@@ -49,6 +49,7 @@ COMMANDS = {
     "advise": CommandSource("advise", "advise", CommandWithClangOptions),
     "eval": CommandSource("eval", "evaluate"),
     "hunt": CommandSource("hunt", "hunt"),
+    "record": CommandSource("record", "record"),
     "build": CommandSource("build", "build"),
     "explore": CommandSource("explore", "explore"),
     "mcp": CommandSource("mcp", "mcp"),

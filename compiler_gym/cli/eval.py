@@ -1,5 +1,9 @@
 """``compiler-gym eval``: what a policy makes of programs, without any search."""
 
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,12 +18,16 @@ from compiler_gym.cli.options import (
     program_name,
     program_uri,
 )
-from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.tuning.policies.policy import COST, Policy
+from compiler_gym.cli.pool_options import PoolProgress, RayOption
+from compiler_gym.distributed.evaluation import ENDLESS, WRONG, Evaluation
+from compiler_gym.distributed.opening import open_pool
+from compiler_gym.distributed.pool import Limits
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.task import Job, Outcome
+from compiler_gym.distributed.worker import Worker
+from compiler_gym.tuning.policies.policy import SHIPPED, Policy
 from compiler_gym.tuning.policies.training import held_back_programs
 from compiler_gym.util.statistics import geometric_mean
-
-_RIGHT, _WRONG, _NOT_CHECKED, _ENDLESS = "right", "WRONG", "not checked", "no end"
 
 
 def evaluate(
@@ -47,6 +55,8 @@ def evaluate(
     check: Annotated[
         bool, typer.Option(help="Run the programs that can be run, and compare what they print.")
     ] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Programs at a time, on this machine.")] = 1,
+    ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a policy: IR instructions, beside those that -Oz leaves.
@@ -57,55 +67,62 @@ def evaluate(
     Programs that can be run print the same afterwards, or the exit code is 1. The mean leaves out
     those of csmith that do not end, as compilers may remove all of them.
 
+    With --ray, the nodes of a cluster play the episodes. To check what a program prints, they need
+    its dataset.
+
     \b
     Examples:
       compiler-gym eval sha256 program.c
       compiler-gym eval --policy network --json
+      compiler-gym eval --ray auto --no-check
     """  # noqa: D301
     chosen = Policy.load(policy)
-    rows = []
-    with opened_env("llvm-v0") as env, progress_bar() as progress:
+    file = SHIPPED.get(policy, Path(policy)).read_bytes()
+    with opened_env("llvm-v0") as env:
         uris = [program_uri(name) for name in programs or ()]
         uris = uris or held_back_programs(env.datasets, count, seed)
-        task = progress.add_task("evaluating", total=len(uris))
-        for uri in uris:
-            rows.append(_row(env, chosen, uri, check))
-            progress.update(task, advance=1)
+        tasks = [
+            Evaluation.job(Program.of(env.datasets.benchmark(uri)), file, check)
+            for uri in dict.fromkeys(uris)
+        ]
+    rows, failed = _evaluated(tasks, jobs, ray)
     if as_json:
         print_json({"policy": policy, "about": chosen.about, "programs": rows})
-    else:
+    elif rows:
         _print(rows, policy)
-    if any(row["output"] == _WRONG for row in rows):
+    for each in failed:
+        print(f"{each.task.program} failed: {each.error}", file=sys.stderr)
+    if failed or any(row["output"] == WRONG for row in rows):
         raise typer.Exit(1)
 
 
-def _row(env: LlvmEnv, policy: Policy, uri: str, check: bool) -> dict[str, Any]:
-    """Plays an episode; what came of it."""
-    env.reset(benchmark=uri)
-    before, oz = (int(env.observation[f"{COST}{level}"]) for level in ("O0", "Oz"))
-    choice = policy.play(env)
-    return {
-        "uri": uri,
-        "O0": before,
-        "Oz": oz,
-        "policy": choice.cost,
-        "ratio": choice.cost / max(oz, 1),
-        "tried": choice.tried,
-        "passes": list(choice.sequence),
-        "output": _output(env) if check else _NOT_CHECKED,
-    }
+def _evaluated(
+    jobs: Sequence[Job], workers: int, ray: str | None
+) -> tuple[list[dict[str, Any]], list[Outcome]]:
+    """Evaluates programs; returns the row of each in their order, and what failed."""
+    if ray is None and workers == 1:
+        return _evaluated_here(jobs), []
+    place = {job.task.name: index for index, job in enumerate(jobs)}
+    limits = Limits(workers=None if ray else workers)
+    outcomes = []
+    with open_pool(ray, limits) as pool, PoolProgress(pool, len(jobs), "programs").shown() as bar:
+        for outcome in pool.run(jobs):
+            outcomes.append(outcome)
+            bar.advance()
+    outcomes.sort(key=lambda each: place[each.task.name])
+    failed = [each for each in outcomes if each.error is not None]
+    return [each.value for each in outcomes if each.error is None], failed
 
 
-def _output(env: LlvmEnv) -> str:
-    """Returns what is known about what the program prints."""
-    if not env.benchmark.running_callbacks():
-        return _NOT_CHECKED
-    types = [error.type for error in env.validate().errors]
-    if "Execution timeout of the unoptimised program" in types:
-        return _ENDLESS
-    if any(type.endswith("of the unoptimised program") for type in types):
-        return _NOT_CHECKED
-    return _WRONG if types else _RIGHT
+def _evaluated_here(jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """Evaluates programs in this process, one by one."""
+    with closing(Worker()) as worker, progress_bar() as progress:
+        task = progress.add_task("evaluating", total=len(jobs))
+        rows = []
+        for job in jobs:
+            rows.append(worker.run_or_raise(job))
+            progress.update(task, advance=1)
+        return rows
 
 
 def _print(rows: list[dict[str, Any]], policy: str) -> None:
@@ -123,7 +140,7 @@ def _print(rows: list[dict[str, Any]], policy: str) -> None:
     ]
     print_table(cells, f"IR instructions with the policy {policy!r}, against -Oz")
     # Of a program that never ends a compiler may leave next to nothing.
-    ending = [row for row in rows if row["output"] != _ENDLESS]
+    ending = [row for row in rows if row["output"] != ENDLESS]
     print_line()
     if ending:
         smaller = sum(row["policy"] < row["Oz"] for row in ending)

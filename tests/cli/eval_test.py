@@ -41,3 +41,9 @@ def test_what_is_wrong_is_said(fails, policy):
     assert "expected a policy" in fails("eval", "sha256", "--policy", policy)
     policy.write_text('{"about": {}, "sequences": ["sroaa"]}')
     assert "Did you mean sroa?" in fails("eval", "sha256", "--policy", policy)
+
+
+def test_several_at_a_time_are_the_same(run, policy, program_c, environment):
+    (environment / "other.c").write_text("int twice(int x) { return x + x; }")
+    words = ("eval", program_c.name, "other.c", "--policy", policy.name, "--json")
+    assert run(*words, "--jobs", "2").stdout == run(*words).stdout

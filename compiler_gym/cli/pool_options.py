@@ -1,0 +1,62 @@
+"""Options and progress of the commands that use many processors or machines."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from compiler_gym.cli.console import messages, progress_bar
+from compiler_gym.distributed.pool import Pool
+
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS|local",
+        help="Use the nodes of a Ray cluster: its address, auto, or local for this machine only.",
+        show_default=False,
+    ),
+]
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class PoolProgress:
+    """Shows how a pool gets on: a bar on a terminal, and elsewhere a line now and then.
+
+    Args:
+        pool: The pool.
+        total: The number of tasks.
+        noun: The plural of what a task is.
+    """
+
+    def __init__(self, pool: Pool, total: int, noun: str):
+        self._pool = pool
+        self._noun = noun
+        self._total = total
+        self._begin = self._said = time.monotonic()
+        self._ended = 0
+        self._bar = progress_bar()
+        self._task = self._bar.add_task(noun, total=total)
+
+    def advance(self) -> None:
+        """Counts a task that has ended."""
+        self._ended += 1
+        self._bar.update(self._task, advance=1, description=self._text())
+        now = time.monotonic()
+        if self._bar.disable and now - self._said > _SECONDS_BETWEEN_LINES:
+            self._said = now
+            messages().print(f"{self._ended} of {self._total} {self._text()}")
+
+    def _text(self) -> str:
+        stats = self._pool.stats
+        rate = stats.done / max(time.monotonic() - self._begin, 1e-3)
+        return f"{self._noun}, {rate:.1f}/s, {stats.failed} failed, {stats.workers} workers"
+
+    @contextmanager
+    def shown(self) -> Iterator["PoolProgress"]:
+        """Shows it for the duration of the context."""
+        with self._bar:
+            yield self

@@ -1,0 +1,256 @@
+"""``compiler-gym record``: plays episodes, and writes them to Parquet files."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compiler_gym.cli.console import print_json, print_line
+from compiler_gym.cli.interrupts import INTERRUPTED
+from compiler_gym.cli.options import (
+    PROGRAM_HELP,
+    EnvOption,
+    JsonOption,
+    RewardOption,
+    complete_observation,
+    complete_policy,
+    complete_program,
+    opened_env,
+    program_uri,
+)
+from compiler_gym.cli.pool_options import PoolProgress, RayOption
+from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.distributed.episode import ACTIONS, RANDOM, Episode
+from compiler_gym.distributed.opening import open_pool
+from compiler_gym.distributed.pool import Limits, summary
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.recording import record as record_episodes
+from compiler_gym.distributed.rows import files_of, read_table, schema_of
+from compiler_gym.distributed.task import Job, Outcome
+from compiler_gym.tuning.policies.policy import SHIPPED, Policy
+from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.util.shell_format import plural
+
+
+def record(
+    programs: Annotated[
+        list[str],
+        typer.Argument(
+            help=f"{PROGRAM_HELP} Or a dataset, such as kernels-v0.",
+            autocompletion=complete_program,
+            show_default=False,
+        ),
+    ],
+    output_folder: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The folder of the table. Recording goes on there."),
+    ] = Path("recorded"),
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="random, the name of a policy (sequence, coreset, network), or its file.",
+            autocompletion=complete_policy,
+        ),
+    ] = RANDOM,
+    actions: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of actions to play instead: an episode in each line, names with blanks.",
+            dir_okay=False,
+            exists=True,
+        ),
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="Random episodes of each program, with different seeds.")
+    ] = 10,
+    steps: Annotated[int, typer.Option(min=1, help="Actions of a random episode.")] = 45,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    count: Annotated[
+        int, typer.Option(min=1, help="The largest number of programs of a dataset.")
+    ] = 100,
+    env_id: EnvOption = "llvm-v0",
+    observation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--observation",
+            help="An observation to record; can be given several times. By default Autophase, in "
+            "environments that have it.",
+            autocompletion=complete_observation,
+            show_default=False,
+        ),
+    ] = None,
+    reward: RewardOption = "IrInstructionCountOz",
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Episodes at a time; by default one for each processor."),
+    ] = None,
+    ray: RayOption = None,
+    tries: Annotated[
+        int, typer.Option(min=1, help="How often to start an episode before it counts as failed.")
+    ] = 3,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="The longest time for an episode, in seconds.")
+    ] = 600,
+    as_json: JsonOption = False,
+) -> None:
+    """Record episodes: programs, actions, observations, rewards and sizes, as Parquet files.
+
+    Each row is an episode. Actions are random, those of a policy, or those of a file. The same
+    command goes on where it was interrupted, and plays no episode twice. The rows do not depend on
+    what plays them: this machine, or with --ray the nodes of a cluster. Exit code 1 if an episode
+    failed. Then its row says why, and failures/NAME.txt says more.
+
+    \b
+    Examples:
+      compiler-gym record kernels-v0 --episodes 100
+      compiler-gym record program.c --policy coreset --observation InstCount
+      compiler-gym record csmith-v0 --count 1000 --ray auto
+    """  # noqa: D301, the mark of a paragraph that is not filled.
+    begin = time.monotonic()
+    limits = Limits(workers=jobs, tries=tries, task_seconds=timeout)
+    with opened_env(env_id) as env:
+        wanted = _observations(env, observation)
+        if reward not in env.reward.spaces:
+            raise unknown_name("reward", str(reward), [*env.reward.spaces])
+        chosen = _Choice.of(env, policy, actions, range(seed, seed + episodes), steps)
+        uris = _uris(env.datasets, programs, count)
+        schema = schema_of({name: env.observation.spaces[name].space for name in wanted})
+        total = len(uris) * chosen.episodes
+        interrupted = False
+        with open_pool(ray, limits) as pool, PoolProgress(pool, total, "episodes").shown() as bar:
+
+            def jobs_of_programs() -> Iterator[Job]:
+                common = {"environment": env_id, "observations": wanted, "reward": reward}
+                for uri in uris:
+                    program = Program.of(env.datasets.benchmark(uri))
+                    for each in chosen.arguments():
+                        yield Episode.job(program, chosen.file, **each, **common)
+
+            def watch(outcome: Outcome | None) -> None:
+                bar.advance()
+
+            try:
+                record_episodes(pool, jobs_of_programs(), output_folder, schema, watch)
+            except KeyboardInterrupt:
+                interrupted = True
+    _print_results(output_folder, summary(pool.stats), time.monotonic() - begin, as_json)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if pool.stats.failed:
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The choice of actions.
+
+    Attributes:
+        policy: The policy of the episodes.
+        sequences: Actions to play.
+        seeds: Seeds of random actions.
+        steps: The number of random actions.
+        file: The file of a policy.
+    """
+
+    policy: str
+    sequences: tuple[tuple[str, ...], ...] = ()
+    seeds: range = range(0)
+    steps: int = 0
+    file: bytes = b""
+
+    @classmethod
+    def of(cls, env: Any, policy: str, actions: Path | None, seeds: range, steps: int) -> "_Choice":
+        if actions is not None:
+            return cls(ACTIONS, tuple(_read_sequences(actions, env)))
+        if policy == RANDOM:
+            return cls(RANDOM, seeds=seeds, steps=steps)
+        Policy.load(policy)  # Raises if it is none.
+        return cls(policy, file=SHIPPED.get(policy, Path(policy)).read_bytes())
+
+    @property
+    def episodes(self) -> int:
+        """The number of episodes of each program."""
+        return len(self.sequences) + len(self.seeds) + bool(self.file)
+
+    def arguments(self) -> Iterator[dict[str, Any]]:
+        """Yields arguments of the episodes of a program."""
+        for sequence in self.sequences:
+            yield {"policy": self.policy, "actions": sequence}
+        for seed in self.seeds:
+            yield {"policy": self.policy, "seed": seed, "steps": self.steps}
+        if self.file:
+            yield {"policy": self.policy}
+
+
+def _read_sequences(path: Path, env: Any) -> Iterator[tuple[str, ...]]:
+    """Reads sequences of actions, one in each line."""
+    space = env.action_space
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if names := line.split():
+            yield tuple(space.names[space[name]] for name in names)
+
+
+def _observations(env: Any, names: Sequence[str] | None) -> tuple[str, ...]:
+    spaces = env.observation.spaces
+    if names is None:
+        return ("Autophase",) if "Autophase" in spaces else ()
+    for name in names:
+        if name not in spaces:
+            raise unknown_name("observation", name, [*spaces])
+        if not spaces[name].deterministic:
+            raise ValueError(
+                f"expected an observation that is the same each time, got {name}; try Autophase"
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _uris(datasets: Datasets, names: Sequence[str], count: int) -> list[str]:
+    """Returns the URIs of programs, and of those in datasets."""
+    uris: list[str] = []
+    for name in names:
+        dataset = _dataset_of(datasets, name)
+        if dataset is None:
+            uris.append(program_uri(name))
+        else:
+            uris += islice(datasets.require(dataset).benchmark_uris(), count)
+    return [*dict.fromkeys(uris)]
+
+
+def _dataset_of(datasets: Datasets, name: str) -> str | None:
+    """Returns the name of the dataset that is meant; None if it is a program."""
+    try:
+        uri = BenchmarkUri.from_string(name)
+        return None if uri.path.strip("/") else datasets.dataset(name).name
+    except (LookupError, ValueError):
+        return None
+
+
+def _print_results(folder: Path, counts: dict[str, int], seconds: float, as_json: bool) -> None:
+    files = files_of(folder)
+    table = read_table(folder) if files else None
+    steps = sum(map(len, table["actions"].to_pylist())) if table else 0
+    facts = {
+        "folder": str(folder),
+        "episodes": table.num_rows if table else 0,
+        "steps": steps,
+        "bytes": sum(path.stat().st_size for path in files),
+        "seconds": seconds,
+        **counts,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    print_line(
+        f"{folder}: {plural(facts['episodes'], 'episode')}, {plural(steps, 'step')}, "
+        f"{facts['bytes']} bytes"
+    )
+    print_line(
+        f"{counts['done']} played in {seconds:.1f} s, {counts['repeated']} repeated, "
+        f"{counts['failed']} failed"
+    )
+    if counts["failed"]:
+        print_line(f"Why: {folder / 'failures'}")

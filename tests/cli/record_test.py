@@ -1,0 +1,78 @@
+"""``compiler-gym record``."""
+
+import json
+
+from compiler_gym.distributed.rows import fingerprint, read_table, trajectories
+from tests.processes import descendants
+
+
+def test_random_episodes(run, program_c, environment):
+    (environment / "other.c").write_text("int twice(int x) { return x + x; }")
+    words = ("record", program_c.name, "other.c", "--episodes", "3", "--steps", "4", "--jobs", "2")
+    assert "recorded: 6 episodes, 24 steps" in run(*words).stdout
+    table = read_table(environment / "recorded").to_pylist()
+    assert {(row["program"].rpartition("/")[2], row["seed"]) for row in table} == {
+        (name, seed) for name in ("program.c", "other.c") for seed in range(3)
+    }
+    for row in table:
+        assert len(row["actions"]) == len(row["rewards"]) == 4
+        assert len(row["sizes"]) == len(row["observation_Autophase"]) == 5
+        assert row["sizes"] == [each[51] for each in row["observation_Autophase"]]
+        assert row["error"] is None and row["end"] is None
+    # Asked again, nothing is played; asked for more, only that is.
+    before = fingerprint(environment / "recorded")
+    assert "\n0 played" in run(*words).stdout
+    assert fingerprint(environment / "recorded") == before
+    report = json.loads(run(*words[:4], "4", *words[5:], "--json").stdout)
+    assert (report["done"], report["episodes"]) == (2, 8)
+
+
+def test_actions_of_a_file(run, program_c, environment):
+    (environment / "actions.txt").write_text("mem2reg sroa\n\ngvn mem2reg\n")
+    run("record", program_c.name, "--actions", "actions.txt", "--observation", "IrSha1")
+    first, second = sorted(trajectories(environment / "recorded"), key=lambda it: it.actions)
+    assert first.actions == ["function(gvn)", "function(mem2reg)"]
+    assert second.actions == ["function(mem2reg)", "function(sroa)"]
+    assert first.program == f"file://{program_c}"
+    assert first.sizes[-1] < first.sizes[0]
+    assert len(set(second.observations["IrSha1"])) == 2  # sroa does nothing after mem2reg.
+
+
+def test_a_policy(run, program_c, environment):
+    (environment / "own.json").write_text('{"about": {}, "sequences": ["sroa instcombine"]}')
+    run("record", program_c.name, "--policy", "own.json", "-o", "out")
+    (row,) = trajectories(environment / "out")
+    assert row.policy == "own.json"
+    assert row.actions[0] == "function(sroa)"
+    assert row.sizes[-1] < row.sizes[0]
+
+
+def test_what_is_wrong_is_said(fails, program_c, environment):
+    assert "Did you mean Autophase" in fails("record", program_c.name, "--observation", "Autophas")
+    assert "expected an observation that is the same each time, got Runtime" in fails(
+        "record", program_c.name, "--observation", "Runtime"
+    )
+    (environment / "actions.txt").write_text("mem2rg")
+    assert "Did you mean mem2reg?" in fails("record", program_c.name, "--actions", "actions.txt")
+
+
+def test_an_episode_that_fails(run, program_c, environment):
+    done = run("record", program_c.name, "--episodes", "1", "--tries", "1", "--steps", "100000",
+               "--timeout", "1", "--jobs", "1", code=1)  # fmt: skip
+    assert "1 failed\nWhy: recorded/failures" in done.stdout
+    (row,) = read_table(environment / "recorded").to_pylist()
+    assert row["error"] == "the task took longer than 1 s"
+    text = (environment / f"recorded/failures/{row['episode']}.txt").read_text()
+    assert "tries: 1\n" in text and program_c.name in text
+
+
+def test_ctrl_c_leaves_rows_and_no_process(interrupt, program_c, environment):
+    printed = interrupt(
+        "record",
+        program_c.name,
+        "--episodes",
+        "1000000",
+        when=lambda pid: len(descendants(pid)) > 4 and (environment / "recorded/.lock").exists(),
+    )
+    assert printed.startswith("recorded: ")
+    assert not [*environment.glob("recorded/.episodes*")]

@@ -35,8 +35,8 @@ class Handle(ABC):
         """
 
     @abstractmethod
-    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes]) -> object:
-        """Has the process run tasks.
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes], seconds: float) -> object:
+        """Has the process run tasks: see :meth:`Worker.run`.
 
         Returns:
             The ticket of the call.

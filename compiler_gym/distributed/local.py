@@ -71,8 +71,8 @@ class LocalHandle(Handle):
         return self._call("hello")
 
     @override
-    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes]) -> object:
-        return self._call("run", [*tasks], dict(blobs))
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes], seconds: float) -> object:
+        return self._call("run", [*tasks], dict(blobs), seconds)
 
     def _call(self, method: str, *arguments: Any) -> _Ticket:
         ticket = _Ticket(self)

@@ -17,9 +17,14 @@ from compiler_gym.distributed.worker import Hello, hello
 _POLL_SECONDS = 0.2
 _REVIEW_SECONDS = 2.0
 _CALLS_IN_FLIGHT = 2
-# A call costs about a millisecond, and much more on a busy cluster. So short tasks share one.
+# A call costs this process about a millisecond. So short tasks share one, and all the more the more
+# workers there are, as this process has half of its time for that.
 _SECONDS_PER_CALL = 0.25
-_MOST_TASKS_PER_CALL = 256
+_SECONDS_PER_CALL_AND_WORKER = 0.002
+_MOST_SECONDS_PER_CALL = 60.0
+_MOST_TASKS_PER_CALL = 4096
+# Tasks may take longer than those before, by which their number is chosen.
+_PATIENCE = 4
 _SMOOTHING = 0.2
 _START_FAILURES = 3
 
@@ -258,8 +263,8 @@ class Pool:
         return True
 
     def _next_chunk(self, source: Iterator[Job]) -> list[_Attempt]:
-        """Takes the tasks of the next call: some that take about a quarter of a second."""
-        count = round(_SECONDS_PER_CALL / max(self._seconds_per_task, 1e-6))
+        """Takes the tasks of the next call."""
+        count = round(self._seconds_per_call() / max(self._seconds_per_task, 1e-6))
         chunk: list[_Attempt] = []
         while len(chunk) < max(1, min(count, _MOST_TASKS_PER_CALL)):
             attempt = self._queue.popleft() if self._queue else self._taken_from(source)
@@ -273,6 +278,12 @@ class Pool:
                 break
         return chunk
 
+    def _seconds_per_call(self) -> float:
+        """Returns how long a call should take."""
+        wanted = max(_SECONDS_PER_CALL, len(self._workers) * _SECONDS_PER_CALL_AND_WORKER)
+        longest = min(_MOST_SECONDS_PER_CALL, self._limits.task_seconds / (2 * _PATIENCE))
+        return min(wanted, longest)
+
     @staticmethod
     def _taken_from(source: Iterator[Job]) -> _Attempt | None:
         job = next(source, None)
@@ -282,7 +293,8 @@ class Pool:
         blobs: dict[str, bytes] = {}
         for attempt in chunk:
             blobs |= attempt.job.blobs
-        ticket = worker.handle.run([attempt.job.task for attempt in chunk], blobs)
+        seconds = self._seconds_per_call() * _PATIENCE
+        ticket = worker.handle.run([attempt.job.task for attempt in chunk], blobs, seconds)
         if not worker.calls:
             worker.since = time.monotonic()
         worker.calls.append(call := _Call(ticket, chunk))

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from compiler_gym.distributed.backend import Backend, Handle, Lost, PoolError
 from compiler_gym.distributed.optional import require
-from compiler_gym.distributed.task import Task
+from compiler_gym.distributed.task import Reply, Task
 from compiler_gym.distributed.worker import Worker
 
 LOCAL = "local"
@@ -43,15 +43,18 @@ _METRICS = {
 class RayWorker(Worker):
     """A worker that gets data as arguments of its own, which Ray reads from the object store."""
 
-    def run_with(self, tasks: Sequence[Task], digests: Sequence[str], *blobs: bytes) -> Any:
+    def run_with(
+        self, tasks: Sequence[Task], seconds: float, digests: Sequence[str], *blobs: bytes
+    ) -> list[Reply]:
         """Runs tasks: see :meth:`Worker.run`.
 
         Args:
             tasks: The tasks.
+            seconds: When no further task begins.
             digests: The digests of the data.
             *blobs: The data, in the same order.
         """
-        return self.run(tasks, dict(zip(digests, blobs, strict=True)))
+        return self.run(tasks, dict(zip(digests, blobs, strict=True)), seconds)
 
 
 class _RayHandle(Handle):
@@ -64,9 +67,9 @@ class _RayHandle(Handle):
         return self._actor.hello.remote()
 
     @override
-    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes]) -> object:
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes], seconds: float) -> object:
         references = [self._backend.put(digest, data) for digest, data in blobs.items()]
-        return self._actor.run_with.remote([*tasks], [*blobs], *references)
+        return self._actor.run_with.remote([*tasks], seconds, [*blobs], *references)
 
     @override
     def restart(self) -> None:

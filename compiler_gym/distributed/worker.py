@@ -23,8 +23,6 @@ logger = logging.getLogger(__name__)
 # A service keeps memory for programs that it has seen. So each serves that many tasks at most.
 _TASKS_PER_SERVICE = 10_000
 _KEPT_PROGRAMS = 64
-# Tasks may take longer than those before, by which the pool has chosen their number.
-_SECONDS_PER_CALL = 1.0
 _FINAL_ERRORS = (LookupError, ValueError, TypeError)
 
 
@@ -64,22 +62,23 @@ class Worker:
         """Returns the facts about this process."""
         return hello()
 
-    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes]) -> list[Reply]:
+    def run(self, tasks: Sequence[Task], blobs: Mapping[str, bytes], seconds: float) -> list[Reply]:
         """Runs tasks one after the other.
 
         Args:
             tasks: The tasks.
             blobs: Their data by its digest.
+            seconds: When no further task begins: they may take longer than expected. Then there
+                are fewer replies than tasks, but at least one.
 
         Returns:
-            A reply for each. An exception of a task is a reply too. After a second no further task
-            begins: then there are fewer replies than tasks.
+            A reply for each. An exception of a task is a reply too.
         """
         self._blobs = blobs
         begin = time.monotonic()
         replies = [self._run(tasks[0])]
         for task in tasks[1:]:
-            if time.monotonic() - begin > _SECONDS_PER_CALL:
+            if time.monotonic() - begin > seconds:
                 break
             replies.append(self._run(task))
         return replies

@@ -7,7 +7,6 @@ import pytest
 
 from compiler_gym.distributed import Job, Limits, PoolError, local, open_pool
 from compiler_gym.distributed import pool as pool_module
-from compiler_gym.distributed import worker as worker_module
 from compiler_gym.distributed.task import digest_of
 from compiler_gym.distributed.worker import Worker
 from tests.distributed.tasks import Blob, Deadly, Failing, Hanging, Square
@@ -43,7 +42,7 @@ def test_jobs_are_taken_when_there_is_room(pool):
 
     running = pool.run(jobs())
     next(running)
-    assert len(taken) <= 2 * 2 * 256 + 256
+    assert len(taken) < 10
     running.close()
     (outcome,) = pool.run([Job(Square(7))])  # Nothing is left of the others.
     assert outcome.value == 49
@@ -56,11 +55,9 @@ def test_data_comes_with_a_task(pool):
     assert outcome.value == data
 
 
-def test_a_call_ends_after_a_while(pool, monkeypatch):
-    worker = Worker()
-    monkeypatch.setattr(worker_module, "_SECONDS_PER_CALL", -1.0)
+def test_a_call_ends_after_a_while(pool):
     tasks = [*map(Square, range(3))]
-    (reply,) = worker.run(tasks, {})
+    (reply,) = Worker().run(tasks, {}, seconds=-1)
     assert reply.value == 0
     # The pool has the others run again.
     call = pool_module._Call(None, [pool_module._Attempt(Job(task)) for task in tasks])

@@ -1,5 +1,7 @@
 """Tables of episodes."""
 
+import os
+import subprocess
 import sys
 
 import duckdb
@@ -108,3 +110,12 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(EnvironmentNotSupported, match=r"install compiler_gym\[ray\]"):
         optional.require("pyarrow")
+
+
+def test_packages_are_imported_when_they_are_needed():
+    script = "import compiler_gym.distributed, sys; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert not {"ray", "pyarrow"} & set(done.stdout.split())

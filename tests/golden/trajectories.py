@@ -43,11 +43,7 @@ def record(program: Program, worker: Worker) -> str:
         )
         for seed in SEEDS
     ]
-    replies = worker.run([job.task for job in jobs], {program.message: program.data})
-    for reply in replies:
-        if reply.error is not None:
-            raise RuntimeError(f"{program.uri}: {reply.details}")
-    episodes = [as_text(trajectory_of(reply.value)) for reply in replies]
+    episodes = [as_text(trajectory_of(worker.run_or_raise(job))) for job in jobs]
     return "\n".join([f"program {program.uri}\nbytes {program.digest}\n", *episodes])
 
 

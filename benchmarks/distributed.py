@@ -3,7 +3,7 @@
 `overhead` plays the same episodes in a plain loop and on pools with one and two workers, on this
 machine and on Ray, and prints episodes per second and their ratio to those of the loop. Each round
 measures all of them, so that the machine is the same. `queue` simulates the head of a cluster with
-a task time and a head time per call that `overhead` has measured.
+the times that `overhead` has measured.
 """
 
 import argparse
@@ -12,6 +12,8 @@ import random
 import statistics
 import tempfile
 import time
+from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 
 import compiler_gym
@@ -92,65 +94,83 @@ def overhead(sizes: list[int], seconds: float, rounds: int) -> None:
     ray.shutdown()
 
 
+@dataclass(frozen=True)
+class Costs:
+    """Measured times, in seconds.
+
+    Attributes:
+        task: Of a worker for an episode.
+        call: Of the head for a call.
+        row: Of the head for an episode, the writing of its row included.
+    """
+
+    task: float
+    call: float
+    row: float
+
+
 def simulate(
-    nodes: int, cores: int, task: float, head: float, node_hours: float, seconds: float = 300
+    nodes: int, cores: int, costs: Costs, hours_between_failures: float, seconds: float = 600
 ) -> dict[str, float]:
     """Simulates calls of workers that the head serves one after the other.
 
     Args:
         nodes: Machines.
         cores: Workers on each.
-        task: Seconds of a task.
-        head: Seconds that a call takes of the head.
-        node_hours: Mean hours after which a machine dies; another takes its place a minute later.
-        seconds: The simulated time.
+        costs: Measured times.
+        hours_between_failures: Mean time after which a machine dies. Its workers are there again a
+            minute later.
+        seconds: The simulated time, of which the first tenth does not count.
 
     Returns:
-        Calls and tasks a second, the load of the head, the longest queue at it, the share of the
-        time that workers worked on what counted, and the tasks that were run again.
+        Episodes a second, the share of the time that workers work on what counts, the load of the
+        head, the longest queue at it, and the episodes that were lost and played again.
     """
     rng = random.Random(0)
     workers = nodes * cores
-    per_call = min(max(0.25, workers * 0.002), 60.0)
-    tasks = max(round(per_call / task), 1)
-    # Each worker has one call that it works on and one that waits, so the head may be late by one.
-    events = [(rng.uniform(0, per_call), index) for index in range(workers)]
+    length = min(max(0.25, workers * 0.002), 60.0)  # Of a call, as the pool chooses it.
+    tasks = max(round(length / costs.task), 1)
+    service = costs.call + tasks * costs.row
+    mean = tasks * costs.task
+    # A call under way, and one that the worker has already: the head may be late by the second.
+    events = [(rng.uniform(0, mean), mean, index) for index in range(workers)]
     heapq.heapify(events)
-    free = busy = done = lost = longest = calls = 0.0
-    waiting: list[float] = []
+    begin = seconds / 10
+    free = busy = done = 0.0
+    lost = longest = 0
+    served: deque[float] = deque()  # The times at which the head is done with what has come.
     while events and events[0][0] < seconds:
-        now, worker = heapq.heappop(events)
-        died = rng.random() < per_call / (node_hours * 3600)
-        free = max(free, now) + head
-        busy += head
-        calls += 1
-        while waiting and waiting[0] <= now:
-            heapq.heappop(waiting)
-        heapq.heappush(waiting, free)
-        longest = max(longest, len(waiting))
-        if died:
+        now, took, worker = heapq.heappop(events)
+        while served and served[0] <= now:
+            served.popleft()
+        if rng.random() < took / (hours_between_failures * 3600):
             lost += tasks
-        else:
+            heapq.heappush(events, (now + 60 + mean, mean, worker))
+            continue
+        free = max(free, now) + service
+        served.append(free)
+        longest = max(longest, len(served))
+        if now > begin:
             done += tasks
-        length = tasks * task * rng.lognormvariate(0, 0.3)
-        # The next call is there already; the one after it has to come in time.
-        next_end = max(now + length, free)
-        heapq.heappush(events, (next_end + (60 if died else 0), worker))
+            busy += service
+        took = mean * rng.lognormvariate(-0.045, 0.3)
+        # The second call begins now. It can end only when the head has sent the one after it.
+        heapq.heappush(events, (max(now + took, free), took, worker))
+    span = seconds - begin
     return {
-        "calls/s": calls / seconds,
-        "tasks/s": done / seconds,
-        "head load": min(busy / seconds, 1.0),
-        "longest queue": longest,
-        "useful": done * task / (workers * seconds),
+        "episodes/s": done / span,
+        "useful": done * costs.task / (workers * span),
+        "head": min(busy / span, 1.0),
+        "queue": longest,
         "again": lost,
     }
 
 
-def queue(task: float, head: float) -> None:
-    print(f"tasks of {task * 1e3:g} ms, {head * 1e3:g} ms of the head a call, 64 workers a node")
-    for nodes in (10, 100, 1000):
-        facts = simulate(nodes, 64, task, head, node_hours=24)
-        print(f"{nodes:5} nodes: " + ", ".join(f"{key} {it:.4g}" for key, it in facts.items()))
+def queue(costs: Costs) -> None:
+    print(f"{costs}, 64 workers a node, a node fails once a day")
+    for nodes in (1, 10, 100, 1000):
+        facts = simulate(nodes, 64, costs, hours_between_failures=24)
+        print(f"{nodes:5} nodes: " + ", ".join(f"{key} {it:.3g}" for key, it in facts.items()))
 
 
 def main() -> None:
@@ -160,12 +180,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5, help="of a measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--task", type=float, default=0.05, help="seconds of a task")
-    parser.add_argument("--head", type=float, default=0.001, help="seconds of the head a call")
+    parser.add_argument("--call", type=float, default=0.001, help="seconds of the head a call")
+    parser.add_argument("--row", type=float, default=0.0005, help="seconds of the head a task")
     arguments = parser.parse_args()
     if arguments.what == "overhead":
         overhead(arguments.sizes, arguments.seconds, arguments.rounds)
     else:
-        queue(arguments.task, arguments.head)
+        queue(Costs(arguments.task, arguments.call, arguments.row))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.rows import encode, schema_of
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.errors import ServiceError
@@ -77,11 +78,12 @@ class Episode:
             episode, {program.message: program.data} | ({digest: policy_file} if digest else {})
         )
 
-    def run(self, worker: Worker) -> dict[str, Any]:
+    def run(self, worker: Worker) -> bytes:
         """Plays the episode.
 
         Returns:
-            The row, see :mod:`compiler_gym.distributed.rows`.
+            The row, see :mod:`compiler_gym.distributed.rows`, as :func:`rows.encode` returns it:
+            the process that writes the table has little to do with it.
 
         Raises:
             LookupError: If there is no action, observation or reward of a name.
@@ -91,6 +93,12 @@ class Episode:
         env.reset(benchmark=worker.program(self.message))
         actions = self._actions(env, worker)
         names = [*([SIZE] if SIZE in env.observation.spaces else ()), *self.observations]
+        row = self._played(env, actions, names)
+        spaces = env.observation.spaces
+        return encode(row, schema_of({name: spaces[name].space for name in self.observations}))
+
+    def _played(self, env: Any, actions: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
+        """Takes the actions, and returns the row."""
         recorded = [env.observation.observe(names)]
         rewards: list[float] = []
         end = failed = None

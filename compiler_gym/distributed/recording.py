@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler_gym.distributed.episode import Episode
 from compiler_gym.distributed.pool import Pool
-from compiler_gym.distributed.rows import RowWriter, recorded_episodes
+from compiler_gym.distributed.rows import RowWriter, encode, recorded_episodes
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.util.file_lock import file_lock
 
@@ -54,9 +54,10 @@ def record(
             for outcome in outcomes:
                 episode = outcome.task
                 assert isinstance(episode, Episode)
+                row = outcome.value
                 if outcome.error is not None:
                     write_failure(folder, outcome)
-                row = outcome.value or episode.failed_row(outcome.error or "")
+                    row = encode(episode.failed_row(outcome.error), schema)
                 writer.write(row)
                 watch(outcome)
 

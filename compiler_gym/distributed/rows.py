@@ -130,6 +130,17 @@ def fingerprint(folder: Path) -> str:
     return hashlib.sha256(sink.getvalue()).hexdigest()
 
 
+def encode(row: Mapping[str, Any], schema: Any) -> bytes:
+    """Returns a row as an Arrow record batch, serialised without its schema."""
+    batch = require("pyarrow").RecordBatch.from_pylist([row], schema=schema)
+    return batch.serialize().to_pybytes()
+
+
+def decode(data: bytes, schema: Any) -> Any:
+    """Returns the ``pyarrow.RecordBatch`` of a row that :func:`encode` has made."""
+    return require("pyarrow.ipc").read_record_batch(require("pyarrow").py_buffer(data), schema)
+
+
 class RowWriter:
     """Adds rows to a table. Each file appears when it is complete.
 
@@ -146,7 +157,7 @@ class RowWriter:
     def __init__(self, folder: Path, schema: Any):
         self._folder = folder
         self._schema = schema
-        self._rows: list[Mapping[str, Any]] = []
+        self._batches: list[Any] = []
         self._written = time.monotonic()
         folder.mkdir(parents=True, exist_ok=True)
         files = files_of(folder)
@@ -160,11 +171,14 @@ class RowWriter:
     def __exit__(self, *_: object) -> None:
         self.flush()
 
-    def write(self, row: Mapping[str, Any]) -> None:
-        """Adds a row. It is in a file half a minute, or a thousand rows, later."""
-        self._rows.append(row)
+    def write(self, row: bytes) -> None:
+        """Adds a row, as :func:`encode` returns it.
+
+        It is in a file half a minute, or a thousand rows, later.
+        """
+        self._batches.append(decode(row, self._schema))
         if (
-            len(self._rows) >= _ROWS_PER_FILE
+            len(self._batches) >= _ROWS_PER_FILE
             or time.monotonic() - self._written > _SECONDS_PER_FILE
         ):
             self.flush()
@@ -172,13 +186,12 @@ class RowWriter:
     def flush(self) -> None:
         """Writes the rows that are in no file yet."""
         pa, parquet = require("pyarrow"), require("pyarrow.parquet")
-        if self._rows:
-            batch = pa.RecordBatch.from_pylist(self._rows, schema=self._schema)
-            table = pa.Table.from_batches([batch])
+        if self._batches:
+            table = pa.Table.from_batches(self._batches).combine_chunks()
             with atomic_file_write(self._folder / f"episodes-{self._next:06}.parquet") as path:
                 parquet.write_table(table, path, compression="zstd")
             self._next += 1
-            self._rows.clear()
+            self._batches.clear()
         self._written = time.monotonic()
 
 

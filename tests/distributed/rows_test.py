@@ -14,6 +14,7 @@ from compiler_gym.distributed.episode import Episode
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import (
     RowWriter,
+    encode,
     fingerprint,
     read_table,
     recorded_episodes,
@@ -48,7 +49,7 @@ def write(folder, rows):
     for part in rows:
         with RowWriter(folder, schema_of(SPACES)) as writer:
             for each in part:
-                writer.write(each)
+                writer.write(encode(each, schema_of(SPACES)))
 
 
 def test_rows_do_not_depend_on_order_and_files(tmp_path):

@@ -13,16 +13,18 @@ reward, and the Autophase features that the action changed, by their indices.
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import compiler_gym
 from compiler_gym.distributed.episode import Episode
 from compiler_gym.distributed.programs import Program
-from compiler_gym.distributed.rows import Trajectory, trajectory_of
+from compiler_gym.distributed.rows import Trajectory, decode, schema_of, trajectory_of
 from compiler_gym.distributed.worker import Worker
 
 FOLDER = Path(__file__).parent
 SEEDS = range(8)
 _STEPS = 8
+_OBSERVATIONS = ("Autophase", "IrSha1")
 _SHOWN_DIGITS = 12
 
 
@@ -31,19 +33,20 @@ def folder_of(compiler_version: str) -> Path:
     return FOLDER / f"llvm-{compiler_version.partition('.')[0]}"
 
 
-def record(program: Program, worker: Worker) -> str:
+def record(program: Program, worker: Worker, schema: Any) -> str:
     """Plays the episodes of a program; returns the text of its file."""
     jobs = [
         Episode.job(
             program,
             seed=seed,
             steps=_STEPS,
-            observations=("Autophase", "IrSha1"),
+            observations=_OBSERVATIONS,
             reward="IrInstructionCount",
         )
         for seed in SEEDS
     ]
-    episodes = [as_text(trajectory_of(worker.run_or_raise(job))) for job in jobs]
+    rows = [decode(worker.run_or_raise(job), schema).to_pylist() for job in jobs]
+    episodes = [as_text(trajectory_of(row)) for (row,) in rows]
     return "\n".join([f"program {program.uri}\nbytes {program.digest}\n", *episodes])
 
 
@@ -74,9 +77,10 @@ def recorded(worker: Worker) -> Iterator[tuple[Path, str]]:
     """Yields the file of each program and its text."""
     with compiler_gym.make("llvm-v0") as env:
         folder = folder_of(env.compiler_version)
+        schema = schema_of({name: env.observation.spaces[name].space for name in _OBSERVATIONS})
         for uri in env.datasets.dataset("benchmark://kernels-v0").benchmark_uris():
             program = Program.of(env.datasets.benchmark(uri))
-            yield folder / f"{uri.rpartition('/')[2]}.txt", record(program, worker)
+            yield folder / f"{uri.rpartition('/')[2]}.txt", record(program, worker, schema)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +22,11 @@ from compiler_gym.cli.console import (
 )
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import PROGRAM_HELP, JsonOption, complete_program, program_uri
+from compiler_gym.cli.pool_options import RayOption
+from compiler_gym.cli.search_task import search_on_nodes
 from compiler_gym.cli.sequence_search import COSTS, NO_OPT, Game, play
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 
 _PROGRAMS = ("sha256", "json", "regex", "huffman", "fft", "containers")
 _SECONDS_BETWEEN_LINES = 5
@@ -51,6 +56,7 @@ def search(
     ] = Path("optimised"),
     seed: Annotated[int, typer.Option(help="Repeats a search, as far as it comes.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Programs to search for at a time.")] = 2,
+    ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search for passes that beat opt -Oz, the passes of that level on unoptimised bitcode.
@@ -58,7 +64,7 @@ def search(
     That makes larger code than clang -Oz, which also marks functions as to be small: optimize is
     measured against clang. Every result is proven: opt repeats it, byte for byte. The folder of the
     results has, for each program, NAME.input.bc before and NAME.bc after the passes. Ctrl-C ends
-    the search, and prints the best that was found by then.
+    the search, and prints the best that was found by then; with --ray, that of finished programs.
 
     \b
     Examples:
@@ -70,12 +76,15 @@ def search(
     names = [game.name for game in games]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
-    each = seconds * min(jobs, len(games)) / len(games)
+    if ray is not None:
+        finished = _run_on_nodes(games, ray, seconds, seed, output_folder)
+    else:
+        each = seconds * min(jobs, len(games)) / len(games)
 
-    def start(game: Game, stop: threading.Event) -> None:
-        play(game, stop, each, seed, output_folder)
+        def start(game: Game, stop: threading.Event) -> None:
+            play(game, stop, each, seed, output_folder)
 
-    finished = _run(games, start, jobs, shows=not as_json)
+        finished = _run(games, start, jobs, shows=not as_json)
     if as_json:
         print_json([_as_json(game) for game in games])
     else:
@@ -108,6 +117,22 @@ def _run(
     finally:
         finished.set()
         watcher.join()
+    return True
+
+
+def _run_on_nodes(
+    games: list[Game], ray: str, seconds: float, seed: int, output_folder: Path
+) -> bool:
+    """Has the nodes of a cluster search for all programs; False if Ctrl-C ended that."""
+    places = {game.uri: place for place, game in enumerate(games)}
+    datasets = LlvmDatasets(get_llvm_datasets())
+    found = search_on_nodes(games, datasets, ray, seconds, seed, output_folder)
+    try:
+        with closing(found):
+            for game in found:
+                games[places[game.uri]] = game
+    except KeyboardInterrupt:
+        return False
     return True
 
 

@@ -98,19 +98,30 @@ def play(game: Game, stop: threading.Event, seconds: float, seed: int, folder: P
         Exception: If it cannot be used, or the service fails repeatedly.
     """
     with make("llvm-v0", benchmark=game.uri) as env:
-        game.state = "baselines"
-        env.reset()
-        _measure_baselines(env, game)
-        game.state = "searching"
-        shortening = seconds * _SHARE_OF_SHORTENING
-        _search(env, game, stop, time.monotonic() + seconds - shortening, random.Random(seed))
-        game.state = "shortening"
-        _shorten(env, game, stop, time.monotonic() + shortening)
-        if stop.is_set():
-            return
-        game.state = "proving"
-        _write(env, game, folder)
-        game.state = "done"
+        find(env, game, stop, seconds, seed)
+        if not stop.is_set():
+            write(env, game, folder)
+            prove(game)
+
+
+def find(env: LlvmEnv, game: Game, stop: threading.Event, seconds: float, seed: int) -> None:
+    """Searches for one program: :func:`play` without the files.
+
+    Args:
+        env: An environment whose benchmark is the program.
+        game: What is found out is written there at once.
+        stop: Ends the search early.
+        seconds: For how long to search.
+        seed: Repeats a search, as far as it comes in its time.
+    """
+    game.state = "baselines"
+    env.reset()
+    _measure_baselines(env, game)
+    game.state = "searching"
+    shortening = seconds * _SHARE_OF_SHORTENING
+    _search(env, game, stop, time.monotonic() + seconds - shortening, random.Random(seed))
+    game.state = "shortening"
+    _shorten(env, game, stop, time.monotonic() + shortening)
 
 
 def _measure_baselines(env: LlvmEnv, game: Game) -> None:
@@ -161,23 +172,33 @@ def _compile(env: LlvmEnv, actions: list[int], goal: str) -> int | None:
     return None if done else int(cost)
 
 
-def _write(env: LlvmEnv, game: Game, folder: Path) -> None:
-    """Compiles with the best sequence once more, proves it, and writes the files."""
+def write(env: LlvmEnv, game: Game, folder: Path) -> None:
+    """Compiles with the best sequence once more, and writes the files."""
+    game.state = "proving"
     folder.mkdir(parents=True, exist_ok=True)
-    stem = _FILE_NAME.sub("-", game.name.removesuffix(".bc")).strip("-")
-    bitcode = folder / f"{stem}.bc"
+    bitcode = folder / f"{stem_of(game)}.bc"
     env.reset()
-    env.write_bitcode(folder / f"{stem}.input.bc")
+    env.write_bitcode(bitcode.with_suffix(".input.bc"))
     env.multistep(game.actions)
     costs = env.observation.observe([observation for observation, _ in COSTS.values()])
     for name, cost in zip(COSTS, costs, strict=True):
         game.costs[name]["best"] = int(cost)
     game.commandline = env.commandline()
     game.bitcode = env.write_bitcode(bitcode)
+
+
+def stem_of(game: Game) -> str:
+    """Returns what the names of a program's files begin with."""
+    return _FILE_NAME.sub("-", game.name.removesuffix(".bc")).strip("-")
+
+
+def prove(game: Game) -> None:
+    """Has the real ``opt`` make the file of a program once more."""
     try:
         game.proof = "identical" if is_made_by_opt(game) else "DIFFERENT"
     except EnvironmentNotSupported:  # The search itself needs no tools.
         game.proof = NO_OPT
+    game.state = "done"
 
 
 def is_made_by_opt(game: Game) -> bool:

@@ -152,6 +152,10 @@ class Pool:
         self._waiting.clear()
         self._backend.close()
 
+    def capacity(self) -> int:
+        """Returns how many workers there is room for now, but for the limit."""
+        return min(self._backend.capacity(), self._limits.workers or sys.maxsize)
+
     def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Runs tasks.
 
@@ -187,7 +191,7 @@ class Pool:
         if now - self._reviewed < _REVIEW_SECONDS:
             return
         self._reviewed = now
-        wanted = min(self._backend.capacity(), self._limits.workers or sys.maxsize)
+        wanted = self.capacity()
         for worker in [each for each in self._workers if each.greeting is not None]:
             # Ray keeps an actor waiting for a place for ever. It may get one on a new node.
             if len(self._workers) > max(wanted, 1):

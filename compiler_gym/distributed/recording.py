@@ -1,7 +1,7 @@
 """Records episodes: plays those that a table does not have yet."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ def record(
         ValueError: If the table has other columns.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with file_lock(folder / ".lock", wait=False), RowWriter(folder, schema) as writer:
+    with _locked(folder), RowWriter(folder, schema) as writer:
         known = recorded_episodes(folder)
 
         def missing() -> Iterator[Job]:
@@ -60,6 +60,20 @@ def record(
                     row = encode(episode.failed_row(outcome.error), schema)
                 writer.write(row)
                 watch(outcome)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keeps other processes out of a folder."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(folder / ".lock", wait=False))
+        except BlockingIOError as error:
+            raise BlockingIOError(
+                f"expected a folder for this command alone, got {folder}, which another records "
+                "to; try another folder"
+            ) from error
+        yield
 
 
 def write_failure(folder: Path, outcome: Outcome) -> Path:

@@ -1,5 +1,6 @@
 """The pool on a Ray cluster of three nodes, of which some die."""
 
+import json
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ import ray
 from ray.cluster_utils import Cluster
 
 import compiler_gym
+from compiler_gym.cli.app import program_command
 from compiler_gym.distributed import Episode, Job, Limits, PoolError, open_pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.recording import record
@@ -30,9 +32,9 @@ def fixture_cluster():
         monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         cluster = Cluster(
             initialize_head=True,
-            connect=True,
             head_node_args={"num_cpus": 0, "object_store_memory": _STORE_BYTES},
         )
+        ray.init(address=cluster.address, log_to_driver=False)
         cluster.nodes = [_add_node(cluster), _add_node(cluster)]
         yield cluster
         ray.shutdown()
@@ -127,3 +129,37 @@ def test_a_cluster_without_room_is_an_error(cluster, monkeypatch):
         monkeypatch.setattr(pool._backend, "capacity", lambda: 0)
         with pytest.raises(PoolError, match=r"within 0\.5 s, found none: there is room for 0"):
             next(pool.run([Job(Square(1))]))
+
+
+@pytest.fixture(name="command")
+def fixture_command(cluster, tmp_path, monkeypatch, capsys):
+    """Runs a command of compiler-gym in this process, which is connected to the cluster."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.c").write_text(
+        "int f(int n) { int s = 0; for (int i = 0; i < n; i++) s += i * n; return s; }"
+    )
+    main = program_command().main
+
+    def command(*words):
+        capsys.readouterr()
+        main([*words], standalone_mode=False)
+        return json.loads(capsys.readouterr().out)
+
+    return command
+
+
+def test_search_on_nodes(command, tmp_path):
+    (game,) = command("search", "program.c", "--seconds", "2", "--ray", "auto", "--json")
+    assert (game["state"], game["opt"]) == ("done", "identical")
+    assert game["costs"]["instructions"]["best"] < game["costs"]["instructions"]["O0"]
+    assert sorted(os.listdir(tmp_path / "optimised")) == ["program.c.bc", "program.c.input.bc"]
+
+
+def test_record_and_eval_on_nodes(command, tmp_path):
+    words = ("program.c", "--episodes", "3", "--steps", "2", "--ray", "auto", "--json")
+    report = command("record", *words)
+    assert (report["done"], report["failed"], report["steps"]) == (3, 0, 6)
+    assert read_table(tmp_path / "recorded").num_rows == 3
+    report = command("eval", "program.c", "--policy", "sequence", "--ray", "auto", "--json")
+    (row,) = report["programs"]
+    assert row["policy"] < row["O0"]

@@ -1,0 +1,112 @@
+"""The search for one program as a task of a pool."""
+
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from compiler_gym.cli.pool_options import PoolProgress
+from compiler_gym.cli.sequence_search import Game, find, prove, stem_of, write
+from compiler_gym.datasets import Datasets
+from compiler_gym.distributed.opening import open_pool
+from compiler_gym.distributed.pool import Limits
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.task import Job, name_of
+from compiler_gym.distributed.worker import Worker
+
+# A search is over in its time, but for the last compilation, and what it begins with.
+_SLACK_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for one program. How far it comes depends on the machine.
+
+    Attributes:
+        program: The URI of the program.
+        message: The hash of the message for the service, which is data of the job.
+        goal: What is to become small, see :class:`Game`.
+        seconds: For how long to search.
+        seed: The seed.
+    """
+
+    program: str
+    message: str
+    goal: str
+    seconds: float
+    seed: int
+
+    @cached_property
+    def name(self) -> str:
+        """The hash of the content, of 32 hexadecimal digits."""
+        return name_of({"search": 1, **asdict(self)})
+
+    def run(self, worker: Worker) -> tuple[Game, bytes, bytes]:
+        """Searches.
+
+        Returns:
+            What was found out, and the bitcode of the program before and after the passes.
+        """
+        env = worker.env("llvm-v0", {})
+        env.benchmark = worker.program(self.message)
+        game = Game(self.program, self.goal)
+        find(env, game, threading.Event(), self.seconds, self.seed)
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            write(env, game, Path(folder))
+            assert game.bitcode is not None and game.unoptimised is not None
+            files = game.unoptimised.read_bytes(), game.bitcode.read_bytes()
+        game.bitcode = None
+        return game, *files
+
+
+def search_on_nodes(
+    games: Sequence[Game], datasets: Datasets, ray: str, seconds: float, seed: int, folder: Path
+) -> Iterator[Game]:
+    """Searches for programs on the nodes of a Ray cluster, and writes their files here.
+
+    Args:
+        games: The programs.
+        datasets: Where to look them up.
+        ray: The address of the cluster.
+        seconds: Search time of all programs together.
+        seed: The seed.
+        folder: The folder of the files.
+
+    Yields:
+        What was found out about each, as they come.
+
+    Raises:
+        PoolError: If there are no workers.
+        RuntimeError: If a search failed.
+    """
+    limits = Limits(task_seconds=seconds + _SLACK_SECONDS)
+    with (
+        open_pool(ray, limits) as pool,
+        PoolProgress(pool, len(games), "programs").shown() as progress,
+    ):
+        share = seconds * min(max(pool.capacity(), 1), len(games)) / len(games)
+
+        def jobs() -> Iterator[Job]:
+            for game in games:
+                program = Program.of(datasets.benchmark(game.uri))
+                task = Search(program.uri, program.message, game.goal, share, seed)
+                yield Job(task, {program.message: program.data})
+
+        for outcome in pool.run(jobs()):
+            if outcome.error is not None:
+                raise RuntimeError(f"{outcome.task}: {outcome.error}")
+            game, before, after = outcome.value
+            _write_files(game, folder, before, after)
+            prove(game)
+            progress.advance()
+            yield game
+
+
+def _write_files(game: Game, folder: Path, before: bytes, after: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    game.bitcode = folder / f"{stem_of(game)}.bc"
+    game.bitcode.write_bytes(after)
+    assert game.unoptimised is not None
+    game.unoptimised.write_bytes(before)

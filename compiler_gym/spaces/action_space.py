@@ -12,8 +12,8 @@ from compiler_gym.compat.gym_spaces import as_gymnasium
 class ActionSpace(Space[Any]):
     """A space whose values can also be written as text.
 
-    Stands in for another space, whose attributes and methods it has, and spells lists of actions
-    as that space does or, if it does not, separated by commas.
+    Wraps another space and has its attributes and methods. Lists of actions become text in the
+    format of that space or, if it has none, separated by commas.
 
     Attributes:
         wrapped: The other space.
@@ -35,7 +35,7 @@ class ActionSpace(Space[Any]):
 
     @property
     def name(self) -> str | None:
-        """The name of the space, which those of gymnasium do not have."""
+        """The name of the space; None for spaces of gymnasium."""
         return getattr(self.wrapped, "name", None)
 
     @property
@@ -45,7 +45,7 @@ class ActionSpace(Space[Any]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Whether gymnasium can flatten the space into a box."""
+        """True if gymnasium can flatten the space into a box."""
         return self.wrapped.is_np_flattenable
 
     @property
@@ -62,29 +62,29 @@ class ActionSpace(Space[Any]):
         return self.wrapped.sample(mask, *args, **kwargs)
 
     def contains(self, x: Any) -> bool:
-        """Says whether a value is an action."""
+        """Returns true if a value is an action."""
         return self.wrapped.contains(x)
 
     def to_jsonable(self, sample_n: Iterable[Any]) -> Any:
-        """Returns actions in a form that JSON has."""
+        """Converts actions to values that JSON can represent."""
         return self.wrapped.to_jsonable(sample_n)
 
     def from_jsonable(self, sample_n: Any) -> list[Any]:
-        """Undoes :meth:`to_jsonable`."""
+        """Inverse of :meth:`to_jsonable`."""
         return self.wrapped.from_jsonable(sample_n)
 
     def to_string(self, actions: Iterable[Any]) -> str:
-        """Returns the text that stands for a list of actions."""
+        """Converts a list of actions to text."""
         if hasattr(self.wrapped, "to_string"):
             return self.wrapped.to_string(actions)
         return ",".join(str(action) for action in actions)
 
     def from_string(self, text: str) -> list[Any]:
-        """Returns the list of actions that a text stands for: undoes :meth:`to_string`.
+        """Parses a list of actions: the inverse of :meth:`to_string`.
 
         Raises:
             ValueError: A part of the text is not an action.
-            NotImplementedError: Actions are not numbers, and the space does not spell them.
+            NotImplementedError: Actions are not numbers, and the space has no text format.
         """
         if hasattr(self.wrapped, "from_string"):
             return self.wrapped.from_string(text)

@@ -1,4 +1,4 @@
-"""Spaces of numbers in the form that learning libraries take: arrays of at least one dimension."""
+"""Conversion of spaces of numbers to arrays of at least one dimension, for learning libraries."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def array_space(space: spaces.Space[Any], dtype: Any = None) -> spaces.Space[Any
 
 
 def array_value(space: spaces.Space[Any], value: Any) -> Any:
-    """Returns a value of a space as one of the space that :func:`array_space` returned for it.
+    """Converts a value to the space that :func:`array_space` returned for its space.
 
     Args:
         space: The result of :func:`array_space`.

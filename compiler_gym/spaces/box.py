@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-# The kinds of dtype that lists of numbers may have to be members of a box of a kind.
+# For each kind of box, the kinds of dtype that a list of numbers in it may have.
 _KINDS_OF_MEMBERS = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
 
 
@@ -38,7 +38,7 @@ class Box(spaces.Box):
         """
         super().__init__(low, high, shape=shape, dtype=dtype, seed=seed)
         self.name = name
-        if np.any(self.low > self.high):  # Which not all versions of the base class check.
+        if np.any(self.low > self.high):  # Some versions of gymnasium do not check this.
             raise ValueError(f"Box {name!r} has no values: {self.low} is not below {self.high}")
         if self.dtype.kind in "iu":
             limits = np.iinfo(self.dtype)  # type: ignore[type-var]
@@ -46,10 +46,9 @@ class Box(spaces.Box):
             self.bounded_above = self.bounded_above & (self.high != limits.max)
 
     def contains(self, x: Any) -> bool:
-        """Says whether a value is an array of the shape and dtype, within the bounds.
+        """Returns true if a value is an array of the shape and dtype, within the bounds.
 
-        A list of numbers stands for an array, if it does not have fractions where the box has
-        integers.
+        Lists of numbers count as arrays, except lists of fractions in a box of integers.
         """
         if isinstance(x, np.ndarray):
             return super().contains(x)

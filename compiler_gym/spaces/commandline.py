@@ -1,4 +1,4 @@
-"""Choices that are parts of a command line."""
+"""Spaces whose actions are parts of a command line."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -15,10 +15,10 @@ class CommandlineFlag(NamedTuple):
 
     Attributes:
         name: Its name.
-        flag: What to write on the command line; one word or several.
-        description: What it does, or an empty text.
-        option: What the whole command line needs besides if the flag is used, e.g. an option that
-            loads a plugin: words as for a shell, or an empty text.
+        flag: Its text on the command line; one word or several.
+        description: A sentence about its effect, or an empty text.
+        option: Additional options that the command line needs if the flag is used, e.g. to load a
+            plugin: words as for a shell, or an empty text.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Commandline(NamedDiscrete):
 
     Attributes:
         flags: The text of each flag.
-        descriptions: What each flag does.
-        options: What the whole command line needs besides for each flag, often nothing.
+        descriptions: The effect of each flag.
+        options: Additional options that each flag needs, often none.
         names: The name of each flag.
         expansions: For each macro of :meth:`with_macros`, the values that it stands for.
-        prefix: What every command line begins with, e.g. the program to call.
-        suffix: What every command line ends with, e.g. the file to work on.
+        prefix: The beginning of every command line, e.g. the program to call.
+        suffix: The end of every command line, e.g. the file to work on.
     """
 
     def __init__(
@@ -86,10 +86,9 @@ class Commandline(NamedDiscrete):
         return [shlex.quote(word) for word in dict.fromkeys(words)]
 
     def from_string(self, text: str) -> list[int]:
-        """Returns the values that a command line stands for: undoes :meth:`to_string`.
+        """Parses a command line into values: the inverse of :meth:`to_string`.
 
-        The prefix and the suffix may be missing. Where flags begin with the same words, the
-        longest is taken.
+        The prefix and the suffix are optional. If several flags match, the longest wins.
 
         Raises:
             UnknownNameError: A part of the text is not a flag.
@@ -116,7 +115,7 @@ class Commandline(NamedDiscrete):
         macros: Mapping[str, Iterable[int | str]],
         descriptions: Mapping[str, str] | None = None,
     ) -> Self:
-        """Returns this space with further values, each of which stands for several of its values.
+        """Returns this space with additional macro actions, each of which applies several actions.
 
         An environment accepts the result as its action space: ``env.action_space =
         env.action_space.with_macros({"cleanup": ["instcombine", "simplifycfg"]})``. A macro is then
@@ -125,7 +124,7 @@ class Commandline(NamedDiscrete):
         Args:
             macros: For each new name, the values or names that it stands for, in order. Earlier
                 macros may be among them.
-            descriptions: What macros do. By default the description says what they stand for.
+            descriptions: The effects of macros. By default, the list of their actions.
 
         Raises:
             ValueError: If a name is taken, or a macro stands for nothing.
@@ -162,12 +161,12 @@ class Commandline(NamedDiscrete):
 
     @property
     def items(self) -> list[CommandlineFlag]:
-        """All that is known about each flag."""
+        """The name, text, description and option of each flag."""
         parts = zip(self.names, self.flags, self.descriptions, self.options, strict=True)
         return [CommandlineFlag(*each) for each in parts]
 
     def with_items(self, items: Iterable[CommandlineFlag], name: str | None) -> Self:
-        """Returns a space of other flags, whose command lines look as those of this one.
+        """Returns a space of other flags with the same command line format.
 
         Args:
             items: The flags.
@@ -179,15 +178,15 @@ class Commandline(NamedDiscrete):
         return type(self)(items, name=name, prefix=self.prefix, suffix=self.suffix)
 
     def _text_of(self, values: list[int]) -> str:
-        """Returns the text that does what several flags do."""
+        """Returns the text of several flags together."""
         return " ".join(filter(None, (self.flags[value] for value in values)))
 
     def commandline(self, values: int | Iterable[int]) -> str:
-        """Same as :meth:`to_string`; the name of the 0.2.5 interface."""
+        """Alias of :meth:`to_string`, from the 0.2.5 interface."""
         return self.to_string(values)
 
     def from_commandline(self, text: str) -> list[int]:
-        """Same as :meth:`from_string`; the name of the 0.2.5 interface."""
+        """Alias of :meth:`from_string`, from the 0.2.5 interface."""
         return self.from_string(text)
 
     def __eq__(self, other: object) -> bool:

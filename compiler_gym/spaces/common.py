@@ -1,4 +1,4 @@
-"""What the spaces have in common."""
+"""Helpers shared by all spaces."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ import numpy as np
 
 
 def issubdtype(subtype: Any, supertype: Any) -> bool:
-    """Says whether a type is another or a kind of it, as numpy sees it or as Python does.
+    """Returns true if a type is a subtype of another, by the rules of numpy or of Python.
 
     Args:
         subtype: A type, or a dtype of numpy.
-        supertype: Likewise.
+        supertype: A type, or a dtype of numpy.
     """
     if isinstance(subtype, type) and isinstance(supertype, type) and issubclass(subtype, supertype):
         return True
     try:
         return bool(np.issubdtype(subtype, supertype))
-    except TypeError:  # One of them is no type of numbers.
+    except TypeError:  # One of them is not numeric.
         return False

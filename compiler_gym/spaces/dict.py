@@ -1,4 +1,4 @@
-"""Spaces put together by key."""
+"""Dictionaries of spaces."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -24,7 +24,7 @@ class Discrete(spaces.Discrete):
         self.name = name
 
     def contains(self, x: Any) -> bool:
-        """Says whether a value is an integer of the range; truth values are not integers."""
+        """Returns true if a value is an integer in the range. Truth values are not integers."""
         return not isinstance(x, (bool, np.bool_)) and super().contains(x)
 
     def __eq__(self, other: object) -> bool:

@@ -9,7 +9,7 @@ from compiler_gym.util.nearest_names import UnknownNameError, did_you_mean
 
 
 def not_in_space(name: str, space_name: str | None, known: Iterable[str]) -> UnknownNameError:
-    """Returns the error for a name that is not in a space, with names that look like it."""
+    """Returns an error for an unknown name, which suggests similar names."""
     return UnknownNameError(
         f"{name!r} is not in the space {space_name!r}.{did_you_mean(name, known)}"
     )
@@ -59,7 +59,7 @@ class NamedDiscrete(Discrete):
         return " ".join(self._strings_of(self.names, values))
 
     def from_string(self, text: str) -> list[int]:
-        """Returns the values of names that are separated by blanks: undoes :meth:`to_string`.
+        """Parses names separated by blanks into values: the inverse of :meth:`to_string`.
 
         Raises:
             UnknownNameError: A name is not in the space.

@@ -1,4 +1,4 @@
-"""What stands for a value of a space that is not known."""
+"""Placeholder values for observations that are not available."""
 
 import copy
 from typing import Any
@@ -13,13 +13,13 @@ from compiler_gym.spaces.space_sequence import SpaceSequence
 
 
 def neutral_value(space: spaces.Space[Any]) -> Any:
-    """Returns a value of a space, always the same: zeros, and as few of them as can be.
+    """Returns a constant value of a space: zeros, as few as the space allows.
 
-    Numbers are zero, or the nearest to it that there is. Texts and sequences are as short as can
-    be. Of spaces of other kinds it is a sample.
+    Numbers are zero, or the value nearest to zero. Texts and sequences have the minimum length.
+    For other kinds of spaces, it is a sample.
 
     Raises:
-        NotImplementedError: There is no way to make up values of the space.
+        NotImplementedError: The space cannot be sampled.
     """
     if isinstance(space, Scalar):
         return space.dtype.type(min(max(0, space.min), space.max))
@@ -52,4 +52,4 @@ def _neutral_sequence(space: Sequence) -> Any:
         bounds = space.scalar_range
         number = 0 if bounds is None else min(max(0, bounds.min), bounds.max)
         return np.full(size, number, dtype=space.dtype)
-    return [] if size == 0 else space.sample()  # Which says why that cannot be done.
+    return [] if size == 0 else space.sample()  # Raises an error that explains why not.

@@ -7,7 +7,7 @@ import numpy as np
 from compiler_gym.spaces.scalar import Scalar
 from compiler_gym.spaces.sequence import Sequence
 
-# Longer permutations than this do not fit into memory; the bounds are those of a whole type.
+# Longer permutations do not fit into memory; the range has the bounds of its dtype.
 _MAX_SIZE = 2**32
 
 
@@ -49,11 +49,11 @@ class Permutation(Sequence):
         )
 
     def contains(self, x: Any) -> bool:
-        """Says whether a value is a sequence of all integers of the range, each once."""
+        """Returns true if a value has all integers of the range, each once."""
         return super().contains(x) and len(np.unique(x)) == len(x)
 
     def sample(self, mask: None = None, probability: None = None) -> np.ndarray:
-        """Draws an ordering: an array of one dimension, all orderings being as likely."""
+        """Draws an ordering uniformly, as a one-dimensional array."""
         first, last = self.scalar_range.min, self.scalar_range.max
         return self.np_random.permutation(np.arange(first, last + 1, dtype=self.dtype))
 

@@ -1,4 +1,4 @@
-"""Rewards, which are computed from observations."""
+"""Rewards computed from observations."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,10 +9,10 @@ from compiler_gym.spaces.scalar import Scalar
 
 
 class Reward(Scalar):
-    """A number that says how good a step was, computed from observations.
+    """A reward for a step, computed from observations.
 
-    Subclasses override :meth:`update`, and :meth:`reset` when they remember something from step
-    to step. Rewards compare equal to their name.
+    Subclasses override :meth:`update`, and :meth:`reset` if they keep state between steps. Rewards
+    compare equal to their name.
 
     Attributes:
         name: The name of the reward.
@@ -25,9 +25,8 @@ class Reward(Scalar):
             1 for rewards relative to what a baseline gains; None if there is no such value.
         deterministic: The same actions on the same benchmark give the same rewards.
         platform_dependent: Rewards depend on the machine that the service runs on.
-        copies_are_shallow: Set this to True in a class whose objects remember nothing but what is
-            immutable, beside :attr:`observation_spaces`. Forks of environments take less time
-            then. It does not hold for subclasses.
+        copies_are_shallow: Set this to True in a class whose attributes are all immutable, except
+            :attr:`observation_spaces`. It makes forks faster. Subclasses do not inherit it.
     """
 
     copies_are_shallow = False
@@ -63,9 +62,9 @@ class Reward(Scalar):
         """
 
     def parameters_changed(self) -> None:
-        """Forgets costs of baselines and the like; called by ``env.send_params()``.
+        """Discards cached costs, e.g. of baselines; called by ``env.send_params()``.
 
-        What is observed may depend on the parameters of a session.
+        Observations may depend on session parameters.
         """
 
     def update(self, actions: list[Any], observations: list[Any], observation_view: Any) -> float:
@@ -80,8 +79,7 @@ class Reward(Scalar):
             The reward.
         """
         raise NotImplementedError(
-            f"Reward {self.name!r} does not say how it is computed; override update() in "
-            f"{type(self).__name__}"
+            f"Reward {self.name!r} has no formula; override update() in{type(self).__name__}"
         )
 
     def reward_on_error(self, episode_reward: float | None) -> float:
@@ -96,7 +94,7 @@ class Reward(Scalar):
         return self.default_value
 
     def known_costs(self) -> str:
-        """Returns in words what is remembered of the costs of the program; computes nothing."""
+        """Describes the cached costs of the program. Computes nothing."""
         return ""
 
     @property
@@ -121,7 +119,7 @@ class Reward(Scalar):
 
 
 class DefaultRewardFromObservation(Reward):
-    """The change of an observation: its value after a step minus that before.
+    """The change of an observation: its value after a step minus its value before.
 
     The value before the first step of an episode counts as 0, so that the rewards of an episode
     add up to the last value. When the service fails, the rewards are taken back.
@@ -138,7 +136,7 @@ class DefaultRewardFromObservation(Reward):
         self.previous_value = 0
 
     def update(self, actions: list[Any], observations: list[Any], observation_view: Any) -> float:
-        """Returns how much the observation has grown."""
+        """Returns the increase of the observation."""
         value = float(observations[0])
         reward = value - self.previous_value
         self.previous_value = value

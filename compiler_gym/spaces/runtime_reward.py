@@ -1,4 +1,4 @@
-"""The time that a program takes, as a reward."""
+"""A reward for faster programs, in seconds of runtime."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -11,16 +11,15 @@ from compiler_gym.spaces.reward import Reward
 
 
 class RuntimeReward(Reward):
-    """By how many seconds a step makes the program faster.
+    """The runtime that a step saves, in seconds.
 
-    Each observation ``Runtime`` holds several measurements, of which an estimator makes one
-    number. The time before the first step is measured once, and again when the program or the way
-    to run it changes; its name does not matter.
+    An observation of ``Runtime`` holds several measurements, which an estimator combines. The
+    initial runtime is measured once, and again when the program or its run command changes.
 
     Attributes:
-        runtime_count: How many measurements an observation holds.
-        warmup_count: How many runs go unmeasured before them.
-        estimator: Makes one number of the measurements, e.g. ``numpy.median``.
+        runtime_count: The number of measurements of an observation.
+        warmup_count: The number of warm-up runs before them, which are not measured.
+        estimator: Combines the measurements, e.g. ``numpy.median``.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class RuntimeReward(Reward):
         self.warmup_count = warmup_count
         self.estimator = estimator
         self.starting_runtime: float | None = None
-        self.previous_runtime: Any = None  # A number of seconds in an episode.
+        self.previous_runtime: Any = None  # In seconds; None outside of episodes.
         self._program: Any = None
 
     def reset(self, benchmark: Any, observation_view: Any) -> None:
@@ -54,7 +53,7 @@ class RuntimeReward(Reward):
         """
         program = _identity(benchmark)
         if self.starting_runtime is None or self._program != program:
-            # First forget the former program, in case that this one cannot be measured.
+            # Discard the former program first, in case this one cannot be measured.
             self.starting_runtime = None
             if not observation_view["IsRunnable"]:
                 raise BenchmarkInitError(
@@ -86,10 +85,10 @@ class RuntimeReward(Reward):
 
 
 def _identity(benchmark: Any) -> Any:
-    """Returns what programs have in common that are the same and are run in the same way.
+    """Returns a key that is equal for equal programs with equal run commands.
 
-    The message of a benchmark can be changed, and may be large, so it is not kept itself. Of a name
-    alone no more is known than the name.
+    The benchmark's message is mutable and may be large, so the key does not contain it. The key of
+    a name is the name.
     """
     proto = getattr(benchmark, "proto", None)
     if proto is None:

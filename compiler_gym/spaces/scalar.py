@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 
 def is_scalar_of(value: Any, dtype: np.dtype) -> bool:
-    """Says whether a value is of the same kind (truth value, integer, float) as a dtype.
+    """Returns true if a value has the same kind (truth value, integer, float) as a dtype.
 
     Python's own ``bool``, ``int`` and ``float`` count as well as numpy's scalars of any width.
     Truth values are not integers, and integers are not floats.
@@ -29,14 +29,14 @@ def extremes(dtype: np.dtype) -> tuple[Any, Any]:
         return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     if dtype.kind == "f":
         return -np.inf, np.inf
-    raise TypeError(f"A scalar is a truth value, an integer or a float, but its dtype is {dtype}")
+    raise TypeError(f"Expected a boolean, integer or floating dtype for a scalar, got {dtype}")
 
 
 class Scalar(spaces.Box):
     """A number in a range that includes its bounds.
 
-    To gymnasium it is a ``Box`` of shape ``()``, so that what works on boxes, such as flattening,
-    works on it and on what contains it. Values are numbers rather than arrays.
+    It is a ``Box`` of shape ``()``, so that functions for boxes, such as flattening, work on it.
+    Values are numbers rather than arrays.
 
     Attributes:
         name: The name of the space.
@@ -62,7 +62,7 @@ class Scalar(spaces.Box):
         dtype = np.dtype(dtype)
         least, greatest = extremes(dtype)
         self.name = name
-        # Bounds beyond those of the dtype, such as an infinity for an integer, are no bounds.
+        # Bounds beyond the dtype's, such as infinity for an integer, do not limit anything.
         self.min = least if min is None or min <= least else _number(min, math.ceil, dtype)
         self.max = greatest if max is None or max >= greatest else _number(max, math.floor, dtype)
         if not self.min <= self.max:
@@ -74,7 +74,7 @@ class Scalar(spaces.Box):
         )
 
     def contains(self, x: Any) -> bool:
-        """Says whether a value is of the kind of the dtype and within the bounds."""
+        """Returns true if a value has the kind of the dtype and is within the bounds."""
         return is_scalar_of(x, self.dtype) and bool(self.min <= x <= self.max)
 
     def sample(self, mask: None = None, probability: None = None) -> Any:
@@ -90,7 +90,7 @@ class Scalar(spaces.Box):
             wide = np.int64 if self.dtype.kind in "bi" else np.uint64
             value = self.np_random.integers(self.min, self.max, endpoint=True, dtype=wide)
         elif np.isfinite(self.min) and np.isfinite(self.max):
-            # Not uniform(min, max), which overflows when the distance does.
+            # Not uniform(min, max), which overflows if max - min does.
             share = self.np_random.random()
             value = np.clip(self.min * (1 - share) + self.max * share, self.min, self.max)
         elif np.isfinite(self.min):

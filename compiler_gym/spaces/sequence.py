@@ -18,7 +18,7 @@ from compiler_gym.spaces.size_range import (
     seed_with_children,
 )
 
-# The kinds of dtype that arrays may have to be sequences of numbers of a kind.
+# For each kind of sequence, the kinds of dtype that an array in it may have.
 _SAME_KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "f"}
 
 _LETTERS = list(string.ascii_letters + string.digits)
@@ -51,11 +51,11 @@ class Sequence(Space[Any]):
         size_range: The least and the greatest number of elements; None for no greatest.
         dtype: The type of elements. Numeric types are kept as a numpy dtype.
         opaque_data_format: The format in which values travel, e.g. ``"json://"``. Values of the
-            space are then what is decoded, and ``size_range`` speaks about the encoded form.
+            space are then the decoded objects, and ``size_range`` limits the encoded form.
         scalar_range: Bounds of each element of a numeric type.
     """
 
-    dtype: Any  # Whatever says what an element is.
+    dtype: Any  # The type of elements, in any form.
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Sequence(Space[Any]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Whether gymnasium can flatten the space into a box: the length varies, so no."""
+        """Always false: gymnasium cannot flatten a space of variable length."""
         return False
 
     def seed(self, seed: int | None = None) -> int:
@@ -95,11 +95,11 @@ class Sequence(Space[Any]):
         return seed_with_children(self, super().seed, self._children, seed)
 
     def contains(self, x: Any) -> bool:
-        """Says whether a value is a sequence as the class describes, of a length in range."""
+        """Returns true if a value is a sequence as the class describes, of a length in range."""
         if self.opaque_data_format == "json://":
             return isinstance(x, (dict, list))
         if self.opaque_data_format == "json://networkx/MultiDiGraph":
-            # Whoever has a graph has imported the library; it is slow to import for a test.
+            # Do not import networkx for this test: it is slow, and loaded already if x is a graph.
             networkx = sys.modules.get("networkx")
             return networkx is not None and isinstance(x, networkx.MultiDiGraph)
         if isinstance(x, (bytes, bytearray, memoryview)):
@@ -140,7 +140,7 @@ class Sequence(Space[Any]):
         if x.ndim != 1 or x.dtype.kind not in _SAME_KINDS[self.dtype.kind]:
             return False
         least, greatest = self._bounds()
-        # Comparing with the extremes of the type also rules out what is not a number.
+        # Comparing with the extremes of the type also rules out NaN.
         return x.size == 0 or bool(least <= x.min() and x.max() <= greatest)
 
     def _bounds(self) -> tuple[Any, Any]:
@@ -163,7 +163,7 @@ class Sequence(Space[Any]):
             the space that is the dtype.
 
         Raises:
-            NotImplementedError: There is no way to draw elements of the type.
+            NotImplementedError: Elements of the type cannot be drawn.
         """
         if self.opaque_data_format is not None or not self._is_sampleable():
             kind = self.opaque_data_format or self.dtype

@@ -1,4 +1,4 @@
-"""What spaces of variable length have in common."""
+"""Helpers for spaces of variable length."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
-# How many elements more than the least number a sample has at most. Long sequences take time to
-# draw and, having more independent elements, are hardly more useful.
+# The maximum number of elements of a sample beyond the minimum length. Longer samples take time
+# and are hardly more useful.
 MAX_SAMPLED_EXTRA_ELEMENTS = 16
 
 SizeRange = tuple[int, int | None]
@@ -24,7 +24,7 @@ def checked_size_range(name: str | None, size_range: SizeRange) -> SizeRange:
     greatest = None if greatest is None else int(greatest)
     if least < 0 or (greatest is not None and greatest < least):
         raise ValueError(
-            f"Sequence {name!r} has no values: its length is to be in [{least}, {greatest}]"
+            f"Sequence {name!r} has no values: its length must be in [{least}, {greatest}]"
         )
     return least, greatest
 

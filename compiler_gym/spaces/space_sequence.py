@@ -39,7 +39,7 @@ class SpaceSequence(Space[Any]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Whether gymnasium can flatten the space into a box: the length varies, so no."""
+        """Always false: gymnasium cannot flatten a space of variable length."""
         return False
 
     def seed(self, seed: int | None = None) -> int:
@@ -47,7 +47,7 @@ class SpaceSequence(Space[Any]):
         return seed_with_children(self, super().seed, [self.space], seed)
 
     def contains(self, x: Any) -> bool:
-        """Says whether a value is a list or tuple of a length in range, of values of the space."""
+        """Returns true if a value is a list or tuple of values of the space, of valid length."""
         return (
             isinstance(x, (list, tuple))
             and is_within(len(x), self.size_range)

@@ -1,4 +1,4 @@
-"""Alternatives."""
+"""Unions of spaces."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -33,7 +33,7 @@ class SpaceUnion(Space[Any]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Whether gymnasium can flatten the space into a box; it knows only its own spaces."""
+        """Always false: gymnasium can only flatten its own spaces."""
         return False
 
     def seed(self, seed: int | None = None) -> int:
@@ -41,11 +41,11 @@ class SpaceUnion(Space[Any]):
         return seed_with_children(self, super().seed, self.spaces, seed)
 
     def contains(self, x: Any) -> bool:
-        """Says whether any of the spaces contains a value."""
+        """Returns true if any of the spaces contains a value."""
         return any(space.contains(x) for space in self.spaces)
 
     def sample(self, mask: None = None, probability: None = None) -> Any:
-        """Draws a value of one of the spaces, each being as likely."""
+        """Draws a value of one of the spaces, chosen uniformly."""
         return self.spaces[self.np_random.integers(len(self.spaces))].sample()
 
     def __eq__(self, other: object) -> bool:

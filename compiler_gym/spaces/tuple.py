@@ -1,4 +1,4 @@
-"""Spaces put together by position."""
+"""Tuples of spaces."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +27,7 @@ class Tuple(spaces.Tuple):  # type: ignore[type-arg]  # Not generic before gymna
         self.name = name
 
     def contains(self, x: Any) -> bool:
-        """Says whether a value is a tuple, list or array with one value of each space."""
+        """Returns true if a value is a tuple, list or array with one value of each space."""
         is_number = isinstance(x, np.ndarray) and x.ndim == 0
         return not is_number and super().contains(x)
 

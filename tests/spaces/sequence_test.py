@@ -155,7 +155,7 @@ def test_graphs_are_not_imported_for_others():
 
 @pytest.mark.parametrize("size_range", [(-1, 3), (3, 2)])
 def test_no_lengths(size_range):
-    with pytest.raises(ValueError, match="Sequence 's' has no values: its length is to be in"):
+    with pytest.raises(ValueError, match="Sequence 's' has no values: its length must be in"):
         Sequence("s", size_range)
 
 

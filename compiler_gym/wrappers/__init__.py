@@ -1,4 +1,4 @@
-"""Environments around environments. ``docs/guides/wrappers.md`` shows them at work."""
+"""Wrappers that change the behaviour of environments, see ``docs/guides/wrappers.md``."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

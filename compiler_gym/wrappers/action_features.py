@@ -1,4 +1,4 @@
-"""What has been done in an episode, as part of the observation."""
+"""Wrappers that add the actions of the episode to the observation."""
 
 from abc import abstractmethod
 from typing import Any
@@ -19,11 +19,11 @@ class _ActionFeatures(ObservationWrapper):
 
     The result is a vector of float32. The default observation has to be one of numbers; numbers,
     dictionaries and arrays of any shape become vectors as in gymnasium's ``FlattenObservation``.
-    If there is no default observation, the numbers are all that is observed. What is asked for by
-    name stays as it is.
+    Without a default observation, the result is these numbers alone. Observations requested by
+    name do not change.
 
-    The actions are :attr:`actions`, so that those that are undone do not count. A wrapper of the
-    kind :class:`ActionWrapper`, whose actions have other numbers, belongs outside of this one.
+    The actions are :attr:`actions`, so undone actions do not count. Put an
+    :class:`ActionWrapper`, whose actions have other numbers, outside of this wrapper.
     """
 
     # The spaces inside that the last declared space is made of, and that space.
@@ -34,7 +34,7 @@ class _ActionFeatures(ObservationWrapper):
     def observation_space(self) -> Space[Any]:
         """The space of the observations that steps return by default.
 
-        Set it as usual, to what is to be observed besides.
+        Set it to the default observation to which the numbers are appended.
 
         Raises:
             TypeError: If there is no vector for the observations inside, or actions are not
@@ -73,7 +73,7 @@ class _ActionFeatures(ObservationWrapper):
 
     @override
     def convert_observation(self, observation: Any) -> np.ndarray:
-        _ = self.observation_space  # Raises what is wrong with it.
+        _ = self.observation_space  # Raises an error if the space is unsuitable.
         inside = self.env.observation_space
         numbers = self._numbers(np.asarray(self.env.actions, dtype=np.int64))
         if inside is None:
@@ -94,7 +94,7 @@ class _ActionFeatures(ObservationWrapper):
 
     @abstractmethod
     def _size(self) -> int:
-        """How many numbers are appended."""
+        """The count of appended numbers."""
 
     @abstractmethod
     def _numbers(self, actions: np.ndarray) -> np.ndarray:
@@ -102,14 +102,14 @@ class _ActionFeatures(ObservationWrapper):
 
 
 class ActionHistogram(_ActionFeatures):
-    """Observes also how often each action has been done since the reset: n zeros at first.
+    """Appends the count of each action since the reset: n zeros at first.
 
     See :class:`LastActions`, which can be put around it, for the order.
 
     Args:
         env: The environment, whose n actions are numbered. The n counts come after what it
             observes, as one vector of float32.
-        divisor: What to divide the counts by, e.g. the number of steps of an episode.
+        divisor: The divisor of the counts, e.g. the number of steps of an episode.
 
     Raises:
         ValueError: If the divisor is not positive.
@@ -120,7 +120,7 @@ class ActionHistogram(_ActionFeatures):
     def __init__(self, env: CompilerEnv, divisor: float = 1):
         super().__init__(env)
         if not divisor > 0:
-            raise ValueError(f"The divisor must be positive, not {divisor}")
+            raise ValueError(f"Expected a positive divisor, got {divisor}")
         self._divisor = divisor
 
     @override
@@ -134,18 +134,17 @@ class ActionHistogram(_ActionFeatures):
 
 
 class LastActions(_ActionFeatures):
-    """Observes also which actions came last, the very last of them first.
+    """Appends the most recent actions in one-hot encoding, the latest first.
 
-    Each is n numbers, of which that of the action is 1 and the others 0; all are 0 for those that
-    have not been done yet.
+    Each action is n numbers. They are all 0 if there were fewer actions so far.
 
     Args:
         env: The environment, whose n actions are numbered. The numbers come after what it
             observes, as one vector of float32.
-        count: How many actions to observe.
+        count: The number of actions to observe.
 
     Raises:
-        ValueError: If that is less than 1.
+        ValueError: If ``count`` is less than 1.
     """
 
     _high = 1.0
@@ -153,7 +152,7 @@ class LastActions(_ActionFeatures):
     def __init__(self, env: CompilerEnv, count: int = 1):
         super().__init__(env)
         if count < 1:
-            raise ValueError(f"The number of last actions must be at least 1, not {count}")
+            raise ValueError(f"Expected the number of last actions to be at least 1, got {count}")
         self._count = count
 
     @override

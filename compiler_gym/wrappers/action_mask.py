@@ -1,4 +1,4 @@
-"""Actions that are known to do nothing."""
+"""A mask of actions that are known to have no effect."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -14,25 +14,24 @@ from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
-# An action that takes too long is to blame for it.
+# An action that exceeds the time limit counts as failed, too.
 _BLAME_NO_ACTION = frozenset(error.__name__ for error in LOSSES) - {"TimeoutError"}
 
 
 class ActionMask(CompilerEnvWrapper):
-    """Tells which actions are known to do nothing in the present state.
+    """Masks actions that are known to have no effect in the current state.
 
-    That are those that have been tried since the program last changed, and had no effect then; or
-    failed, if the environment has recovered from it. :meth:`action_masks` is what the
-    ``MaskablePPO`` of sb3-contrib asks for. ``info["action_mask"]`` of each step is the same, and
-    of ``reset()`` too behind the adapter to gymnasium.
+    An action is masked if it had no effect since the program last changed, or if it failed and the
+    environment recovered. ``MaskablePPO`` of sb3-contrib calls :meth:`action_masks`. The mask is
+    also in ``info["action_mask"]`` of each step and, with gymnasium's interface, of ``reset()``.
 
-    Wrappers with other actions belong inside of this one.
+    Put wrappers that change the action space inside of this one.
 
     Args:
         env: The environment, whose actions are numbered.
 
     Raises:
-        TypeError: If they are not.
+        TypeError: If actions are not numbered.
     """
 
     def __init__(self, env: CompilerEnv):
@@ -43,9 +42,9 @@ class ActionMask(CompilerEnvWrapper):
         self._actions: list[Any] = []  # After which these are known.
 
     def action_masks(self) -> np.ndarray:
-        """Returns, as bool[n], which of the n actions may do something.
+        """Returns bool[n]: true for actions that may have an effect.
 
-        If none of them does, all are true: learners need a choice.
+        If no action has one, all are true, because learners need a choice.
         """
         mask = np.ones(int(self.action_space.n), dtype=bool)
         idle = self._known()
@@ -54,7 +53,7 @@ class ActionMask(CompilerEnvWrapper):
         return mask
 
     def _known(self) -> set[int]:
-        """Returns the idle actions; none if something else than a step has changed the program."""
+        """Returns the idle actions; none if anything but a step has changed the program."""
         actions = self.env.actions
         if actions != self._actions:
             self._idle, self._actions = set(), actions

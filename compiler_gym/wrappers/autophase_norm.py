@@ -1,4 +1,4 @@
-"""Autophase features that programs of all sizes have in common."""
+"""A wrapper that normalises Autophase features by program size."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _TOTAL = AUTOPHASE_FEATURE_NAMES.index("TotalInsts")
 
 
 class AutophaseNorm(ObservationWrapper):
-    """Observes Autophase features divided by the size that the program had at first.
+    """Observes Autophase features divided by the initial size of the program.
 
     The divisor is ``TotalInsts``, the number of instructions, in the first Autophase vector that
     is observed in an episode, which is that of :meth:`reset`; it is 1 if there are none. It stays

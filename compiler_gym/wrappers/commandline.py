@@ -1,4 +1,4 @@
-"""Action spaces of command lines with an action more, or with fewer."""
+"""Wrappers that add an action to, or remove actions from, command line action spaces."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _TERMINAL = CommandlineFlag(
 
 
 class _DerivedCommandline(CompilerEnvWrapper):
-    """Has an action space that is made of that of the environment inside, whichever it is now."""
+    """Derives its action space from the current action space of the environment inside."""
 
     def __init__(self, env: CompilerEnv):
         super().__init__(env)
@@ -29,7 +29,7 @@ class _DerivedCommandline(CompilerEnvWrapper):
 
     @abstractmethod
     def _derive(self, base: Commandline) -> Commandline:
-        """Returns the action space for an action space of the environment inside."""
+        """Derives the action space from one of the environment inside."""
 
     def _up_to_date(self) -> Commandline:
         base = self.env.action_space
@@ -46,7 +46,7 @@ class _DerivedCommandline(CompilerEnvWrapper):
     @property
     @override
     def action_space(self) -> Commandline:
-        """The actions that can follow. What it is set to goes to the environment inside."""
+        """The space of actions. Setting it sets the space of the environment inside."""
         return self._up_to_date()
 
     @action_space.setter
@@ -60,7 +60,7 @@ class _DerivedCommandline(CompilerEnvWrapper):
     @override
     def fork(self) -> Self:
         fork = super().fork()
-        fork._base = fork.env.action_space  # Otherwise its random actions would begin anew.
+        fork._base = fork.env.action_space  # Keeps the state of its random generator.
         return fork
 
     @override
@@ -73,11 +73,10 @@ class _DerivedCommandline(CompilerEnvWrapper):
 
 
 class CommandlineWithTerminalAction(_DerivedCommandline):
-    """Has one more action, the last, which ends the episode and does nothing to the program.
+    """Adds a final action that ends the episode and does not change the program.
 
-    The step with it returns ``done`` and ``info["terminal_action"]``; what is given to
-    :meth:`multistep` after it is not done. It is not among :attr:`actions`, and has no text in
-    command lines.
+    Its step returns ``done`` and ``info["terminal_action"]``; :meth:`multistep` ignores actions
+    after it. It is not among :attr:`actions`, and has no text in command lines.
 
     Args:
         env: An environment with an action space of command lines.
@@ -135,14 +134,14 @@ class CommandlineWithTerminalAction(_DerivedCommandline):
 
 
 class ConstrainedCommandline(_DerivedCommandline):
-    """Has some of the actions only, numbered from 0 on in the order given.
+    """Restricts the action space to some actions, numbered from 0 in the order given.
 
     :attr:`actions` has these numbers too.
 
     Args:
         env: An environment with an action space of command lines.
         flags: The flags or names of the actions to keep.
-        name: The name of the action space; by default made of that of the environment inside.
+        name: The name of the action space; by default derived from that of the environment inside.
 
     Raises:
         UnknownNameError: If there is no such action. It is a KeyError and a ValueError.
@@ -176,7 +175,7 @@ class ConstrainedCommandline(_DerivedCommandline):
     def action(self, action: list[int | str]) -> list[int]: ...
 
     def action(self, action: int | str | list[int | str]) -> int | list[int]:
-        """Returns the number inside of an action or its name, or those of several.
+        """Converts actions or names to numbers of the environment inside.
 
         Raises:
             ValueError: If there is no such action.
@@ -193,10 +192,10 @@ class ConstrainedCommandline(_DerivedCommandline):
         return self._inside[action]
 
     def reverse_action(self, action: int) -> int:
-        """Returns the action with a number inside.
+        """Converts a number of the environment inside to an action.
 
         Raises:
-            ValueError: If it is not one of those that were kept.
+            ValueError: If the action was not kept.
         """
         self._up_to_date()
         return self._inside.index(action)

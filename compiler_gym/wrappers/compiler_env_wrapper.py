@@ -1,4 +1,4 @@
-"""The base of wrappers."""
+"""The base class of wrappers."""
 
 import copy
 import warnings
@@ -24,13 +24,13 @@ _SEQUENCE_TYPES = (list, tuple, np.ndarray)
 
 
 class CompilerEnvWrapper(CompilerEnv):
-    """An environment that is another one, but for what subclasses override.
+    """A wrapper that forwards everything to another environment, unless a subclass overrides it.
 
-    Every method and property of :class:`CompilerEnv` is here that of the wrapped environment. The
-    arguments are handed on as they were given, so that overrides may take fewer of them. To change
-    what happens in a step override :meth:`multistep`, which :meth:`step` calls, and
-    :meth:`begin_multistep`, by which vector environments make many steps at once. A class that
-    overrides the first alone gets a :meth:`begin_multistep` that waits for the step.
+    All methods and properties of :class:`CompilerEnv` forward to the wrapped environment.
+    Arguments are passed on as given, so overrides may accept fewer. To change steps, override
+    :meth:`multistep`, which :meth:`step` calls, and
+    :meth:`begin_multistep`, with which vector environments make many steps at once. A class that
+    overrides only the first gets a :meth:`begin_multistep` that waits for the step.
     :meth:`apply` and :meth:`validate` are about the compiler's own actions, as are
     :attr:`state` and :meth:`commandline`, and do not go by way of the steps of wrappers.
 
@@ -77,9 +77,9 @@ class CompilerEnvWrapper(CompilerEnv):
         self.env = env
 
     def __getattr__(self, name: str) -> Any:
-        # Called for what is not found here, and for properties that raise an AttributeError.
+        # Called for missing attributes, and for properties that raise an AttributeError.
         if name == "env" or name.startswith("_") or hasattr(type(self), name):
-            return object.__getattribute__(self, name)  # Raises what has led here.
+            return object.__getattribute__(self, name)  # Raises the original error.
         return getattr(self.env, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -240,7 +240,7 @@ class CompilerEnvWrapper(CompilerEnv):
         *args: Any,
         **kwargs: Any,
     ) -> StepResult:
-        """As :meth:`CompilerEnv.step`, by way of :meth:`multistep`."""
+        """Applies an action by calling :meth:`multistep`, see :meth:`CompilerEnv.step`."""
         actions: Iterable[Any] = [action]
         if isinstance(action, _SEQUENCE_TYPES) and not self.action_space.contains(action):
             warnings.warn(
@@ -344,7 +344,7 @@ class CompilerEnvWrapper(CompilerEnv):
 
         Raises:
             TypeError: If an attribute of the wrapper cannot be copied.
-            Exception: As of :meth:`CompilerEnv.fork`.
+            Exception: Any error of :meth:`CompilerEnv.fork`.
         """
         try:
             _ = self.env.episode_walltime
@@ -354,7 +354,7 @@ class CompilerEnvWrapper(CompilerEnv):
         return self._fork_around(self.env.fork(), {})
 
     def _give_back_benchmark(self) -> None:
-        """Called after a reset that only :meth:`fork` wanted: the next one is to be like it."""
+        """Undoes the choice of a benchmark by a reset that only :meth:`fork` needed."""
         if isinstance(self.env, CompilerEnvWrapper):
             self.env._give_back_benchmark()
 
@@ -380,10 +380,11 @@ class CompilerEnvWrapper(CompilerEnv):
         return fork
 
     def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
-        """Returns what a new fork has for an attribute of this wrapper.
+        """Copies an attribute of this wrapper for a new fork.
 
         It is a copy as of ``copy.deepcopy``, in which the environment and its wrappers are
-        replaced by those of the fork. Override this for what forks are to share, or to begin anew.
+        replaced by those of the fork. Override this for attributes that forks share, or that
+        start afresh in a fork.
 
         Args:
             name: The name of the attribute.
@@ -391,14 +392,14 @@ class CompilerEnvWrapper(CompilerEnv):
             memo: The second argument of ``copy.deepcopy``.
 
         Raises:
-            TypeError: If it cannot be copied.
+            TypeError: If the attribute cannot be copied.
         """
         try:
             return copy.deepcopy(value, memo)
         except (TypeError, copy.Error) as error:
             raise TypeError(
                 f"Cannot copy {type(self).__name__}.{name} for a fork: {error}. "
-                "Override fork_attribute() to say what the fork is to have"
+                "Override fork_attribute() to provide a value for the fork"
             ) from error
 
     @property
@@ -411,7 +412,7 @@ class CompilerEnvWrapper(CompilerEnv):
 
 
 def _counterparts(env: CompilerEnv, fork: CompilerEnv) -> dict[int, Any]:
-    """Returns which part of a fork stands for which part of an environment, by identity."""
+    """Maps the ids of an environment and its wrappers to their counterparts in a fork."""
     counterparts = {id(env): fork}
     while isinstance(env, CompilerEnvWrapper) and isinstance(fork, CompilerEnvWrapper):
         env, fork = env.env, fork.env

@@ -1,4 +1,4 @@
-"""What wrappers are derived from that change actions, observations or rewards."""
+"""Base classes for wrappers that change actions, observations or rewards."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -19,33 +19,33 @@ __all__ = ["ActionWrapper", "CompilerEnvWrapper", "ObservationWrapper", "RewardW
 
 
 class ActionWrapper(CompilerEnvWrapper):
-    """Has other actions than the environment inside.
+    """Base class for wrappers that change actions.
 
-    Subclasses override :meth:`action`, and :meth:`reverse_action` if they need it. To say what the
-    actions are, set :attr:`action_space` to a space, or override it. :attr:`actions` and
+    Subclasses override :meth:`action`, and :meth:`reverse_action` if needed. To declare the
+    action space, set :attr:`action_space` to a space, or override it. :attr:`actions` and
     :attr:`state` are in terms of the environment inside.
     """
 
     _own_action_space: Space[Any] | None = None
 
     def action(self, action: Any) -> Any:
-        """Returns the action of the environment inside that an action stands for: the same."""
+        """Converts an action to one of the environment inside. By default, returns it unchanged."""
         return action
 
     def reverse_action(self, action: Any) -> Any:
-        """Returns the action that stands for one of the environment inside."""
+        """Converts an action of the environment inside to one of this wrapper."""
         raise NotImplementedError(
-            f"{type(self).__name__} does not say which action stands for one of the environment "
-            "inside; override reverse_action()"
+            f"{type(self).__name__} cannot convert actions of the environment inside; "
+            "override reverse_action()"
         )
 
     @property
     @override
     def action_space(self) -> Any:
-        """The actions that can follow.
+        """The space of actions.
 
-        Set it to a space of one's own, which the wrapper keeps, or to one of those of the
-        environment inside, or its name, which go there.
+        Set it to a space of your own, which the wrapper keeps. A space of the environment inside,
+        or its name, is passed on to that environment.
         """
         own = self._own_action_space
         return self.env.action_space if own is None else own
@@ -77,21 +77,20 @@ class ActionWrapper(CompilerEnvWrapper):
 
 
 class ObservationWrapper(CompilerEnvWrapper):
-    """Has other default observations than the environment inside.
+    """Base class for wrappers that change the default observation.
 
-    Subclasses override :meth:`convert_observation`. To say what it returns, set
-    :attr:`observation_space` to a space, or override it. What is asked for by name stays as it is.
+    Subclasses override :meth:`convert_observation`. To declare the space of its results, set
+    :attr:`observation_space` to a space, or override it. Observations requested by name do not
+    change.
     """
 
     _own_observation_space: Space[Any] | None = None
 
     def convert_observation(self, observation: Any) -> Any:
-        """Returns what to observe in place of the default observation of the environment inside.
-
-        That is the same unless it is overridden.
+        """Converts the default observation. By default, returns it unchanged.
 
         Args:
-            observation: That observation; None if there is no default observation.
+            observation: The default observation of the environment inside; None if it has none.
         """
         return observation
 
@@ -141,16 +140,13 @@ class ObservationWrapper(CompilerEnvWrapper):
 
 
 class RewardWrapper(CompilerEnvWrapper):
-    """Has other default rewards than the environment inside, and so another ``episode_reward``.
+    """Base class for wrappers that change the default reward, and so ``episode_reward``.
 
-    Subclasses override :meth:`convert_reward`. What is asked for by name stays as it is.
+    Subclasses override :meth:`convert_reward`. Rewards requested by name do not change.
     """
 
     def convert_reward(self, reward: float) -> float:
-        """Returns the reward to give in place of the default reward of the environment inside.
-
-        That is the same unless it is overridden.
-        """
+        """Converts the default reward. By default, returns it unchanged."""
         return reward
 
     @override

@@ -1,4 +1,4 @@
-"""How often what is called."""
+"""A wrapper that counts calls of the environment's methods."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,15 +13,14 @@ from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 
 class Counter(CompilerEnvWrapper):
-    """Counts what is done with an environment. A fork goes on counting by itself.
+    """Counts calls of an environment's methods. A fork has counters of its own, which start equal.
 
     Args:
         env: The environment.
 
     Attributes:
-        counters: How often there was a ``"close"``, a ``"reset"``, a ``"step"`` (each of the
-            actions that are given to :meth:`multistep` is one) and a ``"fork"``. Nothing sets
-            them to zero.
+        counters: The number of calls by name: ``"close"``, ``"reset"``, ``"step"`` (each action of
+            :meth:`multistep` counts) and ``"fork"``. Counters are never reset.
     """
 
     def __init__(self, env: CompilerEnv):

@@ -1,4 +1,4 @@
-"""Another benchmark for each episode."""
+"""Wrappers that choose a benchmark for each episode."""
 
 import copy
 import itertools
@@ -19,11 +19,11 @@ BenchmarkChoice = str | Dataset | Iterable[_AnyBenchmark]
 
 
 class _ChoosesBenchmarks(CompilerEnvWrapper):
-    """Has a benchmark for each episode; what else is given to :meth:`reset` is handed on."""
+    """Chooses a benchmark for each episode; :meth:`reset` passes on its other arguments."""
 
-    # Taken in advance for the next reset.
+    # The benchmark chosen in advance for the next reset.
     _prepared: _AnyBenchmark | None = None
-    # That of the last reset.
+    # The benchmark of the last reset.
     _chosen: _AnyBenchmark | None = None
 
     def _next_benchmark(self) -> _AnyBenchmark:
@@ -59,7 +59,7 @@ class _ChoosesBenchmarks(CompilerEnvWrapper):
 
 
 class IterateOverBenchmarks(_ChoosesBenchmarks):
-    """Each reset takes the next of some benchmarks.
+    """Uses the next of a list of benchmarks for each episode.
 
     After the last of them, :meth:`reset` raises StopIteration.
 
@@ -95,7 +95,7 @@ class IterateOverBenchmarks(_ChoosesBenchmarks):
 
 
 class CycleOverBenchmarks(IterateOverBenchmarks):
-    """As :class:`IterateOverBenchmarks`, but after the last benchmark comes the first again.
+    """Uses the next benchmark for each episode, and starts over after the last.
 
     All of them are remembered. See :class:`CycleOverBenchmarksIterator` for very many.
     """

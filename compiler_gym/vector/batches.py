@@ -1,4 +1,4 @@
-"""What vector environments return: a row for each environment."""
+"""Batches of results: one row for each environment of a vector environment."""
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
@@ -16,7 +16,7 @@ from compiler_gym.spaces.neutral import neutral_value
 
 
 class Slot:
-    """An environment, and where it is in its episode.
+    """An environment and its progress in the episode.
 
     Can be waited for by :class:`ReplyWaiting` while it makes a step.
 
@@ -26,14 +26,15 @@ class Slot:
         max_episode_steps: The step at which an episode is truncated; None for no limit.
 
     Attributes:
-        number: As above, and so is ``env``.
-        has_begun: Whether there was an episode ever.
-        is_over: Whether an episode has to begin before the next step.
-        step: The step that is being made, or None.
+        number: Its position among all slots.
+        env: The environment.
+        has_begun: True after the first episode began.
+        is_over: True if the next step has to begin an episode first.
+        step: The step in progress, or None.
         observation: The last observation.
-        infos: What is to be said about the last step or reset, in parts.
-        deadline: When to stop waiting for the step; None for never.
-        fd: The descriptor by which to wait for it.
+        infos: Parts of the ``info`` of the last step or reset.
+        deadline: The time to stop waiting for the step; None for no limit.
+        fd: The file descriptor that becomes readable when the step ends.
     """
 
     def __init__(self, number: int, env: GymnasiumEnv, max_episode_steps: int | None):
@@ -85,7 +86,7 @@ class Slot:
         return reward, terminated, truncated
 
     def prepare_reset(self, benchmark: Any = None, timeout: float = 300) -> None:
-        """Begins what :meth:`reset` does without a seed, and with these options."""
+        """Starts the work of :meth:`reset` without a seed, and with these options."""
         self.is_over = True
         self.cancel()
         self.env.compiler_env.prepare_reset(benchmark, timeout=timeout)
@@ -114,7 +115,7 @@ class Slot:
         self.is_over = False
 
     def reset_in_same_step(self, others: Iterable["Slot"]) -> None:
-        """Begins the episode after one that has just ended, and keeps what was its end."""
+        """Begins the next episode, and keeps the final observation and ``info`` of the last."""
         final = {"final_obs": self.observation, "final_info": self.infos[0]}
         self.reset(None, {}, others)
         self.infos = [final, *self.infos]
@@ -132,10 +133,10 @@ class Slot:
         self.env.close()
 
 
-# What the information of most steps consists of. The values are of type bool.
+# The keys of ``info`` after most steps. The values are of type bool.
 _STEP_KEYS = ("action_had_no_effect", "new_action_space")
 _KEYS = set(_STEP_KEYS)
-# The same in the information of all: the values, and who has them.
+# Their keys in the batched ``info``: the values, and the mask of environments that have them.
 _INFO_KEYS = [name for key in _STEP_KEYS for name in (key, f"_{key}")]
 
 VectorStepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
@@ -172,12 +173,12 @@ class Batches:
         self._flags = list(zip(_STEP_KEYS, rows[::2], strict=True))
         self._slots = slots
         self._add_info = add_info
-        # Whose information consists of these alone.
+        # Slots whose ``info`` has these keys only.
         self._is_plain = [False] * count
         self._space = observation_space
         # What the array, or the arrays put together, are depends on the space.
         self._observations: Any = create_empty_array(observation_space, count, fn=np.zeros)
-        # These are copied as soon as they are there; others are put together when they are wanted.
+        # Arrays are copied on arrival; other observations are assembled on request.
         self._has_rows = isinstance(observation_space, spaces.Box | spaces.Discrete)
 
     def keep(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
@@ -198,7 +199,7 @@ class Batches:
         """Returns the observations of all slots.
 
         Args:
-            copies: Whether to return what does not change later.
+            copies: Return copies, which later steps do not change.
         """
         if self._has_rows:
             return self._observations.copy() if copies else self._observations
@@ -212,7 +213,7 @@ class Batches:
         if False in self._is_plain:
             infos = self.infos(self._slots)
         else:
-            infos = dict(zip(_INFO_KEYS, flags, strict=True))  # In a tenth of the time.
+            infos = dict(zip(_INFO_KEYS, flags, strict=True))  # Ten times faster than add_info().
         if copies:
             return self.observations(True), self.rewards.copy(), terminations, truncations, infos
         return self.observations(False), self.rewards, self.terminations, self.truncations, infos

@@ -1,4 +1,4 @@
-"""How vector environments are made."""
+"""Functions that make vector environments."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -35,20 +35,20 @@ def make_vec(
 
     Args:
         id: One of ``COMPILER_GYM_ENVS``.
-        num_envs: How many environments.
-        autoreset_mode: As of :class:`CompilerVectorEnv`.
-        copy: Likewise.
-        max_episode_steps: How many steps an episode has at most. The last one is truncated. -1
-            for any number, None for that with which the environment was registered.
+        num_envs: The number of environments.
+        autoreset_mode: The autoreset mode, see :class:`CompilerVectorEnv`.
+        copy: Return copies of the observations, see :class:`CompilerVectorEnv`.
+        max_episode_steps: The step at which an episode is truncated. -1 for no limit, None for
+            the limit with which the environment was registered.
         benchmarks: The programs that episodes are about: a dataset or its name, or some benchmarks
             or their URIs. The environments take turns: whichever begins an episode takes the next.
             After the last comes the first again; but if it is an iterator, StopIteration is raised.
-        random_benchmarks: Whether each episode is about a random one of these instead. Each
-            environment draws for itself, as determined by the seed of ``reset()``.
-        wrappers: What to put around each environment, classes of ``compiler_gym.wrappers`` or
+        random_benchmarks: Draw a random benchmark for each episode instead. Each environment
+            draws for itself, seeded by ``reset()``.
+        wrappers: Wrappers for each environment: classes of ``compiler_gym.wrappers`` or
             functions. Those that change actions, observations or rewards cost nothing; with
             wrappers that override ``multistep()`` alone, steps are made one by one.
-        render_mode: As of :class:`GymnasiumEnv`.
+        render_mode: The render mode of each environment, see :class:`GymnasiumEnv`.
         **kwargs: Arguments of the environments, e.g. ``observation_space`` and ``reward_space``.
 
     Returns:
@@ -56,10 +56,10 @@ def make_vec(
 
     Raises:
         ValueError: If there are no environments, no such mode, or no benchmarks.
-        Exception: As of :func:`compiler_gym.make`.
+        Exception: Any error of :func:`compiler_gym.make`.
     """
     if num_envs < 1:
-        raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+        raise ValueError(f"Expected num_envs to be at least 1, got {num_envs}")
     spec = spec_of(id)
     check_benchmark_choice(benchmarks, random_benchmarks, kwargs)
     limit = spec.limit(max_episode_steps)
@@ -82,7 +82,7 @@ def make_vec(
 def _several(
     spec: EnvSpec, count: int, limit: int | None, kwargs: dict[str, Any]
 ) -> list[CompilerEnv]:
-    """Makes some environments, on one service if these are no wrappers."""
+    """Makes the environments. They share one service unless wrappers are given."""
     envs = [spec.make_plain(limit, kwargs)]
     try:
         while len(envs) < count:
@@ -100,7 +100,7 @@ def _several(
 def make_for_gymnasium(
     env: str, num_envs: int = 1, max_episode_steps: int | None = None, **kwargs: Any
 ) -> CompilerVectorEnv:
-    """What ``gymnasium.make_vec()`` calls.
+    """The vector entry point that ``gymnasium.make_vec()`` calls.
 
     Args:
         env: The id.

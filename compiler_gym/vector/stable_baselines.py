@@ -18,7 +18,7 @@ except ImportError as error:
 
 
 class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be installed.
-    """A vector environment as the algorithms of Stable-Baselines3 want it.
+    """A vector environment with the interface of Stable-Baselines3.
 
     >>> envs = compiler_gym.make_vec(
     ...     "llvm-autophase-ic-v0", 8, max_episode_steps=30, autoreset_mode="SameStep"
@@ -30,8 +30,8 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
 
     Args:
         envs: The vector environment, which is this one's from now on.
-        limit_is_an_end: Whether an episode that is cut is to count as one that ends. That is
-            right if what is observed says how many steps are left.
+        limit_is_an_end: Treat truncated episodes as terminated. This is right if observations
+            include the number of steps left.
 
     Attributes:
         envs: As above.
@@ -122,7 +122,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
         return [method(*method_args, **method_kwargs) for method in methods]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Whether there is such a wrapper around each environment, or those with these numbers."""
+        """Returns, for each environment or those in ``indices``, whether it has such a wrapper."""
         return [
             _is_wrapped(self.envs.envs[i].compiler_env, wrapper_class)
             for i in self._get_indices(indices)

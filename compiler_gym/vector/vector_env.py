@@ -106,7 +106,7 @@ class CompilerVectorEnv(VectorEnv):
 
     @property
     def observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]
-        """That of all together."""
+        """The batched space of the observations of all environments."""
         self._warn_if_nothing_is_observed()
         return self._observation_space
 
@@ -245,7 +245,7 @@ class CompilerVectorEnv(VectorEnv):
         return self._batches.all(self.copy)
 
     def _make_single_step(self, actions: Any, timeout: float) -> None:
-        """What a single environment does faster in one go."""
+        """Steps a vector of one environment without the bookkeeping of several."""
         self._check_open()
         slot = self._slots[0]
         result = slot.make(self._unbatched(actions, 1)[0], timeout)

@@ -1,4 +1,4 @@
-"""Benchmarks: the programs to compile."""
+"""Benchmarks, which are the programs to compile."""
 
 import copy
 import hashlib
@@ -17,8 +17,8 @@ from compiler_gym.errors import ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 
-# Given an environment (of the kind that it is made for, or None), says what is wrong with the
-# program that this has compiled. The environment is the callback's own, to do with as it likes.
+# Yields the errors of the program that an environment has compiled. The callback owns the
+# environment (of the kind that it supports, or None), and may change its state.
 ValidationCallback = Callable[[Any], Iterable[ValidationError] | None]
 
 _Callback = TypeVar("_Callback", bound=ValidationCallback)
@@ -28,14 +28,14 @@ _RUNS = "runs_the_program"
 def looks_only(callback: _Callback) -> _Callback:
     """Marks a validation callback that does not run the program.
 
-    What it finds is wrong all the same; but if it finds nothing, the program may still misbehave.
+    It can find errors, but cannot show that the program behaves correctly.
     """
     setattr(callback, _RUNS, False)
     return callback
 
 
 class ForkableEnv(Protocol):
-    """What validating needs of an environment; every ``CompilerEnv`` has it."""
+    """The part of an environment's interface that validation uses."""
 
     def fork(self) -> "ForkableEnv":
         """Returns an independent environment in the same state."""
@@ -55,7 +55,7 @@ class _Message:
     def __init__(self, proto: BenchmarkProto):
         self.proto = proto
         self.is_shared = False
-        # Of the message, once it is shared and somebody has asked for it.
+        # The digest of the message, computed on first use once the message is shared.
         self.digest = b""
 
 
@@ -80,12 +80,12 @@ class Benchmark:
 
     A benchmark compares, sorts and hashes as its URI, and equals the text of it. Its attributes
     cannot be set. Usually a benchmark comes from a dataset, ``env.datasets.benchmark(uri)``, or
-    from one of the functions that make one of the user's own program.
+    from a function that makes one of the user's own program.
 
     Args:
         proto: The message that the service gets. It is not copied; its URI is put in canonical
             form.
-        validation_callbacks: Functions that validate what became of the program.
+        validation_callbacks: Functions that validate the compiled program.
         sources: The source files.
 
     Raises:
@@ -143,7 +143,7 @@ class Benchmark:
     @property
     def proto(self) -> BenchmarkProto:
         """The message that the service gets."""
-        if self._message.is_shared:  # It may be changed.
+        if self._message.is_shared:  # The caller may change it.
             proto = BenchmarkProto()
             proto.CopyFrom(self._message.proto)
             self._message = _Message(proto)
@@ -161,14 +161,14 @@ class Benchmark:
         return digest
 
     def has_message_of(self, other: "Benchmark") -> bool:
-        """Returns whether the service gets the same for another benchmark: name and program."""
+        """Returns true if another benchmark has the same name and program."""
         mine, others = self._message, other._message
         return mine is others or mine.proto == others.proto
 
     def copy(self) -> Self:
-        """Returns another benchmark of the same program: what is done to one leaves the other.
+        """Returns an independent copy of the benchmark.
 
-        The program itself is shared until somebody asks one of them for its message.
+        Both share the program in memory until either is asked for its message.
         """
         self._message.is_shared = True
         clone = copy.copy(self)
@@ -177,7 +177,7 @@ class Benchmark:
         return clone
 
     def memory_bytes(self) -> int:
-        """Returns about how much memory it takes."""
+        """Returns the approximate memory use in bytes."""
         sources = sum(len(source.contents) for source in self._sources)
         return self._message.proto.ByteSize() + sources
 
@@ -194,10 +194,10 @@ class Benchmark:
         """Writes the source files to a directory.
 
         Args:
-            directory: Where to; created if missing.
+            directory: The directory; created if missing.
 
         Returns:
-            The number of files written. Of two files of the same name, the later is written.
+            The number of files written. The last of several files of the same name wins.
 
         Raises:
             ValueError: The name of a source file points outside of the directory.
@@ -206,7 +206,9 @@ class Benchmark:
         sources = {Path(name): contents for name, contents in self._sources}
         for name in sources:
             if name.is_absolute() or ".." in name.parts or name == Path():
-                raise ValueError(f"Not the name of a file inside of a directory: {str(name)!r}")
+                raise ValueError(
+                    f"Expected the name of a file inside of the directory, got {str(name)!r}"
+                )
         directory.mkdir(parents=True, exist_ok=True)
         for name, contents in sources.items():
             path = directory / name
@@ -215,30 +217,30 @@ class Benchmark:
         return len(sources)
 
     def is_validatable(self) -> bool:
-        """Returns whether there is a way to validate what became of the program."""
+        """Returns true if the benchmark has validation callbacks."""
         return bool(self._validation_callbacks)
 
     def is_run_to_validate(self) -> bool:
-        """Returns whether a validation runs the program, rather than only looks at it."""
+        """Returns true if a validation callback runs the program."""
         return bool(self.running_callbacks())
 
     def validation_callbacks(self) -> list[ValidationCallback]:
-        """Returns the functions that validate what became of the program."""
+        """Returns the functions that validate the compiled program."""
         return list(self._validation_callbacks)
 
     def running_callbacks(self) -> list[ValidationCallback]:
-        """Returns those of the validation callbacks that run the program.
+        """Returns the validation callbacks that run the program.
 
-        That is what any is taken to do which :func:`looks_only` does not mark.
+        These are all callbacks that :func:`looks_only` does not mark.
         """
         return [each for each in self._validation_callbacks if getattr(each, _RUNS, True)]
 
     def add_validation_callback(self, callback: ValidationCallback) -> None:
-        """Adds a function that validates what became of the program.
+        """Adds a function that validates the compiled program.
 
         Args:
-            callback: Called with an environment of its own whose state is to be validated. It
-                yields, or returns a list of, what is wrong; nothing, or None, if all is well.
+            callback: Called with a fork of the environment to validate. It yields errors, or
+                returns a list of errors or None.
         """
         self._validation_callbacks.append(callback)
 
@@ -250,13 +252,13 @@ class Benchmark:
                 callback, and stays as it is. Callbacks that need none may be given None.
 
         Returns:
-            What is wrong, in no particular order; empty if nothing is, or if there are no
-            validation callbacks.
+            The errors, in no particular order; empty if there are none, or no validation
+            callbacks.
         """
         return list(self.ivalidate(env))
 
     def ivalidate(self, env: ForkableEnv | None) -> Iterator[ValidationError]:
-        """As :meth:`validate`, but yields errors as they are found.
+        """Validates the state of an environment, and yields errors as they are found.
 
         The callbacks run in parallel. An exception of one of them is raised here.
         """
@@ -301,7 +303,7 @@ class BenchmarkWithSource(Benchmark):
     def create(
         cls, uri: str | BenchmarkUri, input_path: str | Path, src_name: str, src_path: str | Path
     ) -> Self:
-        """Makes a benchmark of a compiled file and the source file that it was made of.
+        """Makes a benchmark of a compiled file and its source file.
 
         The contents of both become part of the benchmark.
 

@@ -37,19 +37,18 @@ class Dataset:
     Args:
         name: The scheme and name, e.g. ``"benchmark://npb-v0"``. Without a scheme,
             ``benchmark://`` is put in front. The version is taken from an ending ``-v<number>``.
-        description: What the programs are, in some words.
+        description: A short description of the programs.
         license: The licence of the programs.
-        site_data_base: The directory below which the dataset may keep files, in a directory of
-            its own. None if it needs none.
-        benchmark_class: What to make benchmarks of.
+        site_data_base: The parent directory of the dataset's own directory. None if it keeps no
+            files.
+        benchmark_class: The class of its benchmarks.
         references: Addresses to read more, by title.
-        deprecated: Why the dataset should no longer be used, and what to use instead. None if it
-            is not deprecated. Deprecated datasets are not listed, and warn when they are used.
+        deprecated: The reason not to use the dataset any more, and an alternative. None if it is
+            not deprecated. Deprecated datasets are not listed, and warn when they are used.
         sort_order: Datasets are listed by this number, then by name.
-        validatable: Whether the results of the programs can be validated: "Yes", "No" or
-            "Partially".
-        runnable: Whether the programs can be run: "Yes", "No", "Partially" or "unknown".
-        source: Where the programs come from: an address, a folder, or some words.
+        validatable: The support for validation of results: "Yes", "No" or "Partially".
+        runnable: The support for running the programs: "Yes", "No", "Partially" or "unknown".
+        source: The origin of the programs: an address, a folder, or a description.
 
     Raises:
         ValueError: The name is malformed.
@@ -98,7 +97,7 @@ class Dataset:
 
     @property
     def description(self) -> str:
-        """What the programs are, in some words."""
+        """A short description of the programs."""
         return self._description
 
     @property
@@ -130,27 +129,27 @@ class Dataset:
 
     @property
     def deprecated(self) -> bool:
-        """Whether the dataset should no longer be used."""
+        """True if the dataset should no longer be used."""
         return self._deprecated is not None
 
     @property
     def validatable(self) -> str:
-        """Whether the results of the programs can be validated: "Yes", "No" or "Partially"."""
+        """The support for validation of results: "Yes", "No" or "Partially"."""
         return self._validatable
 
     @property
     def runnable(self) -> str:
-        """Whether the programs can be run: "Yes", "No", "Partially", or "unknown"."""
+        """The support for running the programs: "Yes", "No", "Partially", or "unknown"."""
         return self._runnable
 
     @property
     def source(self) -> str:
-        """Where the programs come from: an address, a folder, some words, or "unknown"."""
+        """The origin of the programs: an address, a folder, a description, or "unknown"."""
         return self._source
 
     @property
     def has_site_data(self) -> bool:
-        """Whether the dataset may keep files."""
+        """True if the dataset may keep files."""
         return self._site_data_path is not None
 
     @property
@@ -177,14 +176,14 @@ class Dataset:
 
     @property
     def installed(self) -> bool:
-        """Whether the benchmarks can be used without obtaining something first."""
+        """True if the benchmarks can be used without a download."""
         return True
 
     def install(self) -> None:
-        """Obtains what the benchmarks need. Does nothing if that is there already.
+        """Downloads or prepares the files of the benchmarks, unless installed already.
 
         Raises:
-            DatasetInitError: It cannot be obtained.
+            DatasetInitError: The files are not available.
         """
         self._warn_if_deprecated()
 
@@ -197,7 +196,7 @@ class Dataset:
                     shutil.rmtree(path)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Adds the argument ``part`` where a subclass overrides :meth:`benchmark_uris` without."""
+        """Adds the argument ``part`` to overrides of :meth:`benchmark_uris` that lack it."""
         super().__init_subclass__(**kwargs)
         if "benchmark_uris" in vars(cls):
             setattr(cls, "benchmark_uris", with_part(cls.benchmark_uris))  # noqa: B010, see mypy.
@@ -216,7 +215,7 @@ class Dataset:
         raise NotImplementedError(f"{type(self).__name__} does not list its benchmarks")
 
     def part_of(self, uri: str | BenchmarkUri) -> str:
-        """Returns the part that a benchmark is in for good.
+        """Returns the part of a benchmark, which never changes.
 
         A policy learns on ``"train"``, its settings are chosen on ``"validation"``, and results are
         reported on ``"test"``. By default the part depends on the digest of the URI, without its
@@ -242,21 +241,21 @@ class Dataset:
         return self.kept_benchmark(BenchmarkUri.from_string(uri))
 
     def kept_benchmark(self, uri: BenchmarkUri) -> Benchmark:
-        """As :meth:`benchmark_from_parsed_uri`, but what is in memory is not read again."""
+        """Returns the benchmark of a URI, from the in-memory cache if possible."""
         fingerprint = None
-        # Whoever uses a dataset that is deprecated is to be warned each time.
+        # Each use of a deprecated dataset warns.
         if self._deprecated is None and uri.dataset_uri == self.name and _is_trusted(type(self)):
             fingerprint = self.fingerprint(uri)
         key = fingerprint and (type(self), self.benchmark_class, str(uri), fingerprint)
         return KEPT.get(key, lambda: self.benchmark_from_parsed_uri(uri))
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
-        """Returns what a benchmark is made of: while that is equal, it would be made the same.
+        """Returns a cache key for a benchmark. Equal keys mean equal benchmarks.
 
-        The benchmarks that were used last are kept in memory by it, for all environments of the
-        process. This implementation returns None: nobody knows, each use makes the benchmark anew.
-        So it is for a subclass that makes benchmarks in its own way and does not say here what they
-        are made of. It should take little time; :func:`fingerprint_of_file` may help.
+        Recently used benchmarks are cached by this key, for all environments of the process. This
+        implementation returns None, which disables the cache; subclasses that override how
+        benchmarks are made have to override this method, too. It should be quick, see
+        :func:`fingerprint_of_file`.
 
         Args:
             uri: A URI of this dataset.
@@ -292,11 +291,11 @@ class Dataset:
     def random_benchmark(
         self, random_state: np.random.Generator | None = None, part: str | None = None
     ) -> Benchmark:
-        """Returns a benchmark at random, all being equally likely.
+        """Returns a random benchmark, drawn uniformly.
 
         Args:
             random_state: The source of randomness. None for a new one.
-            part: As of :meth:`benchmark_uris`.
+            part: ``"train"``, ``"validation"`` or ``"test"``; None for all benchmarks.
 
         Raises:
             ValueError: The dataset or part has no benchmarks, or does not know how many.
@@ -322,7 +321,7 @@ class Dataset:
         """Returns a context in which no other process or thread changes the dataset's files.
 
         Raises:
-            DatasetInitError: They cannot be changed at all.
+            DatasetInitError: The files cannot be changed.
         """
         path = self.site_data_path
         with ExitStack() as stack:
@@ -347,7 +346,7 @@ class Dataset:
             raise LookupError(f"Benchmark {uri} is not of dataset {self.name}")
 
     def __getitem__(self, uri: str) -> Benchmark:
-        """As :meth:`benchmark`."""
+        """Returns the benchmark of a URI, see :meth:`benchmark`."""
         return self.benchmark(uri)
 
     def __contains__(self, uri: object) -> bool:
@@ -362,7 +361,7 @@ class Dataset:
         return self.benchmarks()
 
     def __len__(self) -> int:
-        """As :attr:`size`."""
+        """Returns the number of benchmarks."""
         return self.size
 
     def __bool__(self) -> bool:
@@ -398,7 +397,7 @@ def _bytes_of_files(directory: str | Path) -> int:
 
 
 def _is_trusted(dataset_class: type[Dataset]) -> bool:
-    """Returns whether a fingerprint is about what the class makes, not what its base made."""
+    """Returns false if a class overrides how benchmarks are made, but not fingerprint()."""
     makes, says = (
         next(each for each in dataset_class.__mro__ if name in vars(each))
         for name in ("benchmark_from_parsed_uri", "fingerprint")

@@ -61,7 +61,7 @@ class Datasets:
             self.add(dataset)
 
     def add(self, dataset: Dataset) -> None:
-        """Adds a dataset. One of the same name is replaced."""
+        """Adds a dataset, replacing any of the same name."""
         self._datasets[dataset.name] = dataset
 
     def remove(self, name: str | Dataset) -> None:
@@ -78,8 +78,8 @@ class Datasets:
         """Iterates over the datasets.
 
         Args:
-            with_deprecated: Whether to include deprecated ones.
-            installed_only: Whether to leave out those that would have to be downloaded.
+            with_deprecated: Include deprecated datasets.
+            installed_only: Leave out datasets that would have to be downloaded.
         """
         for dataset in sorted(self._datasets.values()):
             if (with_deprecated or not dataset.deprecated) and (
@@ -163,13 +163,13 @@ class Datasets:
         return self.benchmark_from_parsed_uri(parsed if "://" in uri else self._with_scheme(parsed))
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """As :meth:`benchmark`, of a URI that has been parsed."""
+        """Returns the benchmark of a parsed URI, see :meth:`benchmark`."""
         if uri.scheme in FILE_SCHEMES:
             return _benchmark_of_file(uri)
         return self.dataset(uri).kept_benchmark(uri)
 
     def _with_scheme(self, uri: BenchmarkUri) -> BenchmarkUri:
-        """Returns the URI of a text without a scheme, with that of the dataset it names."""
+        """Completes a URI that has no scheme with the scheme of the dataset it names."""
         if uri.dataset_uri not in self._datasets:
             for dataset in self.datasets(with_deprecated=True):
                 if dataset.name == f"{dataset.scheme}://{uri.dataset}":
@@ -183,13 +183,13 @@ class Datasets:
         weights: Mapping[str, float] | None = None,
         installed_only: bool = False,
     ) -> Benchmark:
-        """Returns a benchmark at random.
+        """Returns a random benchmark.
 
         Datasets that are deprecated, or are installed and have no benchmarks, are not drawn from.
 
         Args:
             random_state: The source of randomness. None for a new one.
-            weighted: Whether to draw each dataset with a probability proportional to its size,
+            weighted: Draw each dataset with a probability proportional to its size,
                 so that all benchmarks are equally likely. Datasets of infinite or unknown size
                 are then not drawn from. By default, each dataset is equally likely.
             weights: The relative probability of each dataset by name. Datasets not named are
@@ -222,14 +222,14 @@ class Datasets:
         return sum(1 for _ in self.datasets())
 
     def __len__(self) -> int:
-        """As :attr:`size`."""
+        """Returns the number of datasets that are not deprecated."""
         return self.size
 
     def __iter__(self) -> Iterator[Dataset]:
         return self.datasets()
 
     def __getitem__(self, name: str) -> Dataset:
-        """As :meth:`dataset`."""
+        """Returns a dataset by name, see :meth:`dataset`."""
         return self.dataset(name)
 
     def __setitem__(self, name: str, dataset: Dataset) -> None:
@@ -253,12 +253,12 @@ class Datasets:
 
 def _is_empty(dataset: Dataset) -> bool:
     """Returns whether a dataset is installed and has no benchmarks."""
-    # A size of zero does not tell: it may be infinite.
+    # A size of zero may mean that the dataset is infinite.
     return dataset.installed and next(dataset.benchmark_uris(), None) is None
 
 
 def benchmark_of_file(uri: BenchmarkUri, path: Path) -> Benchmark:
-    """As :meth:`Benchmark.from_file`, but what is in memory is not read again."""
+    """Makes a benchmark of a file, from the in-memory cache if possible."""
     fingerprint = fingerprint_of_file(path)
     key = fingerprint and (str(uri), fingerprint)
     return KEPT.get(key, lambda: Benchmark.from_file(uri, path))
@@ -268,10 +268,10 @@ def _benchmark_of_file(uri: BenchmarkUri) -> Benchmark:
     """Returns the benchmark of a URI that names a file."""
     path = Path(uri.path)
     if not path.exists():
-        # The path may be quoted, as that of a web address.
+        # The path may be percent-encoded.
         path = Path(unquote(uri.path))
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}, as benchmark {uri} wants")
+        raise FileNotFoundError(f"The file {path} of benchmark {uri} does not exist")
     if uri.scheme == "file":
         return benchmark_of_file(uri, path)
     proto = BenchmarkProto()
@@ -279,6 +279,6 @@ def _benchmark_of_file(uri: BenchmarkUri) -> Benchmark:
         proto.ParseFromString(path.read_bytes())
     except DecodeError as error:
         raise BenchmarkInitError(f"Not a serialised Benchmark message: {path} ({error})") from error
-    # A benchmark has the name it was asked for by, so that it can be asked for again.
+    # Keep the URI of the request, so that the benchmark can be requested again.
     proto.uri = str(uri)
     return Benchmark(proto)

@@ -27,7 +27,7 @@ class SourceCompiler(Protocol):
         """Compiles a file.
 
         Args:
-            source: The source file. Others beside it may be included by it.
+            source: The source file. It may include files beside it.
             output: The file to write.
 
         Raises:
@@ -47,12 +47,13 @@ class FilesDataset(Dataset):
     Args:
         dataset_root: The directory.
         benchmark_file_suffix: The ending of the names of the files to use. Empty for all files.
-        memoize_uris: Whether to keep the list of files in memory once it has been made. Files
-            that come or go later are then not noticed in it.
+        memoize_uris: Keep the list of files in memory. Later changes of the directory are then
+            ignored.
         compiler: Compiles a source file. None if the files need no compilation.
         programs: The file of each benchmark, relative to the directory, by the name of the
             benchmark. Given this, no other files are used.
-        **kwargs: As of :class:`Dataset`; ``name``, ``description`` and ``license`` are needed.
+        **kwargs: Arguments of :class:`Dataset`; ``name``, ``description`` and ``license`` are
+            required.
     """
 
     def __init__(
@@ -79,14 +80,14 @@ class FilesDataset(Dataset):
 
     @property
     def installed(self) -> bool:
-        """Whether the directory exists."""
+        """True if the directory exists."""
         return self.dataset_root.is_dir()
 
     def install(self) -> None:
         """Checks that the directory exists.
 
         Raises:
-            DatasetInitError: It does not.
+            DatasetInitError: The directory does not exist.
         """
         super().install()
         if not self.installed:
@@ -147,7 +148,7 @@ class FilesDataset(Dataset):
         return benchmark
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
-        """As of :class:`Dataset`. Sources are compiled each time: they may include other files."""
+        """Returns a cache key; None for source files, which may include other files."""
         path = self._path_of(uri) if self._compiler is None else None
         return path and fingerprint_of_file(path)
 
@@ -161,11 +162,11 @@ class FilesDataset(Dataset):
     def random_benchmark(
         self, random_state: np.random.Generator | None = None, part: str | None = None
     ) -> Benchmark:
-        """Returns a benchmark at random, all being equally likely.
+        """Returns a random benchmark, drawn uniformly.
 
         Args:
             random_state: The source of randomness. None for a new one.
-            part: As of :meth:`benchmark_uris`.
+            part: ``"train"``, ``"validation"`` or ``"test"``; None for all benchmarks.
 
         Raises:
             ValueError: There are no benchmarks.
@@ -183,7 +184,7 @@ class FilesDataset(Dataset):
 
     def _draw(self, generator: np.random.Generator) -> str:
         """Returns the URI of a random benchmark; empty if there are none."""
-        # Once it is in memory, the list is used as it is.
+        # A list in memory is used without a check.
         uris = self._memoized_uris or list(self.benchmark_uris())
         return uris[int(generator.integers(len(uris)))] if uris else ""
 
@@ -206,7 +207,7 @@ class FilesDataset(Dataset):
         return uris_of_files(self.name, self.dataset_root, self.benchmark_file_suffix)
 
     def _path_of(self, uri: BenchmarkUri) -> Path | None:
-        """Returns where the file of a benchmark would be; None if outside of the root."""
+        """Returns the path of a benchmark's file; None if it is outside of the root."""
         name = unquote(uri.path.removeprefix("/"), errors="surrogateescape")
         if self._programs is not None:
             file = self._programs.get(name)
@@ -217,7 +218,7 @@ class FilesDataset(Dataset):
         return self.dataset_root / relative
 
     def _no_such_benchmark(self, uri: BenchmarkUri) -> LookupError:
-        """Returns the error for a benchmark that is not in this dataset."""
+        """Returns an error for a benchmark that is not in this dataset."""
         return unknown_name("benchmark", uri, self.benchmark_uris())
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks that are kept in memory, so that their files are read once."""
+"""An in-memory cache of benchmarks, so that their files are read once."""
 
 import time
 from collections import OrderedDict
@@ -9,17 +9,17 @@ from threading import Lock
 from compiler_gym.datasets.benchmark import Benchmark
 
 _MAX_BYTES = 128 << 20
-# A file may change again without a sign of it until its clock has ticked.
+# Changes within one tick of the file system's clock leave the same timestamp.
 _CLOCK_TICK_NANOSECONDS = 50_000_000
-# Of a benchmark besides its program.
+# The memory use of a benchmark besides its program, in bytes.
 _OVERHEAD_BYTES = 4096
 
 
 class KeptBenchmarks:
-    """The benchmarks that were used last. Threads may share it.
+    """A cache of the most recently used benchmarks. It is thread-safe.
 
     Args:
-        max_bytes: How much memory their programs may take.
+        max_bytes: The maximum memory use of their programs.
     """
 
     def __init__(self, max_bytes: int):
@@ -29,15 +29,15 @@ class KeptBenchmarks:
         self._lock = Lock()
 
     def get(self, key: Hashable | None, make: Callable[[], Benchmark]) -> Benchmark:
-        """Returns a benchmark that can be changed without changing what is kept.
+        """Returns a copy of a cached benchmark, which the caller may change.
 
         Args:
-            key: What tells it from all others, and from itself before a change. None for those
-                that must be made each time.
-            make: Makes it, unless it is kept.
+            key: The cache key, different for each version of a benchmark. None bypasses the
+                cache.
+            make: Makes the benchmark on a cache miss.
 
         Raises:
-            Exception: As of ``make``.
+            Exception: Any error of ``make``.
         """
         if key is None:
             return make()
@@ -65,9 +65,9 @@ KEPT = KeptBenchmarks(_MAX_BYTES)
 
 
 def fingerprint_of_file(path: Path) -> tuple[Hashable, ...] | None:
-    """Returns what tells a file from all others, and from itself before it was changed.
+    """Returns a cache key for a version of a file.
 
-    None if nothing does so: there is no such file, or it has been changed just now.
+    None if the file does not exist, or changed so recently that its timestamp is not reliable.
     """
     try:
         status = path.stat()

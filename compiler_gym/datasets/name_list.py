@@ -1,4 +1,4 @@
-"""Lists of names in files, of which there may be a million."""
+"""Memory-mapped lists of names, which may have a million entries."""
 
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class NameList(Sequence[str]):
-    """The lines of a file that does not change, without reading it as a whole.
+    """The lines of an immutable file, without reading it as a whole.
 
     The file is mapped to memory, so that all processes share it. Besides it there are eight bytes
     for each name, once a name is asked for by its number or the names are counted.
@@ -29,14 +29,14 @@ class NameList(Sequence[str]):
     def __init__(self, path: Path):
         with path.open("rb") as file:
             is_empty = not path.stat().st_size
-            # What is empty cannot be mapped.
+            # Empty files cannot be mapped.
             self._text: mmap.mmap | bytes = (
                 b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             )
 
     @cached_property
     def _ends(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Where each name ends."""
+        """The offset of the end of each name."""
         blocks = [np.zeros(0, np.int64)]
         for start in range(0, len(self._text), _BLOCK_BYTES):
             block = np.frombuffer(self._text[start : start + _BLOCK_BYTES], np.uint8)
@@ -91,7 +91,7 @@ _sharing = Lock()
 
 
 def shared_names(path: Path) -> NameList:
-    """Returns the names in a file, the same object to all who ask while it is the same file.
+    """Returns the names in a file. The object is cached until the file changes.
 
     Raises:
         OSError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""The parts of datasets, so that results can be compared: each benchmark is in one for good."""
+"""The fixed train, validation and test parts of datasets, which make results comparable."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
@@ -30,8 +30,8 @@ _KERNELS = {
 def part_of_uri(uri: str) -> str:
     """Returns the part of a benchmark.
 
-    That of ``kernels-v0`` is in a list. For others it depends on the SHA-256 digest of the URI: 70%
-    train, 15% validation, 15% test.
+    ``kernels-v0`` has a list of parts. For other datasets, the SHA-256 digest of the URI decides:
+    70% train, 15% validation, 15% test.
 
     Args:
         uri: The URI, without parameters.
@@ -46,7 +46,7 @@ def part_of_uri(uri: str) -> str:
 def check_part(part: str | None, dataset: str) -> None:
     """Raises ValueError unless a part is one of :data:`PARTS` or None."""
     if part not in (None, *PARTS):
-        raise ValueError(f"There is no part {part!r} of {dataset}. There are: {PARTS}")
+        raise ValueError(f"Expected a part of {dataset} out of {PARTS}, got {part!r}")
 
 
 def with_part(list_uris: Callable[[Any], Iterable[str]]) -> Callable[..., Iterator[str]]:

@@ -78,7 +78,7 @@ def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) ->
 
 
 _DECOMPRESS = {"bz2": bz2.decompress, "gz": gzip.decompress, "xz": lzma.decompress}
-# What the decompressors raise for damaged data, besides what is wrong with files.
+# Errors of decompressors for damaged data, besides OSError.
 _DAMAGED = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 _CONTENTS = "contents"
 _COMPILED = "compiled"
@@ -87,7 +87,7 @@ _KEPT_LISTS = 32
 
 
 class TarDataset(FilesDataset):
-    """The files of an archive that is downloaded at the first use.
+    """The files of an archive, which is downloaded on first use.
 
     The archive is unpacked to ``contents`` in the site data directory, and compiled programs
     are kept beside it. Any number of processes may use the dataset at once; one of them installs
@@ -124,7 +124,7 @@ class TarDataset(FilesDataset):
 
     @property
     def installed(self) -> bool:
-        """Whether the archive has been unpacked."""
+        """True if the archive has been unpacked."""
         try:
             # An archive of another release of the dataset does not count.
             return (self.site_data_path / _MARKER).read_text() == self.tar_sha256
@@ -146,14 +146,14 @@ class TarDataset(FilesDataset):
                     self._memoized_uris = None
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
-        """As of :class:`Dataset`."""
+        """Returns a cache key for a benchmark. Equal keys mean equal benchmarks."""
         path = self._path_of(uri)
         if path is None or self._compiler is None:
             return path and fingerprint_of_file(path)
         return fingerprint_of_file(self._path_of_compiled(path))
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
-        """As of :class:`FilesDataset`. Files that an interrupted installation left do not count."""
+        """Returns whether there is a benchmark. Ignores files of interrupted installations."""
         return (self.installed or self._programs is not None) and super().has_parsed_uri(uri)
 
     def uninstall(self) -> None:
@@ -278,18 +278,18 @@ class TarDatasetWithManifest(TarDataset):
         return len(self._names()) if self._names_path.is_file() else self._published_size
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """As of :class:`TarDataset`. A name that is not on the list costs no download."""
+        """Returns the benchmark of a URI. Names that are not listed cause no download."""
         self._check_own(uri)
         if not self.installed and uri.path.removeprefix("/") not in self._names():
             raise self._no_such_benchmark(uri)
         return super().benchmark_from_parsed_uri(uri)
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
-        """As of :class:`TarDataset`."""
+        """Returns a cache key for a benchmark. Equal keys mean equal benchmarks."""
         return super().fingerprint(uri)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
-        """As of :class:`TarDataset`; before it is installed, whether it is on the list."""
+        """Returns whether there is a benchmark. Before installation, looks at the list of names."""
         if self.installed:
             return super().has_parsed_uri(uri)
         return self._names_path.is_file() and uri.path.removeprefix("/") in self._names()
@@ -305,7 +305,7 @@ class TarDatasetWithManifest(TarDataset):
 
     @property
     def _names_path(self) -> Path:
-        """Where the list is kept: outside of the directory that an installation replaces."""
+        """The path of the list of names, outside of the directory that installations replace."""
         path = self.site_data_path
         return path.with_name(f".{path.name}-names-{self.manifest_sha256[:16]}.txt")
 

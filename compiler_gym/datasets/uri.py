@@ -17,7 +17,7 @@ _IN_VERSIONED_DATASET = re.compile(rf"{_DATASET.pattern}-v\d+/.")
 
 
 def names_benchmark(text: str) -> bool:
-    """Whether a text without a scheme looks like a benchmark of a dataset: ``npb-v0/1``.
+    """Returns true if a text looks like a benchmark URI without a scheme, e.g. ``npb-v0/1``.
 
     It may look like the path of a file, too: ``opensource-v0/lz4/lz4libs/lz4.c``.
     """
@@ -102,11 +102,11 @@ class BenchmarkUri:
         return f"{self.scheme}://{self.dataset}"
 
     def startswith(self, *args: Any) -> bool:
-        """As ``str.startswith`` of the text."""
+        """Returns true if the text of the URI starts with a prefix, see ``str.startswith``."""
         return str(self).startswith(*args)
 
     def endswith(self, *args: Any) -> bool:
-        """As ``str.endswith`` of the text."""
+        """Returns true if the text of the URI ends with a suffix, see ``str.endswith``."""
         return str(self).endswith(*args)
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ class MinimizationError(OSError):
 @total_ordering
 @dataclass(frozen=True, eq=False)
 class ValidationError:
-    """What was wrong with a compiled program: a value, not an exception.
+    """An error in a compiled program. It is a value, not an exception.
 
     Users meet it in ``ValidationResult.errors``, and as what a validation callback yields.
     Errors compare, sort and hash by type, then by data in a canonical (sorted JSON) form.

@@ -14,7 +14,7 @@ from compiler_gym.service.proto import Event, ObservationSpace, py_converters
 
 @dataclass(eq=False, slots=True, init=False)
 class ObservationSpaceSpec:
-    """What an observation space offers, and how to obtain a value of it.
+    """An observation space: its type, its properties, and a function that converts its values.
 
     Specs compare and hash as their id, and equal the text of it.
 
@@ -67,7 +67,7 @@ class ObservationSpaceSpec:
 
     @property
     def default_value(self) -> Any:
-        """What ``env.step()`` returns if the value cannot be computed as the service failed."""
+        """The value that ``env.step()`` returns if the service failed."""
         return self.make_default()
 
     @classmethod

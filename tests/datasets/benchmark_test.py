@@ -116,7 +116,7 @@ def test_sources(benchmark, tmp_path):
 def test_sources_stay_in_directory(benchmark, tmp_path, name):
     benchmark.add_source(BenchmarkSource("good.c", b""))
     benchmark.add_source(BenchmarkSource(name, b""))
-    with pytest.raises(ValueError, match="Not the name of a file inside"):
+    with pytest.raises(ValueError, match="Expected the name of a file inside"):
         benchmark.write_sources_to_directory(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

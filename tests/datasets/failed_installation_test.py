@@ -170,7 +170,7 @@ def place(make_place):
 
 
 def is_whole(place):
-    """Whether there are the files of an installation, and no others."""
+    """Returns true if there are the files of an installation, and no others."""
     return place.files() == [".extracted", place.options["tar_sha256"], "large.bc", "small.bc"]
 
 

@@ -98,7 +98,7 @@ def test_programs_of_a_part(env):
     ("policy", "options", "message"),
     [
         (3, {}, "expected a policy with predict.* got int"),
-        (len, {"part": "tests"}, "There is no part 'tests'"),
+        (len, {"part": "tests"}, "got 'tests'"),
         (len, {"reward_space": "IrInstructionCount"}, "compares a cost with a baseline"),
         (len, {"benchmarks": []}, "expected at least one program"),
     ],

@@ -1,4 +1,4 @@
-"""Compilation as a game: programs are optimised action by action, here or by a learner.
+"""Environments for optimising programs one compiler action at a time, by hand or by learning.
 
 >>> import compiler_gym
 >>> env = compiler_gym.make("llvm-autophase-ic-v0")
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     Wrappers = Iterable[Callable[[CompilerEnv], CompilerEnv]]
 
     # ruff: noqa: D103
-    # What is made of an id. With a limit of steps, benchmarks or wrappers it is a wrapper around
-    # that, which has all of its attributes.
+    # The class that an id makes. With a step limit, benchmarks or wrappers, make() returns a
+    # wrapper around it, which has the same attributes.
     @overload
     def make(
         id: LlvmId,

@@ -23,7 +23,7 @@ _MAX_FIELD_SIZE = 1 << 30
 
 
 class CompilerEnvState(BaseModel):
-    """What has been done to which program, and what came of it.
+    """A benchmark, the actions applied to it, and the resulting reward.
 
     Two states are equal if benchmark and command line are, and the rewards differ by at most
     1e-5 where both have one. The wall time does not matter.
@@ -53,7 +53,7 @@ class CompilerEnvState(BaseModel):
 
     @property
     def has_reward(self) -> bool:
-        """Whether there is a reward."""
+        """True if the state has a reward."""
         return self.reward is not None
 
     def __eq__(self, other: object) -> bool:

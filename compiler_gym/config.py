@@ -1,4 +1,4 @@
-"""Which environments this build of the package has."""
+"""Flags that say which environments this build of the package includes."""
 
 enable_llvm_env = True
 """Whether there are the LLVM environments, ``llvm-v0`` and its like."""

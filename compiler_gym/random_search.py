@@ -30,7 +30,7 @@ def random_search(
     nproc: int | None = None,
     skip_done: bool = False,
 ) -> "CompilerEnv":
-    """Plays episodes of random actions, and returns the best state that they came to.
+    """Plays episodes of random actions, and returns an environment in the best state found.
 
     Writes these files:
 
@@ -47,10 +47,10 @@ def random_search(
         make_env: Makes an environment with a reward space. It is called for each worker, by
             different threads. The benchmark of all is that of the first.
         outdir: The folder of the files; a new one in that of logs by default.
-        total_runtime: For how many seconds to search; None for ever, until interrupted (Ctrl-C).
-        patience: How many actions without a new best reward an episode goes on for; 0 for the
-            number of different actions.
-        nproc: The number of workers, which search at the same time; that of processors by default.
+        total_runtime: Time budget in seconds; None to search until interrupted (Ctrl-C).
+        patience: The number of actions without a new best reward after which an episode ends; 0
+            for the size of the action space.
+        nproc: The number of parallel workers; by default the number of processors.
         skip_done: If there are results in ``outdir``, return these rather than search again.
 
     Returns:

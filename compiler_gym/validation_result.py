@@ -1,4 +1,4 @@
-"""What the validation of a state found."""
+"""The result of validating a state."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.errors import ValidationError
 
-# Of that many kinds of errors is told in short descriptions.
+# The maximum number of kinds of errors in a summary.
 _MAX_KINDS = 3
 
 
 class ValidationResult(BaseModel):
-    """What the validation of a state found. Results compare without regard to wall times."""
+    """The result of validating a state. Comparison ignores wall times."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,7 +42,7 @@ class ValidationResult(BaseModel):
     """All that was wrong."""
 
     def okay(self) -> bool:
-        """Returns whether nothing was found to be wrong."""
+        """Returns true if validation found no errors."""
         return not (
             self.actions_replay_failed
             or self.reward_validation_failed
@@ -51,7 +51,7 @@ class ValidationResult(BaseModel):
 
     @property
     def error_details(self) -> str:
-        """What was wrong in short; empty if nothing was.
+        """A short summary of the errors; empty if there are none.
 
         Errors of a kind are counted, and no more than three kinds are named, the most frequent
         first.
@@ -68,8 +68,7 @@ class ValidationResult(BaseModel):
     def join(cls, results: Iterable["ValidationResult"]) -> "ValidationResult":
         """Returns the union of several validations of the same state.
 
-        What any of them checked has been checked; what any of them found is wrong. Wall times add
-        up.
+        Collects all checks and all errors. Wall times add up.
 
         Raises:
             ValueError: There are no results, or they are of different states.

@@ -1,4 +1,4 @@
-"""The interface of environments: compilation as a game played action by action."""
+"""The interface of environments, in which an agent optimises a program action by action."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ StepResult = StepType
 
 
 class CompilerEnv(ABC):
-    """An environment: one program at a time, transformed by the actions of a player.
+    """An environment in which an agent transforms one program at a time.
 
     The interface is that of the classic ``gym`` environments: ``reset()`` returns an observation
     and ``step()`` a tuple of four. On top of it, any observation or reward can be asked for at any
@@ -112,7 +112,7 @@ class CompilerEnv(ABC):
     @property
     @abstractmethod
     def action_space(self) -> Any:
-        """The actions that can follow. Its ``to_string`` and ``from_string`` spell them as text.
+        """The space of actions. Its ``to_string`` and ``from_string`` spell them as text.
 
         Set it by name, or to None for the first of :attr:`action_spaces`; takes effect with the
         next reset. Some compilers change it during an episode, see ``info["new_action_space"]``.
@@ -202,7 +202,7 @@ class CompilerEnv(ABC):
         """
 
     def require_dataset(self, name: str | Dataset) -> None:
-        """As :meth:`require_datasets`, for a single one."""
+        """Installs a dataset, see :meth:`require_datasets`."""
         self.require_datasets([name])
 
     @abstractmethod
@@ -254,8 +254,8 @@ class CompilerEnv(ABC):
         Several environments can so be reset at the same time. May do nothing.
 
         Args:
-            benchmark: As will be given to :meth:`reset`.
-            timeout: Likewise, but from now on.
+            benchmark: The program that the next :meth:`reset` will be given.
+            timeout: Time limit in seconds, counted from this call.
         """
 
     @abstractmethod
@@ -309,14 +309,14 @@ class CompilerEnv(ABC):
         rewards: Iterable[str | Reward] | None = None,
         timeout: float = 300,
     ) -> StepResult:
-        """Applies any number of actions at once, and observes after the last. See :meth:`step`.
+        """Applies any number of actions, and observes once after the last. See :meth:`step`.
 
-        Faster than as many steps. No actions at all only observe. If one of several actions is
-        refused (ValueError), those before it stay applied.
+        Faster than single steps. An empty list of actions only observes. If an action is refused
+        (ValueError), the actions before it stay applied.
         """
 
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
-        """Begins what :meth:`multistep` does, and need not wait for it.
+        """Starts the work of :meth:`multistep` without waiting for the result.
 
         Several environments can so be stepped at the same time. A class that overrides
         :meth:`multistep` or :meth:`step` alone gets one that waits for the step.
@@ -325,11 +325,12 @@ class CompilerEnv(ABC):
         environment but :meth:`reset` and :meth:`close`, after its ``cancel()``.
 
         Args:
-            actions: As of :meth:`multistep`. The default observation and reward are returned.
+            actions: The actions, in order. The step returns the default observation and reward.
             timeout: Time limit in seconds.
 
         Raises:
-            Exception: As of :meth:`multistep`, for actions that are not valid.
+            TypeError: If an action is of a wrong type.
+            ValueError: If an action is not in the action space.
         """
         return FinishedStep(self.multistep(actions, timeout=timeout))
 
@@ -339,7 +340,7 @@ class CompilerEnv(ABC):
         def origin(name: str) -> type:
             return next(base for base in cls.__mro__ if name in vars(base))
 
-        # Not issubclass(), which abstract classes answer only when they are complete.
+        # Not issubclass(): it fails on abstract classes that are still being created.
         known = origin("begin_multistep").__mro__
         if origin("multistep") not in known or origin("step") not in known:
             # That of a base class would leave out what these do.
@@ -384,7 +385,7 @@ class CompilerEnv(ABC):
     @property
     @abstractmethod
     def in_episode(self) -> bool:
-        """Whether an episode has begun and not ended by a failure or :meth:`close`."""
+        """True from :meth:`reset` until a failure or :meth:`close`."""
 
     @property
     @abstractmethod
@@ -405,7 +406,7 @@ class CompilerEnv(ABC):
     def actions(self) -> list[Any]:
         """All actions since the reset, including those without effect and those that failed.
 
-        But not those that the environment has recovered from.
+        Excludes actions that failed and from which the environment recovered.
         """
 
     # ------------------------------------------------------------------------------------------
@@ -414,7 +415,7 @@ class CompilerEnv(ABC):
     @property
     @abstractmethod
     def state(self) -> CompilerEnvState:
-        """What it takes to come back to the current state: program and actions.
+        """The current state: the program and its actions, enough to reach it again.
 
         Raises:
             SessionNotFound: If there was no episode yet.
@@ -467,7 +468,7 @@ class CompilerEnv(ABC):
         """The version of the compiler."""
 
     # ------------------------------------------------------------------------------------------
-    # What all environments have in common.
+    # Shared behaviour.
 
     @property
     def unwrapped(self) -> "CompilerEnv":
@@ -475,7 +476,7 @@ class CompilerEnv(ABC):
         return self
 
     def _known_costs(self) -> str:
-        """Returns in words what is known of the costs of the program, without computing any."""
+        """Describes the costs of the program that are known already. Computes none."""
         return ""
 
     def __repr__(self) -> str:
@@ -502,5 +503,5 @@ class CompilerEnv(ABC):
 
 
 def waits_for_steps(env: CompilerEnv) -> bool:
-    """Whether ``env.begin_multistep()`` waits for the step, because its class overrides no more."""
+    """Returns true if ``env.begin_multistep()`` waits for the step to end."""
     return type(env).begin_multistep is CompilerEnv.begin_multistep

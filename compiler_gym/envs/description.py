@@ -1,4 +1,4 @@
-"""What an environment says about itself in a line."""
+"""One-line descriptions of environments."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,12 +8,11 @@ from compiler_gym.util.shell_format import plural
 
 
 def describe_env(env: Any, known_costs: Callable[[], str]) -> str:
-    """Returns what is known about an environment, in whatever state. Computes nothing.
+    """Describes an environment in any state, in one line. Computes nothing.
 
     Args:
-        env: The environment; may be a half made one.
-        known_costs: Returns in words what is known of the costs of the program. Called in an
-            episode only.
+        env: The environment. Its construction may have failed halfway.
+        known_costs: Describes the known costs of the program. Only called during an episode.
 
     Returns:
         Its id, the program, the number of actions, and the costs.
@@ -22,14 +21,14 @@ def describe_env(env: Any, known_costs: Callable[[], str]) -> str:
     try:
         name = env.spec.id if env.spec else name
         return f"<{name}: {_describe_episode(env, known_costs)}>"
-    except Exception:  # Whatever is the matter with it, it can be printed.
+    except Exception:  # A broken environment can be printed, too.
         return f"<{name}: not usable>"
 
 
 def _describe_episode(env: Any, known_costs: Callable[[], str]) -> str:
     try:
         _ = env.episode_walltime
-    except SessionNotFound:  # Which benchmark is next would have to be found out.
+    except SessionNotFound:  # Finding the next benchmark may need the service.
         return "not reset yet"
     count = len(env.actions)
     if not env.in_episode:

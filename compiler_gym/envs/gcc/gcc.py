@@ -49,7 +49,7 @@ class Gcc:
 
     @cached_property
     def identity(self) -> str:
-        """What changes when another compiler takes its place: version, path and its date."""
+        """A key that changes when the compiler is replaced: version, path and modification time."""
         if self._image is not None:
             command = [self._docker, "image", "inspect", "--format={{.Id}}", self._image]
             text = run_command(command, timeout=_QUESTION_SECONDS).stdout  # type: ignore[arg-type]

@@ -182,7 +182,7 @@ class GccEnv(ClientServiceCompilerEnv):
 
     @property
     def rtl(self) -> str:
-        """What GCC makes of the program last, before it writes assembly: its RTL."""
+        """The RTL of the program, GCC's last representation before assembly."""
         return self.observation["rtl"]
 
     @property
@@ -202,7 +202,7 @@ class GccEnv(ClientServiceCompilerEnv):
 
     @property
     def instruction_counts(self) -> dict[str, int]:
-        """How often each instruction and each directive is in the assembly."""
+        """The number of occurrences of each instruction and directive in the assembly."""
         return json.loads(self.observation["instruction_counts"])
 
     @property
@@ -222,7 +222,7 @@ class GccEnv(ClientServiceCompilerEnv):
 
     @property
     def command_line(self) -> str:
-        """How the object file is made: ``gcc``, the options, and the names of files."""
+        """The command that makes the object file: ``gcc``, the options, and file names."""
         return self.observation["command_line"]
 
     def write_object(self, path: str | Path) -> Path:

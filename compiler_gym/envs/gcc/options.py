@@ -93,7 +93,7 @@ class _RangeOption(Option):
         return f"{self.name}={self.min + value}"
 
     def find(self, text: str) -> int | None:
-        """As of :class:`Option`, without a search."""
+        """Returns the number of the value of a text, or None. Computed rather than searched."""
         name, _, number = text.rpartition("=")
         if name != self.name or not number.removeprefix("-").isdecimal():
             return None

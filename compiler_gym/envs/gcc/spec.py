@@ -1,4 +1,4 @@
-"""What options a GCC has."""
+"""The options of an installed GCC."""
 
 import hashlib
 import json
@@ -61,7 +61,7 @@ class GccSpec:
 
     @property
     def size(self) -> int:
-        """How many ways there are to choose the values of all options."""
+        """The number of combinations of option values."""
         return math.prod(len(option) + 1 for option in self.options)
 
     @cached_property

@@ -203,7 +203,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
 
     @property
     def inst2vec(self) -> Inst2vecEncoder:
-        """What makes the ``Inst2vec`` observations; to embed programs without an environment."""
+        """The encoder of ``Inst2vec`` observations, which also works without an environment."""
         return default_encoder()
 
     def write_ir(self, path: str | Path) -> Path:
@@ -391,7 +391,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
 
     @property
     def runtime_observation_count(self) -> int:
-        """How often the program is run for a ``Runtime`` observation; 1 by default.
+        """The number of measured runs for a ``Runtime`` observation; 1 by default.
 
         Can be set at any time, holds for all further episodes, and is inherited by forks.
 
@@ -407,7 +407,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
 
     @property
     def runtime_warmup_runs_count(self) -> int:
-        """How often the program is run before that, unmeasured; 0 by default.
+        """The number of warm-up runs for a ``Runtime`` observation; 0 by default.
 
         Can be set at any time, holds for all further episodes, and is inherited by forks.
 
@@ -428,7 +428,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
 
     @property
     def runtime_pinning(self) -> bool:
-        """Whether the runs for a ``Runtime`` observation are kept on one processor; not at first.
+        """True if runs for a ``Runtime`` observation are pinned to one processor; false by default.
 
         It makes measurements of programs with a single thread steadier. Where the service may not
         do it, it does nothing. Can be set at any time, and is inherited by forks.
@@ -477,7 +477,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         system_includes: bool = True,
         timeout: float = 600,
     ) -> Benchmark:
-        """As :func:`compiler_gym.envs.llvm.make_benchmark`; the environment knows its URI then."""
+        """Makes a benchmark of the user's files, and registers its URI with the environment."""
         return self._remembered(make_benchmark(inputs, copt, system_includes, timeout))
 
     def make_benchmark_from_source(
@@ -488,7 +488,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         system_includes: bool = True,
         timeout: float = 600,
     ) -> Benchmark:
-        """As :func:`compiler_gym.envs.llvm.make_benchmark_from_source`; known by URI then."""
+        """Makes a benchmark of source text, and registers its URI with the environment."""
         benchmark = make_benchmark_from_source(source, copt, lang, system_includes, timeout)
         return self._remembered(benchmark)
 
@@ -499,7 +499,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         system_includes: bool = True,
         timeout: float = 600,
     ) -> BenchmarkFromCommandLine:
-        """As :func:`compiler_gym.envs.llvm.make_benchmark_from_command_line`; known by URI then."""
+        """Makes a benchmark of a compiler command, and registers its URI with the environment."""
         benchmark = make_benchmark_from_command_line(cmd, replace_driver, system_includes, timeout)
         return self._remembered(benchmark)
 

@@ -74,7 +74,7 @@ class PublishedVocabulary:
 
     @property
     def is_there(self) -> bool:
-        """Whether it has been downloaded."""
+        """True if the vocabulary has been downloaded."""
         return (self.path / _ORIGIN).is_file()
 
 

@@ -27,7 +27,7 @@ class KernelsDataset(FilesDataset):
 
     @override
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """As of :class:`FilesDataset`. What the kernel computes can be validated."""
+        """Returns the benchmark of a URI. The results of the kernel can be validated."""
         benchmark = super().benchmark_from_parsed_uri(uri)
         benchmark.add_validation_callback(compare_with_start)
         return benchmark

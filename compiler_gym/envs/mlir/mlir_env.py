@@ -184,7 +184,7 @@ class MlirEnv(ClientServiceCompilerEnv):
 
     @property
     def runtime_observation_count(self) -> int:
-        """How many runs of the kernel a ``Runtime`` observation measures; 1 by default.
+        """The number of measured runs for a ``Runtime`` observation; 1 by default.
 
         Can be set at any time, holds for all further episodes, and is inherited by forks. Raises
         ValueError if set to less than 1.
@@ -198,7 +198,7 @@ class MlirEnv(ClientServiceCompilerEnv):
 
     @property
     def runtime_warmup_runs_count(self) -> int:
-        """How many runs go unmeasured before them, besides the one that is checked; 1 by default.
+        """The number of warm-up runs before them, besides the checked one; 1 by default.
 
         Can be set at any time, holds for all further episodes, and is inherited by forks. Raises
         ValueError if set to less than 0.

@@ -83,7 +83,7 @@ class KernelsDataset(FilesDataset):
         )
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """As of :class:`FilesDataset`. What the program prints can be validated."""
+        """Returns the benchmark of a URI. Its output can be validated."""
         benchmark = super().benchmark_from_parsed_uri(uri)
         folder = _KERNELS_PATH / uri.path.removeprefix("/")
         inputs = sorted(folder.glob("input-*.txt"))
@@ -131,7 +131,7 @@ class GccDatasets(Datasets):
         self._gcc = gcc
 
     def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
-        """As of :class:`Datasets`. The text of errors tells what to do with the name of a file."""
+        """Returns the benchmark of a URI. For file names, errors say how to use the file."""
         if isinstance(uri, str) and "://" not in uri and uri.endswith(".c"):
             path = Path(uri).expanduser().absolute()
             raise UnknownNameError(

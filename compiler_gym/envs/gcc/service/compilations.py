@@ -42,7 +42,7 @@ _CHECKED_NAME = "00"
 
 
 class Compilations:
-    """What becomes of a program.
+    """The compilations of a program, cached by options.
 
     Each result is kept by what it is made of, for all sessions that share the folder, until they
     take 256 MiB. So is what the compiler finds wrong, but not that it crashed or took too long.
@@ -175,13 +175,13 @@ def forget_oldest(folder: Path, max_bytes: int) -> None:
 
 
 def _is_diagnosis(error: CommandError) -> bool:
-    """Whether the compiler would say the same again, rather than was killed or has crashed."""
+    """Returns true if the compiler reported an error; false if it crashed or was killed."""
     text = str(error.stderr)
     lost = "Killed" in text or "internal compiler error" in text
     return error.returncode == 1 and "error:" in text and not lost
 
 
 def _text_of(error: CommandError) -> str:
-    """What the compiler says, or how it ended if it says nothing. Its beginning says most."""
+    """Returns the beginning of the compiler's output, or how it ended if the output is empty."""
     text = str(error.stderr or "").strip() or str(error)
     return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]} [...]"

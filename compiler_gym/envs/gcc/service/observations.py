@@ -1,4 +1,4 @@
-"""What there is to see of a program that GCC compiles."""
+"""Observations of programs that GCC compiles."""
 
 import hashlib
 import json

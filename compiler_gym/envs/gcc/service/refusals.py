@@ -4,7 +4,7 @@ from compiler_gym.errors import ServiceError
 
 
 class Refused(ServiceError, ValueError):  # noqa: N818
-    """What was asked for does not exist. Clients see a ``ValueError``."""
+    """A request for something that does not exist. Clients see a ``ValueError``."""
 
 
 class TookTooLong(ServiceError, TimeoutError):  # noqa: N818

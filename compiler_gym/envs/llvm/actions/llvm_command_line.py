@@ -57,7 +57,7 @@ class LlvmCommandline(Commandline):
 
     @property
     def pipelines(self) -> list[str]:
-        """What ``opt -passes=`` understands, for each action; empty if it does nothing."""
+        """The ``opt -passes=`` text of each action; empty for actions without effect."""
         return self.flags
 
     def __getitem__(self, name: str) -> int:

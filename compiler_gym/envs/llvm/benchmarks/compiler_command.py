@@ -65,7 +65,7 @@ class CompilerCommand:
 
     @property
     def is_cxx(self) -> bool:
-        """Whether the driver links the C++ standard library."""
+        """True if the driver links the C++ standard library."""
         return "++" in Path(self.driver).name
 
     def compile_arguments(self, source: Source) -> list[str]:

@@ -1,4 +1,4 @@
-"""What benchmarks need of an environment."""
+"""The part of an environment's interface that benchmarks use."""
 
 from pathlib import Path
 from typing import Protocol

@@ -126,7 +126,7 @@ class ProgramRun:
 
     @property
     def name(self) -> str:
-        """What messages call it: the name of the input, or the command if that has its own."""
+        """The name in messages: that of the input, or of the command if it has one."""
         return self.stdin.name if self.stdin != Path(os.devnull) else self.command
 
 

@@ -1,8 +1,8 @@
-"""How the programs of cBench are run and validated.
+"""Run commands and validation of the cBench programs.
 
 The commands are those of cBench's own lists of inputs (Fursin et al., cTuning.org), one command for
-each of the inputs of a program. The programs are validated by comparing what they print and write
-with what they do when they are not optimised.
+each of the inputs of a program. Validation compares the output and files of a program with those
+of its unoptimised version.
 """
 
 import json
@@ -37,7 +37,7 @@ _ALL_INPUTS = tuple(range(1, 21))
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a program is run.
+    """The run command of a program.
 
     Attributes:
         name: The program, as in its URI.

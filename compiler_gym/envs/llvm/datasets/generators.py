@@ -181,7 +181,7 @@ class CsmithDataset(GeneratedDataset):
 
     @property
     def installed(self) -> bool:
-        """Whether the program ``csmith`` is installed."""
+        """True if the program ``csmith`` is installed."""
         return shutil.which("csmith") is not None
 
     def _make(self, seed: int) -> tuple[BenchmarkSource, bytes]:

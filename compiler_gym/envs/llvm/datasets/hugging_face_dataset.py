@@ -81,7 +81,7 @@ class HuggingFaceDataset(Dataset):
 
     @property
     def installed(self) -> bool:
-        """Whether it has been loaded."""
+        """True if the dataset has been loaded."""
         return self._loaded is not None
 
     def install(self) -> None:
@@ -157,7 +157,7 @@ class HuggingFaceDataset(Dataset):
         return number is not None and number < (self._next if self._streaming else self.size)
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
-        """As of :class:`Dataset`: what is loaded does not change."""
+        """Returns a cache key for a benchmark. Loaded data does not change."""
         return self._load_key
 
     def _row_of(self, uri: BenchmarkUri) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class KernelsDataset(Dataset):
         )
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
-        """As of :class:`Dataset`."""
+        """Returns a cache key for a benchmark. Equal keys mean equal benchmarks."""
         kernel = self._kernels_path / uri.path.removeprefix("/")
         source = fingerprint_of_file(kernel / "program.c")
         if (kernel / _BITCODE).is_file():

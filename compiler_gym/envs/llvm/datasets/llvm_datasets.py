@@ -58,7 +58,7 @@ class LlvmDatasets(Datasets):
                 self._remembered.popitem(last=False)
 
     def benchmark(self, uri: str | BenchmarkUri) -> Benchmark:
-        """As of :class:`Datasets`. The text of errors tells what to do with the name of a file."""
+        """Returns the benchmark of a URI. For file names, errors say how to use the file."""
         try:
             return super().benchmark(uri)
         except (LookupError, ValueError):

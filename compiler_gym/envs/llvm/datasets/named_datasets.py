@@ -73,7 +73,7 @@ class CBenchDataset(_PublishedWithManifest):
         self._inputs = CBenchInputs(site_data_base)
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """As of :class:`TarDatasetWithManifest`; downloads the inputs, too, if need be.
+        """Returns the benchmark of a URI. Downloads its inputs if they are missing.
 
         Raises:
             ValueError: The parameter ``dataset`` of the URI is out of range.
@@ -132,7 +132,7 @@ class JotaiBenchRunnableDataset(JotaiBenchDataset):
     RUN = "./a.out 0"
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """As of :class:`TarDatasetWithManifest`."""
+        """Returns the benchmark of a URI."""
         benchmark = super().benchmark_from_parsed_uri(uri)
         benchmark.proto.dynamic_config.CopyFrom(make_program_config(self.RUN))
         for callback in (validate_against_opt, ReferenceValidator(LIBRARIES, commands=[self.RUN])):

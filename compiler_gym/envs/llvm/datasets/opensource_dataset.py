@@ -65,7 +65,7 @@ class Package:
 
     @property
     def distribution(self) -> SourceDistribution:
-        """What it is fetched by."""
+        """The distribution that the dataset is downloaded from."""
         return SourceDistribution(self.name, self.file, self.sha256)
 
     def invocation(self, file: str) -> ClangInvocation:
@@ -155,7 +155,7 @@ class OpenSourceDataset(PackagedDataset):
         )
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
-        """As of :class:`Dataset`."""
+        """Returns a cache key for a benchmark. Equal keys mean equal benchmarks."""
         package = self.packages.get(uri.path.removeprefix("/").partition("/")[0])
         found = package and self.fingerprint_of_package(package.distribution)
         return found and (found, self._folder)

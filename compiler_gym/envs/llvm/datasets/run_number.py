@@ -1,4 +1,4 @@
-"""Which of the runs of a program a URI means."""
+"""The number of a program's run in a benchmark URI."""
 
 from compiler_gym.datasets import BenchmarkUri
 

@@ -95,7 +95,7 @@ class StatementReader:
 
 
 class _Statements:
-    """What lines of programs with the same structures have become."""
+    """A cache of preprocessed statements of programs with the same structure types."""
 
     def __init__(self, definitions: str):
         self._structures = dict(_TYPE_DEFINITION.findall(definitions))

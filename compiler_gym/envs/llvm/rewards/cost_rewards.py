@@ -116,7 +116,7 @@ class NormalizedReward(CostFunctionReward):
         observations: Sequence[Any],
         observation_view: ObservationView,
     ) -> float:
-        """As :meth:`CostFunctionReward.update`."""
+        """Returns the reward of a step."""
         if self.cost_norm is None:
             self.cost_norm = max(self.get_cost_norm(observation_view), 1.0)
         return super().update(actions, observations, observation_view) / self.cost_norm

@@ -120,7 +120,7 @@ class ServiceProcess:
         return int(text)
 
     def is_running(self) -> bool:
-        """Whether the process runs."""
+        """Returns true if the process is running."""
         return self._child.poll() is None
 
     def state(self) -> str:
@@ -214,6 +214,6 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _start_of(pid: int) -> str:
-    """When a process was started; nothing if it has ended. Tells it from others of its number."""
+    """Returns the start time of a process, None if it has ended. It distinguishes reused pids."""
     fields = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""

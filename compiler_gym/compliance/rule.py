@@ -1,4 +1,4 @@
-"""What a rule is, and how one ends that does not hold, or that cannot be checked."""
+"""The definition of rules, and the exceptions for rules that fail or cannot be checked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class NotChecked(Exception):  # noqa: N818
 
 
 class Outcome(str, Enum):
-    """How the check of a rule has ended."""
+    """The outcome of checking a rule."""
 
     OK = "ok"
     FAILED = "failed"
@@ -50,7 +50,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Result:
-    """What was found out about a rule.
+    """The result of checking a rule.
 
     Attributes:
         rule: The rule.

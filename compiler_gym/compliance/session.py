@@ -78,7 +78,7 @@ class Session:
         return self.client.call("ForkSession", ForkSessionRequest(session_id=self.id))
 
     def cannot_fork(self) -> bool:
-        """Whether the service cannot fork sessions at all."""
+        """Returns true if the service cannot fork sessions at all."""
         answer = self.try_fork()
         if answer.is_ok:
             fork = Session(answer.reply.session_id, self.client, None, (), self.forked)

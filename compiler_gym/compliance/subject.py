@@ -1,4 +1,4 @@
-"""What rules are given: the service that is checked, and what is known about it."""
+"""The subject of rules: the service to check and the facts about it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RunningService:
         return WireClient(f"127.0.0.1:{self.port}", self._clock)
 
     def is_alive(self) -> bool:
-        """Whether it answers."""
+        """Returns true if the service answers."""
         if not self.process.is_running():
             return False
         return self.client.call("GetVersion", GetVersionRequest(), _ALIVE_SECONDS).is_ok
@@ -167,7 +167,7 @@ class Subject:
 
     @cached_property
     def help_text(self) -> str:
-        """What the service prints with ``--help``."""
+        """The output of the service with ``--help``."""
         return run_to_end(self.target, self.clock, "--help").stdout
 
     # Programs and sessions.
@@ -262,7 +262,7 @@ class Subject:
 
     @cached_property
     def survey(self) -> Survey:
-        """What each action does to the program as it is at the start."""
+        """The effect of each action on the initial program."""
         named = {self.target.crash_action, self.target.hang_action} - {None}
         fatal = [action_named(self.action_space, str(name)) for name in named]
         actions = [each for each in actions_of(self.action_space) if each not in fatal]
@@ -321,4 +321,4 @@ class Subject:
 
 
 def _forget(session: Session) -> None:
-    """What is told about sessions of services that end with the rule."""
+    """Removes the records of sessions of a service that ends with the rule."""

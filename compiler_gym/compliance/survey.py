@@ -1,4 +1,4 @@
-"""What observations and actions of a service do, found out once for all rules."""
+"""A survey of a service's observations and actions, shared by all rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Start = Callable[[], Session]
 
 @dataclass
 class Observed:
-    """What the observations of a program are at the start of a session.
+    """The observations of a program at the start of a session.
 
     Attributes:
         events: The value of each observation that can be computed, by its number.
@@ -69,7 +69,7 @@ def observe_once(start: Start, spaces: Sequence[ObservationSpace]) -> Observed:
 
 @dataclass
 class Survey:
-    """What each action does to a program.
+    """The effect of each action on a program.
 
     Attributes:
         effective: Actions that change what is observed, and after which the session goes on.

@@ -1,4 +1,4 @@
-"""What is to be checked: a service, and what has to be known to use it."""
+"""The target of a check: a service and the settings needed to use it."""
 
 from __future__ import annotations
 

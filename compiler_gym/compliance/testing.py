@@ -48,7 +48,7 @@ def compliance_time_limit() -> float:
 def compliance_subject(
     compliance_target: Target, compliance_time_limit: float
 ) -> Iterator[Subject]:
-    """What rules are given. They share a process of the service, which ends with the tests."""
+    """The subject of all rules. They share one service process, which ends with the tests."""
     subject = Subject(compliance_target, compliance_time_limit)
     yield subject
     subject.give_up()

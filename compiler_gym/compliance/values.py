@@ -1,4 +1,4 @@
-"""Whether values are in the spaces that are declared, and values to try."""
+"""Checks of values against declared spaces, and sample values."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _CONNECT_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What a service has answered.
+    """The answer of a service.
 
     Attributes:
         method: The method that was called.
@@ -76,7 +76,7 @@ class Answer:
 
     @property
     def is_ok(self) -> bool:
-        """Whether it is no error."""
+        """True if the answer is not an error."""
         return self.code == "OK"
 
     def ok(self) -> Any:
@@ -172,7 +172,7 @@ class WireClient:
         return self._ask(method, self._channel.unary_unary(_PREFIX + method), data, timeout)
 
     def _metadata(self) -> dict[str, str]:
-        """What the service says of itself in the metadata that follow GetSpaces."""
+        """The service's description in the trailing metadata of GetSpaces."""
         limit = self._limit(None)
         try:
             _, call = self._stub.GetSpaces.with_call(GetSpacesRequest(), timeout=limit)

@@ -32,7 +32,7 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong.
+    """A failure of a pass.
 
     Attributes:
         kind: Which way.

@@ -1,4 +1,4 @@
-"""What has been found: a folder for each finding, fit to be attached to a bug report."""
+"""Findings of a hunt: a folder for each, ready to attach to a bug report."""
 
 import hashlib
 import json
@@ -86,7 +86,7 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What two findings must have in common to be the same."""
+        """The key by which equal findings are recognised."""
         return self.kind, self.guilty, self.where
 
 

@@ -25,7 +25,7 @@ _SIZES_PER_DOUBLING = 32
 
 @dataclass
 class Progress:
-    """How far a hunt has come; what a folder remembers of it.
+    """The progress of a hunt, as saved in its folder.
 
     Attributes:
         seed: The seed of the hunt.
@@ -43,7 +43,7 @@ class Progress:
 
     @property
     def trials(self) -> int:
-        """How many trials have ended."""
+        """The number of completed trials."""
         return sum(self.verdicts.values())
 
 

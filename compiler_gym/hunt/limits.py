@@ -1,4 +1,4 @@
-"""What a hunt grants to each program that it starts."""
+"""Resource limits for the programs that a hunt starts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class Limits:
 
     @property
     def wall_seconds(self) -> int:
-        """How long to wait at most: others may use the processors, too."""
+        """The wall-clock timeout. Longer than the CPU limit, because the machine may be busy."""
         return 8 * self.cpu_seconds
 
     def shares(self, factor: float) -> "Limits":

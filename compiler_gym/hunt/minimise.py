@@ -31,7 +31,7 @@ cp "$1" kept.new && mv kept.new {kept}
 
 @dataclass(frozen=True)
 class Minimal:
-    """What is left of a failure.
+    """A minimised failure.
 
     Attributes:
         reproducer: Its script, with the fewest passes.

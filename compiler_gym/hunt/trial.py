@@ -43,7 +43,7 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """What is tried.
+    """A trial: a program and the passes to run on it.
 
     Attributes:
         number: Its number.
@@ -58,7 +58,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial.
+    """The outcome of a trial.
 
     Attributes:
         program: The URI of the program; empty if there is none.
@@ -79,7 +79,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Laboratory:
-    """What trials need. Threads may share one.
+    """The tools and limits that trials use. It is thread-safe.
 
     Attributes:
         opt: The path of ``opt``.

@@ -1,4 +1,4 @@
-"""What a policy makes of some benchmarks, in a file that a later run can complete."""
+"""Evaluation of a policy on benchmarks, with a result file that a later run can resume."""
 
 import logging
 from collections import Counter

@@ -1,6 +1,6 @@
-"""How small a policy makes the IR of programs, in instructions, against ``-Oz``.
+"""Evaluation of a policy by IR instruction count, relative to ``-Oz``.
 
-A policy is evaluated by a program of its own, whose flags say how::
+Write a program that calls the evaluation; its flags configure it::
 
     from compiler_gym.leaderboard.llvm_instcount import eval_llvm_instcount_policy
 

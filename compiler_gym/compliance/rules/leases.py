@@ -1,4 +1,4 @@
-"""What is left of a client that has gone."""
+"""Rules about the sessions of clients that have disconnected."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""What a service says of itself, and whether that can be understood."""
+"""Rules about the spaces that a service declares."""
 
 from typing import Any
 

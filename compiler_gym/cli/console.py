@@ -1,4 +1,4 @@
-"""What commands print: tables, JSON, progress, and one line about what went wrong."""
+"""Output of commands: tables, JSON, progress, and one-line errors."""
 
 import json
 import os

@@ -21,7 +21,7 @@ from compiler_gym.util.registration import COMPILER_GYM_ENVS, spec_of
 
 
 class Part(str, Enum):
-    """What can be asked for alone."""
+    """A part of the description that can be printed alone."""
 
     actions = "actions"
     observations = "observations"

@@ -53,7 +53,7 @@ _MIN_FILES = 256
 
 
 class Status(Enum):
-    """What is known about a part."""
+    """The status of a component."""
 
     OK = "ok"
     MISSING = "missing"
@@ -64,7 +64,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """What is known about one part.
+    """The result of checking one component.
 
     Attributes:
         name: The part.

@@ -1,4 +1,4 @@
-"""Where the program ``compiler-gym`` begins."""
+"""Entry point of the program ``compiler-gym``."""
 
 from importlib import import_module
 

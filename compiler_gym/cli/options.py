@@ -1,4 +1,4 @@
-"""What the commands have in common: environments, programs, options, their completion."""
+"""Options shared by the commands: environments, programs, and their completion."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Who plays an environment by hand: knows what each step did, and can take steps back."""
+"""A player of an environment, which records the effect of each step and can undo steps."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _HASH = "IrSha1"
 
 @dataclass(frozen=True)
 class Step:
-    """What a step did.
+    """The effect of a step.
 
     Attributes:
         action: Its action.

@@ -40,7 +40,7 @@ _FILE_NAME = re.compile(r"[^\w.-]+")
 
 @dataclass
 class Game:
-    """What is known about one program.
+    """The state of the search on one program.
 
     Attributes:
         uri: Its URI.

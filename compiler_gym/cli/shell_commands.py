@@ -48,7 +48,7 @@ class Command:
 
     @property
     def help(self) -> str:
-        """What it does."""
+        """The help text of the command."""
         return (self.run.__doc__ or "").partition("\n")[0]
 
 

@@ -99,7 +99,7 @@ def validated(
     nproc: int | None,
     inorder: bool,
 ) -> Iterator[ValidationResult]:
-    """As :func:`compiler_gym.validate_states`, and shows on a terminal how far it is."""
+    """Validates states as ``compiler_gym.validate_states()``, with progress on a terminal."""
     states = list(states)
     with progress_bar() as progress:
         task = progress.add_task("validating", total=len(states))

@@ -8,7 +8,7 @@ from compiler_gym.datasets.datasets import Datasets
 
 
 class EnvWithDatasets(Protocol):
-    """What these functions need of an environment; every ``CompilerEnv`` has it."""
+    """The part of an environment's interface that these functions use."""
 
     @property
     def datasets(self) -> Datasets:

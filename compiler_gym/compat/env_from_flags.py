@@ -82,6 +82,6 @@ def env_from_flags(
 
 @contextmanager
 def env_session_from_flags(benchmark: Benchmark | str | None = None) -> Iterator[CompilerEnv]:
-    """As :func:`env_from_flags`, and closes the environment at the end of the block."""
+    """Makes an environment from flags, and closes it at the end of the block."""
     with env_from_flags(benchmark) as env:
         yield env

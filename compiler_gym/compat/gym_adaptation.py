@@ -45,7 +45,7 @@ _FOR_FIVE_RESULTS = (
 
 
 class ClassicEntryPoint:
-    """What gym is to call for an environment: it may add a ``render_mode``.
+    """The entry point that gym calls for an environment. It accepts a ``render_mode``.
 
     Args:
         load: Returns the function or class to call without it.
@@ -56,7 +56,7 @@ class ClassicEntryPoint:
 
     @property
     def metadata(self) -> Any:
-        """That of the environment's class, where gym looks up the render modes."""
+        """The metadata of the environment's class, in which gym looks up the render modes."""
         return getattr(self._load(), "metadata")  # noqa: B009 - a function may have none.
 
     def __call__(self, render_mode: str | None = None, **kwargs: Any) -> Any:

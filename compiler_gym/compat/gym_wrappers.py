@@ -1,4 +1,4 @@
-"""What ``gym.make()`` puts around environments, for those of four results.
+"""The wrappers that ``gym.make()`` applies, for environments whose steps return four values.
 
 ``compiler_gym.compat.gym_adaptation`` makes gym 0.26 use it.
 """
@@ -115,7 +115,7 @@ class FiveResults:
         return result, {}
 
     def reset_result(self, result: Any) -> Any:
-        """As :meth:`step_result`, for ``reset()``."""
+        """Adapts the result of ``reset()``, see :meth:`step_result`."""
         return result[0] if self._is_reset_converted else result
 
     def __getattr__(self, name: str) -> Any:

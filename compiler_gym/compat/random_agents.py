@@ -152,7 +152,7 @@ def search(
     nproc: int | None,
     skip_done: bool,
 ) -> CompilerEnv:
-    """As :func:`compiler_gym.random_search.random_search`."""
+    """Searches with random actions, see :func:`compiler_gym.random_search.random_search`."""
     workers = (os.cpu_count() or 1) if nproc is None else nproc
     if workers < 1 or patience < 0 or (total_runtime is not None and total_runtime <= 0):
         raise ValueError(
@@ -234,7 +234,7 @@ def _play_episode(
 
 
 class _Findings:
-    """What all workers together have found so far.
+    """The results of all workers so far.
 
     Attributes:
         benchmark: The benchmark of all.

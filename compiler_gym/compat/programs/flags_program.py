@@ -1,4 +1,4 @@
-"""What the programs with flags of absl have in common."""
+"""Helpers shared by the programs with absl flags."""
 
 import sys
 from collections.abc import Callable

@@ -150,9 +150,9 @@ def _print_entry(entry: Entry) -> None:
     saved = _saved(entry.before, entry.after)
     print_line(
         f"  {entry.after} of {entry.before} ({entry.objective}, {saved} saved), "
-        f"{plural(entry.evaluations, 'evaluation')}, {entry.compiler}, "
-        f"compiler-gym {entry.version}"
+        f"{plural(entry.evaluations, 'evaluation')}"
     )
+    print_line(f"  {entry.compiler}, compiler-gym {entry.version}")
     for kind, texts in entry.decisions.items():
         for text in texts:
             print_line(f"  {kind}: {text}")

@@ -163,6 +163,7 @@ def test_update_drops_what_is_gone_and_explain_tells(run, fails, folder):
     done = run("lock", "explain", "size.lock", "one.c")
     assert done.stdout.startswith("one.c -Oz\n  ") and "12 evaluations" in done.stdout
     assert re.search(r"^  (options|passes|calls|skipped): ", done.stdout, re.M)
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert "There is no unit 'on.c'. Did you mean one.c?" in fails(
         "lock", "explain", "size.lock", "on.c"
     )

@@ -20,6 +20,7 @@ MODULES = {
     "compiler_gym.wrappers": "Wrappers",
     "compiler_gym.vector": "Vector environments",
     "compiler_gym.random_search": "Random search",
+    "compiler_gym.random_agents": "Random agents",
     "compiler_gym.errors": "Errors",
     "compiler_gym.service": "Services and connections",
     "compiler_gym.service.runtime": "Services written in Python",
@@ -57,6 +58,8 @@ def write_reference_pages(folder: Path, root: Path) -> None:
         text = (root / header).read_text(encoding="utf-8")
         name = Path(header).stem
         (folder / f"{name}.rst").write_text(_header_page(header, title, text), encoding="utf-8")
+    protocol = (root / "proto/compiler_gym_service.proto").read_text(encoding="utf-8")
+    (folder / "protocol.md").write_text(f"{_PROTOCOL}```protobuf\n{protocol}```\n", "utf-8")
     python = "\n".join(f"   {module}" for module in MODULES)
     headers = "\n".join(f"   {Path(header).stem}" for header in HEADERS)
     (folder / "python.rst").write_text(_index("Python API", python, _PYTHON), encoding="utf-8")
@@ -64,6 +67,12 @@ def write_reference_pages(folder: Path, root: Path) -> None:
 
 
 _PYTHON = "Every public name, by module. The types are those that mypy checks."
+_PROTOCOL = """# Protocol of services
+
+The messages and calls between a client and a service, over gRPC. `compiler_gym.service.proto` has
+them as Python classes, and the SDK as C++ classes.
+
+"""
 _CPP = "The headers for authors of compilers, passes and observations."
 
 

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
+from compiler_gym.cli.eval_model import ModelOptions, evaluate_model, is_model
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
     JsonOption,
+    complete_env,
     complete_policy,
     complete_program,
     opened_env,
@@ -19,12 +21,14 @@ from compiler_gym.cli.options import (
     program_uri,
 )
 from compiler_gym.cli.pool_options import PoolProgress, RayOption
-from compiler_gym.distributed.evaluation import ENDLESS, WRONG, Evaluation
+from compiler_gym.distributed.evaluation import Evaluation
 from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.evaluation.evaluate import EPISODE_STEPS
+from compiler_gym.evaluation.output import ENDLESS, WRONG
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
 from compiler_gym.tuning.policies.training import held_back_programs
 from compiler_gym.util.statistics import geometric_mean
@@ -44,7 +48,8 @@ def evaluate(
         str,
         typer.Option(
             help="sequence: one for all programs. coreset: tries several. network: looks at the "
-            "program and tries one. Or a file.",
+            "program and tries one. Or a JSON file, a model of Stable-Baselines3 (.zip), or "
+            "module:attribute for a function from an observation to an action.",
             autocompletion=complete_policy,
         ),
     ] = "coreset",
@@ -57,6 +62,26 @@ def evaluate(
     ] = True,
     jobs: Annotated[int, typer.Option(min=1, help="Programs at a time, on this machine.")] = 1,
     ray: RayOption = None,
+    env: Annotated[
+        str,
+        typer.Option(
+            "--env", help="The environment of a model or function.", autocompletion=complete_env
+        ),
+    ] = "llvm-autophase-ic-v0",
+    wrapper: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A wrapper that a model was trained with, as module:attribute. The innermost "
+            "first.",
+            show_default=False,
+        ),
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="Episodes of each program with a model or function.")
+    ] = 1,
+    steps: Annotated[
+        int, typer.Option(min=1, help="Most actions in an episode of a model or function.")
+    ] = EPISODE_STEPS,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a policy: IR instructions, beside those that -Oz leaves.
@@ -75,14 +100,24 @@ def evaluate(
       compiler-gym eval sha256 program.c
       compiler-gym eval --policy network --json
       compiler-gym eval --ray auto --no-check
+      compiler-gym eval --policy ppo.zip --wrapper compiler_gym.wrappers:AutophaseNorm --episodes 5
     """  # noqa: D301
+    uris = [program_uri(name) for name in programs or ()]
+    if is_model(policy):
+        if ray is not None or jobs > 1:
+            raise typer.BadParameter("models and functions are evaluated one program at a time")
+        if not uris:
+            with opened_env("llvm-v0") as llvm:
+                uris = held_back_programs(llvm.datasets, count, seed)
+        options = ModelOptions(env, wrapper or (), episodes, steps, check)
+        evaluate_model(policy, uris, options, as_json)
+        return
     chosen = Policy.load(policy)
     file = SHIPPED.get(policy, Path(policy)).read_bytes()
-    with opened_env("llvm-v0") as env:
-        uris = [program_uri(name) for name in programs or ()]
-        uris = uris or held_back_programs(env.datasets, count, seed)
+    with opened_env("llvm-v0") as llvm:
+        uris = uris or held_back_programs(llvm.datasets, count, seed)
         tasks = [
-            Evaluation.job(Program.of(env.datasets.benchmark(uri)), file, check)
+            Evaluation.job(Program.of(llvm.datasets.benchmark(uri)), file, check)
             for uri in dict.fromkeys(uris)
         ]
     rows, failed = _evaluated(tasks, jobs, ray)

@@ -7,9 +7,9 @@ from typing import Any
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.evaluation.output import NOT_CHECKED, output_of
 from compiler_gym.tuning.policies.policy import COST, Policy
 
-RIGHT, WRONG, NOT_CHECKED, ENDLESS = "right", "WRONG", "not checked", "no end"
 _FORMAT = 1
 
 
@@ -75,17 +75,5 @@ class Evaluation:
             "ratio": choice.cost / max(oz, 1),
             "tried": choice.tried,
             "passes": list(choice.sequence),
-            "output": _output(env) if self.check else NOT_CHECKED,
+            "output": output_of(env) if self.check else NOT_CHECKED,
         }
-
-
-def _output(env: Any) -> str:
-    """Returns what is known about what the program prints."""
-    if not env.benchmark.running_callbacks():
-        return NOT_CHECKED
-    types = [error.type for error in env.validate().errors]
-    if "Execution timeout of the unoptimised program" in types:
-        return ENDLESS
-    if any(type.endswith("of the unoptimised program") for type in types):
-        return NOT_CHECKED
-    return WRONG if types else RIGHT

@@ -1,6 +1,7 @@
 """Plays policies on programs that they have not learnt from, and records the costs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -8,6 +9,7 @@ import numpy as np
 
 from compiler_gym.datasets import Datasets
 from compiler_gym.envs.compiler_env import CompilerEnv
+from compiler_gym.evaluation.output import output_of
 from compiler_gym.evaluation.policies import PlayingPolicy, Policy, PredictingPolicy
 from compiler_gym.evaluation.result import Evaluation, EvaluationRow
 
@@ -26,6 +28,7 @@ def evaluate(
     benchmarks: Iterable[str] | None = None,
     count: int = 0,
     deterministic: bool = False,
+    check: bool = False,
     max_episode_steps: int = EPISODE_STEPS,
     on_episode: Callable[[EvaluationRow, int], None] = lambda row, total: None,
     **make_arguments: Any,
@@ -52,6 +55,7 @@ def evaluate(
             downloaded when they are first used.
         deterministic: Passed to ``predict()``: whether to take the likeliest action rather than to
             draw one. The results of the two can differ a lot: publish both.
+        check: Whether to run programs that can be run, and to compare their output.
         max_episode_steps: The limit of steps of an episode.
         on_episode: Called after each episode with its row and the number of all episodes.
         **make_arguments: Arguments of :func:`gymnasium.make`, for example the ``wrappers`` that
@@ -77,9 +81,8 @@ def evaluate(
             for seed in seeds:
                 _seed_all(policy, env, seed)
                 observation, _ = env.reset(seed=seed, options={"benchmark": program})
-                rows.append(
-                    _row(env, program, seed, (cost, baseline), lambda e, o=observation: play(e, o))
-                )
+                row = _row(env, program, seed, (cost, baseline), play(env, observation))
+                rows.append(replace(row, output=output_of(compiler_env)) if check else row)
                 on_episode(rows[-1], total)
     return Evaluation(env_id, cost, baseline, tuple(rows))
 
@@ -150,12 +153,13 @@ def _row(
     program: str,
     seed: int,
     names: tuple[str, str],
-    play: Callable[[gymnasium.Env], Iterator[str]],
+    steps: Iterator[str],
 ) -> EvaluationRow:
+    """Plays an episode step by step, and observes the cost after each."""
     compiler_env = _compiler_env(env)
     unoptimised, baseline = (float(compiler_env.observation[name]) for name in names)
     costs, stopped = [unoptimised], ""
-    for reason in play(env):
+    for reason in steps:
         stopped = reason
         # After a crash there is nothing to observe: the last program counts.
         if not reason:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler_gym.evaluation.output import NOT_CHECKED
 from compiler_gym.util.statistics import bootstrap_interval, geometric_mean
 
 
@@ -23,6 +24,8 @@ class EvaluationRow:
         best: The lowest cost on the way, which needs to be observed in order to stop there.
         actions: The actions of the episode.
         stopped: Empty if the policy or the limit of steps ended the episode, else the reason.
+        output: ``"right"`` or ``"WRONG"`` if the program was run and its output compared,
+            ``"no end"`` if it exceeds the time limit without any action, else ``"not checked"``.
     """
 
     benchmark: str
@@ -33,6 +36,7 @@ class EvaluationRow:
     best: float
     actions: tuple[Any, ...]
     stopped: str = ""
+    output: str = NOT_CHECKED
 
     @property
     def final_ratio(self) -> float:

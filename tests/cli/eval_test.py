@@ -47,3 +47,41 @@ def test_several_at_a_time_are_the_same(run, policy, program_c, environment):
     (environment / "other.c").write_text("int twice(int x) { return x + x; }")
     words = ("eval", program_c.name, "other.c", "--policy", policy.name, "--json")
     assert run(*words, "--jobs", "2").stdout == run(*words).stdout
+
+
+def test_function_and_model(run, fails, environment):
+    (environment / "own_policies.py").write_text(
+        """
+import numpy as np
+
+def choose(observation):
+    return 3
+
+class Model:
+    def set_random_seed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def predict(self, observation, deterministic=False):
+        return (0 if deterministic else self.rng.integers(100)), None
+
+model = Model()
+"""
+    )
+    arguments = ("eval", "sha256", "--steps", 2)
+    done = json.loads(
+        run(*arguments, "--policy", "own_policies:choose", "--json", "--no-check").stdout
+    )
+    (row,) = done["results"]["policy"]["rows"]
+    assert (row["actions"], row["output"]) == ([3, 3], "not checked")
+    text = run(*arguments, "--policy", "own_policies:model", "--episodes", 2).stdout
+    assert max(map(len, text.splitlines()[:4])) <= 80
+    (sha256,) = (line.split() for line in text.splitlines() if line.startswith("sha256 "))
+    assert sha256[-1] == "right"
+    assert "drawn: " in text and "likeliest: " in text
+    assert "got NoneType" in fails(*arguments, "--policy", "own_policies:chose")
+    assert "expected a wrapper" in fails(
+        *arguments, "--policy", "own_policies:choose", "--wrapper", "compiler_gym.wrappers:None_"
+    )
+    assert "one program at a time" in fails(
+        *arguments, "--policy", "own_policies:choose", "--jobs", 2, code=2
+    )

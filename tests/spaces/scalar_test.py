@@ -97,7 +97,7 @@ def test_samples_cover_the_range():
 
 @pytest.mark.parametrize("dtype", [str, bytes, complex, object])
 def test_other_types(dtype):
-    with pytest.raises(TypeError, match="truth value, an integer or a float"):
+    with pytest.raises(TypeError, match="Expected a boolean, integer or floating dtype"):
         Scalar("x", dtype=dtype)
 
 

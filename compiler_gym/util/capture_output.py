@@ -6,11 +6,11 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 
 class CapturedOutput:
-    """What was printed so far.
+    """The output captured so far.
 
     Attributes:
-        stdout: What was printed to ``sys.stdout``.
-        stderr: What was printed to ``sys.stderr``.
+        stdout: The output to ``sys.stdout``.
+        stderr: The output to ``sys.stderr``.
     """
 
     def __init__(self) -> None:
@@ -19,12 +19,12 @@ class CapturedOutput:
 
     @property
     def stdout(self) -> str:
-        """What was printed to ``sys.stdout``."""
+        """The output to ``sys.stdout``."""
         return self._stdout.getvalue()
 
     @property
     def stderr(self) -> str:
-        """What was printed to ``sys.stderr``."""
+        """The output to ``sys.stderr``."""
         return self._stderr.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""How much the package and its services say about what they do."""
+"""The log level of the package and its services."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What is known about a registered environment."""
+"""Specifications of registered environments."""
 
 import importlib
 import inspect
@@ -21,7 +21,7 @@ NO_LIMIT = -1
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """What there is to know about a registered environment.
+    """The specification of a registered environment.
 
     Attributes:
         id: Its name, e.g. ``"llvm-ic-v0"``.

@@ -1,4 +1,4 @@
-"""Where files are: those of the package, and those it keeps for its user."""
+"""Paths of the package's files, and of files that it keeps for the user."""
 
 import getpass
 import os

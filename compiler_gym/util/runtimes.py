@@ -1,4 +1,4 @@
-"""Whether one program is really faster than another."""
+"""Statistical comparison of the runtimes of two programs."""
 
 import importlib
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _MAX_EXACT_PAIRS = 2500
 
 @dataclass(frozen=True)
 class RuntimeComparison:
-    """What measurements say about two programs.
+    """The comparison of two programs' runtimes.
 
     Attributes:
         speedup: The median of the first program's runtimes divided by that of the second's: above
@@ -33,7 +33,7 @@ class RuntimeComparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the programs differ by more than noise explains."""
+        """True if the difference is larger than noise explains."""
         return self.p_value < 1 - self.confidence
 
 

@@ -1,4 +1,4 @@
-"""Where the programs of compiler services are."""
+"""Paths of the compiler services' programs."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What can be set about an environment, for those that are around one."""
+"""The settable attributes of an environment, for adapters around it."""
 
 
 def is_setting(env: object, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where programs written for CompilerGym 0.2 import from that are about the work of others.
+"""Modules about third-party work, at their CompilerGym 0.2 import paths.
 
 What is here lives elsewhere in the package today, but for ``gccinvocation``.
 """

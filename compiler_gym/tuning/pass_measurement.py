@@ -1,4 +1,4 @@
-"""Whether a pass helps: its effect on the cost of programs in the middle of a game."""
+"""Measurement of a pass: its effect on the cost of programs in the middle of episodes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,13 +38,13 @@ class Trial:
 
     @property
     def saving(self) -> float:
-        """What the pass saves, as a share of the cost without it; negative if it costs."""
+        """The saving as a share of the cost without the pass; negative for a regression."""
         return (self.without - self.with_pass) / self.without if self.without else 0.0
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What a pass did wrong to a program.
+    """A program that a pass broke.
 
     Attributes:
         benchmark: The URI of the program.
@@ -61,7 +61,7 @@ class Failure:
 
     @property
     def changed(self) -> bool | None:
-        """Whether the pass changed the program; None if nobody knows."""
+        """True if the pass changed the program; None if unknown."""
         return True if self.kind in _KINDS_OF_CHANGES else None
 
 
@@ -102,7 +102,7 @@ def estimate_mean(values: Sequence[float], rng: np.random.Generator) -> Estimate
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is measured, and how.
+    """The settings of a measurement.
 
     Attributes:
         measured: The actions that are measured, usually one.

@@ -1,4 +1,4 @@
-"""How the network learns. Needs SciPy."""
+"""Training of the network. Requires SciPy."""
 
 import numpy as np
 from scipy.optimize import minimize

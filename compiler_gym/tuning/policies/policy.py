@@ -30,7 +30,7 @@ def _rounded(value: float) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a policy has done to a program.
+    """The actions that a policy chose for a program, and their result.
 
     Attributes:
         cost: The number of IR instructions that is left.
@@ -134,7 +134,7 @@ class Policy:
             return self._choice_of(self.network, env)
 
     def _choice_of(self, network: Network, env: LlvmEnv) -> tuple[tuple[str, ...], ...]:
-        """What a network says of the program of an episode that has just begun."""
+        """Returns the choice of a network for the program of an episode that has just begun."""
         return (self.sequences[int(network.predict(features_of(env)).argmin())],)
 
     def play(self, env: LlvmEnv) -> Choice:

@@ -49,7 +49,7 @@ class Contender:
 
     @property
     def change(self) -> Change:
-        """What was changed of the compilation."""
+        """The changes of the compilation."""
         return self.evaluation.change
 
 
@@ -214,11 +214,11 @@ class SpeedOptimizer:
             )
 
     def _is_over(self) -> bool:
-        """Whether nothing new is to be tried."""
+        """Returns true if the search should stop trying candidates."""
         return self.evaluator.budget.is_over or self._is_late()
 
     def _is_late(self) -> bool:
-        """Whether it is time to prove the result."""
+        """Returns true if the rest of the time is needed to verify the result."""
         budget = self.evaluator.budget
         total = budget.passed + budget.seconds_left
         return budget.passed > _SEARCH_SHARE * total

@@ -46,7 +46,7 @@ class Runner(Generic[T]):
 
 @dataclass(frozen=True)
 class Result(Generic[T]):
-    """What came of a race.
+    """The result of a race.
 
     Attributes:
         winner: The program that is significantly faster than the reference; None if none is.

@@ -27,7 +27,7 @@ class RunError(ValueError):
 
 
 class Workload(ABC):
-    """What is run to measure a program."""
+    """A workload: the runs with which a program is measured."""
 
     @abstractmethod
     def link(self, object_file: Path, program: Path) -> None:
@@ -39,7 +39,7 @@ class Workload(ABC):
 
     @abstractmethod
     def check(self, program: Path) -> str:
-        """Runs a program. Returns what is wrong with what it prints, nothing if that is right."""
+        """Runs a program. Returns the error in its output; empty if there is none."""
 
     @abstractmethod
     def run(self, program: Path) -> None:
@@ -79,17 +79,17 @@ class ProgramWorkload(Workload):
     validator: ProgramValidator
 
     def link(self, object_file: Path, program: Path) -> None:
-        """As of :class:`Workload`."""
+        """Links an object file to a program."""
         error = build_program(object_file, program, self.validator.linker_options)
         if error:
             raise LinkError(str(error))
 
     def check(self, program: Path) -> str:
-        """As of :class:`Workload`."""
+        """Runs a program. Returns the error in its output; empty if there is none."""
         return "; ".join(str(error) for error in self.validator.errors_of_executable(program))
 
     def run(self, program: Path) -> None:
-        """As of :class:`Workload`."""
+        """Runs a program once on all inputs of the measurement."""
         for run in self.validator.runs:
             error = run_program(program, run, Path(os.devnull), RUN_TIMEOUT_SECONDS)
             if error:
@@ -114,11 +114,11 @@ class CommandWorkload(Workload):
     expected: bytes | None = field(default=None, init=False)
 
     def link(self, object_file: Path, program: Path) -> None:
-        """As of :class:`Workload`."""
+        """Links an object file to a program."""
         self.linker.link(object_file, program)
 
     def check(self, program: Path) -> str:
-        """As of :class:`Workload`; what the first program prints is right."""
+        """Runs a program. The output of the first program is the expected one."""
         try:
             printed = self._printed(program)
             if self.expected is None:
@@ -133,7 +133,7 @@ class CommandWorkload(Workload):
         return "" if printed == self.expected else "it prints something else"
 
     def run(self, program: Path) -> None:
-        """As of :class:`Workload`."""
+        """Runs a program once on all inputs of the measurement."""
         self._printed(program)
 
     def _printed(self, program: Path) -> bytes:

@@ -119,7 +119,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @property
     def recover(self) -> bool:
-        """Whether an episode goes on after a step that failed.
+        """True if episodes continue after a failed step.
 
         If so, and the compiler crashes, hangs, runs out of memory or fails otherwise in a step, a
         new session is started on the same benchmark and all actions before that step are applied
@@ -138,7 +138,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @property
     def transitions(self) -> TransitionCache | None:
-        """What is known of where actions lead, if the environment was made with a cache for it.
+        """The cache of transitions, if the environment was made with one; otherwise None.
 
         All environments that share a service share what is known: forks, and those that were made
         with the same ``service_connection``. A step is known if it is the same as before on the
@@ -325,7 +325,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         reward_spaces: Sequence[Reward],
         timeout: float = 300,
     ) -> RunResult:
-        """As :meth:`multistep`, with all spaces given as objects; for subclasses.
+        """Makes a step with all spaces given as objects. For subclasses, see :meth:`multistep`.
 
         Returns lists of values, and does not change :attr:`episode_reward`.
         """
@@ -497,7 +497,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         return self.versions.compiler_version
 
     def send_param(self, key: str, value: str, resend_on_reset: bool = False) -> str:
-        """As :meth:`send_params`, for a single parameter. Returns its reply."""
+        """Sends one session parameter, and returns the reply."""
         return self.send_params((key, value), resend_on_reset=resend_on_reset)[0]
 
     def send_params(self, *params: tuple[str, str], resend_on_reset: bool = False) -> list[str]:

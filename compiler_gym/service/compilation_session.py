@@ -112,7 +112,7 @@ class CompilationSession:
         return None
 
     def forkable(self) -> bool:
-        """Whether a copy of the process is a copy of the session. Asked after each request."""
+        """Returns true if forking the process copies the session. Called after each request."""
         return True
 
     def after_fork(self) -> None:
@@ -145,7 +145,7 @@ class CompilationSession:
         raise NotImplementedError("This compiler has no form for reproducers")
 
     def holds_only_memory(self) -> bool:
-        """Whether the process can end without :meth:`close`, which may take long."""
+        """Returns true if :meth:`close` need not be called: all resources are memory."""
         return False
 
     def close(self) -> None:

@@ -365,12 +365,12 @@ class CompilerGymServiceConnection:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection was closed, by :meth:`close` or the last :meth:`release`."""
+        """True if the connection was closed, by :meth:`close` or the last :meth:`release`."""
         return self._channel is None
 
     @property
     def connection(self) -> Connection:
-        """What is behind the connection while it is open.
+        """The service's address and process while the connection is open.
 
         It holds until the connection is closed or restarted.
 
@@ -386,12 +386,12 @@ class CompilerGymServiceConnection:
 
     @property
     def is_direct(self) -> bool:
-        """Whether the direct channel is used, rather than gRPC alone."""
+        """True if the direct channel is used, rather than gRPC alone."""
         return isinstance(self.stub, DirectStub) and self.stub.is_direct
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is open and, if it has a managed service, the service still runs."""
+        """True if the connection is open and its managed service, if any, is still running."""
         if self.closed or self.service is None:
             return not self.closed
         # A service that keeps a lease runs, and that is cheaper to see than its process.
@@ -444,7 +444,7 @@ class CompilerGymServiceConnection:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the connection has more than one user."""
+        """True if the connection has more than one user."""
         return self._users > 1
 
     def loglines(self) -> Iterator[str]:
@@ -483,7 +483,7 @@ def _checked_endpoint(endpoint: str | Path) -> str | Path:
 
 
 def _init_error(endpoint: str | Path, error: Exception) -> Exception:
-    """What to raise after the last attempt to connect ended with ``error``."""
+    """Returns the exception to raise after the last attempt to connect failed with ``error``."""
     if isinstance(error, ServiceInitError | ServiceTransportError):
         return error
     kind = ServiceInitError if isinstance(endpoint, Path) else ServiceTransportError

@@ -1,4 +1,4 @@
-"""How to reach a service, and how long and how often to try."""
+"""Options for connections: the service's address, time limits, and retries."""
 
 from pathlib import Path
 

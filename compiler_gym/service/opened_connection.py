@@ -1,4 +1,4 @@
-"""What is behind a connection while it is open: the service's address, and its process."""
+"""The address and process of a service while a connection to it is open."""
 
 import os
 import signal
@@ -87,7 +87,7 @@ class ServiceProcess:
         return self.poll()
 
     def poll(self) -> int | None:
-        """As :attr:`returncode`."""
+        """Returns the exit code of the process, or None while it is running."""
         return self._service.exit_code()
 
     def wait(self, timeout: float) -> int | None:

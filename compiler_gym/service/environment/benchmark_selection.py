@@ -1,4 +1,4 @@
-"""Which program the next episode is about."""
+"""The choice of the next episode's benchmark."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -23,7 +23,7 @@ class BenchmarkSelection:
     3. the default benchmark, else the first benchmark of all datasets.
 
     Args:
-        datasets: Where benchmarks are looked up.
+        datasets: The datasets in which benchmarks are looked up.
     """
 
     def __init__(self, datasets: Datasets | Iterable[Dataset]):
@@ -37,7 +37,7 @@ class BenchmarkSelection:
 
     @property
     def datasets(self) -> Datasets:
-        """Where benchmarks are looked up."""
+        """The datasets in which benchmarks are looked up."""
         return self._datasets
 
     @datasets.setter
@@ -55,7 +55,7 @@ class BenchmarkSelection:
 
     @property
     def is_explicit(self) -> bool:
-        """Whether a benchmark was chosen by :meth:`choose`."""
+        """True if a benchmark was chosen by :meth:`choose`."""
         return self._chosen is not None
 
     def seed(self, seed: int | None) -> None:

@@ -1,4 +1,4 @@
-"""What has happened since the last reset."""
+"""The state of an episode since the last reset."""
 
 import time
 from dataclasses import dataclass, field

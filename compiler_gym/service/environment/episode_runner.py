@@ -1,4 +1,4 @@
-"""How an episode begins, takes its steps, and goes on after a failure."""
+"""The life cycle of an episode: reset, steps, and recovery after failures."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence

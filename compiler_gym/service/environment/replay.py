@@ -1,8 +1,8 @@
-"""How a state is reached once more.
+"""Replay of recorded episodes and of saved states.
 
-Of an episode of our own there is a record, whose requests are simply made again: after a session
-was lost, and for forks where the service has none. A state that was saved has no more than the
-text of its actions, which an environment has to play as a user would.
+An episode records its requests. They are sent again after a session was lost, and to emulate forks
+if the service does not support them. A saved state only has its actions as text, so an environment
+has to apply them step by step.
 """
 
 from collections.abc import Iterator, Sequence

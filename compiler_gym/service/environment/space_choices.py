@@ -1,4 +1,4 @@
-"""Which observations and rewards an environment has, and which of them its steps return."""
+"""The observation and reward spaces of an environment, and its default choices."""
 
 import copy
 import weakref

@@ -1,4 +1,4 @@
-"""What a step asks the service for, and what it makes of the reply."""
+"""Plans for steps: the observations to request, and the conversion of the reply."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain

@@ -148,7 +148,7 @@ class ManagedService:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` has been called."""
+        """True if :meth:`close` has been called."""
         return not self._finalizer.alive
 
     def exit_code(self, wait_seconds: float = 0) -> int | None:
@@ -219,7 +219,7 @@ class ManagedService:
 def _shut_down(
     child: ChildProcess, cache: ServiceCache, max_seconds: float, owner_pid: int
 ) -> None:
-    """What close() does, for objects that become garbage and when the interpreter exits."""
+    """Shuts down the service. Called by close(), the garbage collector and at exit."""
     # In a process forked from the owner the service is not ours to end.
     if os.getpid() == owner_pid:
         try:

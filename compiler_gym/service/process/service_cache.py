@@ -75,7 +75,7 @@ class ServiceCache:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` has been called."""
+        """True if :meth:`close` has been called."""
         return self._lock_fd is None
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ def message_to_python(message: Message) -> Any:
 
 @dataclass(frozen=True)
 class ServiceMessageConverters:
-    """How an environment understands the action spaces of its service, and sends actions.
+    """Converts the action spaces of a service, and actions for it.
 
     Attributes:
         action_space_converter: Makes the space that users see of a service's description.

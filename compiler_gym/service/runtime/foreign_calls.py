@@ -94,7 +94,7 @@ _OPTIONAL = {
 
 
 class ForeignCalls:
-    """What the runtime calls for a class of sessions.
+    """The functions that the C++ runtime calls for a class of sessions.
 
     Args:
         session_type: The class.

@@ -22,7 +22,7 @@ _YES, _NO = b"\1", b"\0"
 
 
 class HostedSessions:
-    """What the runtime has of each session is a number.
+    """The sessions of this process by number. The C++ runtime refers to sessions by these numbers.
 
     Every method takes that, and the two arguments and the reply that
     ``foreign/ForeignInterface.h`` says. Those of the same name do the same as
@@ -70,7 +70,7 @@ class HostedSessions:
         )
 
     def forkable(self, session: int, first: bytes, second: bytes) -> bytes:
-        """Whether a copy of the process is one of the session."""
+        """Returns true if forking the process copies the session."""
         # A process is asked before it has a program, too.
         hosted = self._sessions.get(session)
         return _YES if hosted is None or hosted.forkable() else _NO
@@ -128,7 +128,7 @@ class HostedSessions:
         self._sessions[session].save_reproducer(Event.FromString(action), path)
 
     def holds_only_memory(self, session: int, first: bytes, second: bytes) -> bytes:
-        """Whether there is nothing to close."""
+        """Returns true if there is nothing to close."""
         hosted = self._sessions.get(session)
         return _YES if hosted is None or hosted.holds_only_memory() else _NO
 

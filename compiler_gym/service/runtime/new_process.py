@@ -1,8 +1,8 @@
-"""What Python needs to know in a process that the runtime has copied.
+"""Initialisation of Python in a process that the C++ runtime has forked.
 
-``os.fork()`` calls two functions of the interpreter, one before and one after it. The runtime
-copies processes by itself, when no Python code runs and there is one thread. So both can be called
-in the copy, which is then as one of ``os.fork()`` is, except that it continues its random numbers.
+``os.fork()`` calls interpreter hooks before and after the fork. The runtime forks without
+``os.fork()``, while no Python code runs and there is only one thread. So the child can call both
+hooks. It is then like a child of ``os.fork()``, except that its random generators are not reseeded.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
-"""What is printed is written at once.
+"""Unbuffered stdout and stderr.
 
-A process that crashes does not write its buffers, and one that is copied has them twice. As with
-the streams of C++, there are no errors: the log of a session has an end.
+A crash loses buffered output, and a fork duplicates it. Like C++ streams, these streams raise no
+errors: the log of a session has limited room.
 """
 
 import contextlib

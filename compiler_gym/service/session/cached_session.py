@@ -113,7 +113,7 @@ class CachedSession:
         return reply, self.step((), indices, deadline.left()).observation
 
     def step(self, actions: Iterable[Event], indices: Sequence[int], timeout: float) -> StepReply:
-        """As :meth:`Session.step`."""
+        """Applies actions, then computes observations. Uses the cache if possible."""
         events = list(actions)
         if self._states is None:
             self.last_was_known = False
@@ -136,11 +136,11 @@ class CachedSession:
     def begin_step(
         self, actions: Iterable[Event], indices: Sequence[int], timeout: float
     ) -> DeferredStep:
-        """As :meth:`Session.begin_step`, but it is :meth:`finish_step` that makes the step."""
+        """Prepares a step. Unlike in the base class, :meth:`finish_step` makes it."""
         return DeferredStep(list(actions), indices)
 
     def finish_step(self, begun: DeferredStep, timeout: float) -> StepReply:
-        """As :meth:`Session.finish_step`."""
+        """Makes the step that :meth:`begin_step` has prepared, and returns the reply."""
         return self.step(begun.actions, begun.indices, timeout)
 
     def _ask(
@@ -237,7 +237,7 @@ class CachedSession:
     def fork(
         self, timeout: float = 300, meanwhile: Callable[[], object] | None = None
     ) -> "CachedSession":
-        """As :meth:`Session.fork`."""
+        """Starts another session in exactly the state of this one."""
         clone = CachedSession(self._cache, self._key, self._open_session, self._identity)
         if self._states is None:
             clone._states = None
@@ -252,14 +252,14 @@ class CachedSession:
         return clone
 
     def send_params(self, params: Iterable[tuple[str, str]], timeout: float = 300) -> list[str]:
-        """As :meth:`Session.send_params`. From then on nothing is known."""
+        """Sends parameters, and stops using the cache, because they may change results."""
         deadline = Deadline(timeout)
         session = self._catch_up(deadline)
         self._states = None
         return session.send_params(params, deadline.left())
 
     def end(self, timeout: float, waits: bool = True) -> None:
-        """As :meth:`Session.end`."""
+        """Ends the session. Makes one attempt only."""
         session, self._session = self._session, None
         if session is not None:
             session.end(timeout, waits)

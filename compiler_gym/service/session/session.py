@@ -126,7 +126,7 @@ class Session:
     def begin_step(
         self, actions: Iterable[Event], indices: Sequence[int], timeout: float
     ) -> "DirectReply | GrpcReply":
-        """Begins what :meth:`step` does; does not wait for it. No other request until it is done.
+        """Starts a step without waiting for it. No other request may be made until it has ended.
 
         Args:
             actions: The actions, in order. May be empty.
@@ -144,11 +144,11 @@ class Session:
         return DirectReply(sock, request, connection.usable_timeout(timeout))
 
     def finish_step(self, begun: "DirectReply | GrpcReply", timeout: float) -> StepReply:
-        """Waits for the reply to what :meth:`begin_step` has begun.
+        """Waits for the reply to a step.
 
         Args:
-            begun: What that has returned. Cannot be used again.
-            timeout: The time limit that was given to it, in seconds.
+            begun: The result of :meth:`begin_step`. It can be used once.
+            timeout: The time limit that :meth:`begin_step` was given, in seconds.
         """
         if isinstance(begun, GrpcReply):
             return checked(self._connection.finish_step(begun, self._request, timeout))
@@ -187,7 +187,7 @@ class Session:
 
         Args:
             timeout: Time limit in seconds.
-            meanwhile: What to do while the service is at it; may not be called at all.
+            meanwhile: Called while the service works on the request, or not at all.
 
         Raises:
             NotImplementedError: If the service cannot fork sessions.
@@ -218,8 +218,8 @@ class Session:
 
         Args:
             timeout: Time limit in seconds.
-            waits: Whether to wait until it has ended, and raise what went wrong. Otherwise it may
-                end with the next request to the service, before that is served.
+            waits: Wait for the end, and raise errors. Otherwise the session may end as late as
+                with the next request to the service.
         """
         request = EndSessionRequest(session_id=self.session_id)
         stub = self._connection.stub
@@ -267,7 +267,7 @@ class DirectReply:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the socket was closed."""
+        """True if the socket was closed."""
         return self._sock.closed
 
     def result(self) -> StepReply:

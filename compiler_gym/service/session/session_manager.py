@@ -118,7 +118,7 @@ class SessionManager:
 
     @property
     def _is_inherited(self) -> bool:
-        """Whether this process was forked from the one whose sessions these are."""
+        """True if the sessions belong to the process from which this one was forked."""
         return self._owner_pid != os.getpid()
 
     def _check_owner(self) -> None:
@@ -329,7 +329,7 @@ class SessionManager:
         return not (connection.is_shared or connection.isolates_sessions)
 
     def is_lost_by(self, error: Exception) -> bool:
-        """Whether the session is not there any more after a failure of a request to it."""
+        """Returns true if the session no longer exists after a request failed."""
         if isinstance(error, ServiceOSError):
             # Elsewhere it may be that a single message was too large.
             return self._connection is not None and self._connection.isolates_sessions
@@ -355,7 +355,7 @@ class SessionManager:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection, and it works as far as is known."""
+        """True if there is a connection without known failures."""
         return self._connection is not None and self._connection.is_alive
 
     def share(self, others: Iterable["SessionManager"]) -> None:

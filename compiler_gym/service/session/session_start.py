@@ -1,4 +1,4 @@
-"""How a session is started on a program that the service may not have yet."""
+"""Session start, including the upload of programs that the service does not have."""
 
 import logging
 import time
@@ -214,7 +214,7 @@ ENOUGH_ACTIONS = 100
 
 
 class Stepping(Protocol):
-    """What makes steps."""
+    """An object that makes steps."""
 
     def step(self, actions: Sequence[Event], indices: Sequence[int], timeout: float) -> StepReply:
         """Makes a step, as :meth:`Session.step`."""

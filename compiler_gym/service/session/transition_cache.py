@@ -1,8 +1,8 @@
-"""What is known of the states of programs: where actions lead, and what was observed there.
+"""A cache of transitions between states of programs, and of the observations in each state.
 
-A learner that repeats itself takes the same actions on the same program over and over. What a
-compiler replied then, it would reply again: a state is identified by all that was done since the
-program was loaded, so whatever a compiler keeps between two actions is part of it. See
+A learner often takes the same actions on the same program again, and the compiler would give the
+same replies. A state is identified by all actions since the program was loaded, so it includes
+everything that a compiler keeps between two actions. See
 :class:`CachedSession` for how it is used.
 """
 
@@ -62,7 +62,7 @@ class State:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a request.
+    """The outcome of a request.
 
     Attributes:
         target: The state that it led to.
@@ -97,7 +97,7 @@ class Outcome:
 
 @dataclass
 class TransitionStats:
-    """How a cache has done.
+    """Statistics of a cache: hits and misses.
 
     Attributes:
         hits: Requests that were answered without the service.

@@ -1,1 +1,1 @@
-"""How messages get to a service beside gRPC, and what their failures mean."""
+"""Transport of messages to services, by gRPC or the direct channel, and transport errors."""

@@ -60,7 +60,7 @@ _T = TypeVar("_T")
 
 
 def is_switched_off() -> bool:
-    """Whether the environment variable says that the direct channel is not to be used."""
+    """Returns true if the environment variable disables the direct channel."""
     return os.environ.get(SWITCH_VARIABLE) == "0"
 
 
@@ -77,7 +77,7 @@ class DirectLease:
         self._sock = sock
 
     def is_active(self) -> bool:
-        """Whether it still lasts, as far as is known."""
+        """Returns true if there is no known failure."""
         return self._sock.is_quiet
 
     def cancel(self) -> None:
@@ -142,7 +142,7 @@ class DirectStub:
 
     @property
     def is_direct(self) -> bool:
-        """Whether the direct channel works, as far as is known."""
+        """True if the direct channel is in use and has no known failure."""
         return self._name is not None
 
     # The names of the methods are those of the protocol.

@@ -121,7 +121,7 @@ class FrameSocket:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it is open, and nothing has come since the last reply: not even the end."""
+        """True if the socket is open, with no data and no end of file since the last reply."""
         # An object of poll() cannot be used by several threads at once.
         try:
             self._socket.recv(1, socket.MSG_PEEK)
@@ -367,7 +367,7 @@ class FrameSocket:
         return count
 
     def _poll(self, read: _Reader, end_ns: int) -> int | None:
-        """As :meth:`_read_first`, but returns None if nothing comes in time."""
+        """Reads by polling. Returns None if nothing arrives in time."""
         while True:
             try:
                 return read(self._view)

@@ -130,7 +130,7 @@ def _read_token(opts: ConnectionOpts) -> str | None:
 
 
 class _CallDetails(NamedTuple):
-    """What gRPC asks of ``grpc.ClientCallDetails``."""
+    """The attributes of ``grpc.ClientCallDetails`` that gRPC reads."""
 
     method: str
     timeout: float | None

@@ -1,8 +1,8 @@
-"""How long to poll for a reply before waiting for it asleep.
+"""The polling time before a blocking wait for a reply.
 
-To wake a sleeping process takes longer than a small step. A reply that comes within some tens of
-microseconds is therefore best polled for, and one that does not is best slept for: polling would
-only take the processor from those who work on it.
+Waking a sleeping process takes longer than a small step. Replies that arrive within some tens of
+microseconds are best polled for. For slower replies it is better to sleep, because polling takes
+processor time from the service.
 """
 
 import math

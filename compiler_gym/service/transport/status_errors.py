@@ -81,12 +81,12 @@ def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
 
 
 def is_transport_failure(error: grpc.RpcError) -> bool:
-    """Whether the service could not be reached, rather than refused the request."""
+    """Returns true if the service was unreachable; false if it rejected the request."""
     return error.code() is grpc.StatusCode.UNAVAILABLE
 
 
 def was_never_sent(error: grpc.RpcError) -> bool:
-    """Whether a transport failure happened before the request can have reached the service.
+    """Returns true if a transport failure happened before the request can have reached the service.
 
     Only then is it safe to repeat a request that must not be carried out twice.
     """

@@ -83,7 +83,7 @@ std::string shapeOf(const Tensor& tensor) {
   return "[" + text + "]";
 }
 
-// Whether the tensor has as many values as its shape says.
+// True if the number of values in the tensor matches its shape.
 template <typename Tensor>
 Mismatch checkShape(const Tensor& tensor) {
   uint64_t count = 1;
@@ -224,7 +224,7 @@ Mismatch checkUnion(const Checker& checker, const Space& space, const Event& eve
   return "in none of the spaces of the union (" + reasons + ")";
 }
 
-// What follows the last slash of a type URL is the name of the type.
+// The name of a type is the part of the type URL after the last slash.
 std::string typeOf(const google::protobuf::Any& any) {
   return any.type_url().substr(any.type_url().rfind('/') + 1);
 }

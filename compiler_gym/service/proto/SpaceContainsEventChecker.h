@@ -19,7 +19,7 @@ namespace compiler_gym {
 // A checker whose context is not being changed can be used by any number of threads.
 class SpaceContainsEventChecker {
  public:
-  // Why an event is not in a space; unset if it is.
+  // The reason why an event is not in a space; unset if it is.
   using Mismatch = std::optional<std::string>;
   // Gets the checker for the elements of compound spaces.
   using Predicate = std::function<Mismatch(const SpaceContainsEventChecker& checker,
@@ -28,13 +28,13 @@ class SpaceContainsEventChecker {
 
   explicit SpaceContainsEventChecker(Context context);
 
-  // Whether `event` is in `space`. `errorOnFalse` logs an error that says why it is not.
+  // Returns true if `event` is in `space`. `errorOnFalse` logs an error that says why it is not.
   bool contains(const Space& space, const Event& event, bool errorOnFalse = false) const;
 
   // Ends the process with a log message unless `event` is in `space`.
   void checkContains(const Space& space, const Event& event) const;
 
-  // Why `event` is not in `space`.
+  // Returns the reason why `event` is not in `space`.
   Mismatch findMismatch(const Space& space, const Event& event) const;
 
   // The predicates; add or replace some to support a type_id.

@@ -32,7 +32,7 @@ class BenchmarkCache {
   // setMaxSizeInBytes() or evictToCapacity(): with several threads use find().
   const Benchmark* get(const std::string& uri) const;
 
-  // As get(), and the benchmark lives as long as the pointer, also after it was evicted.
+  // Like get(), but the pointer keeps the benchmark alive after its eviction.
   std::shared_ptr<const Benchmark> find(const std::string& uri) const;
 
   // Inserts a benchmark, in place of any other of the same URI, after evicting others if it does
@@ -60,7 +60,7 @@ class BenchmarkCache {
   struct Entry {
     std::shared_ptr<const Benchmark> benchmark;
     size_t sizeInBytes;
-    // Where uris_ holds the URI.
+    // The position of the URI in uris_.
     size_t position;
   };
 

@@ -1,4 +1,4 @@
-// How sessions of a compiler are made.
+// Factories of compilation sessions.
 #pragma once
 
 #include <boost/filesystem.hpp>

@@ -19,7 +19,7 @@ uint64_t nextId() {
   return ++id;
 }
 
-// What is lacking is lacking here, too: the handler of a session process ends it, and says why.
+// Running out of memory is an error here, too: the handler ends the session process and reports it.
 [[noreturn]] void failForLackOfMemory() {
   if (const auto handler = std::get_new_handler()) handler();
   throw std::bad_alloc();
@@ -29,7 +29,7 @@ std::string_view bytesOf(const uint64_t& number) {
   return {reinterpret_cast<const char*>(&number), sizeof(number)};
 }
 
-// Of a reply, which is a bug of the binding unless it can be decoded.
+// Decodes a reply. A reply that cannot be decoded is a bug in the language binding.
 template <typename Message>
 Status parse(const std::string& bytes, Message* message) {
   if (message->ParseFromString(bytes)) return Status::OK;

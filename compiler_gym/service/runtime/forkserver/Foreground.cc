@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::hours kForever(24 * 365);
 
-// What the handler of signals can reach.
+// State that the signal handler uses.
 std::atomic<pid_t> serviceOfProcess = 0;
 
 // The service ends in order, and then this process does.

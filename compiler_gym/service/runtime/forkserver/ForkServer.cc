@@ -37,7 +37,7 @@ using util::FileDescriptor;
 namespace {
 
 constexpr std::chrono::seconds kSendTimeout(10);
-// How long to go on killing what is left when the service has ended.
+// Time limit for killing the remaining processes after the service has ended.
 constexpr std::chrono::milliseconds kClearTimeout(900);
 
 std::vector<pid_t> children() {
@@ -58,11 +58,11 @@ class ForkServer {
         service_(std::move(service)) {
     // Signals of a terminal are for the service, which tells this process when to end.
     setsid();
-    // What compilers leave in the current directory and in that of temporary files goes when the
+    // Files that compilers leave in the current and temporary directories are deleted when the
     // service does.
     if (chdir(workingDirectory_.c_str()) != 0) std::_Exit(EXIT_FAILURE);
     setenv("TMPDIR", workingDirectory_.c_str(), /*overwrite=*/1);
-    // What a session process leaves running becomes a child of this one.
+    // Orphaned children of session processes become children of this one.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t childEnded;
     sigemptyset(&childEnded);
@@ -150,7 +150,7 @@ class ForkServer {
     kill(group > 0 && group != getpgrp() ? -group : pid, SIGKILL);
   }
 
-  // Which session processes have run commands.
+  // Session processes that have run commands.
   void readNotices() {
     int32_t pid = 0;
     while (recv(notices_.get(), &pid, sizeof(pid), MSG_DONTWAIT) == sizeof(pid)) {

@@ -1,4 +1,4 @@
-// What the fork server does.
+// The main function of the fork server.
 #pragma once
 
 #include <boost/filesystem.hpp>

@@ -1,4 +1,4 @@
-// What the process with the compiler tells the service first.
+// The first messages from the process with the compiler to the service.
 #pragma once
 
 #include <boost/filesystem.hpp>

@@ -66,7 +66,7 @@ namespace compiler_gym::runtime {
 
 namespace {
 
-// Whether a flag belongs to gflags or glog rather than to the service.
+// True if a flag belongs to gflags or glog rather than to the service.
 bool isLibraryFlag(const gflags::CommandLineFlagInfo& flag) {
   // Their Debian packages were compiled as ./src/logging.cc and /build/gflags-.../src/gflags.cc.
   return flag.filename.rfind("./src/", 0) == 0 || flag.filename.find("gflags") != std::string::npos;

@@ -9,7 +9,7 @@
 
 namespace compiler_gym::runtime {
 
-// What the flags ask for.
+// The settings that the flags select.
 struct ServiceFlags {
   // Empty: a new directory that lives as long as the service.
   std::string workingDirectory;
@@ -19,7 +19,7 @@ struct ServiceFlags {
   int port = 0;
   // Limit of a request and of a reply; -1 means none.
   int maxMessageBytes = -1;
-  // Who may connect by TCP.
+  // Access control for TCP connections.
   AccessFlags access;
   Limits limits;
 };

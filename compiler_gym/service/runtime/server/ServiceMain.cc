@@ -35,9 +35,9 @@ constexpr int kExitSessionsOpen = 6;
 // Threads for requests that need no session of their own.
 constexpr int kMoreThreads = 64;
 
-// How long requests may go on after the signal to stop, before they are cancelled.
+// Grace period for running requests after the signal to stop.
 constexpr std::chrono::milliseconds kShutdownGrace(300);
-// How long the direct channel may take to end after the sessions have.
+// Time limit for closing the direct channel after all sessions have ended.
 constexpr std::chrono::milliseconds kDirectGrace(2000);
 
 sigset_t stopSignals() {

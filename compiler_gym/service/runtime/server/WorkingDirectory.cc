@@ -61,7 +61,7 @@ Status makeUniqueDirectory(fs::path* path) {
   }
 }
 
-// Whether nobody but this user, and root, can change what is in a directory, or replace a file.
+// True if only this user and root can change a directory's contents or replace its files.
 bool isPrivate(const struct stat& information) {
   const bool isOurs = information.st_uid == geteuid() || information.st_uid == 0;
   return isOurs && (information.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -97,7 +97,7 @@ Status writeFile(const fs::path& path, const std::string& contents) {
   return renaming ? error("Cannot write", path, renaming.value()) : Status::OK;
 }
 
-// Whether the directory was made by a client that has ended. Clients that make one hold a lock on a
+// True if the client that made the directory has ended. Clients that make one hold a lock on a
 // file in it, which the system releases however they end. Nobody else can put that file there.
 bool isAbandoned(const fs::path& path) {
   struct stat folder = {};

@@ -28,13 +28,13 @@ class WorkingDirectory {
   WorkingDirectory(const WorkingDirectory&) = delete;
   WorkingDirectory& operator=(const WorkingDirectory&) = delete;
 
-  // What the destructor does, for another process to do if it cannot run.
+  // The destructor's work, for another process in case the destructor cannot run.
   std::function<void()> removal() const;
 
   // Absolute.
   const boost::filesystem::path& path() const { return path_; }
   boost::filesystem::path logs() const { return path_ / "logs"; }
-  // Where the service's Unix socket is to be.
+  // The path for the service's Unix socket.
   boost::filesystem::path socket() const;
 
   // Tells clients where the service is: writes port.txt, then pid.txt, each a decimal number. A

@@ -15,7 +15,7 @@ namespace compiler_gym::runtime {
 
 namespace {
 
-// What the C library has told the kernel about this thread, which a new process starts without.
+// Registrations of this thread that the C library made with the kernel. A new process lacks them.
 struct ThreadRegistration {
   ThreadRegistration() {
     if (prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) != 0) tid = nullptr;
@@ -26,7 +26,7 @@ struct ThreadRegistration {
     if (robustList != nullptr) syscall(SYS_set_robust_list, robustList, robustListSize);
   }
 
-  // Where the C library keeps the thread's id.
+  // The address at which the C library keeps the thread's id.
   int* tid = nullptr;
   robust_list_head* robustList = nullptr;
   size_t robustListSize = 0;

@@ -5,7 +5,7 @@
 
 namespace compiler_gym::runtime {
 
-// As fork(2), but the new process is a child not of this one but of its parent: the fork server
+// Like fork(2), but the new process becomes a child of this process's parent: the fork server
 // supervises all session processes, and a copy must not depend on its original. The C library has
 // no function for that. Of what its fork() does beyond the system call, this does what concerns a
 // process with a single thread: in the copy, the C library's record of the thread has the copy's
@@ -14,7 +14,7 @@ namespace compiler_gym::runtime {
 // as the only thread that could hold one is here.
 pid_t forkSibling();
 
-// Whether this process has one thread. A copy of one that has more would lack the others, and hold
+// True if this process has one thread. A copy of one that has more would lack the others, and hold
 // for ever whatever locks they held at that moment, those of the allocator among them.
 bool hasOneThread();
 

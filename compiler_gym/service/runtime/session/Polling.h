@@ -15,7 +15,7 @@ class Polling {
   // Returns true as soon as `isThere` does. False if it is better to sleep.
   bool waitFor(const std::function<bool()>& isThere);
 
-  // How long the request was waited for, by whatever means.
+  // The waiting time for the request, asleep or polling.
   void noteWait(std::chrono::nanoseconds wait);
 
  private:

@@ -13,7 +13,7 @@ using util::callWithoutExceptions;
 
 namespace {
 
-// Whether an action or a parameter was not accepted, and nothing has happened.
+// True if an action or a parameter was rejected without any effect.
 bool isRefusal(const Status& status) {
   switch (status.error_code()) {
     case StatusCode::INVALID_ARGUMENT:
@@ -27,7 +27,7 @@ bool isRefusal(const Status& status) {
   }
 }
 
-// Whether a parameter only asks for something, e.g. "llvm.get_target_triple".
+// True if a parameter is only a query, e.g. "llvm.get_target_triple".
 bool isQuestion(const std::string& key) {
   const size_t dot = key.rfind('.');
   return key.compare(dot == std::string::npos ? 0 : dot + 1, 4, "get_") == 0;

@@ -28,9 +28,9 @@ class Session {
   // Starts the session on the benchmark and computes the first observations.
   grpc::Status start(const StartSessionRequest& request, StartSessionReply* reply);
 
-  // As of CompilationSession.
+  // See CompilationSession.
   bool forkable() const { return session_->forkable(); }
-  // As of CompilationSession. If it fails, so does whatever follows.
+  // See CompilationSession. After a failure, all further calls fail.
   void afterFork();
 
   // Notes from now on in another record: this process is a copy of the one that had the former.
@@ -53,7 +53,7 @@ class Session {
   grpc::Status setParameters(const SendSessionParameterRequest& request,
                              SendSessionParameterReply* reply);
 
-  // As of CompilationSession.
+  // See CompilationSession.
   bool holdsOnlyMemory() const { return session_->holdsOnlyMemory(); }
 
  private:
@@ -79,7 +79,7 @@ class Session {
   const std::unique_ptr<CompilationSession> session_;
   const ServiceDescription& description_;
   SessionRecord* record_;
-  // Of the action space, for the record; empty if actions have none.
+  // Names of the actions, for the record; empty if actions have none.
   google::protobuf::RepeatedPtrField<std::string> actionNames_;
   bool endOfEpisode_ = false;
   std::optional<grpc::Status> failure_;

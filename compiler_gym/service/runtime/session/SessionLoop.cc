@@ -25,10 +25,10 @@ using grpc::StatusCode;
 
 namespace {
 
-// How long to wait for a peer that does not read its reply.
+// Time limit for sending a reply to a peer that does not read it.
 constexpr std::chrono::seconds kReplyTimeout(60);
 
-// In place of a pid.
+// Stands for a pid.
 constexpr pid_t kNotForkable = -2;
 
 // In a frame: the service has its own limit.

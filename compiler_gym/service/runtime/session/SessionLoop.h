@@ -38,12 +38,12 @@ class SessionLoop {
 
   grpc::Status saveReproducer(const ListEvent& arguments);
 
-  // Whether a copy of this process is one of the session.
+  // True if forking this process copies the session.
   bool isForkable() const;
   // Copies the process. In the copy it returns with everything set up for a session of its own.
   void fork(Frame& frame);
   void becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record);
-  // What a session process begins with, be it a copy or not: ties its life to that of the fork
+  // The first steps of a session process, copied or not: ties its life to that of the fork
   // server, and what it prints to the record.
   void tieToForkServer();
   // Tells the service who it is.
@@ -55,7 +55,7 @@ class SessionLoop {
   const Limits limits_;
   const int forkServerPid_;
   const int notices_;
-  // Where the service's own output goes.
+  // The destination of the service's own output.
   const util::FileDescriptor log_;
   bool hasToldOfCommands_ = false;
   std::unique_ptr<SessionRecord> record_;

@@ -26,10 +26,10 @@ constexpr bool kCanLimitMemory = false;
 constexpr bool kCanLimitMemory = true;
 #endif
 
-// How often to look whether anybody still waits for a request.
+// Interval of checks whether anybody still waits for a request.
 constexpr microseconds kLookInterval(250'000);
 
-// What the handlers of signals can reach.
+// State that the signal handlers use.
 std::atomic<Watchdog*>& watchdogOfProcess() {
   static std::atomic<Watchdog*> watchdog = nullptr;
   return watchdog;

@@ -44,8 +44,8 @@ class Watchdog {
   int directSocket_ = -1;
   std::chrono::microseconds timeout_{0};
   Deadline deadline_;
-  // When the timer ends. It is left running from request to request, as setting it takes longer
-  // than many a request.
+  // The time when the timer fires. It is left running from request to request, as setting it takes
+  // longer than many a request.
   std::atomic<Deadline> timerEnd_{Deadline::max()};
   // A signal may be under way when the request is done.
   volatile std::sig_atomic_t isArmed_ = 0;

@@ -39,7 +39,7 @@ namespace compiler_gym::runtime {
 constexpr char kDirectSocketKey[] = "compiler-gym-direct-socket";
 constexpr char kIsolationKey[] = "compiler-gym-isolation";
 
-// What a request asks for. The numbers below 100 are for clients, the others are used between the
+// The kinds of requests. The numbers below 100 are for clients, the others are used between the
 // processes of a service.
 enum class Method : uint16_t {
   kGetVersion = 1,
@@ -74,10 +74,10 @@ enum class Method : uint16_t {
   kIntroduction = 106,
 };
 
-// How a process has ended.
+// The exit status of a process.
 struct Death {
   int32_t pid;
-  // As of waitpid().
+  // The status from waitpid().
   int32_t status;
   // The most memory that it, or a command that it has run, has used at a time.
   int64_t peakKibibytes;
@@ -117,7 +117,7 @@ class Channel {
 
   grpc::Status receive(Frame* frame, Deadline deadline);
 
-  // Whether a frame, or the end of file, can be received without waiting, now or soon.
+  // True if a frame or the end of file can be received without waiting, now or soon.
   bool isReadable(std::chrono::milliseconds soon = std::chrono::milliseconds::zero()) const;
 
   const util::FileDescriptor& socket() const { return socket_; }
@@ -144,8 +144,8 @@ grpc::Status roundTrip(Channel& channel, Method method,
                        google::protobuf::MessageLite* reply, Deadline deadline,
                        const std::vector<int>& descriptors = {}, bool* isChannelBroken = nullptr);
 
-// What roundTrip() does before and after it receives. The request may be sent until `grace` after
-// the deadline that the other side is told of.
+// The parts of roundTrip() before and after it receives. The request may be sent until `grace`
+// after the deadline that the other side is told of.
 grpc::Status sendRequest(Channel& channel, Method method,
                          const google::protobuf::MessageLite& request, Deadline deadline,
                          const std::vector<int>& descriptors = {},

@@ -1,4 +1,4 @@
-// What a service offers.
+// The version and the spaces of a service.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -19,7 +19,7 @@ class ServiceDescription {
   ServiceDescription() = default;
   // Asks a session, which need not be initialised.
   explicit ServiceDescription(const CompilationSession& session);
-  // What another process has found out.
+  // Takes the replies that another process received.
   ServiceDescription(GetVersionReply version, GetSpacesReply spaces);
 
   const GetVersionReply& version() const { return version_; }
@@ -31,7 +31,7 @@ class ServiceDescription {
   grpc::Status findObservationSpace(int index, const ObservationSpace** space) const;
   grpc::Status findObservationSpaces(const google::protobuf::RepeatedField<int32_t>& indices,
                                      RequestedSpaces* spaces) const;
-  // Whether all spaces that a request names exist.
+  // Checks that all spaces in a request exist.
   grpc::Status checkSpaces(const StartSessionRequest& request) const;
 
  private:

@@ -145,7 +145,7 @@ void SessionRecord::copyHistory(const SessionRecord& original) {
 
 void SessionRecord::begin(Activity activity, std::string_view subject, int64_t number) {
   constexpr auto relaxed = std::memory_order_relaxed;
-  // What a copy does to become one makes no difference to its state.
+  // Becoming a copy does not change the state.
   if (activity != Activity::kNothing && activity != Activity::kForking) increment(page_->state);
   page_->activity.store(activity, relaxed);
   page_->number.store(number, relaxed);

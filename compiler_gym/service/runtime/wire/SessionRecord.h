@@ -1,4 +1,4 @@
-// What remains of a session process when it has ended.
+// A shared-memory record of a session process, which outlives it.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -16,7 +16,7 @@
 
 namespace compiler_gym::runtime {
 
-// What a session process is doing.
+// The activities of a session process.
 enum class Activity : uint32_t {
   kNothing,
   kStarting,
@@ -27,7 +27,7 @@ enum class Activity : uint32_t {
   kForking,
 };
 
-// Why a session process ended itself, or was not made.
+// The reason why a session process ended itself, or was not made.
 enum class EndReason : uint32_t {
   kNone,
   kDeadline,
@@ -58,7 +58,7 @@ class SessionRecord {
 
   // Makes a new, empty one. RESOURCE_EXHAUSTED if there is no memory, or too many open files.
   static grpc::Status create(std::unique_ptr<SessionRecord>* record);
-  // One that another process has made.
+  // Opens a record that another process has made.
   static grpc::Status open(util::FileDescriptor memory, std::unique_ptr<SessionRecord>* record);
 
   ~SessionRecord();
@@ -74,7 +74,7 @@ class SessionRecord {
   // Continues a record: a copied session has the history and the state of its original.
   void copyHistory(const SessionRecord& original);
 
-  // From here to the next call, the session does this. `subject` is the name of the action,
+  // Sets the activity until the next call. `subject` is the name of the action,
   // observation or parameter, and `number` that of the action.
   void begin(Activity activity, std::string_view subject = {}, int64_t number = -1);
   void end() { begin(Activity::kNothing); }
@@ -89,7 +89,7 @@ class SessionRecord {
   // and gives what it prints next room. Nothing is written to a regular file of over
   // `kMaxLogBytes`.
   void handOutputOn(int file) const;
-  // Whether the service has promised copies of the session that noteCopy() does not know of yet.
+  // True if the service has promised copies of the session that noteCopy() does not know of yet.
   bool isCopyOrdered() const;
   // Says whether the session can be copied by copying the process.
   void setForkable(bool isForkable) const;
@@ -98,7 +98,7 @@ class SessionRecord {
   // --- For the service.
 
   bool isBusy() const;
-  // Whether it does something for a client, rather than to become a copy.
+  // True if the session works for a client, rather than to become a copy.
   bool isAtWork() const;
   bool isForkable() const;
   bool isActing() const;

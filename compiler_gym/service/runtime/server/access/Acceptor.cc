@@ -26,10 +26,10 @@ using util::FileDescriptor;
 
 namespace {
 
-// How long to wait when no connection can be accepted although there is one.
+// Delay after a pending connection could not be accepted, e.g. for lack of file descriptors.
 constexpr std::chrono::milliseconds kPause(10);
 
-// Anybody on the machine can cause a warning, and must not fill the disk with them.
+// Any user of the machine can cause warnings. The limit keeps them from filling the disk.
 constexpr int kSecondsBetweenWarnings = 10;
 
 bool isOfThisUser(const FileDescriptor& client) {

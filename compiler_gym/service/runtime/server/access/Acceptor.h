@@ -18,7 +18,7 @@ class Acceptor {
   // A socket that listens, does not block, and leads to `server`.
   struct Entrance {
     util::FileDescriptor listener;
-    // Whether only processes of the user who runs this one may come in.
+    // Accept only connections from processes of the same user.
     bool isForOwnerOnly = true;
     std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> server;
   };

@@ -40,7 +40,7 @@ Status readToEnd(const FileDescriptor& file, std::string* contents) {
   }
 }
 
-// What is wrong with a file that should be a secret of this user; empty if nothing is.
+// Returns the problem with a file that should be a secret of this user; empty if there is none.
 std::string exposureOf(const FileDescriptor& file) {
   struct stat information = {};
   if (fstat(file.get(), &information) != 0) return std::generic_category().message(errno);

@@ -1,4 +1,4 @@
-// Who may use a service over TCP.
+// Access control for services over TCP.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -10,15 +10,15 @@
 
 namespace compiler_gym::runtime {
 
-// What the flags say about it. Files that are not used have empty names.
+// Access settings from flags. Unused files have empty names.
 struct AccessFlags {
-  // In PEM format: what the service shows to clients, and what it asks of them.
+  // In PEM format: the service's certificate and key, and the authority for client certificates.
   std::string tlsCertificate;
   std::string tlsKey;
   std::string tlsClientCa;
   // A secret that clients have to send.
   std::string tokenFile;
-  // Whether anybody may use the service.
+  // Allow anybody to use the service.
   bool isInsecure = false;
 };
 
@@ -38,19 +38,19 @@ class Access {
   // anything. `isLoopback` says whether only this machine can reach `host`.
   grpc::Status checkHost(const std::string& host, bool isLoopback) const;
 
-  // Whether connections of other users are to be refused.
+  // True if connections of other users must be refused.
   bool isForOwnerOnly() const { return !isInsecure_ && !asksClients(); }
 
   bool usesTls() const { return !tls_.pem_key_cert_pairs.empty(); }
 
-  // What a gRPC server needs for TCP connections.
+  // The credentials of a gRPC server for TCP connections.
   std::shared_ptr<grpc::ServerCredentials> credentials() const;
 
-  // What all requests have to pass.
+  // The token check for all requests.
   const TokenCheck& tokenCheck() const { return tokenCheck_; }
 
  private:
-  // Whether clients have to show something.
+  // True if clients have to show a token or a certificate.
   bool asksClients() const { return asksForToken_ || !tls_.pem_root_certs.empty(); }
 
   grpc::Status readTls(const AccessFlags& flags);

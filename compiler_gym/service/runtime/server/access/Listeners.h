@@ -21,7 +21,7 @@ struct TcpAddress {
 // The addresses that `host`, a name or an address, stands for. UNAVAILABLE if there is none.
 grpc::Status resolveHost(const std::string& host, std::vector<TcpAddress>* addresses);
 
-// Whether only this machine can reach these addresses.
+// True if only this machine can reach these addresses.
 bool areLoopback(const std::vector<TcpAddress>& addresses);
 
 // Listens on one port of all addresses that this machine has, and of at least one. `port` 0 becomes

@@ -24,7 +24,7 @@ using util::FileDescriptor;
 
 namespace {
 
-// How the kernel writes addresses: four words in network byte order, of which IPv4 uses the first.
+// The kernel's format of addresses: four words in network byte order. IPv4 uses the first.
 using AddressWords = std::array<uint32_t, 4>;
 
 struct Endpoint {
@@ -91,7 +91,7 @@ FileDescriptor openNetlink() {
   return netlink;
 }
 
-// As /proc/net/tcp and tcp6 write it.
+// The format of /proc/net/tcp and tcp6.
 std::string hexOf(const Endpoint& endpoint, bool inFileOfIpv6) {
   std::string text;
   char word[9];

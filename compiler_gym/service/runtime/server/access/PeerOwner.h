@@ -1,4 +1,4 @@
-// Which user is at the other end of a connection.
+// Identification of the user at the other end of a connection.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,8 +20,7 @@ struct PeerAddresses {
   sockaddr_storage here = {};
 };
 
-// The two ways in which ownerOfPeer() finds out who holds `peer`; the second is for where programs
-// may not use netlink.
+// The two methods of ownerOfPeer(). The second is for systems where netlink is forbidden.
 std::optional<uid_t> ownerByNetlink(const PeerAddresses& addresses);
 std::optional<uid_t> ownerByProcFiles(const PeerAddresses& addresses);
 

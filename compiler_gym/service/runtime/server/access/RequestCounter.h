@@ -27,8 +27,8 @@ class RequestCounter {
   int count_ = 0;
 };
 
-// What a grpc::ServerBuilder needs to have its server's requests, other than streams, counted from
-// their arrival until their reply was sent.
+// Interceptor factories for grpc::ServerBuilder to have its server's requests, other than streams,
+// counted from their arrival until their reply was sent.
 std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
 requestCountingInterceptors(const std::shared_ptr<RequestCounter>& counter);
 

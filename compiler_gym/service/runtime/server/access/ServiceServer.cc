@@ -29,12 +29,12 @@ void keepLibraryRunning() {
   std::call_once(once, grpc_init);
 }
 
-// How long clients that are idle have to close their connections. One that is cut off instead may
+// Grace period for idle clients to close their connections. One that is cut off instead may
 // report an error.
 constexpr std::chrono::milliseconds kGoodbye(100);
 
-// How long handlers have to return once their requests were cancelled. They need next to nothing
-// unless they hang, but a machine can be busy.
+// Grace period for handlers to return after their requests were cancelled. They need next to
+// nothing unless they hang, but a machine can be busy.
 constexpr std::chrono::milliseconds kReturn(2000);
 
 // Clients put no more than some command lines into the metadata.

@@ -16,16 +16,16 @@
 
 namespace compiler_gym::runtime {
 
-// Where a server listens, and to whom.
+// The addresses of a server, and its access control.
 struct ServerOptions {
   // Name or address of an interface, and the port there; 0 means any free one.
   std::string host = "127.0.0.1";
   int port = 0;
   // Limit of a request and of a reply; -1 means none.
   int maxMessageBytes = -1;
-  // Where to make a Unix socket, if the file system can; empty if there is to be none.
+  // The path of a Unix socket, if the file system supports them; empty for no socket.
   boost::filesystem::path unixSocket;
-  // Who may connect by TCP. By the Unix socket it is always the user who runs the service alone.
+  // Access control for TCP. By the Unix socket it is always the user who runs the service alone.
   Access access;
   // Threads that serve requests; 0 means no limit. A request that gets none fails with
   // RESOURCE_EXHAUSTED.

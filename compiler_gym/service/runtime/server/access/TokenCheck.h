@@ -21,7 +21,7 @@ class TokenCheck {
   grpc::Status check(const grpc::ServerContextBase* context) const;
 
   using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
-  // As check(), for the metadata of a request by TCP.
+  // Checks the metadata of a request over TCP, see check().
   grpc::Status checkMetadata(const Metadata& metadata) const;
 
   // Has gRPC check the token before it reads the message of a request. gRPC supports that on
@@ -32,7 +32,7 @@ class TokenCheck {
   std::string token_;
 };
 
-// Whether two texts are the same. The time that it takes does not tell where they differ.
+// Compares two texts in constant time.
 bool isSameSecret(const std::string& secret, const std::string& presented);
 
 }  // namespace compiler_gym::runtime

@@ -56,7 +56,7 @@ void Chores::work() {
     chores_.pop_front();
     lock.unlock();
     chore();
-    // What it holds is destroyed without the lock, too.
+    // Its captures are destroyed without the lock, too.
     chore = nullptr;
     lock.lock();
     if (!isStopping_ && !chores_.empty()) wakeAt(chores_.front().first);

@@ -1,4 +1,4 @@
-// What is done a moment later.
+// A background thread for work that can wait a moment.
 #pragma once
 
 #include <deque>

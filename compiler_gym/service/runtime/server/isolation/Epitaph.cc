@@ -29,7 +29,7 @@ std::string inSeconds(uint64_t microseconds) {
 
 std::string inMebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
-// Whether a signal is one that compilers do not send to themselves.
+// True for signals that compilers do not send to themselves.
 bool isFromOutside(int signal) {
   return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }

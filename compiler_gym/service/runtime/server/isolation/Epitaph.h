@@ -12,25 +12,25 @@
 
 namespace compiler_gym::runtime {
 
-// What is left to say of a session process.
+// The report on the end of a session process.
 struct Epitaph {
-  // What its requests fail with from now on, see SessionProcess.
+  // The error of its further requests, see SessionProcess.
   grpc::Status status;
-  // Whether the end is nothing that the compiler has done.
+  // True if the compiler did not cause the end.
   bool wasLost = false;
   // If it had used nearly all memory that it may have, this says so.
   std::string memoryNote;
 };
 
-// What the service knows of the end of a session process beside its record.
+// Facts about the end of a session process that its record does not contain.
 struct End {
-  // Whether the process had introduced itself.
+  // True if the process had introduced itself.
   bool wasMet = false;
-  // Whether it had ended before it was killed by the service to be sure.
+  // True if it had ended before the service killed it as a precaution.
   bool hadEnded = false;
-  // How it ended, if the fork server has told.
+  // Its exit status, if the fork server reported it.
   std::optional<Death> death;
-  // Whether the fork server had ended, with which all session processes end.
+  // True if the fork server had ended, which ends all session processes.
   bool forkServerHasEnded = false;
   // The memory that it might have, in bytes; 0 means no limit.
   uint64_t memoryLimit = 0;

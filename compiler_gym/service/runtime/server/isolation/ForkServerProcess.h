@@ -20,7 +20,7 @@
 
 namespace compiler_gym::runtime {
 
-// What the process of the service knows of the fork server.
+// The service's handle of the fork server.
 //
 // The fork server is a process with a single thread and with the compiler initialised, so that a
 // session process is ready as soon as it is forked. All session processes are its children, also
@@ -43,7 +43,7 @@ class ForkServerProcess {
                             std::function<void()> removeDirectory,
                             std::unique_ptr<ForkServerProcess>* forkServer);
 
-  // As stop().
+  // Calls stop().
   ~ForkServerProcess();
 
   // Ends all session processes and waits until they and the fork server are gone. Requests at work
@@ -56,9 +56,9 @@ class ForkServerProcess {
   // Starts a session process with this control socket and record.
   grpc::Status spawn(int control, int record);
 
-  // How the session process `pid` has ended; waits for its end if need be.
+  // Returns how the session process `pid` has ended. Waits for its end.
   std::optional<Death> waitForDeath(int pid, std::chrono::milliseconds limit);
-  // Whether the fork server was killed, and all session processes with it.
+  // True if the fork server was killed, and all session processes with it.
   bool hasEnded();
   // A new process has this number: from now on the above is about that.
   void forgetDeath(int pid);
@@ -66,7 +66,7 @@ class ForkServerProcess {
   // The memory that a session process may have, in bytes; 0 means no limit.
   uint64_t sessionMemoryBytes() const { return limits_.sessionMemoryBytes; }
 
-  // What to call, in another thread, if the fork server ends unexpectedly.
+  // Callback, in another thread, for an unexpected end of the fork server.
   void onEnd(std::function<void()> callback);
 
  private:

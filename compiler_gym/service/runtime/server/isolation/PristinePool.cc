@@ -36,7 +36,7 @@ Digest digestOf(const Benchmark& benchmark) {
   return digest;
 }
 
-// Whether a start has failed because the system has no process or open file left. `process` is the
+// True if a start has failed because the system has no process or open file left. `process` is the
 // one that failed, null if there is not even that.
 bool isForLackOfRoom(const Status& status, const SessionProcess* process) {
   if (status.error_code() != StatusCode::RESOURCE_EXHAUSTED) return false;
@@ -53,7 +53,7 @@ struct PristinePool::Entry {
   std::shared_ptr<const Benchmark> benchmark;
   Digest program = {};
   std::shared_ptr<SessionProcess> pristine;
-  // What the pristine session has computed; nothing any more once one has failed.
+  // Observations of the pristine session; empty after one has failed.
   std::unordered_set<int32_t> observed;
   bool canObserve = true;
 

@@ -54,7 +54,7 @@ class PristinePool {
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 
-  // As start(), without a further attempt. `process` is also set to one that fails.
+  // Like start(), but makes only one attempt. `process` is also set to one that fails.
   grpc::Status startOnce(const Origin& origin, const SpaceIndices& observations, Deadline deadline,
                          std::shared_ptr<SessionProcess>* process);
   EntryPtr find(const std::string& key);

@@ -17,7 +17,7 @@
 
 namespace compiler_gym::runtime {
 
-// What a client of the direct channel gets with a new session.
+// The socket that a client of the direct channel gets with a new session.
 struct Handover {
   // The socket of the session, for the reply. None if the session was not started as a copy.
   util::FileDescriptor client;
@@ -26,7 +26,7 @@ struct Handover {
   std::shared_ptr<void> afterReply;
 };
 
-// How a request has come.
+// The channel of a request.
 struct RequestContext {
   Deadline deadline;
   // Set for clients of the direct channel.

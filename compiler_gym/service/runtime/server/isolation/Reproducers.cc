@@ -91,7 +91,7 @@ bool Reproducers::fill(const Origin& origin, const std::vector<HistoryEntry>& hi
   const Status status = util::callWithoutExceptions("saving a reproducer", [&] {
     fs::create_directories(directory);
     fs::permissions(directory_, fs::owner_all);
-    // Where the commands of the reproducer have more memory, they may not crash.
+    // With more memory, the commands of the reproducer may not crash.
     if (!memoryNote.empty()) fs::ofstream(directory / "memory.txt") << memoryNote << ".\n";
     return repeat(origin, history, directory);
   });

@@ -31,8 +31,8 @@ class Reproducers {
   std::string save(const std::shared_ptr<SessionProcess>& dead, Deadline deadline);
 
  private:
-  // Whether to make a reproducer for this action: there is none yet, and not too many attempts have
-  // failed.
+  // True if a reproducer should be made for this action: there is none yet, and not too many
+  // attempts have failed.
   bool claim(const std::string& action);
   // Takes a claim back: there is no reproducer after all.
   void release(const std::string& action);

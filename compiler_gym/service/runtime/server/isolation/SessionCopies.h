@@ -31,7 +31,7 @@ class SessionCopies {
   // it is there, or fails if it cannot be made.
   grpc::Status make(Deadline deadline, std::shared_ptr<SessionProcess>* copy,
                     std::unique_ptr<Order>* order);
-  // Whether the last make() copied a state that had been copied before.
+  // True if the last make() copied a state that had been copied before.
   bool isRepeated() const { return isRepeated_; }
   // Makes the copy of the next make(), unless the process is at work, and waits for it a moment, so
   // that make() need not find out about it. See Spares.

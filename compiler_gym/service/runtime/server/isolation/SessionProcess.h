@@ -19,7 +19,7 @@
 
 namespace compiler_gym::runtime {
 
-// What a session was started on.
+// The arguments that a session was started with.
 struct Origin {
   std::shared_ptr<const Benchmark> benchmark;
   int actionSpace = 0;
@@ -45,7 +45,7 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   grpc::Status call(Method method, const google::protobuf::MessageLite& request,
                     google::protobuf::MessageLite* reply, Deadline deadline);
 
-  // Whether copies().make() is possible, as the session said after its last request; if not, it is
+  // True if copies().make() is possible, as the session said after its last request; if not, it is
   // to be copied by repeating its history. Waits for a request made by call(), not for one on the
   // session's own socket.
   bool isForkable(Deadline deadline);
@@ -60,7 +60,7 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
 
   // OK unless the process has died.
   grpc::Status epitaph();
-  // Whether a request has found it dead. The others are for this case: whether it died while it
+  // True if a request has found it dead. The others are for this case: whether it died while it
   // applied an action, for another reason than that its client had gone, and
   bool isDead() const { return life_ == Life::kDead; }
   bool hasDiedInAction() const;
@@ -108,7 +108,7 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
                         Deadline deadline);
   grpc::Status die();
   Epitaph describeEnd(bool hadEnded) const;
-  // Whether the process has ended, or is about to. Waits a moment for that.
+  // True if the process has ended, or is about to. Waits a moment for that.
   bool isEnding() const;
   void kill() const;
 
@@ -123,12 +123,12 @@ class SessionProcess : public std::enable_shared_from_this<SessionProcess> {
   // Set when it is dead.
   Epitaph epitaph_;
   std::once_flag explained_;
-  // What kill() needs without waiting for a request. The pid is for texts, and for what the system
-  // tells about processes.
+  // State that kill() needs without waiting for a request. The pid is for texts, and for what the
+  // system tells about processes.
   mutable std::mutex identityMutex_;
   util::FileDescriptor pidfd_;
   int pid_ = 0;
-  // Whether nobody wants it any more.
+  // True once the session is no longer needed.
   std::atomic<bool> isClosed_ = false;
   SessionCopies copies_{*this};
 };

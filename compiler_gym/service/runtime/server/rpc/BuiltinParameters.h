@@ -11,7 +11,7 @@
 
 namespace compiler_gym::runtime {
 
-// What the parameters of the BenchmarkCache begin with, and those of the PristinePool, which there
+// The prefixes of the parameters of the BenchmarkCache, and those of the PristinePool, which there
 // is if sessions are processes.
 constexpr char kBenchmarkCacheParameters[] = "service.benchmark_cache";
 constexpr char kPristinePoolParameters[] = "service.pristine_sessions";

@@ -28,7 +28,7 @@ class DirectServer {
   static grpc::Status start(Sessions& sessions, size_t maxMessageBytes,
                             std::unique_ptr<DirectServer>* server);
 
-  // As stop(), without a limit.
+  // Calls stop() without a time limit.
   ~DirectServer();
 
   // Closes all connections, and waits for the requests at work. False if one of them takes longer

@@ -61,7 +61,7 @@ RpcService::RpcService(std::shared_ptr<Sessions> sessions, std::string directSoc
 Deadline RpcService::deadlineOf(const ServerContext* context) const {
   constexpr auto kNone = std::chrono::system_clock::time_point::max();
   const auto deadline = context ? context->deadline() : kNone;
-  // What gRPC gives when the client has set none.
+  // The value that gRPC returns if the client has set none.
   if (deadline == kNone) return sessions_->defaultDeadline();
   const std::chrono::nanoseconds left = deadline - std::chrono::system_clock::now();
   // The client's library gives up at the deadline. The reason must have arrived by then.

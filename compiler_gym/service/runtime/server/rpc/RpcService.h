@@ -58,7 +58,7 @@ class RpcService : public compiler_gym::CompilerGymService::WithCallbackMethod_H
   template <typename Request, typename Reply>
   grpc::Status serve(const char* name, Rpc<Request, Reply> rpc, grpc::ServerContext* context,
                      const Request* request, Reply* reply);
-  // As serve(); the reply tells about the service.
+  // Like serve(), for replies that describe the service.
   template <typename Request, typename Reply>
   grpc::Status introduce(const char* name, Rpc<Request, Reply> rpc, grpc::ServerContext* context,
                          const Request* request, Reply* reply);

@@ -79,7 +79,7 @@ class SessionTable {
     std::shared_ptr<SessionProcess> session;
     int64_t lease = 0;
     mutable std::atomic<Deadline> lastUse = Clock::now();
-    // That of the session's record, which counts as a use if it differs from the last look.
+    // The activity number of the session's record. A change since the last look counts as a use.
     uint64_t state = 0;
   };
 

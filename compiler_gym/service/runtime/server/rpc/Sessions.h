@@ -1,4 +1,4 @@
-// What the RPCs do.
+// Implementation of the RPCs.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -20,7 +20,7 @@
 namespace compiler_gym::runtime {
 
 // The RPCs of proto/compiler_gym_service.proto, which documents them, whichever way a request has
-// come (RpcService, DirectServer).
+// arrived (RpcService, DirectServer).
 //
 // All methods may be called from any number of threads. Requests for different sessions never wait
 // for each other. A session that is ended while a request is at work on it lives until that request
@@ -61,14 +61,14 @@ class Sessions {
 
   BenchmarkCache& benchmarks() { return *benchmarks_; }
 
-  // The end of a request whose client sets none.
+  // The deadline of a request whose client sets none.
   Deadline defaultDeadline() const;
 
   // Ends all session processes, which makes the requests at work return.
   void stop();
 
  private:
-  // RESOURCE_EXHAUSTED if there are as many sessions as there may be.
+  // RESOURCE_EXHAUSTED if the maximum number of sessions is open.
   grpc::Status reserve(SessionTable::Place* place);
   grpc::Status setParameter(const std::shared_ptr<SessionProcess>& session,
                             const SessionParameter& parameter, SendSessionParameterReply* reply,

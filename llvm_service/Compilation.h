@@ -18,7 +18,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// When to run LLVM's verifier on the module.
+/// The conditions for running LLVM's verifier on the module.
 enum class Verification {
   /// After every action that changed the module.
   kAlways,
@@ -70,13 +70,13 @@ class Compilation {
   /// The actions that have been run, with those that failed and those that do nothing.
   const std::vector<Action>& history() const { return history_; }
 
-  /// What the last action changed.
+  /// The changes made by the last action.
   const ModuleChange& lastChange();
 
   /// The functions of the module, each with the version that it has.
   llvm::ArrayRef<ChangeTracker::Function> functions();
 
-  /// What the last action reported. See RemarkReplay.
+  /// The remarks of the last action, see RemarkReplay.
   [[nodiscard]] grpc::Status lastRemarks(const std::vector<Remark>** remarks) {
     return remarkReplay_.remarksOfLast(program_->bitcode(), history_, remarks);
   }

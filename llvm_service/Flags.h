@@ -18,10 +18,10 @@ DECLARE_string(baseline_cache);
 
 namespace compiler_gym::llvm_service {
 
-/// What sessions begin with, but for the verification. To be read once, as it may load files.
+/// The initial settings of sessions, without verification. Call it once, because it may load files.
 SessionSettings settingsOfFlags();
 
-/// Where costs are kept from run to run; null if they are not.
+/// The persistent file of costs; null if there is none.
 std::shared_ptr<const BaselineFile> openBaselineFile();
 
 }  // namespace compiler_gym::llvm_service

@@ -55,7 +55,7 @@ struct OwnedModule {
 /// and without a hash.
 std::string writeBitcode(const llvm::Module& module);
 
-/// Where texts begin and end in another.
+/// The beginnings and ends of texts in another text.
 using TextRanges = std::vector<std::pair<size_t, size_t>>;
 
 /// The textual IR of a module.

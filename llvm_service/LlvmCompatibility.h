@@ -1,6 +1,6 @@
 #pragma once
 
-// What differs between the versions of LLVM that the service can be built with.
+// Differences between the supported versions of LLVM.
 
 #include <string>
 #include <type_traits>
@@ -25,7 +25,7 @@ inline const llvm::Triple& asTarget(const llvm::Triple& triple) { return triple;
 inline std::string asTarget(const llvm::Triple& triple) { return triple.str(); }
 #endif
 
-/// Whether plain constants (llvm::ConstantData) have lists of their uses, so that the order of
+/// True if plain constants (llvm::ConstantData) have lists of their uses, so that the order of
 /// these is in the bitcode. Where they have none, LLVM's values say so themselves: hasUseList().
 template <typename Value = llvm::Value, typename = void>
 inline constexpr bool kPlainConstantsHaveUses = true;

@@ -48,7 +48,7 @@ class LlvmSession final : public CompilationSession {
   [[nodiscard]] grpc::Status afterFork() final;
 
  private:
-  /// What is known of an observation.
+  /// The cached value of an observation.
   struct Observed {
     /// The last value, if the observation is deterministic, and the version of the module or the
     /// number of the action that it belongs to.
@@ -58,7 +58,7 @@ class LlvmSession final : public CompilationSession {
   };
 
   [[nodiscard]] grpc::Status run(const Action& action, bool& changed);
-  /// Whether the module is verified after the action, if that has changed it.
+  /// True if the module is verified after actions that changed it.
   bool isVerified(const Action& action) const;
   [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
                                            std::optional<std::string>& reply);
@@ -76,7 +76,7 @@ class LlvmSession final : public CompilationSession {
   std::string targetTriple_;
   // By index of the observation.
   std::vector<Observed> observed_;
-  // Of the step.
+  // Actions left in the current step.
   int actionsLeft_ = 0;
 };
 

@@ -21,7 +21,7 @@ enum class Baseline { kO0, kO3, kOz };
 /// The suffix of the observations of a baseline: "O0", "O3" or "Oz".
 const char* nameOf(Baseline baseline);
 
-/// What the costs of baselines depend on.
+/// The key of baseline costs.
 struct CostTraits {
   /// Whether it is the cost of what a user of clang gets: its baselines are clang's own pipelines
   /// (see ClangPipeline.h), those of other costs what `opt` does. At -Oz clang tells every pass to
@@ -64,7 +64,7 @@ class Program {
   /// The bitcode that every session on this program starts from.
   const std::string& bitcode() const { return bitcode_; }
 
-  /// How to build and run it.
+  /// The build and run commands.
   const BenchmarkDynamicConfig& dynamicConfig() const { return dynamicConfig_; }
 
   /// The cost of any module of this program. Computed once for each content, by whichever session
@@ -82,7 +82,7 @@ class Program {
                                           const Cost& cost, int64_t& value,
                                           CostTraits traits = {}) const;
 
-  /// How many costs of baselines were computed, and how many were read from the file instead, in
+  /// The numbers of baseline costs that were computed, and that were read from the file instead, in
   /// all processes that share the costs: "computed=3 read=6".
   std::string describeBaselines() const;
 
@@ -101,7 +101,7 @@ class Program {
   const std::string commandsKey_;
   const std::shared_ptr<SharedCosts> costs_;
   const std::shared_ptr<const BaselineFile> baselineFile_;
-  // What has been computed so far.
+  // Results computed so far.
   mutable std::optional<BaselineFile::Hash> hash_;
   mutable std::map<std::pair<Baseline, bool>, std::string> optimised_;
 };

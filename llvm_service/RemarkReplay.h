@@ -12,7 +12,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// What a pass reported about one place in the program.
+/// A report of a pass about one place in the program.
 struct Remark {
   /// "passed" for what was done, "missed" for what was not, "analysis" for why, "failure" for a
   /// transformation that was asked for and did not happen.

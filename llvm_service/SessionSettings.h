@@ -19,14 +19,14 @@ std::optional<Verification> parseVerification(const std::string& name);
 /// Reads an action policy; the built-in one if the path is empty.
 llvm::Expected<Policy> loadPolicy(const std::string& path);
 
-/// What session parameters set. Copied to forks.
+/// Settings made by session parameters. Copied to forks.
 struct SessionSettings {
   RunCounts runCounts;
   /// Documented to exist; a build is measured once however often it is asked for, because building
   /// the same module again measures the file system.
   int64_t buildtimesPerObservation = 1;
   Verification verification = Verification::kOnExport;
-  /// Whether analyses are forgotten after each action, so that what the next one does depends on
+  /// Discard analyses after each action, so that what the next one does depends on
   /// nothing but the module.
   bool forgetsAnalyses = false;
   /// Null if there is none.

@@ -9,7 +9,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// What each of LLVM's passes does, in a sentence. LLVM itself has only their names.
+/// One-sentence descriptions of LLVM's passes. LLVM itself only has their names.
 class Descriptions {
  public:
   /// Reads a file such as descriptions.yaml.

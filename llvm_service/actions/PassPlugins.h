@@ -16,7 +16,7 @@ struct LoadedPlugin {
   /// Its passes.
   std::vector<Action> actions;
 
-  /// What makes `opt` load it.
+  /// The option that makes `opt` load it.
   std::string optOption() const;
 };
 

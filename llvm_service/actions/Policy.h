@@ -9,7 +9,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Which of LLVM's passes are actions, and how they are spelled.
+/// The selection of LLVM's passes that are actions, and their spelling.
 ///
 /// Read from a file such as policy.yaml, whose comments describe the format. The policy holds
 /// judgements about passes, never the list of passes: that comes from LLVM.
@@ -24,17 +24,17 @@ class Policy {
   /// The policy that this service was built with.
   static const Policy& builtin();
 
-  /// Why the pass is not an action, or nothing if it is one. `pass` is the name that LLVM lists,
-  /// without parameters unless they are part of the name, e.g. "print<loops>".
+  /// The reason why the pass is not an action, or nothing if it is one. `pass` is the name that
+  /// LLVM lists, without parameters unless they are part of the name, e.g. "print<loops>".
   std::optional<std::string> exclusionReason(llvm::StringRef pass) const;
 
-  /// Whether the module has to be verified after the pass.
+  /// True if the module has to be verified after the pass.
   bool mayBreakModules(llvm::StringRef pass) const;
 
-  /// What to write for the pass, e.g. "instcombine<no-verify-fixpoint>" for "instcombine".
+  /// The text of the pass in a pipeline, e.g. "instcombine<no-verify-fixpoint>" for "instcombine".
   std::string spelling(llvm::StringRef pass) const;
 
-  /// Whether a loop pass has to run in loop-mssa(...) instead of loop(...).
+  /// True if a loop pass has to run in loop-mssa(...) instead of loop(...).
   bool needsMemorySSA(llvm::StringRef pass) const;
 
   /// The parameter texts worth having as further actions, e.g. {"memssa"} for "early-cse".

@@ -11,11 +11,11 @@
 
 namespace compiler_gym::llvm_service {
 
-/// How often to run a program for one measurement.
+/// The number of runs for one measurement.
 struct RunCounts {
   int64_t warmup = 0;
   int64_t measured = 1;
-  /// Whether to keep the runs on one processor, where that is allowed; not 0 means yes.
+  /// Nonzero to pin the runs to one processor, where that is allowed.
   int64_t pinned = 0;
 };
 
@@ -32,12 +32,12 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  /// Whether the benchmark says how to build the program.
+  /// True if the benchmark has a build command.
   bool isBuildable() const;
-  /// Whether the benchmark says how to build and how to run it.
+  /// True if the benchmark has a build and a run command.
   bool isRunnable() const;
 
-  /// Whether there is a build.
+  /// True if there is a build.
   bool isBuilt() const;
 
   /// Leaves the build to the object that this one is a copy of, in another process, which changes

@@ -37,7 +37,7 @@ class CodeGenerator {
   CodeGenerator(const CodeGenerator&) = delete;
   CodeGenerator& operator=(const CodeGenerator&) = delete;
 
-  /// Whether it may generate code for a module after it has done so for others: it is for the same
+  /// True if it may generate code for a module after it has done so for others: it is for the same
   /// target, and that target's code generator is known to keep nothing of the others.
   bool isReusableFor(const llvm::Module& module) const;
 

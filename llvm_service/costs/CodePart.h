@@ -9,7 +9,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// What some functions that follow each other add to an object file for x86-64.
+/// The contribution of some consecutive functions to an object file for x86-64.
 ///
 /// Code that is optimised for size is not aligned, and constants are as large as their alignment,
 /// so sizes add up, but for two things: the length of a jump to another function depends on how far
@@ -23,7 +23,7 @@ struct CodePart {
   /// A jump to a function that is not among these, in its long form.
   struct Jump {
     std::string target;
-    /// Where the jump ends, from which the distance counts.
+    /// The end of the jump instruction, from which the distance counts.
     Place end;
   };
 
@@ -32,7 +32,7 @@ struct CodePart {
   /// Bytes of the records of frames, and of the header that they have in common.
   int64_t frames = 0;
   int64_t frameHeader = 0;
-  /// Where each function begins.
+  /// The offset of each function.
   std::map<std::string, Place> functions;
   std::vector<Jump> jumps;
 };

@@ -12,7 +12,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Whether the code of the functions of a module can be generated apart: nothing that the code
+/// True if the code of a module's functions can be generated separately: nothing that the code
 /// generator does with one function of it depends on the bodies of others, and code is not aligned.
 /// Only modules for x86-64 in ELF, without what C programs seldom have: aliases, exceptions,
 /// inline assembly, addresses of blocks, sections and alignments of functions, groups (comdat).

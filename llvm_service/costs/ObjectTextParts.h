@@ -29,7 +29,7 @@ class ObjectTextParts {
 
  private:
   using Functions = llvm::ArrayRef<const ChangeTracker::Function*>;
-  // What the code of some functions depends on.
+  // The key of some functions' code: everything it depends on.
   using Key = std::vector<uint64_t>;
 
   struct Unit {

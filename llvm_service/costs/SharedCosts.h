@@ -26,7 +26,7 @@ class SharedCosts {
   SharedCosts(const SharedCosts&) = delete;
   SharedCosts& operator=(const SharedCosts&) = delete;
 
-  /// What identifies a cost: what it is of, and what is measured.
+  /// The key of a cost: the program and the kind of cost.
   struct Key {
     Key(llvm::StringRef bitcode, llvm::StringRef name);
 
@@ -52,7 +52,7 @@ class SharedCosts {
 
   // 512 KiB of entries.
   static constexpr size_t kEntries = 16384;
-  // Where the entry of a key can be: this many places from the first.
+  // The number of slots, counted from the first, in which the entry of a key can be.
   static constexpr size_t kPlaces = 8;
 
   struct Table {

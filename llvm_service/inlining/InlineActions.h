@@ -12,7 +12,7 @@ namespace compiler_gym::llvm_service {
 struct InlineActions {
   /// See getActionSpaces() of InlineSession.
   std::string name;
-  /// Whether they answer the inliner's questions, in its order.
+  /// True if they answer the inliner's questions, in its order.
   bool isInOrder;
   std::vector<InlineDecision> decisions;
 

@@ -18,13 +18,13 @@ namespace compiler_gym::llvm_service {
 struct InlineSite {
   std::string caller;
   std::string callee;
-  /// As InlineDecision counts callees.
+  /// The number of the callee, as in InlineDecision.
   size_t calleeNumber;
-  /// Whether it can be decided about; see openCallSites().
+  /// True if the player can decide about it; see openCallSites().
   bool isOpen;
 };
 
-/// How often the inliner asked about a call and its copies, and how it was answered.
+/// The number of the inliner's questions about a call and its copies, by answer.
 struct InlineCounts {
   int64_t inlined = 0;
   int64_t kept = 0;
@@ -55,12 +55,12 @@ class InlineGame {
   [[nodiscard]] grpc::Status update();
 
   const std::vector<InlineSite>& sites() const { return sites_; }
-  /// What is decided about each of them.
+  /// The decision about each of them.
   const std::vector<InlineChoice>& choices() const { return choices_; }
   /// The number of answers to questions.
   size_t answers() const { return answers_.size(); }
 
-  /// What follows is of the last update.
+  /// The following is from the last update.
 
   /// Counts the updates and the answers.
   uint64_t version() const { return version_ + answers_.size(); }
@@ -103,7 +103,7 @@ class InlineGame {
   uint64_t version_ = 0;
   std::unique_ptr<Compilation> compilation_;
   std::vector<InlineQuestion> questions_;
-  // Of each question, if they are answered in order.
+  // Indexed by question, if they are answered in order.
   std::vector<std::vector<int64_t>> features_;
   std::vector<InlineCounts> defaultCounts_;
   int64_t defaultInstructions_ = 0;

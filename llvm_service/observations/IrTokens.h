@@ -12,7 +12,7 @@ struct IrToken {
   int64_t id;
   /// The name of the kind, e.g. "kw_define", "comma" or "GlobalVar".
   const char* kind;
-  /// What else the lexer knows of the token:
+  /// Further facts about the token from the lexer:
   ///   marker   nothing; it is Eof or Error
   ///   keyword  nothing; a word, an opcode or a punctuation mark
   ///   uintval  a number: 42: @42 %42 #42 ^42
@@ -26,7 +26,7 @@ struct IrToken {
   std::string value;
 };
 
-/// How many kinds of tokens the lexer has.
+/// The number of token kinds of the lexer.
 int64_t countTokenKinds();
 
 /// The tokens of textual IR without its comments, up to its end, for which there is no token. What

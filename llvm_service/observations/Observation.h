@@ -12,14 +12,14 @@
 
 namespace compiler_gym::llvm_service {
 
-/// What an observation may look at.
+/// The inputs of an observation.
 struct ObservationInput {
   Compilation& compilation;
-  /// How often Runtime runs the program.
+  /// The number of runs for Runtime.
   const RunCounts& runCounts;
   /// Null if there is none.
   const Ir2vecVocabulary* ir2vecVocabulary = nullptr;
-  /// What the observation keeps for the next time it is computed of the same compilation, see
+  /// Cached data of the observation for the next time it is computed of the same compilation, see
   /// FunctionParts.h. If there is none, it begins anew.
   std::any* kept = nullptr;
 };

@@ -10,7 +10,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// What holds for the values of an observation space besides their range.
+/// Properties of an observation space's values besides their range.
 struct Properties {
   bool deterministic = true;
   bool platformDependent = false;
@@ -44,7 +44,7 @@ ObservationSpace vectorSpace(const std::string& name);
 /// A sequence of such vectors.
 ObservationSpace vectorsSpace(const std::string& name);
 
-/// What the columns of a table hold.
+/// The types of a table's columns.
 enum class Column { kIntegers, kTexts, kFlags };
 
 /// A table with any number of rows: a dictionary of columns, each a sequence of integers (of any
@@ -61,7 +61,7 @@ void addFlags(Event& table, const std::string& column, const std::vector<bool>& 
 /// 0.2.5 cannot, moves to the field exact_space.
 ObservationSpace forAllClients(ObservationSpace space);
 
-/// What the values are, wherever the space says so.
+/// Descriptions of the values, as in the space.
 const Space& exactSpace(const ObservationSpace& space);
 
 /// Makes the event hold a vector of integers.

@@ -19,7 +19,7 @@ namespace compiler_gym::llvm_service {
 /// so what is listed depends on nothing but the program.
 llvm::SmallVector<llvm::CallBase*> callSites(llvm::Module& module);
 
-/// What knows about the target of a function.
+/// The target information of a function.
 using TargetInfo = llvm::function_ref<const llvm::TargetTransformInfo&(llvm::Function&)>;
 
 /// The numbers of the calls about whose inlining can be decided: their callees do not call

@@ -25,7 +25,7 @@ using PreparePipeline = std::function<void(llvm::PassBuilder&, llvm::ModuleAnaly
 void optimizeAsClang(llvm::Module& module, llvm::OptimizationLevel level,
                      const PreparePipeline& prepare = nullptr);
 
-/// Whether clang has something to do to a module at every level, -O0 included: functions that must
+/// True if clang has something to do to a module at every level, -O0 included: functions that must
 /// be inlined, or coroutines to be split.
 bool hasMandatoryWork(const llvm::Module& module);
 

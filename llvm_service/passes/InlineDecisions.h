@@ -35,7 +35,7 @@ struct InlineDecision {
   };
 
   Target target;
-  /// Of the call or the callee.
+  /// Features of the call or the callee.
   size_t number;
   InlineChoice choice;
 
@@ -53,11 +53,11 @@ struct InlineQuestion {
   int64_t site;
   std::string caller;
   std::string callee;
-  /// What LLVM's cost model says.
+  /// The result of LLVM's cost model.
   bool byDefault;
-  /// What was decided.
+  /// The decision.
   bool inlined;
-  /// Whether a decision of the player was the reason for that.
+  /// True if the player made the decision.
   bool decided;
 };
 

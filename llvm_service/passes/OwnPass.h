@@ -26,7 +26,7 @@ struct OwnPass {
   /// Tells LLVM how to make the pass of its text in a pipeline.
   using Register = std::function<void(llvm::PassBuilder&)>;
 
-  /// As `opt -passes=` spells it.
+  /// The `opt -passes=` name.
   std::string name;
   /// One sentence about what it does.
   std::string description;
@@ -48,20 +48,20 @@ std::vector<OwnPass> listOwnPasses();
 /// Makes all of them known to a pass builder.
 void registerOwnPasses(llvm::PassBuilder& passBuilder);
 
-/// As LLVM names it in a header that takes ten times as long to compile as this one.
+/// A forward declaration. LLVM's header takes ten times as long to compile as this one.
 using LoopPassManager =
     llvm::PassManager<llvm::Loop,
                       llvm::AnalysisManager<llvm::Loop, llvm::LoopStandardAnalysisResults&>,
                       llvm::LoopStandardAnalysisResults&, llvm::LPMUpdater&>;
 
-/// How to make a pass without parameters.
+/// Makes a pass without parameters.
 ///
 /// @tparam Manager what holds such passes: of modules, functions or loops.
 /// @param add adds the pass to a manager.
 template <typename Manager>
 OwnPass::Register byName(const std::string& name, std::function<void(Manager&)> add);
 
-/// How to make a module pass with a parameter.
+/// Makes a module pass with a parameter.
 ///
 /// @param add adds to the manager what "name<parameter>" stands for; false if the parameter makes
 ///     no sense, which makes the text an error.

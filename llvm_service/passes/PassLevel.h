@@ -6,7 +6,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// What a pass is given at a time.
+/// The unit of IR that a pass works on.
 enum class PassLevel { kModule, kCgscc, kFunction, kLoopNest, kLoop };
 
 /// The level in words, e.g. "call graph".

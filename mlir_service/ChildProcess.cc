@@ -28,7 +28,7 @@ using grpc::Status;
 using grpc::StatusCode;
 using Clock = std::chrono::steady_clock;
 
-// Of what the code of a kernel allocates, beyond what is there already.
+// The memory limit for a kernel's allocations, beyond the memory in use already.
 constexpr rlim_t kMaxBytes = rlim_t{4} << 30;
 
 Status systemError(const std::string& what) {
@@ -67,7 +67,7 @@ void writeAll(int descriptor, const std::string& bytes) {
   }
 }
 
-/// What the child does: the status code, and then its text or the output.
+/// The work of the child: writes the status code, and then its message or the output.
 [[noreturn]] void actAsChild(const std::string& what, const ChildFunction& function, pid_t parent,
                              int descriptor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -76,7 +76,7 @@ void writeAll(int descriptor, const std::string& bytes) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // That of a session process ends the session.
+  // The handler inherited from the session process would end the session.
   std::set_new_handler(nullptr);
   limitResources();
   std::string output;

@@ -8,7 +8,7 @@
 
 namespace compiler_gym::mlir_service {
 
-/// What a child process does. It writes to `output` what this process is to get.
+/// The work of a child process. It writes its result to `output`.
 using ChildFunction = std::function<grpc::Status(std::string& output)>;
 
 /// Calls a function in a copy of this process, and waits for it. Whatever it does, this process

@@ -35,7 +35,7 @@ class Compilation {
   /// The module as mlir-opt prints it.
   const std::string& ir() const { return ir_; }
 
-  /// What the module is compiled to; made when it is first asked for.
+  /// The compiled module, made on first use.
   [[nodiscard]] grpc::Status machineCode(const MachineCode*& code);
 
   /// Runs the kernel as it is now: see Execution::measure().
@@ -52,7 +52,7 @@ class Compilation {
   std::unique_ptr<mlir::MLIRContext> context_;
   Kernel kernel_;
   std::string ir_;
-  // Of the present version, and of the kernel at the start.
+  // The current module's and the initial kernel's.
   std::optional<MachineCode> code_;
   MachineCode startCode_;
   Contents expected_;

@@ -14,13 +14,13 @@ namespace compiler_gym::mlir_service {
 /// The contents of all arguments of a kernel, one after the other.
 using Contents = std::vector<std::string>;
 
-/// How often to run a kernel for one measurement.
+/// The number of runs for one measurement.
 struct RunCounts {
   int64_t warmup = 1;
   int64_t measured = 1;
 };
 
-/// What a kernel is given: whole numbers from -2 to 2, the same each time. Sums of products of
+/// The inputs of a kernel: integers from -2 to 2, the same each time. Sums of products of
 /// these are exact in whatever order they are added up, as long as they stay below 2^24.
 Contents makeInputs(const std::vector<Buffer>& arguments);
 

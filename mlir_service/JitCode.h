@@ -29,7 +29,7 @@ class JitCode {
 
   /// Fills the buffers, as many as there are arguments.
   void set(const Contents& contents);
-  /// What the buffers hold.
+  /// The contents of the buffers.
   Contents get() const;
   /// Calls the kernel.
   void call() { entry_(fields_.data()); }

@@ -42,7 +42,7 @@ struct Kernel {
 [[nodiscard]] grpc::Status parseKernel(const std::string& text, mlir::MLIRContext& context,
                                        Kernel& kernel);
 
-/// What of a type makes a buffer. INVALID_ARGUMENT if none can be made.
+/// The properties of a type that make a buffer. INVALID_ARGUMENT if none can be made.
 [[nodiscard]] grpc::Status bufferOf(mlir::Type type, Buffer& buffer);
 
 }  // namespace compiler_gym::mlir_service

@@ -15,7 +15,7 @@ constexpr char kEntryName[] = "compiler_gym_run";
 /// Makes the processor of this machine known to LLVM, which is needed to compile and to load code.
 void initializeHostTarget();
 
-/// What a module is compiled to.
+/// The lowered form of a module.
 struct MachineCode {
   /// LLVM IR after optimisation, as text.
   std::string llvmIr;

@@ -11,7 +11,7 @@ namespace compiler_gym::mlir_service {
 
 constexpr int64_t kLoopFeatures = 24;
 
-/// What loops a module has, kLoopFeatures integers:
+/// Features of a module's loops, kLoopFeatures integers:
 ///   0       loops of scf and affine
 ///   1       the depth of the deepest nest of these
 ///   2       innermost loops
@@ -32,7 +32,7 @@ std::vector<int64_t> loopNest(mlir::ModuleOp module);
 /// The dialects that countOps() tells apart, and "other".
 const std::vector<std::string>& countedDialects();
 
-/// How many operations of each dialect a module has.
+/// The number of a module's operations in each dialect.
 std::map<std::string, int64_t> countOps(mlir::ModuleOp module);
 
 }  // namespace compiler_gym::mlir_service

@@ -11,10 +11,10 @@
 
 namespace compiler_gym::mlir_service {
 
-/// What session parameters set. Copied to forks.
+/// Settings made by session parameters. Copied to forks.
 struct Settings {
   RunCounts runCounts;
-  /// Of all runs of one measurement together.
+  /// Time limit for all runs of one measurement together.
   std::chrono::seconds limit{30};
 };
 

@@ -9,7 +9,7 @@
 // tools/test.sh --all runs the long forms. The code of a test is the same in both.
 namespace compiler_gym {
 
-/// Whether this run has hours rather than minutes. .bazelrc sets the variable.
+/// True if this run has hours rather than minutes. .bazelrc sets the variable.
 inline bool isLong() {
   const char* const value = std::getenv("COMPILER_GYM_LONG_TESTS");
   return value != nullptr && std::string_view(value) == "1";

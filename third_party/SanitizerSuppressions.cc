@@ -1,4 +1,4 @@
-// What sanitizers must not report of a program that uses gRPC. Their run-time libraries call these
+// Reports that sanitizers suppress in programs that use gRPC. Their run-time libraries call these
 // functions.
 //
 // gRPC's resolver of names keeps what it has read of the machine's configuration.

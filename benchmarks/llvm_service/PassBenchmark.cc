@@ -1,5 +1,5 @@
-// What a step is made of inside the service: a pass, the fingerprint after it, and the cheap
-// observations; beside them, starting a compilation. One program for each size of module:
+// Benchmarks of the parts of a step inside the service: a pass, the fingerprint after it, and the
+// cheap observations; also the start of a compilation. One program for each size of module:
 //
 //   bazel run //benchmarks/llvm_service:PassBenchmark -- program.bc [program.bc...]
 #include <benchmark/benchmark.h>

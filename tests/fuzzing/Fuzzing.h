@@ -1,4 +1,4 @@
-// What the fuzzers share.
+// Helpers shared by the fuzzers.
 #pragma once
 
 #include <google/protobuf/message.h>

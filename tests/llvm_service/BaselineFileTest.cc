@@ -39,7 +39,7 @@ mode_t modeOf(const fs::path& path) {
 
 bool give(const fs::path& path, uid_t user) { return chown(path.c_str(), user, user) == 0; }
 
-// Whether the work, done in a child, returns true.
+// Runs work in a child process, and returns its result.
 bool isTrueInChild(const std::function<bool()>& work) {
   const pid_t child = fork();
   if (child == 0) _exit(work() ? 0 : 1);

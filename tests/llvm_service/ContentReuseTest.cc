@@ -1,4 +1,4 @@
-// What is kept by content equals what is computed anew.
+// Tests that results cached by content equal freshly computed ones.
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -18,7 +18,7 @@ struct CountsCase {
   Counts expected;
 };
 
-/// How GoogleTest shows a case.
+/// Prints a case for GoogleTest.
 std::ostream& operator<<(std::ostream& stream, const CountsCase& example);
 
 /// `base` with the elements of `more` added or replaced.

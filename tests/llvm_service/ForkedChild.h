@@ -7,10 +7,10 @@
 
 namespace compiler_gym::llvm_service {
 
-/// What a child tells its parent, also when it crashes.
+/// A message from a child to its parent, which survives a crash.
 class ChildReport {
  public:
-  /// What the child is about to do. Replaces the last note.
+  /// Notes the next operation of the child. Replaces the last note.
   virtual void note(const std::string& text) = 0;
   /// Adds a line about something that went wrong.
   virtual void complain(const std::string& text) = 0;
@@ -19,7 +19,7 @@ class ChildReport {
   ~ChildReport() = default;
 };
 
-/// How a child ended.
+/// The end of a child process.
 struct ChildEnd {
   /// Unset if the work was done; otherwise "signal 11", "exit code 1" and so on.
   std::optional<std::string> death;

@@ -9,7 +9,7 @@
 namespace compiler_gym::llvm_service {
 namespace {
 
-// What is put together from functions that have not changed is what it would be anew.
+// Tests that results reassembled from unchanged functions equal freshly computed ones.
 TEST(FunctionPartsWalkTest, KeptPartsAreThoseOfTheProgram) {
   const std::set<std::string> inParts = {"Autophase",       "InstCount",    "Ir2vec",
                                          "Ir2vecFunctions", "Ir2vecBlocks", "Ir2vecInstructions"};

@@ -1,4 +1,4 @@
-// Of CallGraph and FunctionProperties.
+// Tests of CallGraph and FunctionProperties.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -39,7 +39,7 @@ define void @g() {
 }
 )";
 
-// As text is rounded, and the weights are single precision.
+// The tolerance: text output is rounded, and the weights are single precision.
 auto vector(double first, double second) {
   return ElementsAre(DoubleNear(first, 1e-5), DoubleNear(second, 1e-5));
 }

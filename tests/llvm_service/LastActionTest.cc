@@ -1,4 +1,4 @@
-// Of Remarks and PassStats.
+// Tests of Remarks and PassStats.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@ using grpc::Status;
 
 namespace {
 
-// What all sessions share is made here once for all tests, and not in each of their fork servers.
+// State shared by all sessions is made here once for all tests, not in each fork server.
 const boost::filesystem::path& prepare(const boost::filesystem::path& workingDirectory) {
   LlvmSession(workingDirectory).getActionSpaces();
   return workingDirectory;

@@ -101,7 +101,7 @@ void applyAll(Compilation& compilation, llvm::ArrayRef<std::string> sequence, Ch
   }
 }
 
-/// Where a run leaves the program.
+/// The state of the program after a run.
 struct ProgramFiles {
   std::string before;
   std::string after;

@@ -9,7 +9,7 @@
 #include "tests/llvm_service/LlvmClient.h"
 #include "tests/llvm_service/Programs.h"
 
-// What the client of CompilerGym 0.2.5 needs of the messages of the service: it was seen to start
+// Requirements of the CompilerGym 0.2.5 client on the messages of the service: it was seen to start
 // on such descriptions, and not to start on others, and to understand such values.
 
 namespace compiler_gym::llvm_service {

@@ -10,7 +10,7 @@
 
 namespace compiler_gym::llvm_service {
 
-// What a line of OwnPasses.def declares.
+// The declaration in a line of OwnPasses.def.
 OwnPass subToAdd();
 
 namespace {

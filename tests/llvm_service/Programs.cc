@@ -21,7 +21,7 @@ namespace fs = boost::filesystem;
 constexpr std::chrono::minutes kToolTimeout(2);
 constexpr size_t kMaxToolOutputBytes = 64 << 20;
 
-// Where Bazel puts a file of the source tree or its outputs for a test.
+// Returns the path at which a test finds a file of the source tree or of Bazel's outputs.
 fs::path runfile(const std::string& path) {
   const char* runfiles = std::getenv("TEST_SRCDIR");
   const char* workspace = std::getenv("TEST_WORKSPACE");

@@ -8,7 +8,7 @@
 
 namespace compiler_gym::llvm_service {
 
-// What a line of Observations.def declares.
+// The declaration in a line of Observations.def.
 Observations globalCount();
 
 namespace {

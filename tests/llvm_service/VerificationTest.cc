@@ -1,4 +1,4 @@
-// What --verify does. The passes of this service are all that LLVM has, so that one of them can
+// Tests of --verify. The service under test offers all of LLVM's passes, because one of them can
 // break the module.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -55,7 +55,7 @@ class SubprocessTest : public ::testing::Test {
     return 0;
   }
 
-  // Whether the process ends soon. A killed one can be there for a moment, and for longer as a
+  // True if the process ends soon. A killed one can be there for a moment, and for longer as a
   // zombie that nobody has reaped.
   static bool endsSoon(pid_t pid) {
     for (int i = 0; i < 5000; ++i) {

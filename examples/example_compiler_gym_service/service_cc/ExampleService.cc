@@ -111,7 +111,7 @@ compiler_gym::Int64Tensor features(std::array<int64_t, 3> values) {
   return tensor;
 }
 
-// How many instructions, additions and multiplications there are.
+// The numbers of instructions, additions and multiplications.
 ObservationSpace featuresSpace() {
   ObservationSpace space = observationSpace("features");
   auto* const box = space.mutable_space()->mutable_int64_box();

@@ -35,7 +35,7 @@ const std::string& resultOf(InlineGame& game) {
   return game.compilation().bitcode();
 }
 
-// What opt makes of the game's program with decisions.
+// The result of opt on the game's program with decisions.
 std::string optResult(const InlineGame& game, const std::vector<InlineDecision>& decisions) {
   const TemporaryDirectory directory;
   const std::string input = (directory.path() / "input.bc").string();

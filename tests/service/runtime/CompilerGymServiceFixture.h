@@ -17,7 +17,7 @@ namespace compiler_gym::runtime {
 // The URI of a benchmark.
 constexpr char kUri[] = "benchmark://toy-v0/program";
 
-// How the service is reached.
+// The address of the service.
 enum class Setting {
   // Its methods are called.
   kCalls,

@@ -1,4 +1,4 @@
-// What a client of the direct channel does.
+// A test client of the direct channel.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ std::string directSocketOf(int port);
 // A connection to the socket of that name; not open if that fails.
 Channel connectTo(const std::string& name);
 
-// As roundTrip(), for a method whose reply comes with a socket to a session's process.
+// Like roundTrip(), for a method whose reply comes with a socket to a session's process.
 grpc::Status callWithSocket(Channel& channel, Method method,
                             const google::protobuf::MessageLite& request,
                             google::protobuf::MessageLite* reply, Channel* session);

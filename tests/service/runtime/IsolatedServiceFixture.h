@@ -14,7 +14,7 @@
 
 namespace compiler_gym::runtime {
 
-// Whether the process has ended. Nobody may be there to reap it.
+// True if the process has ended. Nobody may be there to reap it.
 inline bool isGone(pid_t pid) {
   const std::string state = contentsOf("/proc/" + std::to_string(pid) + "/stat");
   return state.empty() || state.find(") Z ") != std::string::npos;

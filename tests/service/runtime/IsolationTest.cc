@@ -1,4 +1,4 @@
-// What a compiler may do in the process of its session, and what others notice of it.
+// Tests of the isolation of session processes: effects of misbehaving compilers on others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -25,7 +25,7 @@ using ::testing::Not;
 using toy::makeBenchmark;
 using toy::ToyClient;
 
-// What a toy action does to its process, and how it is reported.
+// The effect of a toy action on its process, and the expected report.
 struct Fault {
   const char* action;
   StatusCode code;

@@ -19,7 +19,7 @@ using grpc::StatusCode;
 using ::testing::HasSubstr;
 using toy::makeBenchmark;
 
-// What the test is about takes at most so long.
+// The time limit of the tested behaviour.
 constexpr std::chrono::seconds kSoon(2);
 
 // A lease held by gRPC.

@@ -1,4 +1,4 @@
-// When to poll for a request, and when to sleep until it comes.
+// Tests of the choice between polling for a request and sleeping until it arrives.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What is remembered of a session process. Each test writes in a process that does not survive.
+// Tests of session records. Each test writes a record in a process that does not survive.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

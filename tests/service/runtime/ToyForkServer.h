@@ -1,4 +1,4 @@
-// What the sessions of a test program are forked from.
+// A fork server for the sessions of a test program.
 #pragma once
 
 #include <boost/filesystem.hpp>

@@ -50,7 +50,7 @@ class ToyServiceTest : public ::testing::Test {
     boost::filesystem::remove_all(directory_);
   }
 
-  // Where the service puts temporary files, and its default working directory.
+  // The directory of the service's temporary files and default working directory.
   boost::filesystem::path temporary() const { return directory_ / "tmp"; }
   // The working directory that start() gives to the service.
   boost::filesystem::path working() const { return directory_ / "working"; }

@@ -194,7 +194,7 @@ void corruptHeap() {
   for (size_t i = 0; i < overrun; ++i) block[i] = 'x';
 }
 
-// What a faulty compiler does to its process. False if it is none of that.
+// Misbehaves like a faulty compiler. Returns false if the action is not a misbehaviour.
 bool misbehave(const std::string& name, const boost::filesystem::path& directory) {
   std::vector<char> most;
   if (name == "crash-when-full") most = allocateMost();

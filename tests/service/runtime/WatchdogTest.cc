@@ -1,4 +1,4 @@
-// How a session process is ended from within. Each test lets a child be ended.
+// Tests of the watchdog inside session processes. Each test has a child process ended.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Who gets into a server, and who does not.
+// Tests of which connections a server accepts.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

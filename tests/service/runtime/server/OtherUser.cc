@@ -35,7 +35,7 @@ int resultAsOtherUser(const std::function<int()>& action) {
 }
 
 ConnectionResult greet(const sockaddr* address, socklen_t size) {
-  // What HTTP/2 clients begin with: a fixed text, and an empty frame of settings.
+  // The first bytes of HTTP/2 clients: a fixed text, and an empty frame of settings.
   constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
   const int client = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));

@@ -1,4 +1,4 @@
-// What another user of the machine tries.
+// Attempts by another user of the machine to connect.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace compiler_gym::runtime {
 // The user that tests become: "nobody".
 constexpr unsigned kOtherUser = 65534;
 
-// Whether this process may become another user: root can, but not in a sandbox that has root only.
+// True if this process may become another user: root can, but not in a sandbox that has root only.
 bool canBeOtherUser();
 
 // Runs `action` in a new process of kOtherUser, and returns its result (0 to 255). As the new
@@ -18,7 +18,7 @@ bool canBeOtherUser();
 // locked: memory, gRPC.
 int runAsOtherUser(const std::function<int()>& action);
 
-// What became of a connection.
+// The outcome of a connection.
 enum ConnectionResult {
   // The server said something: it wants to talk.
   kAnswered,

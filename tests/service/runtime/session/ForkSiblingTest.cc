@@ -1,4 +1,4 @@
-// What the C library knows of a process that was copied without its fork().
+// Tests of the C library's state in a process that was forked without its fork().
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/mman.h>

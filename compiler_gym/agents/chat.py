@@ -9,11 +9,15 @@ remark of LLVM. Nothing is invented.
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from compiler_gym.agents.compiler import Compiler
+from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.workbench import Workbench
+from compiler_gym.distributed.rows import read_table
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.shell_format import plural
@@ -107,7 +111,7 @@ def conversation(bench: Workbench, program: str, actions: Sequence[str]) -> dict
         {"role": "system", "content": SYSTEM},
         {"role": "user", "content": f"Make this program smaller.\n\n{bench.describe()}"},
     ]
-    for name in actions:
+    for name in map(bench.short_name, actions):
         before = bench.cost()
         answer = bench.apply_passes([name])
         if _changed_nothing(answer):
@@ -188,19 +192,33 @@ def write(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
     return len(rows)
 
 
-def read_episodes(folder: Path) -> list[dict[str, Any]]:
-    """Reads the episodes that ``compiler-gym record`` wrote to a folder.
+def write_recorded(
+    folder: Path, paths: Sequence[Path], best: int | None = None, may_run: bool = False
+) -> tuple[int, int]:
+    """Writes the episodes that ``compiler-gym record`` wrote to a folder as conversations.
+
+    Args:
+        folder: The folder.
+        paths: The new files, see :func:`write`.
+        best: How many episodes of each program to keep; None for all.
+        may_run: Whether to run the programs, to verify them.
+
+    Returns:
+        The number of conversations and of episodes.
 
     Raises:
-        FileNotFoundError: If there are none.
+        FileNotFoundError: If the folder has no episodes.
         ImportError: If the package pyarrow is missing.
+        ValueError: If an episode cannot be played again.
     """
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError("recorded episodes need the package pyarrow") from error
     columns = ["program", "actions", "sizes", "failed_action", "error"]
-    files = sorted(folder.glob("episodes-*.parquet"))
-    if not files:
-        raise FileNotFoundError(f"expected files episodes-*.parquet in {folder}, found none")
-    return [row for path in files for row in parquet.read_table(path, columns=columns).to_pylist()]
+    rows = read_table(folder).select(columns).to_pylist()
+    limits = Limits()
+    with (
+        closing(Compiler(limits)) as compiler,
+        closing(Workbench(compiler, limits, may_run=may_run)) as bench,
+    ):
+        found = [*conversations(bench, rows, best)]
+    for path in paths:
+        write(path, found)
+    return len(found), len(rows)

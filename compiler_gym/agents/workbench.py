@@ -660,6 +660,10 @@ class Workbench:
         """The passes of the current branch."""
         return (*self._branch().passes,)
 
+    def short_name(self, name: str) -> str:
+        """Returns the shortest name of a pass: ``sroa`` of ``function(sroa)``."""
+        return self._compiler.pass_names[self._number(name)]
+
     def description_of(self, name: str) -> str:
         """Returns a sentence about a pass."""
         return f"{name}: {self._compiler.action_space.descriptions[self._number(name)]}."

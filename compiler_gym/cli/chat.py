@@ -1,6 +1,5 @@
 """``compiler-gym chat``: recorded episodes as conversations, to train language models on."""
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -43,17 +42,8 @@ def chat(
       compiler-gym chat recorded --best 1 -o best.jsonl
       compiler-gym chat recorded -o all.parquet
     """  # noqa: D301
-    # Not above: it starts with the compiler's environment.
-    from compiler_gym.agents import chat as conversations
-    from compiler_gym.agents.compiler import Compiler
-    from compiler_gym.agents.limits import Limits
-    from compiler_gym.agents.workbench import Workbench
+    # Not above: it imports the compiler's environment.
+    from compiler_gym.agents.chat import write_recorded
 
-    rows = conversations.read_episodes(recorded)
-    limits = Limits()
-    with (
-        closing(Compiler(limits)) as compiler,
-        closing(Workbench(compiler, limits, may_run=allow_run)) as bench,
-    ):
-        count = conversations.write(output, conversations.conversations(bench, rows, best))
-    print_line(f"{output}: {plural(count, 'conversation')} of {plural(len(rows), 'episode')}")
+    count, total = write_recorded(recorded, [output], best, allow_run)
+    print_line(f"{output}: {plural(count, 'conversation')} of {plural(total, 'episode')}")

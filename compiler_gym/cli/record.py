@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -95,6 +95,21 @@ def record(
     timeout: Annotated[
         float, typer.Option(min=1, help="The longest time for an episode, in seconds.")
     ] = 600,
+    form: Annotated[
+        Literal["table", "chat"],
+        typer.Option(
+            "--format",
+            help="chat writes the episodes as conversations as well: chat.jsonl, chat.parquet.",
+        ),
+    ] = "table",
+    best: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many episodes of each program become conversations, the best ones.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Record episodes: programs, actions, observations, rewards and sizes, as Parquet files.
@@ -109,6 +124,7 @@ def record(
       compiler-gym record kernels-v0 --episodes 100
       compiler-gym record program.c --policy coreset --observation InstCount
       compiler-gym record csmith-v0 --count 1000 --ray auto
+      compiler-gym record kernels-v0 --format chat --best 1
     """  # noqa: D301, the mark of a paragraph that is not filled.
     begin = time.monotonic()
     limits = Limits(workers=jobs, tries=tries, task_seconds=timeout)
@@ -140,6 +156,14 @@ def record(
     _print_results(output_folder, summary(pool.stats), time.monotonic() - begin, as_json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
+    if form == "chat":
+        # Not above: other formats do not need it.
+        from compiler_gym.agents.chat import write_recorded
+
+        paths = [output_folder / "chat.jsonl", output_folder / "chat.parquet"]
+        written, _ = write_recorded(output_folder, paths, best)
+        if not as_json:
+            print_line(f"{output_folder}/chat.jsonl, .parquet: {plural(written, 'conversation')}")
     if pool.stats.failed:
         raise typer.Exit(1)
 

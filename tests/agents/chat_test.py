@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from compiler_gym.agents.chat import conversation, conversations, read_episodes, write
+from compiler_gym.agents.chat import conversation, conversations, write
 from compiler_gym.cli.chat import chat
 
 PROGRAM = "benchmark://kernels-v0/sha256"
@@ -31,7 +31,8 @@ def test_conversation(bench):
     assert rest[0]["content"].endswith("Here it saves 1077 instructions.")
     assert "2613 before, 1536 now" in rest[1]["content"]
     assert ": passed: 'hex_value' inlined into" in rest[4]["content"]
-    assert found["verified"] and found["reward"] > 0 and found["instructions_oz"] == 1327
+    assert found["verified"] and found["reward"] == 0  # Inlining made it larger than it was.
+    assert found["instructions_oz"] == 1327 and found["instructions"] > 2613
     assert {each["function"]["name"] for each in json.loads(found["tools"])} == {
         "apply_passes",
         "submit",
@@ -50,7 +51,7 @@ def test_best_of_several(bench):
         row([], [], error="lost"),
     ]
     (best,) = conversations(bench, rows, best=1)
-    assert best["instructions"] == 1536
+    assert best["instructions"] == 1536 and 0.8 < best["reward"] < 0.9
     assert len([*conversations(bench, rows)]) == 2
 
 
@@ -71,21 +72,16 @@ def test_files(bench, tmp_path):
         write(tmp_path / "a.csv", rows)
 
 
-def test_recorded_episodes(tmp_path):
-    with pytest.raises(FileNotFoundError, match="expected files episodes"):
-        read_episodes(tmp_path)
-    row = {"program": PROGRAM, "actions": ["sroa"], "sizes": [2613, 1536], "seed": 1, **GOOD}
-    parquet.write_table(pa.Table.from_pylist([row]), tmp_path / "episodes-0.parquet")
-    (read,) = read_episodes(tmp_path)
-    assert read["actions"] == ["sroa"] and read["error"] is None
-
-
 def test_command(tmp_path, capsys):
     rows = [
-        {"program": PROGRAM, "actions": [name], "sizes": [2613, size], **GOOD}
-        for name, size in (("dce", 2600), ("sroa", 1536))
+        {"episode": name, "program": PROGRAM, "actions": [name], "sizes": [2613, size], **GOOD}
+        for name, size in (("function(dce)", 2600), ("function(sroa)", 1536))
     ]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "episodes-0.parquet")
     chat(tmp_path, tmp_path / "chat.jsonl", best=1)
     assert capsys.readouterr().out.endswith("chat.jsonl: 1 conversation of 2 episodes\n")
-    assert json.loads((tmp_path / "chat.jsonl").read_text())["instructions"] == 1536
+    found = json.loads((tmp_path / "chat.jsonl").read_text())
+    assert found["instructions"] == 1536
+    assert found["messages"][2]["content"].startswith("sroa: ")
+    with pytest.raises(FileNotFoundError, match="expected files episodes"):
+        chat(tmp_path / "nothing", tmp_path / "chat.jsonl", best=1)

@@ -47,6 +47,19 @@ def test_a_policy(run, program_c, environment):
     assert row.sizes[-1] < row.sizes[0]
 
 
+def test_conversations(run, program_c, environment):
+    (environment / "actions.txt").write_text("sroa gvn\nadce\n")
+    words = ("--actions", "actions.txt", "--format", "chat", "--best", "1")
+    done = run("record", program_c.name, *words)
+    assert done.stdout.endswith("recorded/chat.jsonl, .parquet: 1 conversation\n")
+    (line,) = (environment / "recorded" / "chat.jsonl").read_text().splitlines()
+    found = json.loads(line)
+    calls = [each["tool_calls"][0]["function"] for each in found["messages"][2::2]]
+    assert calls[0] == {"name": "apply_passes", "arguments": '{"passes": ["sroa"]}'}
+    assert calls[-1]["name"] == "submit" and found["reward"] > 0
+    assert (environment / "recorded" / "chat.parquet").is_file()
+
+
 def test_what_is_wrong_is_said(fails, program_c, environment):
     assert "Did you mean Autophase" in fails("record", program_c.name, "--observation", "Autophas")
     assert "expected an observation that is the same each time, got Runtime" in fails(

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from compiler_gym.agents.compiler import Compiler, shared_compiler
 from compiler_gym.agents.limits import Limits
-from compiler_gym.agents.problems import AgentError
+from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.programs import SUITE
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.agents.workbench import Workbench
+from compiler_gym.errors import ServiceError
 
 Split = Literal["train", "validation", "test"]
 TaskObjective = Literal["instructions", "bytes"]
@@ -203,6 +204,9 @@ class Episode:
             text = self._call(tool, arguments)
         except AgentError as error:
             text, is_error = f"Error: {error}", True
+        except ServiceError as error:
+            self.bench.restore()
+            text, is_error = f"Error: the compiler failed: {text_of(error)[:300]}. Try again", True
         if self.reward is None and self.calls >= self.budget.calls:
             text = f"{text}\n{self.submit()}"
         return Answer(text, self.reward, is_error)
@@ -220,7 +224,11 @@ class Episode:
 
     def submit(self) -> str:
         """Verifies the program, and ends the episode with the reward."""
-        self.verdict = self.bench.verdict()
+        try:
+            self.verdict = self.bench.verdict()
+        except ServiceError as error:
+            self.bench.restore()
+            self.verdict = Verdict((f"the compiler failed: {text_of(error)[:300]}",), (), False)
         cost = self.bench.cost(self.task.objective)
         oz = self.bench.baseline(self.task.objective, "Oz")
         self.reward = self.bench.score(self.task.objective) if self.verdict.is_right else 0.0

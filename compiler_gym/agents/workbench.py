@@ -660,6 +660,12 @@ class Workbench:
         """The passes of the current branch."""
         return (*self._branch().passes,)
 
+    def restore(self) -> None:
+        """Makes the current branch again in a new session, after the old one was lost."""
+        with self._lock:
+            branch = self._branch()
+            self._replay(branch.env, branch.passes)
+
     def short_name(self, name: str) -> str:
         """Returns the shortest name of a pass: ``sroa`` of ``function(sroa)``."""
         return self._compiler.pass_names[self._number(name)]

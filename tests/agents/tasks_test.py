@@ -8,6 +8,7 @@ import pytest
 
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.tasks import Budget, Episode, choose_task, tasks_of
+from compiler_gym.errors import SessionDied
 
 GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
 
@@ -89,3 +90,19 @@ def test_no_package_of_a_protocol_is_needed():
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_session_that_was_lost_is_made_again(play, monkeypatch):
+    def fail():
+        raise SessionDied("killed")
+
+    episode = play()
+    episode.call("apply_passes", passes=["sroa"])
+    session = episode.bench._branch().env
+    monkeypatch.setattr(episode.bench, "compare", fail)
+    answer = episode.call("compare")
+    assert answer.is_error and answer.text == "Error: the compiler failed: killed. Try again"
+    assert episode.bench._branch().env is session and episode.bench.cost() == 1536
+    monkeypatch.setattr(episode.bench, "verdict", fail)
+    answer = episode.call("submit")
+    assert answer.reward == 0 and "NOT verified: the compiler failed: killed" in answer.text

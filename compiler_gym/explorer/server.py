@@ -45,7 +45,11 @@ _Job = Callable[[Workbench, Any, jobs.Control], Iterator[BaseModel]]
 
 
 def make_app(
-    bench: Workbench, token: str, hosts: frozenset[str], page: Path | None = None
+    bench: Workbench,
+    token: str,
+    hosts: frozenset[str],
+    page: Path | None = None,
+    compress: bool = True,
 ) -> ASGIApp:
     """Returns the application: the page, and the requests that it makes.
 
@@ -54,6 +58,7 @@ def make_app(
         token: The secret part of the address; empty for none.
         hosts: The host names of the server.
         page: The folder of the built page; None for an application without one.
+        compress: Whether long answers are compressed.
     """
     app = FastAPI(title="compiler-gym explorer", docs_url=None, redoc_url=None, openapi_url=None)
     _add_errors(app)
@@ -68,7 +73,8 @@ def make_app(
         app.websocket(f"/api/{name}")(partial(_serve_job, bench, running, request, job))
     if page is not None:
         app.mount("/", StaticFiles(directory=page, html=True))
-    app.add_middleware(GZipMiddleware, minimum_size=16_384, compresslevel=1)
+    if compress:
+        app.add_middleware(GZipMiddleware, minimum_size=16_384, compresslevel=1)
     return Access(app, token, hosts, bench.limits)
 
 
@@ -277,10 +283,20 @@ class ExplorerServer:
         self, bench: Workbench, token: str, host: str, port: int, page: Path | None = None
     ):
         self._socket = socket.create_server((host, port))
+        # Connections inherit it. asyncio does not set it for sockets that are made like this one,
+        # and then the end of each answer waits 40 ms for the acknowledgement of its beginning.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = self._socket.getsockname()[1]
         self.url = f"http://{host}:{number}/{token + '/' if token else ''}"
         hosts = frozenset({"localhost", host, socket.gethostname()})
-        app = make_app(bench, token, hosts, page)
+        # Within a machine it takes longer to compress the IR of a large program than to send it.
+        app = make_app(
+            bench,
+            token,
+            hosts,
+            page,
+            compress=bench.limits.is_public or not host.startswith("127."),
+        )
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,

@@ -11,7 +11,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.explorer.limits import LOCAL, PUBLIC
+from compiler_gym.service import ConnectionOpts
 from tests.explorer.conftest import SOURCE, TOKEN, Client, serving
 
 SROA = "function(sroa)"
@@ -173,6 +175,50 @@ def test_requests_of_a_visitor_are_counted():
         assert "at most 3 requests a minute" in client.fails("info", None, code=429)
         with pytest.raises((InvalidStatus, ConnectionClosed)), client.job("rank", {}):
             pass
+
+
+def test_a_thousand_requests(public):
+    """The last of them are refused, and the other visitors of the page are not."""
+    with serving(PUBLIC, token="") as client:
+        connection = http.client.HTTPConnection(urlsplit(client.url).netloc)
+        statuses = []
+        for _ in range(1000):
+            connection.request("GET", "/api/nothing")
+            reply = connection.getresponse()
+            reply.read()
+            statuses.append(reply.status)
+        connection.close()
+    assert statuses == [404] * 600 + [429] * 400
+    assert public.call("info")["is_public"]
+
+
+def test_endless_passes_are_stopped():
+    with serving(replace(PUBLIC, step_seconds=0.002), token="") as client:
+        program = client.call("program", {"name": "sha256"})["id"]
+        slow = {"program": program, "actions": ["cgscc(inline)", "function(gvn)"]}
+        answer = client.call("path", slow, code=422)
+        assert (answer["kind"], "inline) failed" in answer["message"]) == ("pass", True)
+        rank = {"program": program, "actions": [], "objective": "instructions"}
+        *rows, end = client.results("rank", rank)
+        assert end == {"type": "done"}
+        assert any(row["error"] for row in rows)
+        assert client.call("path", {"program": program, "actions": []})["steps"] == []
+
+
+def test_crashing_passes_end_their_own_session_only(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("exclude: []\n")
+    settings = ConnectionOpts(script_args=[f"--action_policy={policy}"])
+    with serving(PUBLIC, token="") as client:
+        # The passes that LLVM has to crash itself are no actions otherwise.
+        env = client.bench._factories["PassesAll"] = LlvmEnv(connection_settings=settings)
+        env.reset()
+        client.bench.action_space = env.action_space
+        program = client.paste()
+        before = client.call("path", {"program": program, "actions": [SROA]})
+        fatal = {"program": program, "actions": [SROA, "trigger-crash-module"]}
+        assert "trigger-crash-module failed" in client.fails("path", fatal, code=422)
+        assert client.call("path", {"program": program, "actions": [SROA]}) == before
 
 
 def test_states_are_made_again_when_they_were_dropped():

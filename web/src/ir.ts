@@ -181,6 +181,10 @@ export function compare(before: string, after: string, open: ReadonlySet<string>
       if (before === "" || open.has("")) add(lines, part, part.lines);
       continue;
     }
+    if (former && !open.has(part.name) && isEqual(former.lines, part.lines)) {
+      lines.push(fold(part));
+      continue;
+    }
     const made = compareFunctions(former?.lines ?? [], part.lines);
     const differs = made.some((line) => line.kind !== "same");
     if (differs) changed.push(part.name);
@@ -193,6 +197,10 @@ export function compare(before: string, after: string, open: ReadonlySet<string>
     addLines(lines, part.name, compareFunctions(part.lines, []), true);
   }
   return { lines, changed };
+}
+
+function isEqual(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((line, i) => line === other[i]);
 }
 
 /** Returns a program as lines: its functions, and on request what is between them. */

@@ -20,7 +20,7 @@ from compiler_gym.distributed.worker import Worker
 _JOIN_SECONDS = 10
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: "Connection[Any, Any]") -> None:
     """Serves the calls that come from the pool, until it closes the connection."""
     # Ctrl-C goes to all processes of a terminal. The pool decides when the workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -36,7 +36,7 @@ def _serve(connection: Connection) -> None:
     worker.close()
 
 
-def _read(connection: Connection, calls: "SimpleQueue[Any]") -> None:
+def _read(connection: "Connection[Any, Any]", calls: "SimpleQueue[Any]") -> None:
     """Reads calls while the worker works, so that the pool never waits to send one."""
     try:
         while True:

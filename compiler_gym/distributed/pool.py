@@ -194,7 +194,7 @@ class Pool:
         wanted = self.capacity()
         for worker in [each for each in self._workers if each.greeting is not None]:
             # Ray keeps an actor waiting for a place for ever. It may get one on a new node.
-            if len(self._workers) > max(wanted, 1):
+            if len(self._workers) > max(wanted, 1) and not worker.calls:
                 self._drop(worker)
         while len(self._workers) < wanted:
             self._start()
@@ -250,7 +250,9 @@ class Pool:
         self._start_failures += 1
         if self._start_failures >= _START_FAILURES and not self._was_ready:
             raise PoolError(f"expected workers to start, but they end at once: {reason}")
-        if not worker.calls:
+        if worker.calls:  # Which have not been lost yet, or are not going to be.
+            self._ask(worker)
+        else:
             self._drop(worker)
 
     # Calls.
@@ -394,11 +396,12 @@ class Pool:
         return calls
 
     def _abandon(self) -> None:
-        """Forgets the tasks that have no outcome yet."""
+        """Forgets the tasks that have no outcome yet, and ends the workers that have them."""
         self._queue.clear()
-        for worker in self._workers:
-            if worker.calls:
-                self._restart(worker)
+        self.stats.running = 0
+        for worker in [each for each in self._workers if each.calls]:
+            self._drop(worker)
+            self._reviewed = -math.inf
 
 
 def summary(stats: Stats) -> dict[str, int]:

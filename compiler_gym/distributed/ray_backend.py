@@ -179,10 +179,9 @@ def _connect(ray: Any, address: str) -> None:
     try:
         ray.init(address=address, **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise PoolError(
-            f"expected a Ray cluster at {address!r}, found none: {_first_line(error)}; "
-            "try 'ray start --head', or --ray local"
-        ) from error
+        wanted = "Ray to start here" if address == LOCAL else f"a Ray cluster at {address!r}"
+        hint = "again when the machine is less busy" if address == LOCAL else "'ray start --head'"
+        raise PoolError(f"expected {wanted}, got {_first_line(error)}; try {hint}") from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -6,9 +6,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import jsonschema
+import pytest
 import ray
 import yaml
 
+from compiler_gym.distributed import PoolError, ray_backend
 from compiler_gym.util.runfiles_path import runfiles_path
 
 FOLDER = runfiles_path("examples/many_machines")
@@ -43,3 +45,19 @@ def test_head_has_no_workers():
 
 def test_slurm_script_is_shell():
     subprocess.run(["bash", "-n", FOLDER / "slurm.sh"], check=True)
+
+
+@pytest.mark.parametrize("address, found", [("local", "Ray to start here"), ("a:1", "'a:1'")])
+def test_a_cluster_that_is_not_there(monkeypatch, address, found):
+    def fail(**_):
+        raise ConnectionError("no answer\nmore")
+
+    monkeypatch.setattr(ray, "init", fail)
+    with pytest.raises(PoolError, match=rf"{found}, got ConnectionError: no answer; try"):
+        ray_backend.RayBackend(address)
+
+
+def test_an_old_ray_is_an_error(monkeypatch):
+    monkeypatch.setattr(ray, "__version__", "2.9.3")
+    with pytest.raises(PoolError, match=r"expected Ray 2\.60 or later, found 2\.9\.3; try"):
+        ray_backend.RayBackend("auto")

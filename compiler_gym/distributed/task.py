@@ -84,7 +84,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a worker says of one task of a call; the attributes are those of :class:`Outcome`.
+    """The reply of a worker about one task; the attributes are those of :class:`Outcome`.
 
     Attributes:
         is_final: Whether the task would fail again.

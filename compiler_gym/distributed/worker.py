@@ -28,7 +28,7 @@ _FINAL_ERRORS = (LookupError, ValueError, TypeError)
 
 @dataclass(frozen=True)
 class Hello:
-    """What a worker says of itself when it has started.
+    """The facts about a worker that has started.
 
     Attributes:
         version: That of ``compiler_gym``.

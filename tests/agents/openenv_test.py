@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import runpy
 import subprocess
 import sys
 import threading
@@ -180,6 +181,9 @@ def test_package_is_valid():
     folder = runfiles_path("compiler_gym/openenv/space").resolve()
     report = run_validation(folder, max_level=Level.STATIC, skip_build=True)
     assert report.verdict is Verdict.PASS, report
+    # The manifest names this application.
+    paths = {route.path for route in runpy.run_path(folder / "server" / "app.py")["app"].routes}
+    assert {"/ws", "/reset", "/health"} <= paths
 
 
 def test_running_server_is_valid(url):

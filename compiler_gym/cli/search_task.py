@@ -2,7 +2,7 @@
 
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -63,7 +63,7 @@ class Search:
 
 def search_on_nodes(
     games: Sequence[Game], datasets: Datasets, ray: str, seconds: float, seed: int, folder: Path
-) -> Iterator[Game]:
+) -> Generator[Game, None, None]:
     """Searches for programs on the nodes of a Ray cluster, and writes their files here.
 
     Args:

@@ -127,7 +127,7 @@ class Episode:
         Args:
             error: Why.
         """
-        empty = {f"observation_{name}": [] for name in self.observations}
+        empty: dict[str, list[Any]] = {f"observation_{name}": [] for name in self.observations}
         return self._facts() | empty | {
             "compiler": "", "actions": [], "rewards": [], "sizes": [],
             "end": None, "failed_action": None, "error": error,

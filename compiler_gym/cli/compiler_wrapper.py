@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import compiler_gym
 from compiler_gym.cli.kept_objects import Found, KeptObjects, digest_of
@@ -231,8 +231,14 @@ def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[
     from compiler_gym.cli.lock_file import key_of
 
     key = key_of(_lock_path().parent, command.sources[0].path, _options(command))
-    note = {"driver": driver, "words": words, "folder": os.getcwd(), "output": str(output)}
-    note |= {"digest": digest_of(output), "environment": {**os.environ}}
+    note: dict[str, Any] = {
+        "driver": driver,
+        "words": words,
+        "folder": os.getcwd(),
+        "output": str(output),
+    }
+    note["digest"] = digest_of(output)
+    note["environment"] = {**os.environ}
     # Builds may compile one source after the other to the same file, and move that.
     name = hashlib.sha256(json.dumps([str(output), os.getcwd(), *words]).encode()).hexdigest()
     with atomic_file_write(Path(os.environ[RECORD], name), fileobj=True, mode="w") as file:

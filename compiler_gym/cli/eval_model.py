@@ -53,6 +53,7 @@ def evaluate_model(
     """
     policy = load_policy(name)
     wrappers = [_imported(wrapper) for wrapper in options.wrappers]
+    make_arguments: dict[str, Any] = {"wrappers": wrappers} if wrappers else {}
     modes = {"drawn": False, "likeliest": True}
     if not isinstance(policy, PredictingPolicy):
         modes = {"policy": False}
@@ -70,7 +71,7 @@ def evaluate_model(
                 check=options.check,
                 max_episode_steps=options.steps,
                 on_episode=lambda row, total: progress.update(task, advance=1),
-                **({"wrappers": wrappers} if wrappers else {}),
+                **make_arguments,
             )
     if as_json:
         print_json(

@@ -257,7 +257,7 @@ def _print_results(folder: Path, counts: dict[str, int], seconds: float, as_json
     files = files_of(folder)
     table = read_table(folder) if files else None
     steps = sum(map(len, table["actions"].to_pylist())) if table else 0
-    facts = {
+    facts: dict[str, Any] = {
         "folder": str(folder),
         "episodes": table.num_rows if table else 0,
         "steps": steps,

@@ -12,7 +12,7 @@ def output_of(env: CompilerEnv) -> str:
         One of :data:`RIGHT`, :data:`WRONG`, :data:`NOT_CHECKED` and :data:`ENDLESS`. The last is
         that of a program that exceeds the time limit before any action.
     """
-    if not env.benchmark.running_callbacks():
+    if env.benchmark is None or not env.benchmark.running_callbacks():
         return NOT_CHECKED
     types = [error.type for error in env.validate().errors]
     if "Execution timeout of the unoptimised program" in types:

@@ -38,6 +38,7 @@ class Exploration:
 def explore(env: LlvmEnv, height: int = 720) -> Exploration:
     """Shows the state of an environment. See :meth:`LlvmEnv.explore`."""
     env.observation["IrInstructionCount"]  # Raises if there is no episode.
+    assert env.benchmark is not None
     bench, url = _server()
     program = bench.add(env.benchmark).message
     commandline = env.commandline()

@@ -17,6 +17,7 @@ from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.workbench import Workbench
+from compiler_gym.distributed.optional import require
 from compiler_gym.distributed.rows import read_table
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.filesystem import atomic_file_write
@@ -172,7 +173,7 @@ def write(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
 
     Raises:
         ValueError: If the name of the file ends in something else.
-        ImportError: If the package pyarrow is missing, for ``.parquet``.
+        EnvironmentNotSupported: If the package pyarrow is missing, for ``.parquet``.
     """
     rows = [*found]
     if path.suffix == ".jsonl":
@@ -180,11 +181,7 @@ def write(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
             for row in rows:
                 file.write(json.dumps(row) + "\n")
     elif path.suffix == ".parquet":
-        try:
-            import pyarrow as pa
-            from pyarrow import parquet
-        except ImportError as error:
-            raise ImportError(f"{path} needs the package pyarrow: pip install pyarrow") from error
+        pa, parquet = require("pyarrow"), require("pyarrow.parquet")
         with atomic_file_write(path) as temporary:
             parquet.write_table(pa.Table.from_pylist(rows), temporary)
     else:
@@ -208,7 +205,7 @@ def write_recorded(
 
     Raises:
         FileNotFoundError: If the folder has no episodes.
-        ImportError: If the package pyarrow is missing.
+        EnvironmentNotSupported: If the package pyarrow is missing.
         ValueError: If an episode cannot be played again.
     """
     columns = ["program", "actions", "sizes", "failed_action", "error"]

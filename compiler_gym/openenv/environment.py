@@ -1,7 +1,7 @@
 """The environment of the OpenEnv server: an episode of a task for each session."""
 
 import uuid
-from typing import Any, ClassVar
+from typing import Any
 
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import EnvironmentMetadata
@@ -28,7 +28,7 @@ class CompilerEnvironment(Environment[CompilerAction, CompilerObservation, Compi
     is shared by the sessions of the server.
     """
 
-    SUPPORTS_CONCURRENT_SESSIONS: ClassVar[bool] = True
+    SUPPORTS_CONCURRENT_SESSIONS = True
 
     def __init__(self, budget: Budget | None = None) -> None:
         super().__init__()

@@ -29,7 +29,7 @@ from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits, summary
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.recording import record as record_episodes
-from compiler_gym.distributed.rows import files_of, read_table, schema_of
+from compiler_gym.distributed.rows import count_rows, files_of, schema_of
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
 from compiler_gym.util.nearest_names import unknown_name
@@ -254,14 +254,12 @@ def _dataset_of(datasets: Datasets, name: str) -> str | None:
 
 
 def _print_results(folder: Path, counts: dict[str, int], seconds: float, as_json: bool) -> None:
-    files = files_of(folder)
-    table = read_table(folder) if files else None
-    steps = sum(map(len, table["actions"].to_pylist())) if table else 0
+    episodes, steps = count_rows(folder)
     facts: dict[str, Any] = {
         "folder": str(folder),
-        "episodes": table.num_rows if table else 0,
+        "episodes": episodes,
         "steps": steps,
-        "bytes": sum(path.stat().st_size for path in files),
+        "bytes": sum(path.stat().st_size for path in files_of(folder)),
         "seconds": seconds,
         **counts,
     }
@@ -269,8 +267,7 @@ def _print_results(folder: Path, counts: dict[str, int], seconds: float, as_json
         print_json(facts)
         return
     print_line(
-        f"{folder}: {plural(facts['episodes'], 'episode')}, {plural(steps, 'step')}, "
-        f"{facts['bytes']} bytes"
+        f"{folder}: {plural(episodes, 'episode')}, {plural(steps, 'step')}, {facts['bytes']} bytes"
     )
     print_line(
         f"{counts['done']} played in {seconds:.1f} s, {counts['repeated']} repeated, "

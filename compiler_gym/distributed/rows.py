@@ -117,6 +117,17 @@ def read_table(folder: Path) -> Any:
     return pa.concat_tables([parquet.read_table(path) for path in files]).sort_by("episode")
 
 
+def count_rows(folder: Path) -> tuple[int, int]:
+    """Returns the numbers of episodes and of actions in a table; it is read file by file."""
+    compute, parquet = require("pyarrow.compute"), require("pyarrow.parquet")
+    episodes = steps = 0
+    for path in files_of(folder):
+        actions = parquet.read_table(path, columns=["actions"])["actions"]
+        episodes += len(actions)
+        steps += compute.sum(compute.list_value_length(actions)).as_py() or 0
+    return episodes, steps
+
+
 def fingerprint(folder: Path) -> str:
     """Returns the SHA-256 of the sorted table as an Arrow stream.
 

@@ -14,6 +14,7 @@ from compiler_gym.distributed.episode import Episode
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.rows import (
     RowWriter,
+    count_rows,
     encode,
     fingerprint,
     read_table,
@@ -57,6 +58,8 @@ def test_rows_do_not_depend_on_order_and_files(tmp_path):
     write(tmp_path / "one", [rows])
     write(tmp_path / "two", [[rows[3], rows[0]], [rows[4], rows[2], rows[1]]])
     assert fingerprint(tmp_path / "one") == fingerprint(tmp_path / "two")
+    assert count_rows(tmp_path / "two") == (5, 5)
+    assert count_rows(tmp_path / "nothing") == (0, 0)
     assert recorded_episodes(tmp_path / "two") == {each["episode"] for each in rows}
     write(tmp_path / "two", [[row(5)]])
     assert fingerprint(tmp_path / "one") != fingerprint(tmp_path / "two")

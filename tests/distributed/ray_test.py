@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sys
-from dataclasses import dataclass
 
 import pytest
 import ray
@@ -16,8 +15,7 @@ from compiler_gym.distributed import Episode, Job, Limits, PoolError, open_pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.recording import record
 from compiler_gym.distributed.rows import fingerprint, read_table, schema_of
-from compiler_gym.distributed.task import name_of
-from tests.distributed.tasks import Deadly, Failing, Square
+from tests.distributed.tasks import Deadly, Failing, Square, WhoAmI
 from tests.effort import effort
 
 _EPISODES = effort(120, 2000)
@@ -43,20 +41,6 @@ def fixture_cluster():
 
 def _add_node(cluster):
     return cluster.add_node(num_cpus=1, object_store_memory=_STORE_BYTES)
-
-
-@dataclass(frozen=True)
-class WhoAmI:
-    """Tells the process of its worker."""
-
-    number: int
-
-    @property
-    def name(self):
-        return name_of({"who": self.number})
-
-    def run(self, worker):
-        return os.getpid()
 
 
 def test_each_task_has_one_outcome(cluster):
@@ -114,14 +98,6 @@ def test_rows_are_those_of_one_process_while_nodes_die(cluster, jobs, tmp_path):
         assert pool.stats.done == _EPISODES
     assert read_table(tmp_path / "ray").num_rows == _EPISODES
     assert fingerprint(tmp_path / "ray") == fingerprint(tmp_path / "one")
-
-
-def test_what_is_recorded_is_not_played_again(cluster, jobs, tmp_path):
-    schema, episodes = jobs
-    for asked, played in ((6, 6), (10, 4)):
-        with open_pool("auto", _LIMITS) as pool:
-            record(pool, episodes[:asked], tmp_path / "table", schema)
-            assert pool.stats.done == played
 
 
 def test_a_cluster_without_room_is_an_error(cluster, monkeypatch):

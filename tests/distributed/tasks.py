@@ -62,3 +62,11 @@ class Failing(Square):
 
     def run(self, worker):
         raise (ValueError if self.is_final else OSError)(f"number {self.number}")
+
+
+@dataclass(frozen=True)
+class WhoAmI(Square):
+    """Tells the process of its worker."""
+
+    def run(self, worker):
+        return os.getpid()

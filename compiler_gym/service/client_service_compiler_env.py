@@ -201,6 +201,13 @@ class ClientServiceCompilerEnv(CompilerEnv):
     @action_space.setter
     def action_space(self, space: str | Space[Any] | None) -> None:
         self._action_spaces.select(space, self.in_episode)
+        next_space = self._action_spaces.next_space
+        if next_space is not self.action_space:
+            warnings.warn(
+                f"This episode keeps its action space {self.action_space.name!r}. Call env.reset() "
+                f"to use {next_space.name!r}",
+                stacklevel=2,
+            )
 
     @property
     @override

@@ -170,12 +170,19 @@ class TestActionSpace:
         assert env.action_space["append-a"] == APPEND_A
 
     def test_set_in_an_episode(self, env):
-        env.action_space = "Append"
+        with pytest.warns(UserWarning, match=r"keeps its action space 'Edit'.*use 'Append'"):
+            env.action_space = "Append"
         assert env.action_space.name == "Edit"
         assert env.step(APPEND_A)[0] == "helloa"
         env.reset()
         assert env.action_space.name == "Append"
         assert env.step("!")[0] == "hello!"
+
+    @pytest.mark.filterwarnings("error")
+    def test_no_warning_where_it_takes_effect(self, env):
+        env.action_space = "Edit"
+        env.reset(action_space="Append")
+        env.action_space = env.action_space
 
     def test_set_between_episodes(self):
         with make_toy_env(observation_space="text") as env:

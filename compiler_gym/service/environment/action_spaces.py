@@ -146,6 +146,11 @@ class ActionSpaces:
         if not in_episode:
             self.begin_episode()
 
+    @property
+    def next_space(self) -> Any:
+        """The action space at the beginning of the next episode."""
+        return self._selected_space
+
     def _space_to_use(self, wanted: Any) -> Any:
         """Returns a space with the user's macros as it is, and else the space of the service."""
         offered = self.spaces[self.selected]

@@ -228,6 +228,17 @@ TEST_F(ToyServiceTest, MessageLimitFlag) {
   expectExit(stop(), 0);
 }
 
+// gRPC refuses a message that is too large before the token can be checked by a handler.
+TEST_F(ToyServiceTest, MessageOfAClientWithoutTheTokenIsNotRead) {
+  const std::string tokenFile = (directory_ / "token").string();
+  std::ofstream(tokenFile) << std::string(32, 't');
+  boost::filesystem::permissions(tokenFile, boost::filesystem::owner_read);
+  start({"--token_file=" + tokenFile, "--max_message_bytes=1000"});
+  EXPECT_EQ(client_->start(makeBenchmark("uri", std::string(2000, 'x'))).code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  expectExit(stop(), 0);
+}
+
 TEST_F(ToyServiceTest, WorkingDirectoryThatCannotBeMade) {
   std::ofstream((directory_ / "file").string()) << "x";
   const ProcessResult result = run({"--working_dir=" + (directory_ / "file").string()});

@@ -177,7 +177,7 @@ Status Access::checkHost(const std::string& host, bool isLoopback) const {
 }
 
 std::shared_ptr<grpc::ServerCredentials> Access::credentials() const {
-  if (!usesTls()) return grpc::InsecureServerCredentials();
+  if (!usesTls()) return tokenCheck_.plainCredentials();
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::SslServerCredentials(tls_);
   tokenCheck_.addTo(*credentials);
   return credentials;

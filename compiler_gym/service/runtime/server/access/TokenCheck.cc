@@ -1,8 +1,10 @@
 #include "compiler_gym/service/runtime/server/access/TokenCheck.h"
 
+#include <grpc/grpc_security.h>
 #include <openssl/crypto.h>
 
 #include <memory>
+#include <stdexcept>
 
 namespace compiler_gym::runtime {
 
@@ -16,6 +18,14 @@ bool isSameSecret(const std::string& secret, const std::string& presented) {
 
 namespace {
 
+// Checks the token of each request to the service. Anybody may ask for the health of the service.
+Status checkRequest(const TokenCheck& check, const TokenCheck::Metadata& metadata) {
+  constexpr char kService[] = "/compiler_gym.CompilerGymService/";
+  const auto path = metadata.find(":path");
+  const bool isOfOther = path != metadata.end() && !path->second.starts_with(kService);
+  return isOfOther ? Status::OK : check.checkMetadata(metadata);
+}
+
 // Checks the tokens of encrypted connections.
 class MetadataCheck final : public grpc::AuthMetadataProcessor {
  public:
@@ -25,14 +35,50 @@ class MetadataCheck final : public grpc::AuthMetadataProcessor {
 
   Status Process(const InputMetadata& metadata, grpc::AuthContext* /*context*/,
                  OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override {
-    constexpr char kService[] = "/compiler_gym.CompilerGymService/";
-    const auto path = metadata.find(":path");
-    // Anybody may ask for the health of the service.
-    const bool isOfOther = path != metadata.end() && !path->second.starts_with(kService);
-    return isOfOther ? Status::OK : check_.checkMetadata(metadata);
+    return checkRequest(check_, metadata);
   }
 
  private:
+  const TokenCheck check_;
+};
+
+grpc::string_ref textOf(const grpc_slice& slice) {
+  return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
+}
+
+// Checks the tokens of connections that are not encrypted. The C++ library of gRPC has no
+// credentials that do, but the C library below it does.
+class PlainCredentials final : public grpc::ServerCredentials {
+ public:
+  explicit PlainCredentials(TokenCheck check) : check_(std::move(check)) {}
+
+  void SetAuthMetadataProcessor(
+      const std::shared_ptr<grpc::AuthMetadataProcessor>& /*processor*/) override {
+    throw std::logic_error("These credentials check tokens");
+  }
+
+ private:
+  static void process(void* state, grpc_auth_context* /*context*/, const grpc_metadata* entries,
+                      size_t count, grpc_process_auth_metadata_done_cb done, void* call) {
+    TokenCheck::Metadata metadata;
+    for (size_t i = 0; i < count; ++i) {
+      metadata.emplace(textOf(entries[i].key), textOf(entries[i].value));
+    }
+    const Status status = checkRequest(*static_cast<const TokenCheck*>(state), metadata);
+    done(call, /*consumed_md=*/nullptr, 0, /*response_md=*/nullptr, 0,
+         static_cast<grpc_status_code>(status.error_code()), status.error_message().c_str());
+  }
+
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    grpc_server_credentials* credentials = grpc_insecure_server_credentials_create();
+    const auto destroy = [](void* state) { delete static_cast<TokenCheck*>(state); };
+    grpc_server_credentials_set_auth_metadata_processor(
+        credentials, {&process, destroy, new TokenCheck(check_)});
+    const int port = grpc_server_add_http2_port(server, address.c_str(), credentials);
+    grpc_server_credentials_release(credentials);
+    return port;
+  }
+
   const TokenCheck check_;
 };
 
@@ -42,6 +88,11 @@ void TokenCheck::addTo(grpc::ServerCredentials& tlsCredentials) const {
   if (!token_.empty()) {
     tlsCredentials.SetAuthMetadataProcessor(std::make_shared<MetadataCheck>(*this));
   }
+}
+
+std::shared_ptr<grpc::ServerCredentials> TokenCheck::plainCredentials() const {
+  if (token_.empty()) return grpc::InsecureServerCredentials();
+  return std::make_shared<PlainCredentials>(*this);
 }
 
 Status TokenCheck::check(const grpc::ServerContextBase* context) const {

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -24,9 +25,11 @@ class TokenCheck {
   // Checks the metadata of a request over TCP, see check().
   grpc::Status checkMetadata(const Metadata& metadata) const;
 
-  // Has gRPC check the token before it reads the message of a request. gRPC supports that on
-  // encrypted connections only.
+  // Makes gRPC check the token of a request on an encrypted connection before it reads the message.
   void addTo(grpc::ServerCredentials& tlsCredentials) const;
+
+  // Credentials for connections without encryption, by which gRPC checks tokens in the same way.
+  std::shared_ptr<grpc::ServerCredentials> plainCredentials() const;
 
  private:
   std::string token_;

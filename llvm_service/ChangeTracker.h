@@ -44,10 +44,10 @@ class ChangeTracker final : public PassListener {
   /// Fingerprints of the body of a function.
   struct Body {
     uint64_t quick;
-    /// Of the constants in the body. Only if `quick` is the same do they still exist.
+    /// The constants in the body. Only if `quick` is the same do they still exist.
     uint64_t constants;
     uint64_t exact;
-    /// Whether no other function has been changed after `quick` was taken.
+    /// True if no other function has been changed after `quick` was taken.
     bool isQuickCurrent;
   };
 

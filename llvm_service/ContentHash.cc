@@ -17,7 +17,7 @@ class ContentHasher : public ir_hash::WordHasher {
  public:
   using WordHasher::add;
 
-  // Of no function: of constants and globals.
+  // The part outside of functions: constants and globals.
   ContentHasher() = default;
 
   ContentHasher(const llvm::Function& function, uint64_t instructions) {

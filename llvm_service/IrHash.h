@@ -76,14 +76,14 @@ constexpr uint64_t compoundKinds() {
   return kinds;
 }
 
-/// Whether a value is a constant that refers to others by its operands. One test rather than one
+/// True if a value is a constant that refers to others by its operands. One test rather than one
 /// for each kind, as this is asked about every operand.
 inline bool isCompound(const llvm::Value& value) {
   const unsigned kind = value.getValueID();
   return kind < 64 && (compoundKinds() >> kind & 1) != 0;
 }
 
-/// Whether a value is a constant with an order of uses of its own.
+/// True if a value is a constant with an order of uses of its own.
 inline bool isConstantWithUses(const llvm::Value& value) {
   return llvm::isa<llvm::Constant>(value) &&
          (kPlainConstantsHaveUses<> || !llvm::isa<llvm::ConstantData>(value));

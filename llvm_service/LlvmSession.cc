@@ -15,7 +15,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-/// What all sessions share, in their processes and those that were forked from them.
+/// State shared by all sessions, in their processes and those that were forked from them.
 struct Shared {
   std::vector<LoadedPlugin> plugins;
   ActionSpaces actionSpaces;
@@ -23,7 +23,7 @@ struct Shared {
   std::unordered_map<std::string, size_t> observationIndices;
   std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>();
   std::shared_ptr<const BaselineFile> baselineFile;
-  // That sessions begin with.
+  // The initial settings of sessions.
   SessionSettings settings;
 
   Shared()

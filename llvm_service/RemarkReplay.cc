@@ -40,7 +40,7 @@ Status RemarkReplay::run(const std::string& pipeline, bool isLast) {
   }
   const Status status = optimizer_->run(pipeline);
   owned_.context->setRemarkHandler(nullptr);
-  // What went wrong has been said when the program itself was compiled.
+  // Errors were reported when the program itself was compiled.
   static_cast<void>(owned_.context->takeErrors());
   return status;
 }

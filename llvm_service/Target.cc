@@ -12,8 +12,8 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// What clang adds to a target's minimum unless told otherwise, where that is not nothing. For
-// riscv64 on Linux it is -march=rv64gc, and code that the linker may relax.
+// Features that clang adds to a target's minimum by default. For riscv64 on Linux, these are
+// -march=rv64gc, and code that the linker may relax.
 const char* defaultFeatures(const llvm::Triple& triple) {
   return triple.getArch() == llvm::Triple::riscv64
              ? "+64bit,+a,+c,+d,+f,+m,+relax,+zaamo,+zalrsc,+zca,+zcd,+zicsr,+zifencei,+zmmul"

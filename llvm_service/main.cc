@@ -29,7 +29,7 @@ void onBadAlloc(void* /*data*/, const char* /*reason*/, bool /*crashDiagnostics*
   std::abort();
 }
 
-/// As the first argument: prints one observation rather than serving clients.
+/// The first argument with which the program prints one observation rather than serving clients.
 constexpr char kComputeObservation[] = "compute_observation";
 
 constexpr char kPluginFlag[] = "load-pass-plugin";
@@ -56,7 +56,7 @@ std::vector<std::string> joinPluginFlags(llvm::ArrayRef<char*> arguments) {
   return joined;
 }
 
-/// Whether there may be plugins to load, which flags that are read from elsewhere may name, too.
+/// True if there may be plugins to load, which flags that are read from elsewhere may name, too.
 bool mayLoadPlugins(llvm::ArrayRef<std::string> arguments) {
   return llvm::any_of(arguments.drop_front(), [](llvm::StringRef argument) {
     llvm::StringRef name = argument.split('=').first.ltrim('-');

@@ -79,7 +79,7 @@ class Reward(Scalar):
             The reward.
         """
         raise NotImplementedError(
-            f"Reward {self.name!r} has no formula; override update() in{type(self).__name__}"
+            f"Reward {self.name!r} has no formula; override update() in {type(self).__name__}"
         )
 
     def reward_on_error(self, episode_reward: float | None) -> float:

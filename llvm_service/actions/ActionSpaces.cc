@@ -47,7 +47,7 @@ ListedPass parseLine(llvm::StringRef line, Level level, bool withParameters) {
   return {line.take_front(open).str(), level, line.drop_front(open + 1).drop_back().str()};
 }
 
-// What a pass does, in the words of descriptions.yaml. A new LLVM may have passes that are not
+// The description of a pass from descriptions.yaml. A new LLVM may have passes that are not
 // there yet.
 std::string describePass(const ListedPass& pass, const std::string& text, const Policy& policy) {
   const Descriptions& descriptions = Descriptions::builtin();

@@ -52,7 +52,7 @@ std::vector<NamedPass> namedByUser(StringRef names, StringRef path) {
   return passes;
 }
 
-// What the library says about itself, or nothing if it says nothing.
+// The library's information about itself, or nothing if it has none.
 std::optional<std::vector<NamedPass>> namedByLibrary(const std::string& path) {
   auto library = llvm::sys::DynamicLibrary::getPermanentLibrary(path.c_str());
   auto* list = reinterpret_cast<const char* (*)()>(library.getAddressOfSymbol(kPassesFunction));

@@ -26,7 +26,7 @@ using util::FileDescriptor;
 
 std::string describe(int errorNumber) { return std::generic_category().message(errorNumber); }
 
-// Why a file or directory is not to be trusted, or nothing.
+// The reason not to trust a file or directory, or nothing.
 std::string objectionTo(const FileDescriptor& file, mode_t type) {
   struct stat status = {};
   if (fstat(file.get(), &status) != 0) return describe(errno);
@@ -141,7 +141,7 @@ off_t BaselineFile::pageOffset(const Hash& key) const {
 
 void BaselineFile::read(const Hash& key, Page& page) const {
   std::memset(page.data(), 0, kPageBytes);
-  // What cannot be read stays zeros, too.
+  // Unreadable parts stay zeros, too.
   static_cast<void>(!pread(file_.get(), page.data(), kPageBytes, pageOffset(key)));
 }
 
@@ -162,7 +162,7 @@ void BaselineFile::insert(const Hash& program, llvm::StringRef name, int64_t val
   made.checksum = made.computeChecksum();
   Page page;
   read(made.key, page);
-  // That of the same key, or else what is no record, or else the oldest.
+  // The record of the same key, or else an invalid record, or else the oldest.
   const auto rank = [&made](const Record& record) -> uint64_t {
     if (record.key == made.key) return 0;
     return record.isValid() ? std::max<uint64_t>(record.written, 2) : 1;

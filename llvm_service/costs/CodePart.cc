@@ -47,7 +47,7 @@ bool readFrames(llvm::StringRef contents, CodePart& part) {
   return true;
 }
 
-// Whether sections of that kind are put together without padding, which is so for code by what
+// True if sections of that kind are put together without padding, which is so for code by what
 // ModuleShell.h takes out.
 bool addsUp(const Section& section, llvm::StringRef name) {
   const uint64_t alignment = section.getAlignment().value();
@@ -66,7 +66,7 @@ bool readSection(const Section& section, llvm::StringRef name, CodePart& part) {
   return addsUp(section, name);
 }
 
-// Whether the address at that place is that of a jump, which is always that of an instruction with
+// True if the address at that place is that of a jump, which is always that of an instruction with
 // one byte (jmp) or two (a condition) before the distance.
 bool isJump(llvm::StringRef code, uint64_t offset) {
   const auto byte = [&](uint64_t back) {

@@ -18,7 +18,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-// That of the last size, for the next. Not one after an error, as it may be in any state then.
+// The code generator of the last size, for reuse. Dropped after errors, as its state is unknown.
 std::unique_ptr<CodeGenerator>& keptGenerator() {
   thread_local std::unique_ptr<CodeGenerator> generator;
   return generator;

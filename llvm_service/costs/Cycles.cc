@@ -21,7 +21,7 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// What one call of a function does.
+// The cost of one call of a function.
 struct Work {
   // Cycles of its own instructions.
   double cycles = 0;
@@ -57,7 +57,7 @@ class BlockTimes {
         frequencies_(function, probabilities_, loops_),
         ofEntry_(static_cast<double>(frequencies_.getEntryFreq().getFrequency())) {}
 
-  // How often a block runs for one call of the function.
+  // The frequency of a block for one call of the function.
   double operator()(const llvm::BasicBlock& block) const {
     const auto frequency = static_cast<double>(frequencies_.getBlockFreq(&block).getFrequency());
     return ofEntry_ > 0 ? frequency / ofEntry_ : 1;

@@ -14,7 +14,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-/// What all sessions share, in their processes and those that were forked from them.
+/// State shared by all sessions, in their processes and those that were forked from them.
 struct Shared {
   // Those that do not change with the last action only.
   std::unordered_map<std::string, Observation> ofProgram;
@@ -22,7 +22,7 @@ struct Shared {
   std::vector<ObservationSpace> spaces;
   std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>();
   std::shared_ptr<const BaselineFile> baselineFile;
-  // That sessions begin with.
+  // The initial settings of sessions.
   SessionSettings settings;
 
   Shared() : baselineFile(openBaselineFile()), settings(settingsOfFlags()) {

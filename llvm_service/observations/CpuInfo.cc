@@ -50,7 +50,7 @@ std::string nameOfCache(const std::string& level, const std::string& type) {
   return level == "1" ? name + (type == "Instruction" ? "i" : "d") : name;
 }
 
-// What Linux tells in /sys/devices/system/cpu (see its documentation of sysfs-devices-system-cpu).
+// Facts from Linux in /sys/devices/system/cpu (see its documentation of sysfs-devices-system-cpu).
 std::map<std::string, Cache> readCaches() {
   std::map<std::string, Cache> caches;
   boost::system::error_code error;

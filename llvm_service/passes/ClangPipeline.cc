@@ -47,7 +47,7 @@ llvm::CodeGenOptLevel codeLevelOf(OptimizationLevel level) {
   }
 }
 
-// What clang sets up to run a pipeline.
+// The objects that clang sets up to run a pipeline.
 struct Managers {
   Managers(llvm::Module& module, OptimizationLevel level, const PreparePipeline& prepare = nullptr)
       // Position independent as clang's code is: tables of addresses become smaller ones of
@@ -100,7 +100,7 @@ bool addPipeline(llvm::PassBuilder& /*passBuilder*/, llvm::StringRef parameter,
   return level.has_value();
 }
 
-// Whether the pipeline of -O0 has anything to do in a function. Setting it up would take longer
+// True if the pipeline of -O0 has anything to do in a function. Setting it up would take longer
 // than generating the code of a small program.
 bool hasMandatoryWork(const llvm::Function& function) {
   const auto mustBeInlined = [](const llvm::Instruction& instruction) {

@@ -54,7 +54,7 @@ struct ListCallSites : llvm::PassInfoMixin<ListCallSites> {
 };
 
 struct SetCallSites : llvm::PassInfoMixin<SetCallSites> {
-  // Whether to inline, by the number of a call.
+  // The inlining decisions, indexed by the number of the call.
   std::vector<std::pair<size_t, bool>> decisions;
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {

@@ -53,7 +53,7 @@ struct EraseNumbers : llvm::PassInfoMixin<EraseNumbers> {
   }
 };
 
-// What is decided, and what has been asked, in one run of the pipeline.
+// The decisions and the questions in one run of the pipeline.
 class Inlining {
  public:
   Inlining(Module& module, llvm::ArrayRef<InlineDecision> decisions, const InlineListener& listener)
@@ -64,7 +64,7 @@ class Inlining {
     for (const InlineDecision& decision : decisions) add(decision, callees);
   }
 
-  /// Whether to inline a call, of which LLVM's cost model says this.
+  /// Decides whether to inline a call, given the result of LLVM's cost model.
   bool decide(CallBase& call, FunctionAnalysisManager& analyses, bool byDefault) {
     const InlineChoice choice = choiceAbout(call);
     const bool isDecided = choice != InlineChoice::kDefault;

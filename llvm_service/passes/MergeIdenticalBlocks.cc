@@ -24,7 +24,7 @@ using llvm::Value;
 /// The instructions of one block, each with its counterpart in another block.
 using Counterparts = llvm::DenseMap<const Value*, const Value*>;
 
-// What may not be moved to other control flow, or would need values merged at the beginning.
+// Instructions that must not move to other control flow, or would need new phis at the beginning.
 bool isUnmovable(const Instruction& instruction) {
   if (llvm::isa<PHINode, llvm::AllocaInst>(instruction) || instruction.isEHPad() ||
       instruction.getType()->isTokenTy()) {
@@ -35,7 +35,7 @@ bool isUnmovable(const Instruction& instruction) {
                              call->hasOperandBundles() || call->isInlineAsm());
 }
 
-// Whether a value is used by its own block or the phis at its successors only.
+// True if a value is only used by its own block or the phis at its successors.
 bool staysAtHome(const Instruction& instruction) {
   const BasicBlock* home = instruction.getParent();
   return llvm::all_of(instruction.uses(), [home](const llvm::Use& use) {
@@ -99,7 +99,7 @@ bool areIdentical(const Instruction& one, const Instruction& other,
          other.getMetadata(llvm::LLVMContext::MD_loop);
 }
 
-// Whether all phis get the same from both blocks, for which both have to lead there.
+// True if all phis get the same value from both blocks, which must both be predecessors.
 bool giveTheSame(BasicBlock& one, BasicBlock& other, const Counterparts& counterparts) {
   for (BasicBlock* successor : llvm::successors(&one)) {
     for (const PHINode& phi : successor->phis()) {

@@ -119,7 +119,7 @@ void printExcluded(const std::vector<ExcludedPass>& excluded, llvm::raw_ostream&
   }
 }
 
-// Where the actions of LLVM end, and the project's own begin.
+// The boundary between LLVM's actions and the project's own.
 llvm::ArrayRef<Action> ofLlvm(llvm::ArrayRef<Action> actions) {
   return actions.take_until([](const Action& action) { return !action.options.empty(); });
 }

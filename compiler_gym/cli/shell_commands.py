@@ -57,13 +57,13 @@ def _count_of(words: list[str], default: int = 1) -> int:
     if not words:
         return default
     if len(words) > 1 or not words[0].isdigit() or int(words[0]) < 1:
-        raise ValueError(f"A number from 1 on is wanted, not {' '.join(words)!r}")
+        raise ValueError(f"Expected a positive integer, got {' '.join(words)!r}")
     return int(words[0])
 
 
 def _one(words: list[str], what: str) -> str:
     if len(words) != 1:
-        raise ValueError(f"{what} is wanted, not {' '.join(words) or 'nothing'!r}")
+        raise ValueError(f"Expected {what}, got {' '.join(words) or 'nothing'!r}")
     return words[0]
 
 
@@ -74,7 +74,7 @@ def _one(words: list[str], what: str) -> str:
 def program(player: Player, words: list[str]) -> None:
     """Begin with another program, or say which it is."""
     if words:
-        name = _one(words, "The name of one program")
+        name = _one(words, "the name of one program")
         with working_on(f"compiling {name}"):
             player.begin(program_uri(name))
     print_line(f"{player.benchmark}{_sizes(player)}")
@@ -234,7 +234,7 @@ def ir(player: Player, words: list[str]) -> None:
     """Show the program as textual IR, or one function of it."""
     text = player.env.observation["Ir"]
     if words:
-        name = re.escape(_one(words, "The name of one function").lstrip("@"))
+        name = re.escape(_one(words, "the name of one function").lstrip("@"))
         found = re.search(rf'^define [^\n]*@"?{name}"?\(.*?^}}$', text, re.M | re.S)
         if found is None:
             raise ValueError(f"There is no function {words[0]!r} in the program")
@@ -262,7 +262,7 @@ def observations(player: Player, words: list[str]) -> None:
 
 def set_observation(player: Player, words: list[str]) -> None:
     """Set the default observation."""
-    player.env.observation_space = _one(words, "The name of one observation")
+    player.env.observation_space = _one(words, "the name of one observation")
 
 
 def reward(player: Player, words: list[str]) -> None:
@@ -293,7 +293,7 @@ def rewards(player: Player, words: list[str]) -> None:
 
 def set_reward(player: Player, words: list[str]) -> None:
     """Set the default reward, and make the steps again."""
-    player.env.reward_space = _one(words, "The name of one reward")
+    player.env.reward_space = _one(words, "the name of one reward")
     player.replace_steps([each.action for each in player.steps])
 
 
@@ -304,7 +304,7 @@ def commandline(player: Player, words: list[str]) -> None:
 
 def write(player: Player, words: list[str]) -> None:
     """Write the program to a file: .ll or .bc."""
-    path = Path(_one(words, "The name of one file"))
+    path = Path(_one(words, "the name of one file"))
     if path.suffix not in (".ll", ".bc"):
         raise ValueError(f"The name of the file has to end in .ll or .bc, not {path.name!r}")
     player.env.write_ir(path) if path.suffix == ".ll" else player.env.write_bitcode(path)

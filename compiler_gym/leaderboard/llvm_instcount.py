@@ -33,9 +33,7 @@ flags.DEFINE_string(
     "leaderboard_results", "llvm_instcount-results.csv", "The file for the results."
 )
 flags.DEFINE_string("leaderboard_logfile", "llvm_instcount-results.log", "The file for the log.")
-flags.DEFINE_integer(
-    "max_benchmarks", 0, "Use no more than these many programs; 0 for all.", lower_bound=0
-)
+flags.DEFINE_integer("max_benchmarks", 0, "Maximum number of programs; 0 for all.", lower_bound=0)
 flags.DEFINE_integer("n", 10, "How often to play with each program.", lower_bound=1)
 flags.DEFINE_string("test_dataset", "benchmark://cbench-v1", "The dataset with the programs.")
 flags.DEFINE_boolean("validate", True, "Validate the results.")

@@ -1,4 +1,4 @@
-"""Threads for whoever needs some."""
+"""A process-wide thread pool."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

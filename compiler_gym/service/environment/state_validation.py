@@ -84,7 +84,7 @@ def _check_semantics(env: CompilerEnv) -> dict[str, Any]:
     except ServiceError as error:
         # There is no program to run, for example because LLVM's verifier rejects the module.
         details = {"details": str(error)}
-        errors = [ValidationError(type="The program cannot be had", data=details)]
+        errors = [ValidationError(type="The program is not available", data=details)]
     return {
         "benchmark_semantics_validated": env.benchmark.is_run_to_validate(),
         "benchmark_semantics_validation_failed": bool(errors),

@@ -1,4 +1,4 @@
-"""What docs/guides/adding-a-pass.md shows, with the plugin that is built from its own text."""
+"""Tests of docs/guides/adding-a-pass.md, with the plugin built from its text."""
 
 import re
 import shutil

@@ -1,6 +1,6 @@
-"""What programs do with the classic gym library: steps of four results, and its own of five.
+"""Tests of programs with the classic gym library: steps of four results, and of five.
 
-``registration_test.py`` has how environments get there.
+``registration_test.py`` tests the registration with gym.
 """
 
 import copy
@@ -415,7 +415,7 @@ class TestFiveResults:
 
 
 class TestSpacesOfGym:
-    """Where people pass them in."""
+    """Spaces of gym as arguments."""
 
     def test_derived_observations(self):
         with make_with_share() as env:

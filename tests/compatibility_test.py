@@ -44,7 +44,7 @@ def text_of(path: str) -> str:
 
 
 def name_in(text: str, name: str) -> bool:
-    """Whether a text has a name, or a flag that is written in one of the usual ways."""
+    """Returns true if a text has a name, or a flag that is written in one of the usual ways."""
     if name.startswith("--"):
         return bool(re.search(rf"""--(no)?{name[2:]}\b|["']{name[2:]}["']""", text))
     return bool(re.search(rf"\b{re.escape(name)}\b", text))
@@ -74,7 +74,7 @@ def find(row: Row) -> Any:
 
 
 def is_documented(kind: type, attribute: str) -> bool:
-    """Whether a class says that its objects have an attribute, or has it as a field."""
+    """Returns true if a class says that its objects have an attribute, or has it as a field."""
     texts = (inspect.getdoc(base) or "" for base in kind.__mro__)
     fields = getattr(kind, "model_fields", {})
     return attribute in fields or any(

@@ -1,4 +1,4 @@
-"""What ``import compiler_gym`` gives."""
+"""Tests of the names and side effects of ``import compiler_gym``."""
 
 import importlib
 import os

@@ -162,7 +162,7 @@ def test_tabular_q(run):
 
 
 def test_sensitivity_analysis(run):
-    """What single actions do, after random ones and on random programs, in many threads."""
+    """The effects of single actions after random ones, on random programs, in many threads."""
     program = """
     from concurrent.futures import as_completed
 

@@ -1,4 +1,4 @@
-"""What the system says about processes, for tests of what is left of them."""
+"""Information about processes of the system, for tests of left-over processes."""
 
 import contextlib
 import time
@@ -10,7 +10,7 @@ _MAX_SECONDS = 100
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is a process of that number that is not a zombie."""
+    """Returns true if a process exists and is not a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -28,7 +28,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def is_asleep(pid: int) -> bool:
-    """Whether the main thread of a process waits for something."""
+    """Returns true if the main thread of a process waits for something."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 

@@ -16,7 +16,7 @@ CACHE = Path(sys.prefix) / "mypy_cache"
 
 
 def mypy(*arguments, cwd, cache) -> str:
-    """What mypy says about something, one problem in a line; nothing if there is none.
+    """Returns the errors of mypy, one in each line; empty if there are none.
 
     Each `cache` is for one `compiler_gym`: that of the source tree, or that of the wheel.
     """
@@ -58,7 +58,7 @@ def installation(tmp_path_factory):
 @pytest.fixture
 def check(installation, tmp_path):
     def check(program):
-        """What mypy says about a user's program, strictly."""
+        """Returns the errors of strict mypy for a user's program."""
         (tmp_path / "program.py").write_text(textwrap.dedent(program))
         options = ["--strict", "--python-executable", installation, "program.py"]
         return mypy(*options, cwd=tmp_path, cache="wheel")

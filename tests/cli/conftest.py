@@ -157,7 +157,7 @@ class Terminal:
         self.wait_for(prompt)
 
     def _is_drawn(self) -> bool:
-        """Whether the program has nothing more to say and waits for a key."""
+        """Returns true if the program has nothing more to say and waits for a key."""
         is_waiting = is_asleep(self.pid)
         while select.select([self._fd], [], [], 0)[0]:
             self.text += os.read(self._fd, 4096).decode(errors="replace")

@@ -33,7 +33,7 @@ class PreparedInterpreter:
             self._process = subprocess.Popen(command, pass_fds=[fd])
 
     def is_usable(self) -> bool:
-        """Whether a new interpreter would look for modules in the same places now."""
+        """Returns true if a new interpreter would look for modules in the same places now."""
         return _of_python() == self._environment
 
     def run(

@@ -1,4 +1,4 @@
-"""How the breakable service is checked."""
+"""Checks of the breakable service."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What holds for all rules, and for services of which little is known."""
+"""Tests of properties of all rules, and of services with few known settings."""
 
 import re
 import textwrap

@@ -231,7 +231,7 @@ class TestCreate:
 
 
 class TestCopy:
-    """What is done to a copy leaves the benchmark, and the other way round."""
+    """Changes of a copy do not affect the benchmark, and vice versa."""
 
     def test_message(self, benchmark):
         clone = benchmark.copy()

@@ -1,4 +1,4 @@
-"""What goes wrong when a dataset is installed, as its users see it, and that nothing stays broken.
+"""Tests of failed installations of datasets: the errors, and the state afterwards.
 
 The dataset is installed by processes of their own, from an HTTP server of this machine.
 """

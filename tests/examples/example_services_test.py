@@ -35,7 +35,7 @@ def program(text: str) -> Benchmark:
 
 
 def run(text: str, number: int) -> int:
-    """What a program computes."""
+    """Returns the result of a program."""
     for line in text.splitlines():
         name, constant = line.split()
         number = number + int(constant) if name == "add" else number * int(constant)

@@ -1,4 +1,4 @@
-"""What trainers share, and the one that needs no further libraries, run briefly."""
+"""Tests of the trainers' shared code, and of the trainer without further dependencies."""
 
 import os
 import re

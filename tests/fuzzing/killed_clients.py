@@ -52,7 +52,7 @@ _PATIENCE_SECONDS = 60
 
 @dataclass
 class Usage:
-    """What there is at one moment.
+    """The resource usage at one moment.
 
     Attributes:
         sessions: Open sessions.
@@ -90,13 +90,13 @@ class Usage:
 
     @property
     def left_overs(self) -> tuple[int, int]:
-        """What goes by the time that the service has cleaned up."""
+        """The resources that should be gone once the service has cleaned up."""
         return self.sessions, self.processes
 
 
 @dataclass
 class Report:
-    """What has happened.
+    """The report of a run.
 
     Attributes:
         clients: Number of killed clients by moment.
@@ -293,7 +293,7 @@ def _play(
 
 
 def describe(report: Report) -> Table:
-    """What there was before and after."""
+    """Describes the usage before and after."""
     table = Table()
     for column in ["", "before", "after"]:
         table.add_column(column, justify="right" if column else "left")

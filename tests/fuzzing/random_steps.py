@@ -44,7 +44,7 @@ GRACE_SECONDS = 0.1
 
 @dataclass
 class Usage:
-    """What a service needs at one moment.
+    """The resource usage of a service at one moment.
 
     Attributes:
         memory: Resident memory of the service and its fork server, in MiB.
@@ -77,7 +77,7 @@ class Usage:
 
 @dataclass
 class Report:
-    """What has happened.
+    """The report of a run.
 
     Attributes:
         deaths: How often a session ended in a step, by error and action.

@@ -1,4 +1,4 @@
-"""What the messages of opt are taken for."""
+"""Tests of the classification of opt's messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whether the installed LLVM still has the defects that the policy of the actions knows of."""
+"""Tests that the installed LLVM still has the defects listed in the policy of actions."""
 
 import re
 
@@ -18,7 +18,7 @@ HEADING = re.compile(r"; ([a-z ]+): (\S+)\n; (\S.*)\n")
 
 
 def failure_of(path, passes, folder):
-    """What goes wrong in some runs of a command, if anything does."""
+    """Returns the failure of a command in several runs, if there is one."""
     first, again = folder / "first.bc", folder / "again.bc"
     failure = run_passes(tools.opt_path(), [passes], path, first, Limits())
     for _ in range(UNSTABLE_RUNS):

@@ -1,4 +1,4 @@
-"""Which passes are hunted, and how they are drawn."""
+"""Tests of the selection and sampling of passes to hunt."""
 
 import random
 from collections import Counter

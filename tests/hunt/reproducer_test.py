@@ -1,4 +1,4 @@
-"""What the scripts of findings do to the machine of those who run them."""
+"""Tests that reproducer scripts are safe to run."""
 
 import contextlib
 import subprocess

@@ -1,4 +1,4 @@
-"""What environments do when the service fails, and what they leave behind."""
+"""Tests of environments whose service fails: recovery and cleanup."""
 
 import os
 import re

@@ -39,7 +39,7 @@ class _Abort(Exception):  # noqa: N818
 
 
 class _DirectContext:
-    """What the methods of a service need of ``grpc.ServicerContext``."""
+    """The part of ``grpc.ServicerContext`` that the methods of a service use."""
 
     def abort(self, code: grpc.StatusCode, details: str) -> None:
         raise _Abort(code, details)
@@ -49,7 +49,7 @@ class _DirectContext:
 
 
 class FakeDirectService(FakeService):
-    """As :class:`FakeService`. Each session has a "process" that dies from the fatal actions.
+    """A fake service in which each session has a "process" that dies from the fatal actions.
 
     Attributes:
         direct_calls: The methods that were called on sockets, as ``(kind of socket, method)``.

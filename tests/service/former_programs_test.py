@@ -199,7 +199,7 @@ def test_errors(env: CompilerEnv):
 
 
 def test_a_raw_step(env: CompilerEnv):
-    """As subclasses of environments step."""
+    """Steps as subclasses of environments make them."""
     env.reset(benchmark="benchmark://example-v1/foo", reward_space="growth")
     observations, rewards, done, info = env.raw_step(
         [3, 3], [env.observation.spaces["text"]], [env.reward.spaces["growth"]]

@@ -1,6 +1,6 @@
-"""What is left of a client that ends, in a service that others go on using: nothing.
+"""Tests that a service that others still use cleans up after clients that end.
 
-Clients are killed in every state, and their sessions and processes end soon.
+Clients are killed in every state. Their sessions and processes must end soon.
 """
 
 import os
@@ -30,7 +30,7 @@ NO_PROCESSES_IN_ADVANCE = ("--pristine_sessions_mib=0", "--spare_sessions=0")
 
 @pytest.fixture(params=["direct channel", "gRPC"])
 def channel(request, monkeypatch) -> str:
-    """Which channel all clients use, those in other processes included."""
+    """The channel of all clients, including those in other processes."""
     monkeypatch.setenv(SWITCH_VARIABLE, "1" if request.param == "direct channel" else "0")
     return request.param
 

@@ -1,4 +1,4 @@
-"""What is left of a service when its client ends in the middle of a step: nothing."""
+"""Tests that a service leaves no traces if its client ends in the middle of a step."""
 
 import os
 import signal

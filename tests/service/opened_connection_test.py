@@ -1,4 +1,4 @@
-"""What is behind a connection, by the names and paths of former releases."""
+"""Tests of a connection's service, with the names and paths of former releases."""
 
 import signal
 

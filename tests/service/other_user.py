@@ -1,4 +1,4 @@
-"""What another user of the machine tries; run as a program, it is that user.
+"""Attacks by another user of the machine. Run as a program, it acts as that user.
 
 A process that has used gRPC cannot be forked, so each attempt is a program of its own.
 """
@@ -22,7 +22,7 @@ _GET_VERSION = 1
 
 
 def _can_be_other_user() -> bool:
-    """Whether this is root, and not in a sandbox where there is only root."""
+    """Returns true if this user is root, outside of sandboxes that only have root."""
     users = [map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines()]
     exists = any(first <= OTHER_USER < first + count for first, _, count in users)
     return os.geteuid() == 0 and exists

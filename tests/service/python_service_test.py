@@ -1,5 +1,5 @@
-"""What services in Python have to themselves. That they do what those in C++ do is tested with the
-tests of these, as `python_service_*_test` and `runtime:Python*Test`.
+"""Tests of features that only Python services have. The tests of C++ services also run with Python
+services, as `python_service_*_test` and `runtime:Python*Test`.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Who may use a service: by gRPC over TCP, over the Unix socket, and by the direct channel."""
+"""Tests of access control: gRPC over TCP, over the Unix socket, and the direct channel."""
 
 import random
 import stat
@@ -82,7 +82,7 @@ def direct_name(service: ServiceProgram) -> str:
 
 
 def tcp_connections_to(port: int) -> int:
-    """How many TCP connections to a port of 127.0.0.1 are open."""
+    """Returns the number of open TCP connections to a port of 127.0.0.1."""
     files = [Path("/proc/net/tcp"), Path("/proc/net/tcp6")]  # gRPC uses IPv6 for IPv4, too.
     lines = [line.split() for file in files for line in file.read_text().splitlines()]
     return sum(line[2].endswith(f"0100007F:{port:04X}") and line[3] == "01" for line in lines)

@@ -1,4 +1,4 @@
-"""What programs import from compiler_gym.third_party."""
+"""Tests of imports from compiler_gym.third_party."""
 
 import os
 import subprocess

@@ -9,7 +9,7 @@ from compiler_gym.util.service_binary import find_service_binary, find_service_f
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """Where a binary may be, in the order in which it is looked for."""
+    """The candidate paths of a binary, in search order."""
     package = tmp_path / "source/compiler_gym"
     monkeypatch.setattr(service_binary, "_PACKAGE_DIRECTORY", package)
     return [

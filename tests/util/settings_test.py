@@ -1,4 +1,4 @@
-"""Which attributes are settings of an environment."""
+"""Tests of the settable attributes of environments."""
 
 from compiler_gym.util.settings import is_setting
 

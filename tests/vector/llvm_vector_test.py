@@ -278,7 +278,7 @@ class TestWrappers:
 
     @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
     def test_action_masks(self, mode):
-        """What a wrapper adds to the information of a reset and of steps is there in rows."""
+        """Batched ``info`` has rows for the keys that a wrapper adds on resets and steps."""
         with (
             compiler_gym.make_vec(
                 ID, 2, mode, wrappers=[ActionMask], benchmark=KERNELS[0], max_episode_steps=3

@@ -544,7 +544,7 @@ def make_wrapped_env(**kwargs):
 
 
 class TwiceWithMask(ActionMask):
-    """Of a class that does begin steps, but without what this one does."""
+    """Derives from a class with begin_multistep(), which lacks the changes of this class."""
 
     def multistep(self, actions, *args, **kwargs):
         return super().multistep([*actions, *actions], *args, **kwargs)

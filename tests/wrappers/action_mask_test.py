@@ -57,7 +57,7 @@ def test_there_is_always_a_choice(env):
 
 
 def test_masked_actions_do_nothing(small):
-    """What the mask says holds, whatever has been done."""
+    """The mask is right after any sequence of actions."""
     env = ActionMask(small)
     env.reset()
     env.action_space.seed(0)

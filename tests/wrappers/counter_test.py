@@ -1,4 +1,4 @@
-"""How often what is called."""
+"""Tests of the Counter wrapper."""
 
 from compiler_gym.wrappers import Counter
 

@@ -1,4 +1,4 @@
-"""What all wrappers have in common: around LLVM environments and each other, behind gymnasium."""
+"""Tests of properties of all wrappers: with LLVM environments, nested, and with gymnasium."""
 
 import itertools
 import math

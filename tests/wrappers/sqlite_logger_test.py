@@ -84,7 +84,7 @@ def test_reward_is_that_of_the_state(small, path):
 
 
 def test_the_environment_is_as_without(small, service, path):
-    """What is observed for the database changes nothing about the steps."""
+    """Observations for the database do not change the results of steps."""
     small.observation_space, small.reward_space = "Autophase", "IrInstructionCountOz"
     with SynchronousSqliteLogger(small, path) as env:
 

@@ -52,7 +52,7 @@ def fake_env(fake_gcc):
 
 
 def by_hand(env, tmp_path, *arguments):
-    """What the command line of an environment makes of its program."""
+    """Runs the command line of an environment on its program."""
     (tmp_path / "program.c").write_text(env.source)
     subprocess.run(["gcc", *arguments], cwd=tmp_path, check=True)
     return tmp_path

@@ -36,7 +36,7 @@ PREPARATIONS: list[Actions] = effort([()], [(), FIRST_PASSES])
 
 @dataclass
 class Outcomes:
-    """What the actions have made of a program.
+    """The results of the actions on a program.
 
     Attributes:
         failures: What went wrong, by what was applied.

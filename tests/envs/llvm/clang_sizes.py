@@ -1,4 +1,4 @@
-"""What clang makes of a source, measured by llvm-size."""
+"""Code sizes of clang's output, measured by llvm-size."""
 
 import subprocess
 import tempfile

@@ -1,4 +1,4 @@
-"""What environments say about themselves, and modes of ``render()`` that are easy to look at."""
+"""Tests of the text form of environments, and of ``render()``."""
 
 import gymnasium
 import pytest

@@ -1,6 +1,6 @@
-"""What users of former releases did with the LLVM environment, as they wrote it.
+"""Tests of programs that were written for the LLVM environment of former releases.
 
-Their programs make the environment with the 124 actions of then.
+These programs use the 124 actions of those releases.
 """
 
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What the tests of actions have in common: the built-in programs, and whether they still work."""
+"""Helpers for tests of actions: the built-in programs, and checks that they still work."""
 
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator

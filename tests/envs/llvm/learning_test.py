@@ -1,4 +1,4 @@
-"""What learners do with the LLVM environments behind gymnasium."""
+"""Tests of learning with the LLVM environments through gymnasium."""
 
 import copy
 import os

@@ -66,7 +66,7 @@ def test_action_without_effect_has_no_reward(env):
 
 
 def test_reward_of_another_benchmark(env, small):
-    """What was computed for the first program must not be used for the second."""
+    """Results for the first program must not be used for the second."""
     env.reset(benchmark="benchmark://kernels-v0/sha256", reward_space="IrInstructionCountNorm")
     env.step(env.action_space["mem2reg"])
     env.reset(benchmark=small)

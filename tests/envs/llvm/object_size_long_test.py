@@ -1,4 +1,4 @@
-"""As object_size_test, for fifty random programs: some minutes."""
+"""Tests of object sizes for fifty random programs. Takes some minutes."""
 
 import shutil
 from pathlib import Path

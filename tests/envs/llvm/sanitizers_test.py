@@ -38,7 +38,7 @@ WRONG = {
 
 
 class TwoPrograms:
-    """What validation needs of an environment: a program, and what it was before."""
+    """The part of an environment that validation uses: the program, and its original form."""
 
     benchmark = "benchmark://user-v0/x"
 

@@ -19,7 +19,7 @@ SOURCE = "int main(void) { int x = 1; return x - 1; }"
 
 
 class OptEnv:
-    """What validation needs of an environment, played by opt itself.
+    """The part of an environment that validation uses, implemented with opt.
 
     Args:
         applied: The pipeline that was applied.

@@ -1,4 +1,4 @@
-"""What is done with the built-in kernels is what mlir-opt does, and is right."""
+"""Tests that actions on the built-in kernels match mlir-opt, and keep results correct."""
 
 import random
 import shlex
@@ -21,7 +21,7 @@ def env():
 
 
 def mlir_opt(env, tmp_path):
-    """What the command line of an environment prints."""
+    """Returns the output of an environment's command line."""
     words = shlex.split(env.commandline())
     words[-1] = str(tmp_path / "kernel.mlir")
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout

@@ -12,7 +12,7 @@ from tests.service.toy_service import make_toy_env
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch, tmp_path) -> Path:
-    """Where they are kept, by this test alone."""
+    """The folder of reproducers, for this test only."""
     monkeypatch.setenv("COMPILER_GYM_TRANSIENT_CACHE", str(tmp_path / "transient"))
     monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "site_data"))
     return tmp_path / "site_data" / "reproducers"

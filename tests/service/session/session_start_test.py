@@ -1,4 +1,4 @@
-"""How sessions are started."""
+"""Tests of session start."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""When to poll for replies."""
+"""Tests of polling for replies."""
 
 import socket
 import threading
@@ -69,7 +69,7 @@ def serve(connection: socket.socket, seconds: float) -> None:
 
 
 def test_a_socket_sleeps_through_slow_replies(monkeypatch):
-    """Of 200 requests of 2 ms, hardly any is polled for: the time would show as CPU time."""
+    """Of 200 requests of 2 ms, hardly any are polled for: polling would show as CPU time."""
     ours, theirs = socket.socketpair()
     thread = threading.Thread(target=serve, args=(theirs, 0.002))
     thread.start()

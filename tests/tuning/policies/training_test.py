@@ -1,4 +1,4 @@
-"""How policies are trained."""
+"""Tests of policy training."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What each decision of a change is good for."""
+"""Tests of the attribution of savings to single decisions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is read of object files, compared with what LLVM's own tools say."""
+"""Tests of the object file reader against LLVM's own tools."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Where the bytes went."""
+"""Tests of reports on saved bytes."""
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size import report

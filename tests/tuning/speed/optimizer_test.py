@@ -70,7 +70,7 @@ def test_where_nothing_is_faster_it_is_what_clang_makes(start):
 
 
 def test_luck_is_not_enough(start):
-    """What won the race takes as long as the baseline afterwards."""
+    """The winner of the race takes as long as the baseline afterwards."""
     evaluator = start(16)
     search = SpeedOptimizer(evaluator, workload := Pretended(of_size))
     search.start()

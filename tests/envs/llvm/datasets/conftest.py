@@ -1,4 +1,4 @@
-"""What the tests of datasets download: a package index and a server, with archives made here."""
+"""Downloads for the tests of datasets: a package index and a server, with generated archives."""
 
 import bz2
 import hashlib

@@ -74,7 +74,7 @@ def make(tmp_path, mirror):
 
 
 class UnoptimisedEnv:
-    """What the validation needs of an environment."""
+    """The part of an environment's interface that validation uses."""
 
     def __init__(self, benchmark):
         self._contents = benchmark.proto.program.contents

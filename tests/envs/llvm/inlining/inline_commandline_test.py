@@ -1,4 +1,4 @@
-"""How decisions about inlining are written."""
+"""Tests of the text form of inlining decisions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where players meet: one program, and one service that they share."""
+"""An arena for players: one program, and one service that they share."""
 
 import itertools
 from collections.abc import Iterator, Sequence

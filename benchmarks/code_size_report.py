@@ -1,14 +1,14 @@
-"""How much smaller ``compiler-gym optimize`` makes programs than ``clang -Oz``.
+"""A report of code sizes by ``compiler-gym optimize``, relative to ``clang -Oz``.
 
-Each is compiled from its source. What is found of a built-in program is linked, run on both inputs,
-and compared with what it must print, at the end of each stage of the search. Files of released
-software are not run. Run it with::
+Programs are compiled from source. After each stage of the search, a built-in program is linked, run
+on both inputs, and its output is compared with the expected one. Files of released software are not
+run. Run it with::
 
     bazel run //benchmarks:code_size_report
     bazel run //benchmarks:code_size_report -- --opensource 100 --keep $PWD/rows.jsonl
     bazel run //benchmarks:code_size_report -- --objective linked
 
-With --keep, a run that was ended goes on where it was; Ctrl-C reports what there is.
+With --keep, an interrupted run can be resumed. Ctrl-C reports the results so far.
 """
 
 import argparse
@@ -47,7 +47,7 @@ _WORTHWHILE = range(1_000, 20_000)
 
 @dataclass(frozen=True)
 class Source:
-    """What is compiled, and how its result is checked, if that is known."""
+    """The source to compile, and the check of its result, if there is one."""
 
     name: str
     path: Path
@@ -59,7 +59,7 @@ class Source:
         return Compilation(tools.clang_path(), self.path, self.options, tools.own_passes_path())
 
     def code_bytes(self) -> int:
-        """How much code clang makes of it."""
+        """The size of clang's code in bytes."""
         with (
             tempfile.TemporaryDirectory() as work,
             Evaluator(self.compilation, Path(work), Budget(), 1) as evaluator,
@@ -109,7 +109,7 @@ def opensource_source(dataset: OpenSourceDataset, uri: str) -> Source:
 
 @dataclass(frozen=True)
 class Row:
-    """What came of a program: sizes after as many evaluations, and at the end of stages.
+    """The result for a program: sizes by number of evaluations, and at the end of stages.
 
     ``code`` and ``loaded`` have the bytes of code, and all that are loaded of the object file:
     before, and after as many.
@@ -138,7 +138,7 @@ class Leads:
             self._found.append((search.evaluator.budget.used, search.leading))
 
     def at(self, search: Optimizer, count: int) -> Evaluation:
-        """What there was after as many evaluations, without what turned out to be wrong."""
+        """The size after a number of evaluations, excluding results that failed checks later."""
         wrong = {each.change for each in search.wrong}
         met = [each for used, each in self._found if used <= count and each.change not in wrong]
         return min(reversed(met), key=search.size)
@@ -146,7 +146,7 @@ class Leads:
 
 @dataclass(frozen=True)
 class Way:
-    """How programs are measured: rows that were measured in the same way belong together."""
+    """The settings of a measurement: only rows with equal settings are comparable."""
 
     evaluations: int
     objective: Objective

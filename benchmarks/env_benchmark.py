@@ -1,4 +1,4 @@
-"""What the environment costs: all measurements on one program, by all players in turns."""
+"""Benchmark of the environment: all measurements on one program, by all players in turns."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +47,7 @@ FORK_DEPTHS = (0, 10, 40)
 
 @dataclass(frozen=True)
 class Effort:
-    """How many samples are taken of each measurement.
+    """The number of samples of each measurement.
 
     Attributes:
         idle_steps: Steps with nothing left to do.

@@ -70,7 +70,7 @@ class EnvPlayer(Player):
         return duration
 
     def fork_and_step(self, action: int) -> float:
-        """As :meth:`fork`, with a first step of the copy, which has to wait until that is made."""
+        """Forks, and makes a first step of the copy, which has to wait for the copy."""
 
         def play() -> LlvmEnv:
             fork = self._env.fork()

@@ -1,4 +1,4 @@
-"""What it costs that every session is a process: steps, resets, forks and many sessions."""
+"""The cost of process isolation: steps, resets, forks and many sessions."""
 
 import multiprocessing
 import statistics
@@ -44,7 +44,7 @@ _TIMEOUT_SECONDS = 60
 
 @dataclass(frozen=True)
 class ManySessions:
-    """What many sessions of one service cost.
+    """The cost of many sessions of one service.
 
     Attributes:
         count: How many were open at the same time.
@@ -63,7 +63,7 @@ class ManySessions:
 
 @dataclass(frozen=True)
 class Scaling:
-    """What two environments do beside one.
+    """The throughput of two environments compared with one.
 
     Attributes:
         factor: How many times the steps of one the two make together in the same time.

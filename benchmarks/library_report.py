@@ -90,7 +90,7 @@ _BZIP2_TEST = (
 
 @dataclass(frozen=True)
 class Program:
-    """What is linked with a library, and a shell command that runs it as ``$PROGRAM``.
+    """The files linked with a library, and a shell command that runs the result as ``$PROGRAM``.
 
     Attributes:
         sources: Files of the project, as glob patterns.

@@ -26,12 +26,12 @@ def describe_service(service: Path) -> str:
 
 
 def load_average() -> float:
-    """How many processes wanted to run at a time during the last minute."""
+    """The load average of the last minute."""
     return os.getloadavg()[0]
 
 
 def busy_seconds() -> float:
-    """How long the processors of the machine were busy since it started, added up."""
+    """The total busy time of the machine's processors since boot."""
     # user nice system idle iowait irq softirq, as proc(5) lists them.
     times = Path("/proc/stat").read_text().splitlines()[0].split()[1:8]
     ticks = sum(int(time) for time in times[:3] + times[5:])

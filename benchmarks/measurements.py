@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Summary:
-    """What is reported of many durations, in microseconds.
+    """A summary of many durations, in microseconds.
 
     Attributes:
         p50: Half of them were shorter.

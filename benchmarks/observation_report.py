@@ -67,7 +67,7 @@ class StepCost:
 
 
 def describe_space(space: gym_spaces.Space) -> str:
-    """What the values of a space are, in a few words."""
+    """Describes the values of a space in a few words."""
     match space:
         case spaces.Box():
             return f"{space.dtype} {list(space.shape)}, {_bounds(space.low, space.high)}"
@@ -142,7 +142,7 @@ class ObservationBenchmark:
         self.instructions = self._env.observation["IrInstructionCount"]
 
     def spaces(self) -> dict[str, str]:
-        """What each observation is, in words."""
+        """A description of each observation."""
         return {
             name: describe_space(spec.space) for name, spec in self._env.observation.spaces.items()
         }

@@ -1,4 +1,4 @@
-"""What all of those have in common that are measured against each other."""
+"""The common interface of the players, which are measured against each other."""
 
 import time
 from abc import ABC, abstractmethod

@@ -20,7 +20,7 @@ _TIMEOUT_SECONDS = 60
 
 @dataclass(frozen=True)
 class SizedProgram:
-    """How a program of a certain size is made.
+    """A program of a certain size.
 
     Attributes:
         size: About how many IR instructions it has.
@@ -35,7 +35,7 @@ class SizedProgram:
 
     @property
     def description(self) -> str:
-        """What it is, in words."""
+        """A description of the program."""
         names = ", ".join(self.kernels)
         return f"{self.function}() of {names}" if self.function else f"{names}, linked"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ReplayStart:
-    """How a program was begun with.
+    """The start of a recorded session.
 
     Attributes:
         instructions: The number of IR instructions of the program.

@@ -13,7 +13,7 @@ HEADER = ("program", "p50 / p90 in µs", *COLUMNS, f"{ENVIRONMENT} ÷ {IN_PROCES
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured on one program.
+    """The measurements on one program.
 
     Attributes:
         instructions: The number of IR instructions of the program.

@@ -1,4 +1,4 @@
-"""How many steps per second several environments make together, by several ways to step them."""
+"""The steps per second of several environments, by several ways to step them."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""What options of GCC make of the size of some programs, and the options that make them small."""
+"""Sizes of programs by GCC options, and a search for the options that make them small."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What can be decided about inlining in a program otherwise than LLVM does, for learners."""
+"""Inlining decisions in a program that may differ from LLVM's, for learners."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""How good a policy is: it plays the programs that were held back.
+"""Evaluation of a policy on held-out programs.
 
 A policy is a function from observations, float32[n, features], to actions, int[n].
 """

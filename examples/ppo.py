@@ -24,7 +24,7 @@ def network(layers, inputs):
 @jax.jit
 @jax.grad
 def gradient(layers, observations, actions, old, advantages, returns):
-    """Of what is to be less: errors, and gains lost; but gains do not count far from the old."""
+    """Returns the gradient of the loss: errors, and lost gains, clipped far from the old policy."""
     logs, values = network(layers, observations)
     ratios = jnp.exp(logs - old)[jnp.arange(len(actions)), actions]
     gains = jnp.minimum(ratios * advantages, ratios.clip(1 - CLIP, 1 + CLIP) * advantages)

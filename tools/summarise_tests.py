@@ -110,7 +110,7 @@ def _tests_that_ran(events: list[dict]) -> Iterator[Result]:
 
 
 def _build_errors(events: list[dict]) -> dict[str, str]:
-    """What compilers and the like have printed, by the target they failed for."""
+    """Returns the output of failed build actions by target."""
     errors = {}
     for event in events:
         if key := event["id"].get("actionCompleted"):

@@ -49,7 +49,7 @@ class ExampleDataset(Dataset):
 
 
 class CyclesReward(Reward):
-    """How many cycles of the program's run time a step saves."""
+    """The cycles of the program's run time that a step saves."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -60,7 +60,7 @@ class LoopDataset(Dataset):
 
 
 class SavedReward(Reward):
-    """How much of an observation a step saves."""
+    """The decrease of an observation in a step."""
 
     def __init__(self, observation: str, deterministic: bool):
         super().__init__(

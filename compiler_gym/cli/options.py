@@ -144,7 +144,7 @@ def opened_env(id: str, service: str | None = None, **arguments: Any) -> Iterato
         **arguments: Of the environment; those that are None are left out.
 
     Raises:
-        Exception: As of :func:`compiler_gym.make`.
+        Exception: Any error of :func:`compiler_gym.make`.
     """
     arguments["service"] = service
     given = {name: value for name, value in arguments.items() if value is not None}

@@ -42,7 +42,7 @@ class Player:
         program: The benchmark of the episode; None for that of the environment.
 
     Attributes:
-        env: As above.
+        env: The environment.
         steps: The steps of the episode.
         benchmark: The program of it.
     """
@@ -57,7 +57,7 @@ class Player:
         """Begins an episode: of a program, or of the same as before.
 
         Raises:
-            Exception: As of ``env.reset()``; the present episode goes on then.
+            Exception: Any error of ``env.reset()``. The current episode continues then.
         """
         try:
             self.env.reset(benchmark=self.benchmark if program is None else program)

@@ -238,7 +238,7 @@ class _Findings:
 
     Attributes:
         benchmark: The benchmark of all.
-        patience: As of the search.
+        patience: Same as in the search.
     """
 
     def __init__(self, folder: Path, env: CompilerEnv, patience: int, total_runtime: float | None):

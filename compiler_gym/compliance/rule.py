@@ -69,7 +69,7 @@ def rule(id: str, sentence: str, advice: str) -> Callable[[Check], Rule]:
     """Makes a rule of a function.
 
     Args:
-        id: As of :class:`Rule`, and so are the others.
+        id: Same as in :class:`Rule`, like the other arguments.
         sentence: What the service has to do.
         advice: What to change if it does not.
     """

@@ -271,7 +271,7 @@ def _benchmark_of_file(uri: BenchmarkUri) -> Benchmark:
         # The path may be percent-encoded.
         path = Path(unquote(uri.path))
     if not path.is_file():
-        raise FileNotFoundError(f"The file {path} of benchmark {uri} does not exist")
+        raise FileNotFoundError(f"There is no file {path}, which benchmark {uri} names")
     if uri.scheme == "file":
         return benchmark_of_file(uri, path)
     proto = BenchmarkProto()

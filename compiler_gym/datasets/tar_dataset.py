@@ -99,7 +99,7 @@ class TarDataset(FilesDataset):
         tar_compression: "bz2", "gz", "xz", or "" for none.
         strip_prefix: The directory inside of the archive that holds the files.
         size: The number of benchmarks, if it is known before the archive is there.
-        **kwargs: As of :class:`FilesDataset`, without the root; a ``site_data_base`` is needed.
+        **kwargs: Arguments of :class:`FilesDataset`, without the root. Requires ``site_data_base``.
 
     Raises:
         ValueError: There is no address or no ``site_data_base``, or the compression is unknown.
@@ -244,10 +244,10 @@ class TarDatasetWithManifest(TarDataset):
             a benchmark on each line: a URI, or what follows the name of the dataset in it.
         manifest_sha256: Its SHA-256 checksum in hexadecimal.
         manifest_compression: "bz2", "gz", "xz", or "" for none.
-        **kwargs: As of :class:`TarDataset`.
+        **kwargs: Arguments of :class:`TarDataset`.
 
     Raises:
-        ValueError: As of :class:`TarDataset`.
+        ValueError: See :class:`TarDataset`.
     """
 
     def __init__(

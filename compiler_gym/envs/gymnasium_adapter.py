@@ -167,7 +167,7 @@ class GymnasiumEnv(gymnasium.Env):
         Raises:
             ValueError: If there is no such option.
             ClosedEnvironmentError: If the environment was closed.
-            Exception: As of :meth:`CompilerEnv.reset`.
+            Exception: Any error of :meth:`CompilerEnv.reset`.
         """
         self._check_open()
         super().reset(seed=seed)

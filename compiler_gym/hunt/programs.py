@@ -74,7 +74,7 @@ class Programs:
         """Returns a program.
 
         Raises:
-            Exception: As of :meth:`Dataset.random_benchmark`.
+            Exception: Any error of :meth:`Dataset.random_benchmark`.
         """
         source = self._sources[int(rng.integers(len(self._sources)))]
         if isinstance(source, str):

@@ -62,7 +62,7 @@ def evaluate(
 
     Raises:
         ValueError: The file is malformed, or the policy has changed the benchmark or the reward.
-        Exception: As of the policy, and of the environment.
+        Exception: Any error of the policy or of the environment.
     """
     done = Counter(state.benchmark for state in read_results(path))
     missing = [uri for uri in benchmarks for _ in range(repetitions - done[uri])]

@@ -160,7 +160,7 @@ class CompilerGymServiceConnection:
 
         Raises:
             ServiceIsClosed: If the connection is closed, or the managed service has ended.
-            Exception: As of :func:`exception_from_rpc_error` for all other failures.
+            Exception: The result of :func:`exception_from_rpc_error` for all other failures.
         """
         timeout = self.usable_timeout(timeout)
         attempt = 0

@@ -64,7 +64,7 @@ def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen
 
     Args:
         cmd: The program and its arguments; there is no shell between.
-        **kwargs: As of ``subprocess.Popen``.
+        **kwargs: Arguments of ``subprocess.Popen``.
     """
     process = subprocess.Popen([str(word) for word in cmd], **{**kwargs, "start_new_session": True})
     with process:

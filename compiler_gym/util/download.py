@@ -93,7 +93,7 @@ def download_file(urls: str | Iterable[str], sha256: str, max_retries: int = 5) 
     Args:
         urls: The address of the file, or several that are tried in order.
         sha256: Its checksum in hexadecimal.
-        max_retries: As of :func:`download`.
+        max_retries: Same as in :func:`download`.
 
     Returns:
         The path of the file in the cache. It must not be changed.

@@ -78,7 +78,7 @@ def random_minimization(
         hypothesis: What is to hold; called with the environment.
         init_discard_ratio: Which share of the actions to take away at first.
         discard_ratio_decay: What this share is multiplied with after a failure.
-        flakiness: As of :func:`bisect_trajectory`.
+        flakiness: Same as in :func:`bisect_trajectory`.
         rng: Chooses the actions.
 
     Raises:
@@ -117,7 +117,7 @@ def minimize_trajectory_iteratively(
     Args:
         env: The environment. There has to be an episode.
         hypothesis: What is to hold; called with the environment.
-        flakiness: As of :func:`bisect_trajectory`.
+        flakiness: Same as in :func:`bisect_trajectory`.
 
     Raises:
         MinimizationError: If the hypothesis does not hold to begin with.

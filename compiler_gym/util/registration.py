@@ -140,7 +140,7 @@ def make(
         LookupError: If there is no environment of that id, or no dataset of that name.
         ValueError: If ``max_episode_steps`` is zero, or there are no ``benchmarks``.
         TypeError: If both ``benchmark`` and ``benchmarks`` are given.
-        Exception: As of the environment's constructor.
+        Exception: Any error of the environment's constructor.
     """
     return spec_of(id).make(max_episode_steps, benchmarks, random_benchmarks, wrappers, **kwargs)
 

@@ -96,7 +96,7 @@ def compare_paired_runtimes(
     Args:
         before: Seconds of each run of the first program.
         after: Seconds of the run of the second that belongs to it.
-        confidence: As of :func:`compare_runtimes`, and so are the others.
+        confidence: Same as in :func:`compare_runtimes`, like the other arguments.
         resamples: See there.
         seed: See there.
 

@@ -53,7 +53,7 @@ def find_service_file(name: str, package: str = "llvm_service") -> Path | None:
 
     Args:
         name: The name of the file.
-        package: As of :func:`find_service_binary`.
+        package: Same as in :func:`find_service_binary`.
     """
     return next((path for path in _candidates(name, package) if path.is_file()), None)
 

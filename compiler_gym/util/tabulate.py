@@ -23,7 +23,7 @@ def tabulate(
         rows: The rows, each with a value for each column.
         headers: The headings of the columns.
         tablefmt: ``"csv"`` and ``"tsv"``, or a format of the library ``tabulate``.
-        **kwargs: As of that library.
+        **kwargs: Arguments of the library's function.
 
     Raises:
         ValueError: If there is no such format.

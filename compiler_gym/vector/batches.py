@@ -70,7 +70,7 @@ class Slot:
             The reward, and whether the episode was terminated or truncated.
 
         Raises:
-            Exception: As of :meth:`CompilerEnv.multistep`.
+            Exception: Any error of :meth:`CompilerEnv.multistep`.
         """
         step: Any = self.step  # There is one since begin().
         self.step = None
@@ -95,12 +95,12 @@ class Slot:
         """Begins an episode; gives up the step that is being made.
 
         Args:
-            seed: As of :meth:`GymnasiumEnv.reset`.
-            options: Likewise.
+            seed: Same as in :meth:`GymnasiumEnv.reset`.
+            options: Same as in :meth:`GymnasiumEnv.reset`.
             others: Slots whose service is to be used if that of this one has ended.
 
         Raises:
-            Exception: As of :meth:`GymnasiumEnv.reset`. There is no episode then.
+            Exception: Any error of :meth:`GymnasiumEnv.reset`. There is no episode then.
         """
         self.is_over = True
         self.cancel()
@@ -154,7 +154,7 @@ class Batches:
     Attributes:
         rewards: float64[number of slots].
         terminations: bool[number of slots].
-        truncations: Likewise.
+        truncations: bool[number of slots].
     """
 
     def __init__(

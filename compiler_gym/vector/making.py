@@ -105,9 +105,9 @@ def make_for_gymnasium(
     Args:
         env: The id.
         num_envs: How many environments.
-        max_episode_steps: As of :func:`make_vec`, but for -1, which is what gymnasium gives
-            if it was not given anything.
-        **kwargs: As of :func:`make_vec`.
+        max_episode_steps: Same as in :func:`make_vec`, except for -1, which gymnasium passes
+            if the caller did not set a limit.
+        **kwargs: Arguments of :func:`make_vec`.
     """
     limit = None if max_episode_steps == NO_LIMIT else max_episode_steps
     return make_vec(env, num_envs, max_episode_steps=limit, **kwargs)

@@ -34,7 +34,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
             include the number of steps left.
 
     Attributes:
-        envs: As above.
+        envs: The vector environment.
 
     Raises:
         ValueError: If ``envs`` are in another autoreset mode than ``"SameStep"``, or observe

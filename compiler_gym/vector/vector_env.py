@@ -48,7 +48,7 @@ class CompilerVectorEnv(VectorEnv):
     Attributes:
         envs: The environments with the interface of gymnasium.
         num_envs: How many there are.
-        autoreset_mode: As above, and so is ``copy``.
+        autoreset_mode: Same as the argument, like ``copy``.
         single_action_space: The action space of each, and so on as in gymnasium.
 
     Raises:
@@ -141,7 +141,7 @@ class CompilerVectorEnv(VectorEnv):
         Raises:
             ValueError: If there is no such option, or something is not of length ``num_envs``.
             TypeError: If the mask is not an array of bool.
-            Exception: As of :meth:`GymnasiumEnv.reset`.
+            Exception: Any error of :meth:`GymnasiumEnv.reset`.
         """
         self._check_open()
         super().reset(seed=seed if isinstance(seed, int) else None)
@@ -270,7 +270,7 @@ class CompilerVectorEnv(VectorEnv):
 
         Raises:
             AlreadyPendingCallError: If one of them has a step whose result was not taken.
-            Exception: As of :meth:`step`.
+            Exception: Any error of :meth:`step`.
         """
         self._check_open()
         slots = self._slots if env_ids is None else [self._slots[int(i)] for i in env_ids]

@@ -73,7 +73,7 @@ class ObservationView:
             A value for each name.
 
         Raises:
-            KeyError, SessionNotFound, ServiceError: As of ``[]``.
+            KeyError, SessionNotFound, ServiceError: Same as for ``[]``.
         """
         specs = [self.spec(name) for name in observation_spaces]
         observations, _, done, info = self._raw_step(
@@ -95,7 +95,7 @@ class ObservationView:
             id: The name of the new space. A space of that name is replaced.
             base_id: The name of the space to compute from.
             translate: Computes a value of the new space from one of the base.
-            **kwargs: As of :meth:`ObservationSpaceSpec.make_derived_space`.
+            **kwargs: Arguments of :meth:`ObservationSpaceSpec.make_derived_space`.
 
         Raises:
             KeyError: There is no space ``base_id``; the text suggests similar names.

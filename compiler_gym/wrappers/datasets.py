@@ -214,7 +214,7 @@ def with_benchmarks(
 
     Args:
         env: The environment.
-        benchmarks: As of :func:`compiler_gym.make`.
+        benchmarks: Same as in :func:`compiler_gym.make`.
         is_random: Whether to take them in random order.
 
     Raises:
@@ -254,11 +254,11 @@ def with_shared_benchmarks(
 
     Args:
         envs: The environments, which have the same datasets.
-        benchmarks: As of :func:`with_benchmarks`.
+        benchmarks: Same as in :func:`with_benchmarks`.
         is_random: Likewise.
 
     Raises:
-        Exception: As of :func:`with_benchmarks`.
+        Exception: Any error of :func:`with_benchmarks`.
     """
     if is_random:
         if isinstance(benchmarks, Iterator):

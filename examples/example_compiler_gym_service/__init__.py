@@ -76,7 +76,7 @@ class ExampleEnv(ClientServiceCompilerEnv):
 
     Args:
         service: The service, in either language.
-        arguments: As of :class:`ClientServiceCompilerEnv`.
+        arguments: Same as in :class:`ClientServiceCompilerEnv`.
     """
 
     def __init__(self, service: str | Path = PY_SERVICE, **arguments: Any):

@@ -87,7 +87,7 @@ class LoopEnv(ClientServiceCompilerEnv):
 
     Args:
         service: The service.
-        arguments: As of :class:`ClientServiceCompilerEnv`.
+        arguments: Same as in :class:`ClientServiceCompilerEnv`.
     """
 
     def __init__(self, service: str | Path, **arguments: Any):

@@ -154,7 +154,7 @@ def get_gcc(bin: str | Path | None = None) -> Gcc:
     """Returns a GCC.
 
     Args:
-        bin: As of :class:`Gcc`. By default the environment variable ``CC``, or else ``gcc``.
+        bin: Same as in :class:`Gcc`. By default the environment variable ``CC``, or else ``gcc``.
 
     Raises:
         EnvironmentNotSupported: If it is not there, cannot be run or is not a GCC. The text says

@@ -76,7 +76,7 @@ class GccEnv(ClientServiceCompilerEnv):
         datasets: The datasets to choose benchmarks from, by default those of
             :func:`get_gcc_datasets`.
         rewards: The rewards to choose from, by default those of :func:`make_gcc_rewards`.
-        **kwargs: As of :class:`ClientServiceCompilerEnv`.
+        **kwargs: Arguments of :class:`ClientServiceCompilerEnv`.
 
     Raises:
         EnvironmentNotSupported: If the compiler is not there, or is not a GCC.

@@ -86,7 +86,7 @@ class GccSpec:
         """Returns the part of a command line that stands for some choices.
 
         Raises:
-            ValueError: As of :meth:`check_choices`.
+            ValueError: See :meth:`check_choices`.
         """
         self.check_choices(choices)
         chosen = zip(self.options, choices, strict=True)

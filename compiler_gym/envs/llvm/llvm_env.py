@@ -91,7 +91,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         pass_plugins: Plugins of ``opt`` whose passes are actions: files, or texts
             ``"FILE.so:pass,pass"`` that name the passes, for plugins that do not do so themselves.
             ``docs/guides/adding-a-pass.md`` has more.
-        **kwargs: As of :class:`ClientServiceCompilerEnv`.
+        **kwargs: Arguments of :class:`ClientServiceCompilerEnv`.
 
     Raises:
         EnvironmentNotSupported: If the service executable has not been built.
@@ -253,7 +253,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
             The path.
 
         Raises:
-            Exception: As of :meth:`reset` and :meth:`write_bitcode`.
+            Exception: Any error of :meth:`reset` and :meth:`write_bitcode`.
         """
         self.reset(benchmark=self.benchmark)
         return self.write_bitcode(path)

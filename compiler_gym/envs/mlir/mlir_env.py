@@ -95,7 +95,7 @@ class MlirEnv(ClientServiceCompilerEnv):
         datasets: The datasets to choose benchmarks from, by default those of
             :func:`get_mlir_datasets`.
         rewards: The rewards to choose from, by default those of :func:`make_mlir_rewards`.
-        **kwargs: As of :class:`ClientServiceCompilerEnv`.
+        **kwargs: Arguments of :class:`ClientServiceCompilerEnv`.
 
     Raises:
         EnvironmentNotSupported: If the service has not been built, or this machine lacks MLIR.

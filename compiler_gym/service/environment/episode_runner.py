@@ -125,7 +125,7 @@ class EpisodeRunner:
             The default observation, or None if there is none.
 
         Raises:
-            Exception: As of :meth:`SessionManager.start`, and of rewards that get ready.
+            Exception: Any error of :meth:`SessionManager.start`, and of rewards' ``reset()``.
         """
         choices = self.choices
         self.action_spaces.begin_episode()
@@ -384,8 +384,8 @@ def make_runner(
         sessions: The sessions of that service.
         converters: What to make of its action spaces.
         derived_observation_spaces: Arguments of :meth:`ObservationView.add_derived_space`.
-        rewards: As of :class:`SpaceChoices`.
-        recovers: As of the runner.
+        rewards: Same as in :class:`SpaceChoices`.
+        recovers: Continue episodes after failed steps, as in the runner.
     """
     view = ObservationView(make_observer(sessions), sessions.observation_spaces)
     for derived in derived_observation_spaces:

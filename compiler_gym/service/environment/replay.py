@@ -41,7 +41,7 @@ def replay_episode(
 
     Raises:
         ServiceError: If the service fails, or does not do this time what it did then.
-        OSError: Likewise.
+        OSError: If the service fails.
     """
     deadline = Deadline(_REPLAY_SECONDS)
     sessions.start(episode.benchmark, action_space, (), deadline)

@@ -226,7 +226,7 @@ class SpaceChoices:
 
         Args:
             raw_step: Makes a step of the fork.
-            counterparts: As of :func:`copy_reward`.
+            counterparts: Same as in :func:`copy_reward`.
         """
         clone = shallow_copy(self)
         clone.observations = self.observations.copy(raw_step)

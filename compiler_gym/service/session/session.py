@@ -231,7 +231,7 @@ class Session:
         """Ends the session, whatever becomes of that.
 
         Args:
-            waits: As of :meth:`end`.
+            waits: Same as in :meth:`end`.
         """
         with suppress(ServiceError, OSError):
             self.end(END_SECONDS, waits)

@@ -55,8 +55,8 @@ class SessionManager:
     Connections are shared with forks, and made anew when a service has ended.
 
     Args:
-        endpoint: As of :class:`CompilerGymServiceConnection`.
-        opts: Likewise.
+        endpoint: Same as in :class:`CompilerGymServiceConnection`.
+        opts: Options of the connection.
         connection: A connection to use in place of a new one. If it fails, the same service is
             connected to again, not the endpoint.
         transition_bytes: What the cache of transitions may take, in bytes. 0 for none.
@@ -157,7 +157,7 @@ class SessionManager:
         """Ends the session, and asks for that of the next :meth:`start` without waiting for it.
 
         Args:
-            benchmark: As of :meth:`start`, and so are the others. If they differ then, or anything
+            benchmark: Same as in :meth:`start`, like the others. If they differ, or anything
                 fails, that starts a session as ever.
             action_space: The number of the action space.
             observation_indices: The numbers of the observations.
@@ -295,7 +295,7 @@ class SessionManager:
         """Ends the session if there is one.
 
         Args:
-            waits: As of :meth:`Session.end`.
+            waits: Same as in :meth:`Session.end`.
 
         Returns:
             Whether the service obeyed, as far as is known.

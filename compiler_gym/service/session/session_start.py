@@ -78,7 +78,7 @@ class SessionStarter:
         Does nothing if the service does not have the program yet, or there is no direct channel.
 
         Args:
-            connection: As of :meth:`start`, and so are the others.
+            connection: Same as in :meth:`start`, like the other arguments.
             benchmark: The program.
             action_space: The number of the action space.
             observation_indices: The numbers of the observations.
@@ -148,7 +148,7 @@ class SessionStarter:
 
         Raises:
             BenchmarkInitError: If the service refuses the program.
-            Exception: As of the connection, for failures of the service.
+            Exception: Any error of the connection, if the service fails.
         """
         request = _request(connection, action_space, observation_indices)
         if self._begun is not None:
@@ -225,7 +225,7 @@ def repeat_step(session: Stepping, actions: Sequence[Event], deadline: Deadline)
 
     Raises:
         ServiceError: If it refuses them now.
-        Exception: As of :meth:`Session.step`.
+        Exception: Any error of :meth:`Session.step`.
     """
     try:
         session.step(actions, (), deadline.left())

@@ -382,9 +382,9 @@ class DirectStub:
             method: The method.
             request: Its request.
             timeout: The time limit.
-            fds: As of :meth:`FrameSocket.call`.
+            fds: Same as in :meth:`FrameSocket.call`.
             is_repeatable: Whether actions in the request will not be carried out twice.
-            meanwhile: As of :meth:`FrameSocket.call`.
+            meanwhile: Same as in :meth:`FrameSocket.call`.
         """
         ending = _drain(self._ending)
         sock = self._take()

@@ -218,7 +218,7 @@ class FrameSocket:
         """Sends a request. :meth:`finish` is to be called for the reply, before anything else.
 
         Args:
-            method: As of :meth:`call`, and so are the others.
+            method: Same as in :meth:`call`, like the other arguments.
             payload: The request message.
             timeout: The time limit.
             before: Requests to be sent along.
@@ -227,7 +227,7 @@ class FrameSocket:
             When the request is given up, by :func:`time.monotonic`; None for never.
 
         Raises:
-            Exception: As of :meth:`call`.
+            Exception: Any error of :meth:`call`.
         """
         data = self._request(method, payload, timeout, before)
         self._skipped = len(before)
@@ -247,13 +247,13 @@ class FrameSocket:
         """Waits for the reply to what :meth:`begin` has sent.
 
         Args:
-            fds: As of :meth:`call`.
+            fds: Same as in :meth:`call`.
 
         Returns:
             As :meth:`call`.
 
         Raises:
-            Exception: As of :meth:`call`.
+            Exception: Any error of :meth:`call`.
         """
         with self._lock:
             try:

@@ -98,7 +98,7 @@ class SpeedOptimizer:
             none.
         seconds: How long the runs of that took, by pair: of the baseline and of the other.
         run_seconds: How long a run of the baseline takes.
-        estimate: As of :class:`Stage`.
+        estimate: Same as in :class:`Stage`.
         stages: What came of each part of the search.
         wrong: What did not work.
         pairs: How many pairs of runs have been made to prove the result, and how many will be.

@@ -55,7 +55,7 @@ class Workload(ABC):
         Other programs that want the processor take less from that than from the time on the clock.
 
         Raises:
-            RunError: As of :meth:`run`.
+            RunError: See :meth:`run`.
         """
         begin = _time_of_children()
         self.run(program)

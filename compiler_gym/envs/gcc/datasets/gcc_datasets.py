@@ -168,7 +168,7 @@ def benchmark_of_source(
         uri: The name of the benchmark, by default ``file://`` and the path.
 
     Raises:
-        Exception: As of :func:`preprocess`.
+        Exception: Any error of :func:`preprocess`.
     """
     path = path.expanduser().absolute()
     program = File(contents=preprocess(gcc, path, copt))

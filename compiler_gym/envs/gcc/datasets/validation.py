@@ -57,7 +57,7 @@ def compare_with_unoptimised(env: Any) -> Iterator[ValidationError]:
         compared, and the type ends in ``of the unoptimised program``.
 
     Raises:
-        Exception: As of :class:`ObjectValidator`.
+        Exception: Any error of :class:`ObjectValidator`.
     """
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
         executable, reference = Path(name, "a.out"), Path(name, "reference")

@@ -70,7 +70,7 @@ def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
     they must be inlined: without this, such programs link only after a pass has done so.
 
     Raises:
-        Exception: As of :func:`run_tool`.
+        Exception: Any error of :func:`run_tool`.
     """
     run_tool([tools.opt_path(), "-passes=always-inline", path, "-o", outpath], timeout=timeout)
 
@@ -84,7 +84,7 @@ def add_attributes(program: bytes, outpath: Path, names: Sequence[str]) -> None:
         names: The attributes as textual IR has them, e.g. ``"minsize"``.
 
     Raises:
-        Exception: As of :func:`run_tool`.
+        Exception: Any error of :func:`run_tool`.
     """
     attributes = [f"-force-attribute={name}" for name in names]
     command: list[str | Path] = [tools.opt_path(), "-passes=forceattrs", *attributes]
@@ -125,7 +125,7 @@ def make_once(path: Path, make: Callable[[Path], None]) -> None:
 
     Raises:
         DatasetInitError: There is no place for it.
-        Exception: As of ``make``.
+        Exception: Any error of ``make``.
     """
     if path.is_file():
         return

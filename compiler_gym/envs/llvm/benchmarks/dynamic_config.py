@@ -88,7 +88,7 @@ def make_program_config(
     Args:
         run: A command for a shell, whose output is kept in a file.
         link: Further options of the linker.
-        pre_run: As of :func:`with_dynamic_config`, and so is ``timeout``.
+        pre_run: Same as in :func:`with_dynamic_config`, like ``timeout``.
         timeout: See there.
     """
     return make_dynamic_config(

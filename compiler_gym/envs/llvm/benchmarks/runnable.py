@@ -71,7 +71,7 @@ def benchmark(
         FileNotFoundError: If a source, or the file that is expected, does not exist.
         ValueError: If the command is blank or the timeout not positive, or it is expected what is
             printed but not what is in the files, or the other way round.
-        Exception: As of :func:`make_benchmark`.
+        Exception: Any error of :func:`make_benchmark`.
     """
     if not run.strip():
         raise ValueError("The command to run is blank. By default it is './a.out'")

@@ -94,11 +94,11 @@ def run_opt(commandline: str, folder: Path, check: bool = True) -> subprocess.Co
     Args:
         commandline: The command line. It reads ``input.bc`` and writes ``output.bc``.
         folder: Where these are.
-        check: As of :func:`run_command`.
+        check: Same as in :func:`run_command`.
 
     Raises:
         EnvironmentNotSupported: If opt is not installed.
-        Exception: As of :func:`run_command`.
+        Exception: Any error of :func:`run_command`.
     """
     command: list[str | Path] = [tools.opt_path(), *shlex.split(commandline)[1:]]
     return run_command(command, OPT_TIMEOUT_SECONDS, cwd=folder, check=check)

@@ -72,7 +72,7 @@ class GeneratedDataset(Dataset):
 
         Raises:
             ValueError: The path of the URI is not a seed.
-            Exception: As of :meth:`benchmark_from_seed`.
+            Exception: Any error of :meth:`benchmark_from_seed`.
         """
         self._check_own(uri)
         return self.benchmark_from_seed(self._seed_of(uri))
@@ -84,11 +84,11 @@ class GeneratedDataset(Dataset):
 
         Args:
             random_state: The source of randomness. None for a new one.
-            part: As of :meth:`benchmark_uris`.
+            part: Same as in :meth:`benchmark_uris`.
 
         Raises:
             ValueError: There is no such part.
-            Exception: As of :meth:`benchmark_from_seed`.
+            Exception: Any error of :meth:`benchmark_from_seed`.
         """
         check_part(part, self.name)
         generator = random_state if random_state is not None else np.random.default_rng()

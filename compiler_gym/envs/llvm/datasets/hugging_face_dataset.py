@@ -112,7 +112,7 @@ class HuggingFaceDataset(Dataset):
         """Iterates over the URIs of all rows.
 
         Raises:
-            DatasetInitError: As of :meth:`install`.
+            DatasetInitError: See :meth:`install`.
         """
         self.install()
         if self._streaming:
@@ -124,7 +124,7 @@ class HuggingFaceDataset(Dataset):
         """Iterates over the programs of all rows, each of which is read once.
 
         Raises:
-            Exception: As of :meth:`benchmark_from_parsed_uri`.
+            Exception: Any error of :meth:`benchmark_from_parsed_uri`.
         """
         self.install()
         for number, row in enumerate(self._loaded):
@@ -136,7 +136,7 @@ class HuggingFaceDataset(Dataset):
 
         Raises:
             LookupError: There is no such row.
-            DatasetInitError: As of :meth:`install`.
+            DatasetInitError: See :meth:`install`.
             BenchmarkInitError: There is no program in the row.
         """
         return self._benchmark_of(uri, self._row_of(uri))
@@ -146,7 +146,7 @@ class HuggingFaceDataset(Dataset):
 
         Raises:
             LookupError: There is no such row.
-            DatasetInitError: As of :meth:`install`.
+            DatasetInitError: See :meth:`install`.
         """
         row = self._row_of(BenchmarkUri.from_string(str(uri)))
         return {column: value for column, value in row.items() if column != self._column}

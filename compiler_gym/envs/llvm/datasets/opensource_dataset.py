@@ -172,10 +172,10 @@ class OpenSourceDataset(PackagedDataset):
 
         Args:
             random_state: The source of randomness. None for a new one.
-            part: As of :meth:`benchmark_uris`.
+            part: Same as in :meth:`benchmark_uris`.
 
         Raises:
-            Exception: As of :meth:`benchmark_from_parsed_uri`.
+            Exception: Any error of :meth:`benchmark_from_parsed_uri`.
         """
         generator = random_state if random_state is not None else np.random.default_rng()
         uris = self._uris(part)

@@ -109,12 +109,12 @@ class InlineEnv(LlvmEnv):
     ``docs/environments/inlining.md`` has more.
 
     Args:
-        *args: As of :class:`LlvmEnv`; there are neither plugins of passes nor fresh analyses.
+        *args: Arguments of :class:`LlvmEnv`, except those for pass plugins and fresh analyses.
         **kwargs: Likewise. The default rewards are those of :func:`make_inline_rewards`.
 
     Raises:
         ValueError: If a running service is given that plays another game.
-        Exception: As of :class:`LlvmEnv`.
+        Exception: Any error of :class:`LlvmEnv`.
     """
 
     service_options: ClassVar[tuple[str, ...]] = ("--game=inlining",)

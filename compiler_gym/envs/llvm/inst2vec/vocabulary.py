@@ -102,7 +102,7 @@ def user_vocabulary() -> Vocabulary:
 
     Raises:
         FileNotFoundError: There is none. The text says how to get it.
-        ValueError: As of :func:`load_vocabulary`.
+        ValueError: See :func:`load_vocabulary`.
     """
     folder = find_vocabulary()
     if folder is None:

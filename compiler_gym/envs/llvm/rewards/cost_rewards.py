@@ -21,7 +21,7 @@ class CostFunctionReward(Reward):
         name: The name of the reward space.
         cost_function: The observation space of the cost; its values are numbers, lower is better.
         init_cost_function: The observation space of the cost of the unoptimised program.
-        **kwargs: As of :class:`compiler_gym.spaces.Reward`.
+        **kwargs: Arguments of :class:`compiler_gym.spaces.Reward`.
     """
 
     copies_are_shallow = True
@@ -140,7 +140,7 @@ class BaselineImprovementNormalizedReward(NormalizedReward):
 
     Args:
         baseline_cost_function: The observation space of the cost after the baseline pipeline.
-        **kwargs: As of :class:`CostFunctionReward`.
+        **kwargs: Arguments of :class:`CostFunctionReward`.
     """
 
     copies_are_shallow = True

@@ -98,7 +98,8 @@ def _packages_of_copy(name: str) -> set[str]:
     # They have the name of a library, and none of its code.
     if name in installed_llvm.STAND_INS:
         return set()
-    originals = [path for source in _SOURCES for path in Path("/").glob(f"{source}/{name}")]
+    found = [path for source in _SOURCES for path in Path("/").glob(f"{source}/{name}")]
+    originals = [path for path in found if path.is_file()]
     return {_name(package) for package in third_party.debian_components(originals)}
 
 

@@ -90,9 +90,9 @@ def debian_components(libraries: Iterable[Path]) -> list[Component]:
     # names is unknown then, and the exit code is 1.
     command = ["dpkg", "--search", *paths, *(path.removeprefix("/usr") for path in paths)]
     found = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
-    owners = {
-        place: owner.split(":")[0] for owner, place in (line.split(": ", 1) for line in found)
-    }
+    # Several packages may have the same file: "one, two: /place", each with ":amd64" or without.
+    owned = (line.split(": ", 1) for line in found)
+    owners = {place: re.split("[:,]", owner)[0] for owner, place in owned}
     names = set()
     for path in paths:
         owner = owners.get(path) or owners.get(path.removeprefix("/usr"))

@@ -28,6 +28,24 @@ MODULES = {
     "compiler_gym.envs.llvm.inst2vec": "inst2vec",
 }
 
+# Modules whose names are mostly those of others above, which index them.
+FURTHER_MODULES = {
+    "compiler_gym.envs.llvm.llvm_rewards": "Reward classes for LLVM",
+    "compiler_gym.distributed": "Pools of workers",
+    "compiler_gym.evaluation": "Evaluation of policies",
+    "compiler_gym.openenv": "OpenEnv",
+    "compiler_gym.service.connection": "Connections",
+    "compiler_gym.service.service_cache": "Directories of services",
+    "compiler_gym.service.proto.py_converters": "Conversion of messages",
+    "compiler_gym.service.proto.type_converters": "Conversion by type",
+    "compiler_gym.service.proto.converter_classes": "Converter classes",
+    "compiler_gym.third_party.autophase": "Autophase",
+    "compiler_gym.third_party.gccinvocation": "Command lines of GCC",
+    "compiler_gym.third_party.llvm": "Tools of LLVM",
+    "compiler_gym.util.flags.benchmark_from_flags": "Benchmarks from flags",
+    "compiler_gym.util.flags.env_from_flags": "Environments from flags",
+}
+
 HEADERS = {
     "compiler_gym/service/CompilationSession.h": "A compiler as a service",
     "compiler_gym/service/runtime/Runtime.h": "The main function of a service",
@@ -52,7 +70,7 @@ def write_reference_pages(folder: Path, root: Path) -> None:
         folder: The folder of the pages, which exists.
         root: The folder that has the headers.
     """
-    for module, title in MODULES.items():
+    for module, title in {**MODULES, **FURTHER_MODULES}.items():
         (folder / f"{module}.rst").write_text(_module_page(module, title), encoding="utf-8")
     for header, title in HEADERS.items():
         text = (root / header).read_text(encoding="utf-8")
@@ -60,7 +78,7 @@ def write_reference_pages(folder: Path, root: Path) -> None:
         (folder / f"{name}.rst").write_text(_header_page(header, title, text), encoding="utf-8")
     protocol = (root / "proto/compiler_gym_service.proto").read_text(encoding="utf-8")
     (folder / "protocol.md").write_text(f"{_PROTOCOL}```protobuf\n{protocol}```\n", "utf-8")
-    python = "\n".join(f"   {module}" for module in MODULES)
+    python = "\n".join(f"   {module}" for module in (*MODULES, *FURTHER_MODULES))
     headers = "\n".join(f"   {Path(header).stem}" for header in HEADERS)
     (folder / "python.rst").write_text(_index("Python API", python, _PYTHON), encoding="utf-8")
     (folder / "cpp.rst").write_text(_index("C++ API", headers, _CPP), encoding="utf-8")
@@ -103,11 +121,14 @@ def _directive(module: str, name: str) -> str:
 
 
 def _pages_of_names() -> dict[str, str]:
-    """Returns the module on whose page a name is indexed: the last that exports the object."""
+    """Returns the module on whose page a name is indexed: the last main module that exports it."""
     pages: dict[str, str] = {}
     for module in MODULES:
         for name in public_names(module):
             pages[name] = module
+    for module in FURTHER_MODULES:
+        for name in public_names(module):
+            pages.setdefault(name, module)
     return pages
 
 

@@ -30,7 +30,8 @@ def event_to_value(event: Event) -> Any:
     event_dict             dictionary of values by text, keys sorted
     boolean_value          bool
     int64_value            int
-    float_, double_value   float
+    float_value            float
+    double_value           float
     string_value           str
     boolean_tensor         array of bool
     byte_tensor            array of int8, read-only

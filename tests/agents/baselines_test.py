@@ -6,10 +6,10 @@ from compiler_gym.agents.baselines import PLAYERS, play, table
 from compiler_gym.agents.tasks import Budget, tasks_of
 
 TASK = tasks_of("test")[5]
-BUDGETS = {"random": Budget(30, 170), "greedy": Budget(6, 1_000)}
+BUDGETS = {"random": Budget(30, 130), "greedy": Budget(4, 1_000)}
 
 
-@pytest.mark.parametrize("name", PLAYERS)
+@pytest.mark.parametrize("name", ["random", "greedy", "sequence"])
 def test_player_keeps_to_the_budget(compiler, name):
     budget = BUDGETS.get(name, Budget(5, 300))
     result = play(TASK, PLAYERS[name], budget, compiler)

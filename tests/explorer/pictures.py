@@ -21,12 +21,26 @@ def take(browser: Browser, url: str, path: Path, width: int, height: int, scheme
     page.close()
 
 
+def take_view(browser: Browser, url: str, path: Path, tab: str, scheme: str) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+    page.goto(f"{url}#program=sha256&actions=function(sroa),function(simplifycfg)")
+    page.get_by_role("tab", name=tab).click()
+    page.locator(".node.changed, .column-IR .item").first.wait_for()
+    if tab == "Source":
+        page.locator(".column-Ma .item").nth(9).click()
+        page.locator(".column-So .near").wait_for()
+    page.screenshot(path=path)
+    page.close()
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     with serving(page=PAGE) as client, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
         take(browser, client.url, folder / "explorer-wide.png", 1280, 800, "light")
         take(browser, client.url, folder / "explorer-phone.png", 380, 1200, "dark")
+        take_view(browser, client.url, folder / "explorer-graphs.png", "Graphs", "light")
+        take_view(browser, client.url, folder / "explorer-source.png", "Source", "dark")
         browser.close()
 
 

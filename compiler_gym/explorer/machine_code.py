@@ -89,16 +89,8 @@ def disassembled(bitcode: bytes, commands: Tools, folder: Path) -> list[Function
     passes = "-passes=module(default<O0>,mark-for-size<Oz>)"
     opt: list[str | Path] = [tools.opt_path(), f"-load-pass-plugin={plugin}", passes, "-"]
     commands.run([*opt, "-o", marked], folder, bitcode)
-    clang: list[str | Path] = [
-        tools.clang_path(),
-        "-Oz",
-        "-Xclang",
-        "-disable-llvm-passes",
-        "-w",
-        "-c",
-        marked,
-    ]
-    commands.run([*clang, "-o", object_file], folder)
+    options = ["-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-c"]
+    commands.run([tools.clang_path(), *options, marked, "-o", object_file], folder)
     shown = ["--syms", "-d", "-r", "-l", "--no-show-raw-insn", "--no-print-imm-hex"]
     text, _ = commands.run([tools.tool_path("llvm-objdump"), *shown, object_file], folder)
     return [*_functions_of(text.decode(errors="replace"))]

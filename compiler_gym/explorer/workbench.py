@@ -204,8 +204,7 @@ class Workbench:
         message = messages.Program(id=id, name=name, instructions=0, source=source)
         program = Program(message, benchmark, str(benchmark).startswith(_SUITE))
         env = self._begin(program, _SPACES[0])
-        assert env.benchmark is not None
-        program.sources = env.benchmark.sources
+        program.sources = env.benchmark.sources if env.benchmark else []
         instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
         if source is not None and self.limits.is_public:
             _close_on_error(env, lambda: check_assembly(ir))

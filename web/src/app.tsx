@@ -383,7 +383,8 @@ export function App() {
               </label>
             )}
           </div>
-          <div role="tabpanel" aria-label={tab} className="view" aria-busy={busy}>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by the keyboard */}
+          <div role="tabpanel" aria-label={tab} className="view" aria-busy={busy} tabIndex={0}>
             {program && node && info && ir !== undefined && isBaseKnown && (
               <View
                 tab={tab}

@@ -352,7 +352,7 @@ def test_programs_of_several_languages(folder, monkeypatch):
         if compiler == "plain":
             monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "0")
         else:
-            monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("20", "60"))
+            monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", effort("4", "60"))
         for name in ("unit.c", "thrower.cc", "main.cc"):
             compile("-Os", "-c", name, function="cc" if name == "unit.c" else "cxx")
         compile("unit.o", "thrower.o", "main.o", "-o", compiler, function="cxx")

@@ -50,7 +50,7 @@ def test_what_cannot_be_faster_is_what_clang_makes(run, environment):
 def test_several_built_in_programs_become_faster(run, environment):
     done = run(
         *("optimize", "bitops", "lzss", "--objective", "runtime", "-o", "."),
-        *("--evaluations", "1", "--budget", "20s"),
+        *("--evaluations", "1", "--budget", "5s"),
     )
     assert re.search(r"^bitops\.o +[\d.]+ ", done.stdout, re.M)
     assert re.search(

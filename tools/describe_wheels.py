@@ -40,7 +40,9 @@ def describe(path: Path) -> str:
     lines += ["", f"{len(packages)} packages of others, under {len(licenses)} licences: {counts}."]
     command = [sys.executable, "-m", "auditwheel", "show", path]
     shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return "\n".join([*lines, "", "```text", shown.strip(), "```", ""])
+    # The rest is the versions of symbols that it needs.
+    verdict = " ".join(shown.strip().partition("\n\n")[0].split())
+    return "\n".join([*lines, "", f"auditwheel: {verdict}", ""])
 
 
 def main() -> None:

@@ -133,6 +133,17 @@ def test_bill_of_materials_lists_what_is_linked(main_wheel):
     assert check_wheel.check(main_wheel, link_line()) == []
 
 
+def test_file_of_several_packages():
+    (component,) = third_party.debian_components([Path("/usr/lib/x86_64-linux-gnu")])
+    assert component.kind == "deb"
+    assert "," not in component.name
+
+
+def test_file_of_no_package(tmp_path):
+    with pytest.raises(SystemExit, match=r"expected a library of a Debian package, got .*own\.a"):
+        third_party.debian_components([tmp_path / "own.a"])
+
+
 def test_unlisted_library_is_found(main_wheel):
     with ZipFile(main_wheel) as wheel:
         listed = check_wheel.listed_packages(wheel)

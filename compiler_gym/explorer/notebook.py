@@ -40,9 +40,7 @@ def explore(env: LlvmEnv, height: int = 720) -> Exploration:
     env.observation["IrInstructionCount"]  # Raises if there is no episode.
     assert env.benchmark is not None
     bench, url = _server()
-    benchmark = env.benchmark
-    assert benchmark is not None
-    program = bench.add(benchmark).message
+    program = bench.add(env.benchmark).message
     commandline = env.commandline()
     for space in (bench.action_space, bench.pipeline_space):
         try:

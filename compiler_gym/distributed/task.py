@@ -4,10 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from compiler_gym.distributed.worker import Worker
+from typing import Any, Protocol
 
 _DIGEST_BYTES = 16
 
@@ -30,11 +27,12 @@ class Task(Protocol):
     def name(self) -> str:
         """The hash of the content. Two tasks of the same name have the same result."""
 
-    def run(self, worker: "Worker") -> Any:
+    def run(self, worker: Any) -> Any:
         """Does the work.
 
         Args:
-            worker: Has environments and the data of the task.
+            worker: The :class:`compiler_gym.distributed.worker.Worker`, which has the
+                environments and the data of the task.
 
         Returns:
             The result, which can be pickled.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/service/runtime/IsolatedServiceFixture.h"
@@ -81,9 +82,12 @@ TEST_F(SparesTest, DeadOnesAreReplaced) {
   const int64_t session = client().startOn("abc");
   const std::vector<pid_t> before = sessionProcesses();
   forkUntilSpare(session);
-  const std::vector<pid_t> all = sessionProcesses();
-  // The spare is the last that was made.
-  kill(*std::max_element(all.begin(), all.end()), SIGKILL);
+  // Without the forks, the spare is the only process that was not there before.
+  for (const int64_t fork : std::exchange(forks_, {})) EXPECT_TRUE(client().end(fork).ok());
+  EXPECT_TRUE(eventually([this] { return spareCount() == 1; }));
+  for (const pid_t pid : sessionProcesses()) {
+    if (std::find(before.begin(), before.end(), pid) == before.end()) kill(pid, SIGKILL);
+  }
   EXPECT_TRUE(eventually([this] { return spareCount() == 0; }));
   EXPECT_EQ(forkedText(session), "abc");
 }

@@ -121,7 +121,7 @@ class TestLastActions:
         assert (space.low.max(), space.high.min(), space.high.max()) == (0, 1, 1)
 
     def test_count(self, few):
-        with pytest.raises(ValueError, match="at least 1, not 0"):
+        with pytest.raises(ValueError, match="at least 1, got 0"):
             LastActions(few, 0)
 
     def test_around_a_histogram(self, few):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import sys
 import threading
@@ -193,7 +194,7 @@ async def stdio_session(*arguments):
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "compiler_gym", "mcp", *arguments],
-        env={"PYTHONPATH": ":".join(sys.path)},
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
     )
     async with stdio_client(command) as streams, ClientSession(*streams) as session:
         yield session

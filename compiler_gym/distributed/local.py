@@ -5,8 +5,9 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any
@@ -22,8 +23,9 @@ _JOIN_SECONDS = 10
 
 def _serve(connection: "Connection[Any, Any]") -> None:
     """Serves the calls that come from the pool, until it closes the connection."""
-    # Ctrl-C goes to all processes of a terminal. The pool decides when the workers end.
+    # The pool decides when the workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(connection, calls), daemon=True).start()
     worker = Worker()
@@ -52,6 +54,28 @@ class _Ticket:
         self.handle = handle
 
 
+@contextmanager
+def _interrupt_held_back() -> Iterator[None]:
+    """Holds back Ctrl-C, which goes to all processes of a terminal, while a process is started.
+
+    The new process inherits the blocked signal, and this one does not stop halfway.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    caught: list[int] = []
+    before = (
+        signal.signal(signal.SIGINT, lambda number, _: caught.append(number)) if is_main else None
+    )
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if is_main:
+            signal.signal(signal.SIGINT, before)
+        if caught:
+            signal.raise_signal(signal.SIGINT)
+
+
 class LocalHandle(Handle):
     """A worker process, which is replaced if it ends."""
 
@@ -63,7 +87,10 @@ class LocalHandle(Handle):
     def _open(self) -> None:
         self.connection, other = self._context.Pipe()
         self.process = self._context.Process(target=_serve, args=(other,), daemon=True)
-        self.process.start()
+        # The tracker comes first: it unblocks the signal when it starts.
+        resource_tracker.ensure_running()
+        with _interrupt_held_back():
+            self.process.start()
         other.close()
 
     @override

@@ -119,7 +119,9 @@ def fixture_command(cluster, tmp_path, monkeypatch, capsys):
     def command(*words):
         capsys.readouterr()
         main([*words], standalone_mode=False)
-        return json.loads(capsys.readouterr().out)
+        out = capsys.readouterr().out
+        assert out.startswith(("{", "[")), out
+        return json.loads(out)
 
     return command
 

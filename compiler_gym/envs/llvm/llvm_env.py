@@ -330,7 +330,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         return super().render(mode)
 
     def explore(self, height: int = 720) -> Any:
-        """Shows the program and the actions so far in the explorer's page, see docs/guides/explorer.md.
+        """Shows the program and the actions so far in the explorer's page.
 
         In a notebook the page is shown in the cell; elsewhere a browser opens it. Passes that are
         applied there do not change this environment.

@@ -115,14 +115,14 @@ class ProgramRun:
             else. By default the program without arguments.
         expected_files: The files that it writes there, by name, each with the file that holds what
             must be in it.
-        seconds: The time limit.
+        seconds: The time limit; None for :data:`RUN_TIMEOUT_SECONDS`.
     """
 
     stdin: Path = Path(os.devnull)
     expected_stdout: Path = Path(os.devnull)
     command: str = "exec ./a.out"
     expected_files: Sequence[tuple[str, Path]] = ()
-    seconds: float = RUN_TIMEOUT_SECONDS
+    seconds: float | None = None
 
     @property
     def name(self) -> str:
@@ -188,14 +188,15 @@ class ReferenceValidator:
         reference_seconds: How long each run of the unoptimised program may take.
         commands: The runs to make, each as the command of :class:`ProgramRun`.
         files: The names of the files that each run writes.
-        run_seconds: The time limit of each run of the optimised program.
+        run_seconds: The time limit of each run of the optimised program; None for
+            :data:`RUN_TIMEOUT_SECONDS`.
     """
 
     linker_options: Sequence[str] = ("-lm",)
     reference_seconds: float = 10
     commands: Sequence[str] = (ProgramRun.command,)
     files: Sequence[str] = ()
-    run_seconds: float = RUN_TIMEOUT_SECONDS
+    run_seconds: float | None = None
 
     @property
     def runs(self) -> Sequence[ProgramRun]:
@@ -307,7 +308,8 @@ def _check_run(executable: Path, run: ProgramRun) -> ValidationError | None:
 def _check_one_run(executable: Path, run: ProgramRun) -> ValidationError | None:
     stdout = executable.with_name("stdout")
     written = [executable.with_name(f"file-{number}") for number in range(len(run.expected_files))]
-    error = run_program(executable, run, stdout, run.seconds, written)
+    seconds = RUN_TIMEOUT_SECONDS if run.seconds is None else run.seconds
+    error = run_program(executable, run, stdout, seconds, written)
     if error:
         return error
     expected, actual = run.expected_stdout.read_bytes(), stdout.read_bytes()

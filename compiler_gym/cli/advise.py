@@ -33,7 +33,9 @@ def advise(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure options for clang and the linker that make a program smaller, each with its risk.
+    """Measure risky options that make a program smaller.
+
+    The options are for clang and the linker. Each is shown with its bytes and its risk.
 
     The sources are compiled and linked with each suggestion, and without any: to a shared library
     if there is no main. What counts are the bytes of code, constants, data and tables that are

@@ -52,7 +52,7 @@ def build(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Build a project, search all its units for small code, and check the result.
+    """Build a project with smaller object files, and check it.
 
     The build runs with compiler-gym-cc as CC and compiler-gym-c++ as CXX, and has to compile
     everything anew. Units with much code get more evaluations. If --check fails, the decisions

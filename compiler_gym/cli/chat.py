@@ -32,7 +32,9 @@ def chat(
         typer.Option("--allow-run", help="Run the programs, to compare their output."),
     ] = False,
 ) -> None:
-    """Write recorded episodes as conversations with tool calls, to train language models on.
+    """Write recorded episodes as conversations.
+
+    Language models are trained on such conversations with tool calls.
 
     Each episode is played again. The assistant says of each pass what it is and what it did, as
     measured and as LLVM's remarks say. See docs/guides/agents.md.

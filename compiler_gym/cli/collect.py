@@ -22,7 +22,7 @@ def collect(
     folder: Annotated[Path, typer.Option(help="Where to build.")] = Path(),
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that it may take.")] = 3600,
 ) -> None:
-    """Build a program with Make, CMake or anything else, and collect its bitcode.
+    """Build a program and collect its bitcode.
 
     The build must use the compilers that the environment variables CC and CXX name, and compile
     anew. What it makes is one module of all that is linked into the program, unoptimised. Needs

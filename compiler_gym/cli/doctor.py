@@ -14,7 +14,9 @@ _NAME_WIDTH = 21
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what is installed and what works, with the command that mends each part.
+    """Check the installation.
+
+    Shows the parts that are installed and work, and for each other part the command to mend it.
 
     Makes a step in each environment whose compiler is installed. The exit code is 1 if a part that
     is installed does not work.

@@ -84,7 +84,7 @@ def evaluate(
     ] = EPISODE_STEPS,
     as_json: JsonOption = False,
 ) -> None:
-    """Evaluate a policy: IR instructions, beside those that -Oz leaves.
+    """Evaluate a policy on held-out programs, against -Oz.
 
     Policies are sequences of passes that were found once, on other programs. `python -m
     compiler_gym.tuning.policies` trains them again.

@@ -92,7 +92,9 @@ def hunt(
     seed: Annotated[int, typer.Option(min=0, help="Of a new hunt.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Hunt for defects of LLVM: crashes, hangs, broken modules, wrong and unstable results.
+    """Hunt for defects of LLVM's passes.
+
+    Finds crashes, hangs, broken modules, wrong and unstable results.
 
     A trial runs random passes of opt on a program: all passes that opt has, but for those that
     only print or change programs by design. The program has to do what it did before. What is

@@ -19,7 +19,7 @@ lock_app = typer.Typer(
     name="lock",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Verify, update, explain or compare lock files of compiler-gym-cc.",
+    help="Verify, update, explain or compare lock files.",
 )
 
 _CallArgument = Annotated[

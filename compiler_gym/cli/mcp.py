@@ -39,7 +39,7 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Serve the compiler as tools for language models, over the Model Context Protocol.
+    """Serve the compiler as tools for language models (MCP).
 
     Assistants and editors start this program themselves, and talk to it on stdin and stdout. No
     program is run without --allow-run, and no file is read or written outside of --root. See

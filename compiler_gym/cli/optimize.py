@@ -172,7 +172,9 @@ def optimize(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an object file that is smaller than that of clang -Oz, or faster than that of clang -O3.
+    """Make object files smaller or faster than those of clang.
+
+    They are smaller than with clang -Oz, or faster than with clang -O3.
 
     clang compiles the program many times, each time with other options and decisions about
     inlining, and the smallest object file is kept: never a larger one than clang makes by itself.

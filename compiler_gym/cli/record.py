@@ -112,7 +112,9 @@ def record(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Record episodes: programs, actions, observations, rewards and sizes, as Parquet files.
+    """Record episodes as Parquet files.
+
+    The rows have programs, actions, observations, rewards and sizes.
 
     Each row is an episode. Actions are random, those of a policy, or those of a file. The same
     command goes on where it was interrupted, and plays no episode twice. The rows do not depend on

@@ -59,12 +59,14 @@ def search(
     ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search for passes that beat opt -Oz, the passes of that level on unoptimised bitcode.
+    """Search for passes that beat opt -Oz.
 
-    That makes larger code than clang -Oz, which also marks functions as to be small: optimize is
-    measured against clang. Every result is proven: opt repeats it, byte for byte. The folder of the
-    results has, for each program, NAME.input.bc before and NAME.bc after the passes. Ctrl-C ends
-    the search, and prints the best that was found by then; with --ray, that of finished programs.
+    opt -Oz runs the passes of that level on unoptimised bitcode. clang -Oz makes smaller code,
+    since it also marks functions for size. The command optimize compares with clang.
+
+    opt repeats each result, byte for byte. The output folder has NAME.input.bc and NAME.bc for each
+    program: before and after the passes. Ctrl-C ends the search and prints the best results so far;
+    with --ray, those of finished programs.
 
     \b
     Examples:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import typer
@@ -11,7 +10,7 @@ from compiler_gym.cli.console import print_json, print_line, print_table, progre
 from compiler_gym.cli.options import program_name
 from compiler_gym.evaluation import Evaluation, evaluate, load_policy
 from compiler_gym.evaluation.output import WRONG
-from compiler_gym.evaluation.policies import PredictingPolicy
+from compiler_gym.evaluation.policies import PredictingPolicy, imported
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 
 
@@ -52,7 +51,7 @@ def evaluate_model(
         typer.Exit: With code 1 if the output of a program has changed.
     """
     policy = load_policy(name)
-    wrappers = [_imported(wrapper) for wrapper in options.wrappers]
+    wrappers = [_wrapper(wrapper) for wrapper in options.wrappers]
     make_arguments: dict[str, Any] = {"wrappers": wrappers} if wrappers else {}
     modes = {"drawn": False, "likeliest": True}
     if not isinstance(policy, PredictingPolicy):
@@ -83,14 +82,13 @@ def evaluate_model(
         raise typer.Exit(1)
 
 
-def _imported(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    try:
-        return getattr(import_module(module), attribute)
-    except (AttributeError, ValueError) as error:
+def _wrapper(name: str) -> Any:
+    found = imported(name) if name.partition(":")[0] else None
+    if found is None:
         raise ValueError(
             f"expected a wrapper such as compiler_gym.wrappers:AutophaseNorm, got {name!r}"
-        ) from error
+        )
+    return found
 
 
 def _print(name: str, results: dict[str, Evaluation]) -> None:

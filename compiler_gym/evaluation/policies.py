@@ -52,22 +52,36 @@ def load_policy(name: str) -> Policy:
         return _stable_baselines_model(Path(name))
     module, colon, attribute = name.partition(":")
     if colon and module and attribute:
-        return _attribute_of(module, attribute)
+        return _function_or_object(name)
     from compiler_gym.tuning.policies.policy import Policy as ShippedPolicy
 
     return ShippedPolicy.load(name)
 
 
-def _attribute_of(module: str, attribute: str) -> Policy:
+def imported(name: str) -> Any:
+    """Returns ``module:attribute`` of an importable module or one in the working directory.
+
+    Returns:
+        The attribute; None if the module has none of this name.
+
+    Raises:
+        ImportError: There is no such module.
+        ValueError: The name of the module is empty.
+    """
+    module, _, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(import_module(module), attribute, None)
+        return getattr(import_module(module), attribute, None)
     finally:
         sys.path.pop(0)
+
+
+def _function_or_object(name: str) -> Policy:
+    found = imported(name)
     if not isinstance(found, PredictingPolicy | PlayingPolicy) and not callable(found):
         raise ValueError(
-            f"expected a function or an object with predict() or play() as {attribute!r} of the "
-            f"module {module!r}, got {type(found).__name__}"
+            f"expected a function or an object with predict() or play() as {name}, got "
+            f"{type(found).__name__}"
         )
     return found
 

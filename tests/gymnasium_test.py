@@ -63,6 +63,12 @@ class TestGymnasium:
             env.reset()
             ends = [env.step(NO_OP)[2:4] for _ in range(3)]
             assert ends == [(False, False), (False, False), (False, True)]
+            with pytest.warns(UserWarning, match="The episode has ended. Call env.reset"):
+                assert env.step(NO_OP)[3]
+            env.reset()
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                env.step(NO_OP)
 
     def test_settings_behind_wrappers_of_make(self, toy_id):
         with gymnasium.make(toy_id, max_episode_steps=3) as env:

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError
+from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.spaces.array_space import array_space, array_value
@@ -341,7 +342,8 @@ class TransparentWrapper(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArg
 
     What ``gymnasium.make()`` returns if it has put wrappers around the environment. Attributes are
     read and set as those of the :class:`GymnasiumEnv`; forks are behind wrappers in the same state.
-    The wrappers notice ``step()``, but not ``multistep()``.
+    The wrappers notice ``step()``, but not ``multistep()``. A step after the end of the episode
+    gives a warning, which the wrapper for ``max_episode_steps`` does not.
 
     Args:
         env: The outermost of the wrappers.
@@ -350,6 +352,20 @@ class TransparentWrapper(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArg
     def __init__(self, env: gymnasium.Env):
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)
+        self._has_ended = False
+
+    @override
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        self._has_ended = False
+        return super().reset(**kwargs)
+
+    @override
+    def step(self, action: Any, **kwargs: Any) -> GymnasiumStepResult:
+        if self._has_ended:
+            gymnasium.logger.warn("The episode has ended. Call env.reset() before the next step")
+        result = self.env.step(action, **kwargs)
+        self._has_ended = result[2] or result[3]
+        return result
 
     def fork(self) -> "TransparentWrapper":
         """Returns an independent environment in exactly the state of this one."""

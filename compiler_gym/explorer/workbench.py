@@ -59,11 +59,13 @@ class _Entry:
 
     Attributes:
         env: An environment in this state. No step is taken in it; forks are.
+        step: The effect of the last action; None for the program itself.
         lock: Held while the environment is used.
         users: The number of threads that use the state.
     """
 
     env: LlvmEnv
+    step: messages.Step | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
 
@@ -307,10 +309,9 @@ class Workbench:
             raise ExplorerError("input", f"expected first <= {len(actions)}, got {request.first}")
         steps = []
         for end in range(request.first + 1, len(actions) + 1):
-            with self._used(request.program, actions[:end]) as entry, entry.lock:
-                names = ["IrInstructionCount", "PassStats"]
-                count, stats = entry.env.observation.observe(names)
-            steps.append(_step(actions[end - 1], int(count), stats))
+            with self._used(request.program, actions[:end]) as entry:
+                assert entry.step is not None
+                steps.append(entry.step)
         (ir,) = self.observe(request.program, actions, ["Ir"])
         return messages.Path(steps=steps, ir=ir)
 
@@ -355,13 +356,16 @@ class Workbench:
         else:
             length, env = 0, self._begin(program, space)
         try:
-            # The last one apart: the observation PassStats is about one request.
-            self.step(env, actions[length:-1])
-            self.step(env, actions[max(length, len(actions) - 1) :])
+            made = _Entry(env, users=1)
+            if actions:
+                # The last one apart: the observation PassStats is about one request.
+                self.step(env, actions[length:-1])
+                names = ["IrInstructionCount", "PassStats"]
+                count, stats = self.step(env, actions[-1:], names)
+                made.step = _step(actions[-1], int(count), stats)
         except BaseException:
             env.close()
             raise
-        made = _Entry(env, users=1)
         self._keep(key, made)
         return made
 

@@ -6,6 +6,7 @@ import { call, type Job, RequestError, startJob } from "./api";
 import { blame } from "./ir";
 import { formatLink, parseLink } from "./link";
 import type {
+  Action,
   Diagnostic,
   Info,
   Metrics,
@@ -17,6 +18,7 @@ import type {
 } from "./messages";
 import { ActionPanel, type Objective, ObjectiveChoice, SearchPanel, TreePanel } from "./panels";
 import { recording } from "./recording";
+import { useStable } from "./stable";
 import { branch, idOf, knownLength, leavesOf, newTree, ROOT, type Tree, withSteps } from "./tree";
 import { COMPARING, TABS, type Tab, View } from "./views";
 
@@ -26,6 +28,7 @@ const LEVELS = ["O1", "O2", "O3", "Os", "Oz"];
 /** The keys of the views, in their order. */
 const KEYS = "1234567890-=";
 const BEFORE = "before";
+const NO_ACTIONS: Action[] = [];
 const NO_RANKING: ReadonlyMap<string, RankRow> = new Map();
 
 export function App() {
@@ -190,34 +193,35 @@ export function App() {
     );
   }, [program, tab, nodes, metrics]);
 
-  const apply = useCallback(
-    (names: string[], start?: string[]) => {
-      if (program) goTo(program, tree, [...(start ?? node?.actions ?? []), ...names]);
-    },
-    [program, tree, node, goTo],
-  );
-  const applyText = async (text: string) => {
+  const apply = useStable((names: string[], start?: string[]) => {
+    if (program) goTo(program, tree, [...(start ?? node?.actions ?? []), ...names]);
+  });
+  const go = useStable((id: string) => {
+    if (program) goTo(program, tree, tree[id]?.actions ?? []);
+  });
+  const applyName = useStable((name: string) => apply([name]));
+  const takeBranch = useStable((actions: string[]) => apply(actions, []));
+  const applyText = useStable(async (text: string) => {
     try {
       apply((await call<Pipeline>("pipeline", { text })).actions);
     } catch (problem) {
       setError((problem as Error).message);
     }
-  };
+  });
   const applyPolicy = async () => {
     if (!program) return;
     setBusy(true);
     try {
       const body = { program: program.id, policy: "network" };
-      apply((await ask<Pipeline>(program, "policy", body)).actions, []);
+      takeBranch((await ask<Pipeline>(program, "policy", body)).actions);
     } catch (problem) {
       setError((problem as Error).message);
       setBusy(false);
     }
   };
-  const undo = useCallback(() => {
-    if (program && node && node.parent !== null)
-      goTo(program, tree, tree[node.parent]?.actions ?? []);
-  }, [program, tree, node, goTo]);
+  const undo = useStable(() => {
+    if (node && node.parent !== null) go(node.parent);
+  });
 
   const rank = () => {
     if (!program || !node) return;
@@ -321,10 +325,10 @@ export function App() {
           </p>
           {!recording && (
             <ActionPanel
-              actions={info?.actions ?? []}
+              actions={info?.actions ?? NO_ACTIONS}
               ranking={ranking}
               disabled={!node || isLevel}
-              apply={(name) => apply([name])}
+              apply={applyName}
               applyText={applyText}
             />
           )}
@@ -333,13 +337,7 @@ export function App() {
               This branch is a whole pipeline. Go to another state to apply passes.
             </p>
           )}
-          <TreePanel
-            tree={tree}
-            current={current}
-            shorts={shorts}
-            busy={busy}
-            go={(id) => program && goTo(program, tree, tree[id]?.actions ?? [])}
-          />
+          <TreePanel tree={tree} current={current} shorts={shorts} busy={busy} go={go} />
         </div>
         <div className="right">
           <div className="tabs">
@@ -401,7 +399,7 @@ export function App() {
                 blamed={blamed}
                 blamedNodes={needed}
                 isLevel={isLevel}
-                go={(id) => goTo(program, tree, tree[id]?.actions ?? [])}
+                go={go}
               />
             )}
             {/* A search goes on while other tabs are looked at. */}
@@ -411,7 +409,7 @@ export function App() {
                   key={program.id}
                   program={program.id}
                   maxSeconds={info?.max_search_seconds ?? 60}
-                  take={(actions) => apply(actions, [])}
+                  take={takeBranch}
                 />
               </div>
             )}

@@ -1,7 +1,7 @@
 /** The IR before and after a step, side by side, or as one text with the step of each line. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type Blame, compare, type Line, plainLines } from "./ir";
 
 const ROW_HEIGHT = 19;
@@ -29,6 +29,9 @@ export function highlighted(line: string): ReactNode {
   return [...parts, text.slice(end)];
 }
 
+/** The height of the last view, so that the first drawing of the next one has the right lines. */
+let lastHeight = 600;
+
 interface Props {
   before: string | null;
   after: string;
@@ -53,21 +56,20 @@ export function IrView({ before, after, blamed, labels }: Props) {
     () => (isNarrow ? difference.lines.flatMap(stacked) : difference.lines),
     [difference, isNarrow],
   );
+  // A view begins at its first change.
+  const isShown = (line: Line) => !["same", "fold", "head"].includes(line.kind);
+  const first = lines.findIndex(before === null ? (line) => line.name !== "" : isShown);
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
-    overscan: 20,
+    overscan: 10,
+    initialOffset: Math.max(0, first - 3) * ROW_HEIGHT,
+    initialRect: { width: 0, height: lastHeight },
   });
-  // Show the first change when there is other IR, not when a function is opened.
-  const shown = useRef("");
-  useEffect(() => {
-    if (shown.current === `${before}\n${after}`) return;
-    shown.current = `${before}\n${after}`;
-    const isShown = (line: Line) => !["same", "fold", "head"].includes(line.kind);
-    const first = lines.findIndex(before === null ? (line) => line.name !== "" : isShown);
-    rows.scrollToIndex(Math.max(0, first - 3), { align: "start" });
-  }, [before, after, lines, rows]);
+  useLayoutEffect(() => {
+    lastHeight = scroller.current?.clientHeight || lastHeight;
+  });
   const single = before === null || blamed !== null || isNarrow;
   const toggle = (name: string) => {
     const next = new Set(open);

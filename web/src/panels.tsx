@@ -1,7 +1,7 @@
 /** The parts of the page around the IR: actions, tree, charts, search, causes, export. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { useAnswer } from "./answers";
 import { type Job, startJob } from "./api";
 import type { Action, Cause, Export, Metrics, Program, RankRow, SearchPoint } from "./messages";
@@ -25,17 +25,18 @@ interface ActionsProps {
   applyText: (text: string) => void;
 }
 
-export function ActionPanel({ actions, ranking, disabled, apply, applyText }: ActionsProps) {
+export const ActionPanel = memo(function ActionPanel(props: ActionsProps) {
+  const { actions, ranking, disabled, apply, applyText } = props;
   const [text, setText] = useState("");
   const [index, setIndex] = useState(0);
-  const words = text.toLowerCase().split(/\s+/);
   const found = useMemo(() => {
+    const words = text.toLowerCase().split(/\s+/);
     const key = (action: Action) => `${action.name} ${action.description}`.toLowerCase();
     const score = (action: Action) => ranking.get(action.name)?.saved ?? -1e9;
     const matching = actions.filter((action) => words.every((word) => key(action).includes(word)));
     const starts = (action: Action) => Number(text !== "" && action.short.startsWith(text));
     return matching.sort((a, b) => starts(b) - starts(a) || score(b) - score(a));
-  }, [actions, ranking, text, words]);
+  }, [actions, ranking, text]);
   const isPipeline = /[,(]/.test(text) || text.startsWith("opt ");
   const list = useRef<HTMLUListElement>(null);
   const move = (to: number) => {
@@ -97,7 +98,7 @@ export function ActionPanel({ actions, ranking, disabled, apply, applyText }: Ac
       {found.length === 0 && !isPipeline && <p className="hint">No pass has these words.</p>}
     </section>
   );
-}
+});
 
 function Saving({ row }: { row: RankRow | undefined }) {
   if (!row) return null;
@@ -124,7 +125,7 @@ interface TreeProps {
 
 const TREE_ROW = 28;
 
-export function TreePanel({ tree, current, shorts, busy, go }: TreeProps) {
+export const TreePanel = memo(function TreePanel({ tree, current, shorts, busy, go }: TreeProps) {
   const rows = useMemo(() => rowsOf(tree), [tree]);
   const scroller = useRef<HTMLDivElement>(null);
   const list = useVirtualizer({
@@ -155,7 +156,7 @@ export function TreePanel({ tree, current, shorts, busy, go }: TreeProps) {
       </div>
     </section>
   );
-}
+});
 
 function TreeRow(props: Omit<TreeProps, "busy"> & { row: Row }) {
   const { node, depth } = props.row;
@@ -296,7 +297,7 @@ export function Features(props: {
 
 // ---------------------------------------------------------------------------------------------
 
-export function SearchPanel(props: {
+export const SearchPanel = memo(function SearchPanel(props: {
   program: string;
   maxSeconds: number;
   take: (actions: string[]) => void;
@@ -387,7 +388,7 @@ export function SearchPanel(props: {
       )}
     </div>
   );
-}
+});
 
 export function ObjectiveChoice(props: { value: Objective; set: (value: Objective) => void }) {
   return (

@@ -1,6 +1,6 @@
 /** What the page shows about a state, by view. */
 
-import { useState } from "react";
+import { memo, useState } from "react";
 import { CodePanel, SizesPanel } from "./code";
 import { GraphPanel } from "./graphs";
 import { type Blame, compare } from "./ir";
@@ -50,7 +50,7 @@ interface Props {
   go: (id: string) => void;
 }
 
-export function View(props: Props) {
+export const View = memo(function View(props: Props) {
   const { tab, setTab, info, program, node, nodes, base, ir, baseIr, metrics, shorts, go } = props;
   const [name, setName] = useState<string | null>(null);
   const [line, setLine] = useState<number | null>(null);
@@ -71,7 +71,7 @@ export function View(props: Props) {
             base={base}
           />
           <IrView
-            key={`${node.id}${tab}${base?.id}`}
+            key={`${node.id}${tab}${base?.id}${props.blamed !== null}`}
             before={tab === "Blame" ? null : baseIr}
             after={ir}
             blamed={props.blamed}
@@ -111,7 +111,7 @@ export function View(props: Props) {
     case "Search":
       return null; // It stays on the page, so that it goes on.
   }
-}
+});
 
 function changedNames({ node, base, baseIr, ir }: Props): string[] {
   if (!base || baseIr === null) return [];

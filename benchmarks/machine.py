@@ -2,6 +2,7 @@
 
 import os
 import platform
+from contextlib import suppress
 from pathlib import Path
 
 import grpc
@@ -38,11 +39,33 @@ def busy_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def cpu_seconds() -> float:
+    """Processor time of this process and of all that it has started."""
+    return _cpu_seconds(os.getpid())
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Processor time of a process and of all that it has started, living or not."""
+    try:
+        # After the name: the 14th to 17th field of proc(5) are user, system, and those of children.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    own = sum(map(int, fields)) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_cpu_seconds(child) for child in _children(pid))
+
+
+def _children(pid: int) -> list[int]:
+    children = []
+    with suppress(FileNotFoundError, ProcessLookupError):  # Processes may end in the meantime.
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            children += [int(child) for child in path.read_text().split()]
+    return children
+
+
 def private_mebibytes(pid: int) -> float:
     """Memory that belongs to single processes among those that a process has started, in MiB."""
-    paths = Path(f"/proc/{pid}/task").glob("*/children")
-    children = [int(child) for path in paths for child in path.read_text().split()]
-    return sum(_own_mebibytes(child) + private_mebibytes(child) for child in children)
+    return sum(_own_mebibytes(child) + private_mebibytes(child) for child in _children(pid))
 
 
 def _own_mebibytes(pid: int) -> float:

@@ -12,7 +12,6 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
@@ -36,6 +35,21 @@ _FIELD = re.compile(r"\b(line|scope|file|inlinedAt): !?(\d+)")
 _REMARK = re.compile(rf"^remark: (?:.*{re.escape(SOURCE_NAME)}:(\d+):\d+|[^ ]*): (.*)$", re.M)
 _CALL_SITE = re.compile(r" at callsite [^;]*;( @ [^;]*;)*")
 _LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++"}
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The source of a program.
+
+    Attributes:
+        text: All files one after the other, as the page shows them.
+        files: The language of each file, and its text, which says where it is in `text`.
+        flags: The flags of the compiler.
+    """
+
+    text: str
+    files: tuple[tuple[str, str], ...]
+    flags: str
 
 
 class SourceLines:
@@ -130,23 +144,21 @@ class SourceLines:
             places[_normal(message)].append(int(line) if line else None)
         return places
 
-    def _source(self, program: str) -> messages.Source | None:
+    def _source(self, program: str) -> _Source | None:
         owner = self._bench.program(program)
-        if owner.message.source is not None:
-            return None if owner.message.source.language == "ir" else owner.message.source
-        sources = owner.sources
-        if len(sources) != 1:
-            return None
-        language: Any = _LANGUAGES.get(Path(sources[0].filename).suffix)
-        if language is None:
-            return None
-        flags = "-std=c11 -w" if owner.is_built_in else "-w"
-        text = sources[0].contents.decode(errors="replace")
-        return messages.Source(language=language, text=text, flags=flags)
+        source = owner.message.source
+        if source is not None:
+            if source.language == "ir":
+                return None
+            return _joined([(source.language, "", source.text)], source.flags)
+        files = [
+            (language, file.filename, file.contents.decode(errors="replace"))
+            for file in owner.sources
+            if (language := _LANGUAGES.get(Path(file.filename).suffix))
+        ]
+        return _joined(files, "-std=c11 -w" if owner.is_built_in else "-w") if files else None
 
-    def _debug_bitcode(
-        self, source: messages.Source, program: str, actions: Sequence[str]
-    ) -> bytes:
+    def _debug_bitcode(self, source: _Source, program: str, actions: Sequence[str]) -> bytes:
         """Returns a state with debug lines."""
         key = (program, tuple(actions))
         with self._lock:
@@ -154,16 +166,7 @@ class SourceLines:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         with self._commands.folder() as folder:
-            (folder / SOURCE_NAME).write_text(source.text)
-            options = [*ClangInvocation.DEFAULT_COPT, *shlex.split(source.flags)]
-            lines = ["-gline-tables-only", "-x", source.language, SOURCE_NAME]
-            clang = ClangInvocation([*options, *lines], timeout=60).command(Path("-"))
-            try:
-                made, _ = self._commands.run(clang, folder)
-            except CommandError as error:
-                raise ExplorerError(
-                    "program", "The source does not compile without the files that it includes."
-                ) from error
+            made = self._compiled(source, folder)
             if actions:
                 made, _ = self._commands.run([*self._opt(actions), "-o", "-"], folder, made)
         with self._lock:
@@ -172,6 +175,30 @@ class SourceLines:
                 self._kept.popitem(last=False)
         return made
 
+    def _compiled(self, source: _Source, folder: Path) -> bytes:
+        """Returns a program with debug lines, before any pass."""
+        parts = []
+        for number, (language, text) in enumerate(source.files):
+            name = f"{number}.{language}"
+            (folder / name).write_text(text)
+            options = [*ClangInvocation.DEFAULT_COPT, *shlex.split(source.flags)]
+            lines = ["-gline-tables-only", "-x", language, name]
+            clang = ClangInvocation([*options, *lines], timeout=60).command(Path("-"))
+            try:
+                made, _ = self._commands.run(clang, folder)
+            except CommandError as error:
+                raise ExplorerError(
+                    "program", "The source does not compile without the files that it includes."
+                ) from error
+            parts.append(made)
+        if len(parts) == 1:
+            return parts[0]
+        paths = [folder / f"{number}.bc" for number in range(len(parts))]
+        for path, part in zip(paths, parts, strict=True):
+            path.write_bytes(part)
+        linked, _ = self._commands.run([tools.llvm_link_path(), *paths, "-o", "-"], folder)
+        return linked
+
     def _opt(self, actions: Sequence[str]) -> list[str | Path]:
         """Returns the command that applies actions to standard input."""
         words = shlex.split(self._bench.commandline(actions))
@@ -179,6 +206,18 @@ class SourceLines:
         plugin = tools.own_passes_path()
         plugins = [f"-load-pass-plugin={plugin}"] if plugin else []
         return [tools.opt_path(), *plugins, *own, "-"]
+
+
+def _joined(files: Sequence[tuple[str, str, str]], flags: str) -> _Source:
+    """Returns the source of files: the language, the name and the text of each."""
+    lines: list[str] = []
+    placed = []
+    for language, name, text in files:
+        if len(files) > 1:
+            lines.append(f"// {name}")
+        placed.append((language, f'#line {len(lines) + 1} "{SOURCE_NAME}"\n{text}'))
+        lines += text.split("\n") if len(files) == 1 else text.rstrip("\n").split("\n")
+    return _Source("\n".join(lines), tuple(placed), flags)
 
 
 @dataclass

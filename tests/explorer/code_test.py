@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from compiler_gym.envs.llvm import make_benchmark
 from compiler_gym.explorer.limits import LOCAL
 from tests.explorer.conftest import Client, serving
 
@@ -60,6 +61,28 @@ def test_lines_of_a_built_in_program(client):
     assert "int main" in lines["source"]
     assert lines["inexact"] == []
     assert max(map(max, lines["ir"].values())) <= lines["source"].count("\n")
+
+
+def test_lines_of_a_program_of_several_files(client, tmp_path):
+    (tmp_path / "a.c").write_text("int g(int x);\nint f(int x) {\n  return g(x) * 2;\n}\n")
+    (tmp_path / "b.cc").write_text('extern "C" int g(int x) {\n  return x + 1;\n}\n')
+    benchmark = make_benchmark([tmp_path / "a.c", tmp_path / "b.cc"])
+    program = client.bench.add(benchmark).message.id
+    state = {"program": program, "actions": [INLINE]}
+    lines = client.call("lines", state)
+    text = lines["source"].split("\n")
+    assert (lines["inexact"], lines["problem"]) == ([], None)
+    shown = {name: {text[number - 1] for number in lines["ir"][name] if number} for name in "fg"}
+    # The lines of the inlined function come from the other file.
+    assert shown["f"] >= {"  return g(x) * 2;", "  return x + 1;"}
+    assert shown["g"] >= {"  return x + 1;"}
+    assert {text[number - 1] for number in lines["code"]["g"] if number} == {
+        'extern "C" int g(int x) {',
+        "  return x + 1;",
+    }
+    places = {each["message"]: each["line"] for each in client.call("remarks", state)["rows"]}
+    (line,) = [line for message, line in places.items() if message.startswith("'g' inlined")]
+    assert text[line - 1] == "  return g(x) * 2;"
 
 
 def test_lines_need_a_source(client):

@@ -1,10 +1,12 @@
 """The programs of the wheels need no libraries but those that every Linux with Python has."""
 
+import os
 import re
 import subprocess
 
 import pytest
 
+from compiler_gym.envs.llvm import tools
 from compiler_gym.util.service_binary import find_service_binary
 
 SYSTEM = {"libc.so.6", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "libstdc++.so.6"}
@@ -34,3 +36,12 @@ def test_service_for_plugins_needs_what_clang_needs():
     needed = libraries(find_service_binary("compiler_gym-llvm-service-shared"))
     assert {name for name in needed - SYSTEM - LOADER if not name.startswith("libLLVM")} == set()
     assert any(name.startswith("libLLVM") for name in needed)
+
+
+def test_plugin_of_passes_gets_llvm_from_the_program_that_loads_it():
+    plugin = tools.own_passes_path()
+    assert libraries(plugin) <= SYSTEM | LOADER
+    command = [tools.opt_path(), f"-load-pass-plugin={plugin}", "-passes=list-call-sites", "-S"]
+    # All symbols are looked up, not only those that are used.
+    environment = {**os.environ, "LD_BIND_NOW": "1"}
+    subprocess.run(command, check=True, input=b"", capture_output=True, env=environment)

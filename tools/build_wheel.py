@@ -11,8 +11,6 @@ from tools import third_party, wheels
 # depends on the Python version.
 BUILT_FOLDERS = re.compile("^(llvm_service/|mlir_service/)")
 SERVICE_PLACE = "compiler_gym/_service/"
-# The shared library. The plugin of passes needs it, and so do the programs that load the plugin.
-LLVM = "libLLVM"
 # They are in wheels of their own: the first needs LLVM's shared library, the second is large.
 ELSEWHERE = ("compiler_gym-llvm-service-shared", "compiler_gym-mlir-service")
 # A wheel goes with companions of its own version only.
@@ -43,8 +41,7 @@ def main() -> None:
     files = read_list(options.files)
     programs = [source for source in files.values() if wheels.is_elf(source)]
     libraries = third_party.archives_of(options.link_lines.read_text().splitlines())
-    shared = third_party.shared_libraries_of(programs, leaves=[LLVM])
-    libraries += [path for name, path in shared.items() if not name.startswith(LLVM)]
+    libraries += third_party.shared_libraries_of(programs).values()
     components = third_party.debian_components(libraries)
     if options.npm_lock:
         packages = Path(options.npm_packages.read_text().splitlines()[1])
@@ -58,7 +55,7 @@ def main() -> None:
         project.write_text(COMPANION.sub(rf'"\1=={version}"', project.read_text()))
         package = folder / "compiler_gym"
         (package / wheels.LICENSES).write_text(third_party.licenses_text(components))
-        wheels.build(folder, options.output.absolute(), bill, exclude=[f"{LLVM}*"])
+        wheels.build(folder, options.output.absolute(), bill)
 
 
 if __name__ == "__main__":

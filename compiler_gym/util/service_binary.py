@@ -11,6 +11,7 @@ _PACKAGE_DIRECTORY = Path(__file__).absolute().parents[1]
 
 # Packages that pip installs with an extra, by what Bazel builds them of.
 _COMPANIONS = {"mlir_service": "compiler_gym_mlir"}
+_SHARED_SERVICE = "compiler_gym-llvm-service-shared"
 
 
 def find_service_binary(name: str, package: str = "llvm_service") -> Path:
@@ -34,18 +35,31 @@ def find_service_binary(name: str, package: str = "llvm_service") -> Path:
     for path in candidates:
         if path.is_file() and os.access(path, os.X_OK):
             return path
+    install = f"pip install {_requirement(name, package)}"
+    if _is_installed():
+        raise EnvironmentNotSupported(f'{name} is not installed; try "{install}"')
     # A service is the main target of its package.
     target = f"//{package}" if package == "llvm_service" else f"//{package}:{name}"
     places = ", ".join(str(path) for path in candidates)
     raise EnvironmentNotSupported(
         f"The compiler service {name} has not been built. Run `bazel build {target}` in the "
-        f"source tree of CompilerGym, or install it{_extra_of(package)}. Looked for {places}"
+        f'source tree of CompilerGym, or install it with "{install}". Looked for {places}'
     )
 
 
-def _extra_of(package: str) -> str:
-    extra = "compiler_gym[mlir]" if package == "mlir_service" else "compiler_gym"
-    return f" with \"pip install '{extra}'\""
+def _is_installed() -> bool:
+    """Returns whether this package comes from a wheel, rather than from a source tree."""
+    root = _PACKAGE_DIRECTORY.parent
+    return (_PACKAGE_DIRECTORY / "_service").is_dir() and not (root / "WORKSPACE").is_file()
+
+
+def _requirement(name: str, package: str) -> str:
+    """Returns what pip has to install to get the executable of a service."""
+    if name == _SHARED_SERVICE:
+        return "'compiler_gym[clang]'"
+    if package in _COMPANIONS:
+        return "'compiler_gym[mlir]'"
+    return "--force-reinstall compiler_gym"
 
 
 def find_service_file(name: str, package: str = "llvm_service") -> Path | None:

@@ -69,3 +69,18 @@ def test_missing(places):
     text = str(error.value)
     assert "the-service has not been built. Run `bazel build //llvm_service` in" in text
     assert all(str(place) in text for place in places)
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "command"),
+    [
+        ("compiler_gym-llvm-service", "llvm_service", "--force-reinstall compiler_gym"),
+        ("compiler_gym-llvm-service-shared", "llvm_service", "'compiler_gym[clang]'"),
+        ("compiler_gym-mlir-service", "mlir_service", "'compiler_gym[mlir]'"),
+    ],
+)
+def test_installed_package_names_what_to_install(places, name, package, command):
+    places[0].parent.mkdir(parents=True)
+    with pytest.raises(EnvironmentNotSupported) as error:
+        find_service_binary(name, package)
+    assert str(error.value) == f'{name} is not installed; try "pip install {command}"'

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from compiler_gym.util.shell_format import indent, join_cmd
 
 _MAX_ERROR_LINES = 25
 
-# What runs, and for whom.
-_running: dict[subprocess.Popen[Any], object] = {}
+# By a token for each running program: how to kill it, and its owner.
+_running: dict[object, tuple[Callable[[], None], object]] = {}
 _running_lock = threading.Lock()
 
 
@@ -68,14 +68,28 @@ def Popen(cmd: Sequence[str | Path], **kwargs: Any) -> Iterator[subprocess.Popen
     """
     process = subprocess.Popen([str(word) for word in cmd], **{**kwargs, "start_new_session": True})
     with process:
-        with _running_lock:
-            _running[process] = _thread.owner
         try:
-            yield process
+            with killable(lambda: kill_process_group(process)):
+                yield process
         finally:
-            with _running_lock:
-                del _running[process]
             kill_process_group(process)
+
+
+@contextmanager
+def killable(kill: Callable[[], None]) -> Iterator[None]:
+    """Has :func:`kill_running_commands` kill a program during the ``with`` block.
+
+    Args:
+        kill: Kills the program. Any thread may call it, several times.
+    """
+    token = object()
+    with _running_lock:
+        _running[token] = kill, _thread.owner
+    try:
+        yield
+    finally:
+        with _running_lock:
+            del _running[token]
 
 
 @contextmanager
@@ -103,9 +117,9 @@ def kill_running_commands(owner: object = None) -> None:
     until they have ended.
     """
     with _running_lock:
-        for process, of in _running.items():
+        for kill, of in _running.values():
             if owner is None or of is owner:
-                kill_process_group(process)
+                kill()
 
 
 def kill_process_group(process: subprocess.Popen[Any]) -> None:

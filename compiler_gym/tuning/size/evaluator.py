@@ -26,6 +26,7 @@ from compiler_gym.util.commands import (
     kill_running_commands,
     run_command,
 )
+from compiler_gym.util.started_programs import run_started
 
 # A change may make clang hang. The limit is the same for all sources and so long that results do
 # not depend on the load of the machine.
@@ -206,9 +207,9 @@ class Evaluator:
         unit, result = self._given_unit or self._folder / "unit.bc", self._folder / "unit.o"
         try:
             if self._given_unit is None:
-                run_command(self.compilation.unit_command(unit), timeout=_SOURCE_LIMIT_SECONDS)
+                run_started(self.compilation.unit_command(unit), timeout=_SOURCE_LIMIT_SECONDS)
             command = self.compilation.command_of_unit(unit, result)
-            run_command(command, timeout=_SOURCE_LIMIT_SECONDS)
+            run_started(command, timeout=_SOURCE_LIMIT_SECONDS)
         except subprocess.SubprocessError:
             return None
         made = read_object(result)
@@ -240,7 +241,7 @@ class Evaluator:
         remarks = ["-Rpass=inline", "-Rpass-missed=inline"]
         limit = min(_LIMIT_SECONDS, self.budget.seconds_left)
         try:
-            return run_command([*command, *remarks], timeout=max(0, limit)).stderr
+            return run_started([*command, *remarks], timeout=max(0, limit)).stderr
         except subprocess.SubprocessError:
             return ""
 
@@ -302,7 +303,7 @@ class Evaluator:
         """Makes the object file of an evaluation again if it was removed."""
         if not evaluation.path.is_file():
             command = self.command(evaluation.change, evaluation.path)
-            run_command(command, timeout=_SOURCE_LIMIT_SECONDS)
+            run_started(command, timeout=_SOURCE_LIMIT_SECONDS)
 
     def _read(self, change: Change, path: Path) -> Evaluation:
         """Reads what clang has made."""
@@ -322,7 +323,7 @@ class Evaluator:
             return None, not self.budget.cut()
         try:
             with commands_of(self), self._slots():
-                run_command(self.command(change, path), timeout=min(_LIMIT_SECONDS, left))
+                run_started(self.command(change, path), timeout=min(_LIMIT_SECONDS, left))
                 return self._read(change, path), True
         except subprocess.TimeoutExpired:
             path.unlink(missing_ok=True)

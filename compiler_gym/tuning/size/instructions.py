@@ -15,7 +15,8 @@ from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
-from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.commands import CommandError
+from compiler_gym.util.started_programs import run_started
 
 _SECONDS = 600
 
@@ -44,7 +45,7 @@ def count_instructions(path: Path, sizes: Mapping[str, int]) -> dict[str, int]:
         ValueError: If the object file cannot be disassembled. The text says why.
     """
     try:
-        text = run_command([tools.tool_path("llvm-objdump"), *_OPTIONS, path], _SECONDS).stdout
+        text = run_started([tools.tool_path("llvm-objdump"), *_OPTIONS, path], _SECONDS).stdout
     except (CommandError, subprocess.TimeoutExpired) as error:
         raise ValueError(f"The instructions of {path} cannot be counted: {error}") from error
     counts = {

@@ -12,6 +12,7 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.started_programs import run_started
 
 _LINK_SECONDS = 600
 _MAX_CHARACTERS = 500
@@ -91,7 +92,7 @@ class Linker:
             program = Path(folder) / "program"
             self.link(object_file, program)
             try:
-                run_command([tools.tool_path("llvm-strip"), program], _LINK_SECONDS)
+                run_started([tools.tool_path("llvm-strip"), program], _LINK_SECONDS)
             except CommandError as error:
                 raise LinkError(f"The program cannot be stripped: {error}") from error
             return LinkedSize(read_object(program).all, program.stat().st_size)

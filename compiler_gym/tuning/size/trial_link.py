@@ -9,7 +9,8 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.linking import LinkedSize, LinkError
 from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.commands import CommandError
+from compiler_gym.util.started_programs import run_started
 
 _LINK_SECONDS = 600
 
@@ -55,7 +56,7 @@ class TrialLinker:
         kind = ["-shared"] if self.is_shared else []
         words = [*kind, *_OPTIONS, *options]
         try:
-            run_command([self.lld, *words, object_file, "-o", linked], _LINK_SECONDS)
+            run_started([self.lld, *words, object_file, "-o", linked], _LINK_SECONDS)
         except CommandError as error:
             raise LinkError(f"The object file cannot be linked alone: {error}") from error
 

@@ -147,6 +147,10 @@ class Episode:
         may_run: Whether to run the program for the verification. The programs are those of data
             sets; no text of an agent is ever compiled or run.
 
+    Attributes:
+        reward: The verified reward; None before the end of the episode.
+        verdict: The result of the verification; None before the end of the episode.
+
     Raises:
         AgentError: If the program cannot be used.
     """

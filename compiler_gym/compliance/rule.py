@@ -20,8 +20,11 @@ class NotChecked(Exception):  # noqa: N818
 class Outcome(str, Enum):
     """The outcome of checking a rule."""
 
+    #: The service follows the rule.
     OK = "ok"
+    #: The service breaks the rule.
     FAILED = "failed"
+    #: The rule could not be checked, for example because it needs a second program.
     NOT_CHECKED = "not checked"
 
 

@@ -17,8 +17,9 @@ from compiler_gym.errors import ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 
-# Yields the errors of the program that an environment has compiled. The callback owns the
-# environment (of the kind that it supports, or None), and may change its state.
+#: A function that yields the errors of the program that an environment has compiled. Its argument
+#: is an environment of the kind that it supports, or None. The callback owns the environment, and
+#: may change its state.
 ValidationCallback = Callable[[Any], Iterable[ValidationError] | None]
 
 _Callback = TypeVar("_Callback", bound=ValidationCallback)

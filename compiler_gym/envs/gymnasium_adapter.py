@@ -82,9 +82,8 @@ class GymnasiumEnv(gymnasium.Env):
 
     observes_for_learning = True
 
-    # gymnasium wants to know how often per second to render, also of text.
-    # Of the class, so that gymnasium.make() knows all that are accepted; of an instance, those
-    # that it has.
+    #: The render modes and ``render_fps``, which gymnasium requires even for text. The class lists
+    #: every mode, so that ``gymnasium.make()`` accepts it; an instance lists its own.
     metadata: dict[str, Any] = {  # noqa: RUF012, gymnasium declares it so.
         "render_modes": ["human", "ansi", "summary", "diff", _PICTURE],
         "render_fps": 4,

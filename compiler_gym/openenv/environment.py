@@ -28,6 +28,7 @@ class CompilerEnvironment(Environment[CompilerAction, CompilerObservation, Compi
     is shared by the sessions of the server.
     """
 
+    #: OpenEnv may run several sessions at once.
     SUPPORTS_CONCURRENT_SESSIONS = True
 
     def __init__(self, budget: Budget | None = None) -> None:

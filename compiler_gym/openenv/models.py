@@ -71,8 +71,8 @@ class CompilerObservation(Observation):
 class CompilerState(State):
     """The state of an episode."""
 
-    split: str = ""
-    index: int = -1
-    program: str = ""
-    objective: str = ""
-    passes: list[str] = Field(default_factory=list)
+    split: str = Field("", description="The part of the data set: train, validation or test.")
+    index: int = Field(-1, description="The number of the program in this part.")
+    program: str = Field("", description="The URI of the program.")
+    objective: str = Field("", description="The cost that the reward measures.")
+    passes: list[str] = Field(default_factory=list, description="The passes that were applied.")

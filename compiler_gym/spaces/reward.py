@@ -123,6 +123,9 @@ class DefaultRewardFromObservation(Reward):
 
     The value before the first step of an episode counts as 0, so that the rewards of an episode
     add up to the last value. When the service fails, the rewards are taken back.
+
+    Attributes:
+        previous_value: The value after the last step.
     """
 
     def __init__(self, observation_name: str, **kwargs: Any):

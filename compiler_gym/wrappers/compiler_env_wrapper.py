@@ -94,12 +94,14 @@ class CompilerEnvWrapper(CompilerEnv):
 
     @property
     @override
-    def metadata(self) -> dict[str, Any]:  # type: ignore[override]  # That of the class elsewhere.
+    def metadata(self) -> dict[str, Any]:  # type: ignore[override]  # Elsewhere, it is of the class.
+        """The metadata of the environment inside, such as its render modes."""
         return self.env.metadata
 
     @property
     @override
     def spec(self) -> EnvSpec | None:
+        """The specification that the environment inside was made from, or None."""
         return self.env.spec
 
     @spec.setter

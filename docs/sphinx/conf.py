@@ -13,6 +13,7 @@ language = "en"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "reference_texts",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
@@ -78,26 +79,11 @@ html_theme_options = {
 html_last_updated_fmt = None if os.environ.get("SOURCE_DATE_EPOCH") else ""
 
 
-def words_of(lines):
-    """Returns a text without line breaks and margins."""
-    return " ".join(" ".join(lines).split())
-
-
-TEXTS_OF_TYPES = {words_of([kind.__doc__]) for kind in (dict, list, tuple, str, int, float, set)}
-
-
-def without_docstring_of_type(app, what, name, obj, options, lines):
-    """Drops what autodoc takes for the text about a value, and is that about its type."""
-    if what in ("data", "attribute", "property") and words_of(lines) in TEXTS_OF_TYPES:
-        lines.clear()
-
-
 def without_private_bases(app, name, obj, options, bases):
     """Names only those base classes that readers can use."""
     bases[:] = [base for base in bases if not getattr(base, "__name__", "").startswith("_")]
 
 
 def setup(app):
-    """Connects the functions above."""
-    app.connect("autodoc-process-docstring", without_docstring_of_type)
+    """Connects the function above."""
     app.connect("autodoc-process-bases", without_private_bases)

@@ -1,10 +1,12 @@
 """Generates the pages of the API reference: Python by autodoc, C++ from the headers."""
 
 import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import FunctionType
+from typing import Any, NamedTuple
 
 MODULES = {
     "compiler_gym": "Environments by id, programs, states",
@@ -30,9 +32,17 @@ MODULES = {
 
 # Modules whose names are mostly those of others above, which index them.
 FURTHER_MODULES = {
+    "compiler_gym.agents.tasks": "Tasks for language models",
+    "compiler_gym.agents.trl": "Training of language models by TRL",
+    "compiler_gym.compliance.testing": "Checks of services by pytest",
+    "compiler_gym.envs.llvm.llvm_benchmark": "Benchmarks for LLVM",
     "compiler_gym.envs.llvm.llvm_rewards": "Reward classes for LLVM",
+    "compiler_gym.cli.entry": "The command line as a function",
     "compiler_gym.distributed": "Pools of workers",
+    "compiler_gym.distributed.programs": "Programs for pools of workers",
+    "compiler_gym.envs.running_step": "Steps that are not finished yet",
     "compiler_gym.evaluation": "Evaluation of policies",
+    "compiler_gym.leaderboard.llvm_instcount": "Leaderboard of LLVM instruction counts",
     "compiler_gym.openenv": "OpenEnv",
     "compiler_gym.service.connection": "Connections",
     "compiler_gym.service.service_cache": "Directories of services",
@@ -42,8 +52,20 @@ FURTHER_MODULES = {
     "compiler_gym.third_party.autophase": "Autophase",
     "compiler_gym.third_party.gccinvocation": "Command lines of GCC",
     "compiler_gym.third_party.llvm": "Tools of LLVM",
+    "compiler_gym.tuning.policies.policy": "Policies for passes",
+    "compiler_gym.util.commands": "Commands that end with the session",
     "compiler_gym.util.flags.benchmark_from_flags": "Benchmarks from flags",
     "compiler_gym.util.flags.env_from_flags": "Environments from flags",
+    "compiler_gym.util.registration": "Registration of environments",
+    "compiler_gym.util.runtimes": "Comparison of runtimes",
+    "compiler_gym.util.service_binary": "Files of services",
+    "compiler_gym.vector.stable_baselines": "Vector environments for Stable-Baselines3",
+}
+
+# The names on the page of a module that declares none, or that needs a package that is optional.
+NAMES = {
+    "compiler_gym.leaderboard.llvm_instcount": ["eval_llvm_instcount_policy"],
+    "compiler_gym.vector.stable_baselines": ["StableBaselinesVecEnv"],
 }
 
 HEADERS = {
@@ -58,9 +80,20 @@ HEADERS = {
 
 
 def public_names(module: str) -> list[str]:
-    """Returns the public names of a module, without its submodules."""
+    """Returns the public names of a module, without its submodules.
+
+    For a module without ``__all__``, these are the classes and functions that it defines.
+    """
+    if module in NAMES:
+        return NAMES[module]
     found = importlib.import_module(module)
-    return [name for name in found.__all__ if not name.startswith("__")]
+    defined = (name for name, value in vars(found).items() if _is_defined_in(value, module))
+    names = getattr(found, "__all__", defined)
+    return [name for name in names if not name.startswith("_")]
+
+
+def _is_defined_in(value: Any, module: str) -> bool:
+    return isinstance(value, type | FunctionType) and value.__module__ == module
 
 
 def write_reference_pages(folder: Path, root: Path) -> None:
@@ -112,12 +145,19 @@ def _module_page(module: str, title: str) -> str:
 
 
 def _directive(module: str, name: str) -> str:
-    value = getattr(importlib.import_module(module), name)
-    kind = "class" if isinstance(value, type) else "function" if callable(value) else "data"
-    if isinstance(value, type) and issubclass(value, BaseException):
-        kind = "exception"
     elsewhere = module != MODULE_OF_PAGE.get(name, module)
-    return f".. auto{kind}:: {module}.{name}\n" + ("   :no-index:\n" if elsewhere else "")
+    return f".. auto{_kind(module, name)}:: {module}.{name}\n" + (
+        "   :no-index:\n" if elsewhere else ""
+    )
+
+
+def _kind(module: str, name: str) -> str:
+    if module in NAMES:
+        return "class" if name[0].isupper() else "function"
+    value = getattr(importlib.import_module(module), name)
+    if isinstance(value, type):
+        return "exception" if issubclass(value, BaseException) else "class"
+    return "function" if inspect.isroutine(value) else "data"
 
 
 def _pages_of_names() -> dict[str, str]:

@@ -16,6 +16,7 @@ from compiler_gym.util.commands import CommandError, run_command
 DOCKER_PREFIX = "docker:"
 """What the name of a GCC begins with that is in an image of Docker: ``docker:gcc:13``."""
 
+#: The compiler that ``gcc-v0`` uses by default: the ``gcc`` in ``PATH``.
 DEFAULT_GCC = "gcc"
 
 _MEMORY_BYTES = 4 * 2**30

@@ -57,7 +57,7 @@ def event_to_value_by_kind(event: Event) -> Any:
     return _DECODERS[event.WhichOneof("value")](event)
 
 
-# The function that converts events with a type_id. Add an entry for a type of your own.
+#: Functions that convert events, by their ``type_id``. Add an entry for a type of your own.
 EVENT_TYPE_IDS: dict[str, Callable[[Event], Any]] = {"permutation": event_to_value_by_kind}
 
 

@@ -38,7 +38,7 @@ def _graph_from_json(data: bytes) -> "networkx.MultiDiGraph[Any]":
     return graph
 
 
-# The function that decodes the data of each format. Add an entry for a format of your own.
+#: Functions that decode opaque data, by its format. Add an entry for a format of your own.
 OPAQUE_FORMATS: dict[str, Callable[[bytes], Any]] = {
     "json://": json.loads,
     "json://networkx/MultiDiGraph": _graph_from_json,

@@ -81,8 +81,8 @@ def _permutation(message: Space, name: Name) -> Permutation:
     )
 
 
-# The function that makes spaces of descriptions with a type_id, called with the description and
-# the name. Add an entry for a type of your own.
+#: Functions that make a space from its description and its name, by the description's
+#: ``type_id``. Add an entry for a type of your own.
 SPACE_TYPE_IDS: dict[str, Callable[[Space, Name], gym_spaces.Space[Any]]] = {
     "permutation": _permutation
 }

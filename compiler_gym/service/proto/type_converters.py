@@ -224,6 +224,7 @@ _KIND_OF_PART: dict[type, str] = {
 
 
 def _part_to_space(message: Message) -> gym_spaces.Space[Any]:
+    """Returns the space that a message describes. Raises ValueError if it is malformed."""
     part: dict[str, Any] = {_KIND_OF_PART[type(message)]: message}
     return space_from_proto(Space(**part))
 
@@ -236,7 +237,7 @@ def _unpacked(message: AnyMessage) -> Message:
 
 
 def _to_part(*kinds: str) -> Callable[[gym_spaces.Space[Any]], Any]:
-    """Returns the function that makes the part of a description of some kinds of spaces."""
+    """Returns a function that describes spaces of some kinds."""
 
     def convert(space: gym_spaces.Space[Any]) -> Any:
         message = space_to_proto(space)
@@ -245,11 +246,15 @@ def _to_part(*kinds: str) -> Callable[[gym_spaces.Space[Any]], Any]:
             raise ConversionError(f"{space} is a {kind}, not a {' or a '.join(kinds)}")
         return getattr(message, kind)
 
+    convert.__doc__ = (
+        f"Returns the message for a space: {' or '.join(f'``{kind}``' for kind in kinds)} of "
+        "``Space``. Raises ConversionError for other spaces."
+    )
     return convert
 
 
 def _to_tensor(kind: str) -> Callable[[np.ndarray], Any]:
-    """Returns the function that makes one kind of tensor message of arrays."""
+    """Returns a function that converts arrays to one kind of tensor message."""
 
     def convert(array: np.ndarray) -> Any:
         event = array_to_event(array)
@@ -257,6 +262,9 @@ def _to_tensor(kind: str) -> Callable[[np.ndarray], Any]:
             raise ConversionError(f"An array of {array.dtype} is not a {kind}")
         return getattr(event, kind)
 
+    convert.__doc__ = (
+        f"Returns the ``{kind}`` of an array. Raises ConversionError if its type is another."
+    )
     return convert
 
 

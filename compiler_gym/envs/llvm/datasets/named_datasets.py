@@ -129,6 +129,7 @@ class JotaiBenchRunnableDataset(JotaiBenchDataset):
         "runnable": "Yes",
         "validatable": "Yes",
     }
+    #: The command that runs a program.
     RUN = "./a.out 0"
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:

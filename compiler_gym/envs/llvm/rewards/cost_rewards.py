@@ -22,6 +22,9 @@ class CostFunctionReward(Reward):
         cost_function: The observation space of the cost; its values are numbers, lower is better.
         init_cost_function: The observation space of the cost of the unoptimised program.
         **kwargs: Arguments of :class:`compiler_gym.spaces.Reward`.
+
+    Attributes:
+        previous_cost: The cost before the next step; None until it is needed.
     """
 
     copies_are_shallow = True
@@ -97,6 +100,9 @@ class NormalizedReward(CostFunctionReward):
     """The reduction of a cost by a step, as a share of the cost of the unoptimised program.
 
     A program whose cost is zero counts as if it were one.
+
+    Attributes:
+        cost_norm: The cost that the reduction is divided by; None until it is needed.
     """
 
     copies_are_shallow = True

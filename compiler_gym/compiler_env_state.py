@@ -1,7 +1,6 @@
 """The state of an environment, and files of states."""
 
 import csv
-import html
 import io
 import math
 import sys
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.util.download import download
+from compiler_gym.util.html_table import html_table
 
 # The columns of a file of states, in the order in which they are written.
 _COLUMNS = ("benchmark", "reward", "walltime", "commandline")
@@ -73,12 +73,7 @@ class CompilerEnvState(BaseModel):
             "wall time": f"{self.walltime:.3g} s",
             "command line": self.commandline,
         }
-        cells = (
-            f'<tr><th style="text-align: left">{name}</th>'
-            f'<td style="text-align: left; overflow-wrap: anywhere">{html.escape(text)}</td></tr>'
-            for name, text in rows.items()
-        )
-        return f"<table>{''.join(cells)}</table>"
+        return html_table(rows)
 
     def _has_same_reward(self, other: "CompilerEnvState") -> bool:
         """Returns whether the rewards are the same as far as both are known."""

@@ -8,6 +8,7 @@ from compiler_gym.cli.console import print_line
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.portfolio import experimental_options
+from compiler_gym.util.html_table import html_table
 from compiler_gym.util.shell_format import join_cmd
 
 
@@ -57,6 +58,18 @@ class Product:
             "script": self.script and str(self.script),
             "script_repeats": self.script_repeats if self.script else None,
         }
+
+    def _repr_html_(self) -> str:
+        """Returns the result as a table, for notebooks."""
+        return html_table(
+            {
+                "program": str(self.program.path),
+                "object file": str(self.target),
+                "result": self.summary,
+                "search": f"{self.seconds:.1f} s{'' if self.is_finished else ', interrupted'}",
+                "made by": join_cmd(self.command),
+            }
+        )
 
     def print_origin(self) -> None:
         """Prints what makes it."""

@@ -3,13 +3,16 @@
 import sys
 import types
 import urllib.parse
+from pathlib import Path
 
 import pytest
 
+from compiler_gym.cli.optimize_result import Product
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark_from_source
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.explorer import notebook
+from compiler_gym.tuning.size.inputs import Input
 from tests.explorer.conftest import SOURCE, Client
 
 
@@ -72,6 +75,21 @@ def test_states_that_cannot_be_repeated(opened):
         with pytest.raises(ValueError, match="expected a state that the explorer"):
             env.explore()
     assert opened == []
+
+
+def test_results_of_optimize_as_tables():
+    product = Product(
+        program=Input("a&b", Path("a&b.c")),
+        target=Path("a&b.o"),
+        seconds=1.25,
+        is_finished=False,
+        summary="12 bytes, 3 fewer",
+        command=["clang", "-Oz", "a&b.c"],
+        repeats=True,
+    )
+    text = product._repr_html_()
+    for part in ("a&amp;b.c", "a&amp;b.o", "12 bytes, 3 fewer", "1.2 s, interrupted", "clang -Oz"):
+        assert part in text
 
 
 def test_states_as_tables():

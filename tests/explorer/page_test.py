@@ -1,10 +1,17 @@
 """The explorer's page in a browser: clicks and keys, as its users make them."""
 
+import functools
+import http.server
 import os
 import re
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
 import pytest
+from jupyter_client import AsyncKernelManager
+from nbclient import NotebookClient
 from playwright.sync_api import expect, sync_playwright
 
 from compiler_gym.explorer.server import PAGE
@@ -14,6 +21,15 @@ from tests.explorer.conftest import serving
 AXE = Path(os.environ.get("AXE", "web/node_modules/axe-core/axe.min.js"))
 
 pytestmark = pytest.mark.timeout(120)
+
+
+CELL = """\
+import compiler_gym
+env = compiler_gym.make("llvm-v0", benchmark="kernels-v0/bitops")
+env.reset()
+env.step(env.action_space["sroa"])
+env.explore(height=640)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +254,37 @@ def test_search_gives_a_branch(page):
     page.get_by_role("button", name="Stop").click()
     take.click()
     expect(current(page)).not_to_contain_text("program")
+
+
+@contextmanager
+def web_server(folder):
+    """The address at which the files of a folder are served."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_cell_of_a_notebook_shows_the_page(browser, tmp_path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    # Sockets in the folder, so that nobody else can connect to the kernel.
+    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{tmp_path}/kernel")
+    runner = NotebookClient(notebook, km=kernel, timeout=60)
+    with runner.setup_kernel(), web_server(tmp_path) as url:
+        cell = runner.execute_cell(notebook.cells[0], 0)
+        output = cell.outputs[-1].data["text/html"]
+        assert 'height="640"' in output
+        (tmp_path / "index.html").write_text(f"<!DOCTYPE html><title>cell</title>{output}")
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(url)
+        frame = page.frame_locator("iframe")
+        expect(current(frame)).to_contain_text("sroa")
+        frame.locator(".actions button", has_text="simplifycfg").first.click()
+        expect(current(frame)).to_contain_text("simplifycfg")
+        page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

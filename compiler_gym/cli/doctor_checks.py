@@ -17,12 +17,11 @@ from typing import Any
 import compiler_gym
 from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported, ServiceError
-from compiler_gym.util.commands import run_command
+from compiler_gym.util.commands import HEADERS_FIX, run_command
 from compiler_gym.util.runfiles_path import cache_path, site_data_path, transient_cache_path
 from compiler_gym.util.service_binary import find_service_binary
 
 CLANG_FIX = "pip install 'compiler_gym[clang]'"
-_HEADERS_FIX = "apt-get install gcc libc6-dev (Debian, Ubuntu), dnf install gcc (Fedora)"
 _SHARED_SERVICE = "compiler_gym-llvm-service-shared"
 
 _ENVIRONMENTS = {
@@ -93,7 +92,7 @@ def all_checks() -> Iterator[Check]:
         yield _check(name, lambda name=name: _step(name), fix)
     for name in _TOOLS:
         yield _check(name, lambda name=name: _tool(name), CLANG_FIX)
-    c_programs = _check("C programs", _compile, _HEADERS_FIX)
+    c_programs = _check("C programs", _compile, HEADERS_FIX)
     # Without clang, headers do not help.
     is_missing = c_programs.status is Status.MISSING
     yield replace(c_programs, fix=CLANG_FIX) if is_missing else c_programs

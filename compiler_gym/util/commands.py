@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -13,6 +14,18 @@ from typing import Any
 from compiler_gym.util.shell_format import indent, join_cmd
 
 _MAX_ERROR_LINES = 25
+
+HEADERS_FIX = "apt-get install gcc libc6-dev (Debian, Ubuntu), dnf install gcc (Fedora)"
+"""The commands that install the headers and startup files of the C library, which clang needs."""
+
+_CXX_HEADERS_FIX = "apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora)"
+_C_HEADER = re.compile(
+    r"fatal error: '(assert|ctype|errno|inttypes|limits|locale|math|setjmp|signal|stdio|stdlib|"
+    r"string|time|unistd|wchar|(bits|gnu|sys)/[\w-]+)\.h' file not found"
+    r"|cannot (open|find) \S*crt(1|i|begin)S?\.o"
+)
+# The headers of the C++ library are the only ones whose names have no dot.
+_CXX_HEADER = re.compile(r"fatal error: '\w+' file not found")
 
 # By a token for each running program: how to kill it, and its owner.
 _running: dict[object, tuple[Callable[[], None], object]] = {}
@@ -45,7 +58,16 @@ class CommandError(subprocess.CalledProcessError):
         text = self.stderr or b""
         text = text.decode(errors="replace") if isinstance(text, bytes) else text
         lines = text.rstrip().splitlines()[-_MAX_ERROR_LINES:]
-        return "\n".join([message, *(indent(line) for line in lines)])
+        return "\n".join([message, *(indent(line) for line in lines), *_hints(text)])
+
+
+def _hints(text: str) -> list[str]:
+    """Returns what to install for the headers that a compiler did not find."""
+    if _C_HEADER.search(text):
+        return [f"The headers of the C library are missing; try: {HEADERS_FIX}"]
+    if _CXX_HEADER.search(text):
+        return [f"The headers of the C++ library are missing; try: {_CXX_HEADERS_FIX}"]
+    return []
 
 
 def _signal_name(number: int) -> str:

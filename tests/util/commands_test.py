@@ -113,6 +113,24 @@ def test_failure():
     assert run_command(["sh", "-c", "exit 3"], check=False).returncode == 3
 
 
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("a.c:1:10: fatal error: 'stdio.h' file not found", "apt-get install gcc libc6-dev "),
+        ("fatal error: 'sys/types.h' file not found", "apt-get install gcc libc6-dev "),
+        ("ld.lld: error: cannot open Scrt1.o: No such file", "apt-get install gcc libc6-dev "),
+        ("a.cc:1:10: fatal error: 'vector' file not found", "apt-get install g++ "),
+        ("a.c:1:10: fatal error: 'mine.h' file not found", None),
+    ],
+)
+def test_missing_headers_are_named_with_the_command_that_installs_them(message, hint):
+    with pytest.raises(CommandError) as error:
+        run_command(["sh", "-c", 'echo "$0" >&2; exit 1', message])
+    for text in (str(error.value), error.value.said):
+        last = text.splitlines()[-1]
+        assert hint in last if hint else last == f"    {message}"
+
+
 def test_failure_by_signal():
     with pytest.raises(CommandError, match="Command was killed by SIGABRT: sh"):
         run_command(["sh", "-c", "kill -ABRT $$"], text=False)

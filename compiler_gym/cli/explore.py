@@ -2,6 +2,7 @@
 
 import importlib.util
 import ipaddress
+import os
 import webbrowser
 from typing import Annotated
 
@@ -51,14 +52,20 @@ def explore(
     if not (PAGE / "index.html").is_file():
         raise FileNotFoundError(
             "The page of the explorer is not built: install the wheel, or run "
-            "bazel run //compiler_gym/explorer -- in the source tree"
+            "bazel run //compiler_gym/explorer:compiler-gym -- explore in the source tree"
         )
     with working_on("starting the explorer"):
         uri = None if program is None else program_uri(program)
         bench = Workbench(PUBLIC if public else LOCAL, uri)
     try:
         token = "" if public else new_token()
-        server = ExplorerServer(bench, token, host, port, PAGE)
+        try:
+            server = ExplorerServer(bench, token, host, port, PAGE)
+        except OSError as error:
+            raise ValueError(
+                f"expected a free address of this machine, got {host}, port {port}: "
+                f"{os.strerror(error.errno) if error.errno else error}; try --port 0"
+            ) from error
         print_line(server.url)
         if not _is_loopback(host) and not public:
             messages().print("Everybody who learns this address can use the page.")

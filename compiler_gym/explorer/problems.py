@@ -16,7 +16,7 @@ STATUS = {
 """The HTTP status of each kind of problem."""
 
 
-class ExplorerError(Exception):
+class ExplorerError(RuntimeError):
     """A request that cannot be answered. The text tells the user why.
 
     Attributes:

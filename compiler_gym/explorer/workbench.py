@@ -257,10 +257,10 @@ class Workbench:
         try:
             return [space[name] for name in actions]
         except LookupError as error:
-            raise ExplorerError(
-                "input",
-                f"{_text(error)}. The branch of a level has pipelines only, and others have passes",
-            ) from error
+            other = self.action_space if space is self.pipeline_space else self.pipeline_space
+            is_mixed = any(name in other.names for name in actions)
+            rule = " The branch of a level has pipelines only, and others have passes."
+            raise ExplorerError("input", f"{_text(error)}{rule if is_mixed else ''}") from error
 
     def space_of(self, actions: Sequence[str]) -> str:
         """Returns the name of the action space: that of pipelines if the first action is one."""

@@ -4,6 +4,9 @@ import functools
 import http.server
 import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +25,11 @@ AXE = Path(os.environ.get("AXE", "web/node_modules/axe-core/axe.min.js"))
 
 pytestmark = pytest.mark.timeout(120)
 
+
+VIEWS = (
+    "Change", "Blame", "Source", "Code", "Sizes", "Graphs", "Remarks", "Charts", "Features",
+    "Causes", "Search", "Export",
+)  # fmt: skip
 
 CELL = """\
 import compiler_gym
@@ -105,6 +113,52 @@ def test_play_undo_branch_and_link(page, browser):
     expect(current(other)).to_contain_text("gvn")
     assert other.locator(".tree li").count() == 3
     other.close()
+
+
+def test_keys_are_enough(page):
+    press = page.keyboard.press
+
+    def search(text):
+        press("/")
+        page.keyboard.type(text)
+
+    def press_until(place, key="Tab"):
+        for _ in range(400):
+            press(key)
+            if page.evaluate("place => document.activeElement.matches(place)", place):
+                return
+        raise AssertionError(f"{key} does not lead to {place}")
+
+    search("mem2")
+    press("ArrowDown")
+    press("ArrowUp")
+    press("Enter")
+    expect(current(page)).to_contain_text("mem2reg")
+    page.keyboard.type("gvn")
+    press("Enter")
+    expect(current(page)).to_contain_text("gvn")
+    press("Escape")
+    press("u")
+    expect(current(page)).to_contain_text("mem2reg")
+    press_until(".tree button")
+    press("ArrowDown")
+    press("ArrowDown")
+    press("Enter")
+    expect(current(page)).to_contain_text("gvn")
+    press_until("[role=tab]")
+    for key, name in zip("1234567890-=", VIEWS, strict=True):
+        press(key)
+        expect(page.get_by_role("tab", name=name)).to_have_attribute("aria-selected", "true")
+        press_until("[role=tabpanel]")
+        press_until("[role=tab]", "Shift+Tab")
+    press("ArrowRight")
+    expect(page.get_by_role("tab", name="Change")).to_be_focused()
+    press("p")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    press("Escape")
+    expect(page.get_by_role("dialog")).not_to_be_visible()
+    press("r")
+    expect(page.locator(".actions em").first).to_be_visible()
 
 
 def test_pipelines_with_mistakes_are_explained(page):
@@ -254,6 +308,34 @@ def test_search_gives_a_branch(page):
     page.get_by_role("button", name="Stop").click()
     take.click()
     expect(current(page)).not_to_contain_text("program")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sha265"], "Did you mean benchmark://kernels-v0/sha256?"),
+        (["bad.c"], "bad.c:1:23: error: use of undeclared identifier 'y'"),
+        (["--host", "192.0.2.1"], "expected a free address of this machine, got 192.0.2.1, port 0"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_open(words, message, tmp_path):
+    (tmp_path / "bad.c").write_text("int f(int x) { return y; }\n")
+    command = [sys.executable, "-m", "compiler_gym", "explore", "--no-browser", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("compiler-gym: ") and message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_command_ends_by_an_interrupt(tmp_path):
+    command = [sys.executable, "-m", "compiler_gym", "explore", "--no-browser", "bitops"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, **pipes) as running:
+        address = running.stdout.readline()
+        assert re.fullmatch(r"http://127.0.0.1:\d+/[\w-]{22}/\n", address)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (130, "")
 
 
 @contextmanager

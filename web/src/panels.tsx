@@ -1,7 +1,7 @@
 /** The parts of the page around the IR: actions, tree, charts, search, causes, export. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, memo, useEffect, useMemo, useRef, useState } from "react";
 import { useAnswer } from "./answers";
 import { type Job, startJob } from "./api";
 import type { Action, Cause, Export, Metrics, Program, RankRow, SearchPoint } from "./messages";
@@ -69,8 +69,10 @@ export const ActionPanel = memo(function ActionPanel(props: ActionsProps) {
           if (event.key === "Enter") choose();
           else if (event.key === "ArrowDown") move(index + 1);
           else if (event.key === "ArrowUp") move(index - 1);
-          else if (event.key === "Escape") setText("");
-          else return;
+          else if (event.key === "Escape") {
+            setText("");
+            event.currentTarget.blur(); // The keys of the page work again.
+          } else return;
           event.preventDefault();
         }}
       />
@@ -142,7 +144,7 @@ export const TreePanel = memo(function TreePanel({ tree, current, shorts, busy, 
     <section className="tree" aria-busy={busy}>
       <h2>Tree</h2>
       <div className="scroll" ref={scroller}>
-        <ol style={{ height: list.getTotalSize() }}>
+        <ol style={{ height: list.getTotalSize() }} onKeyDown={moveInTree}>
           {list.getVirtualItems().map((item) => {
             const row = rows[item.index];
             if (!row) return null;
@@ -157,6 +159,16 @@ export const TreePanel = memo(function TreePanel({ tree, current, shorts, busy, 
     </section>
   );
 });
+
+function moveInTree(event: KeyboardEvent<HTMLElement>) {
+  const item = (event.target as HTMLElement).closest("li");
+  const next = {
+    ArrowDown: item?.nextElementSibling,
+    ArrowUp: item?.previousElementSibling,
+  }[event.key];
+  next?.querySelector("button")?.focus();
+  if (next) event.preventDefault();
+}
 
 function TreeRow(props: Omit<TreeProps, "busy"> & { row: Row }) {
   const { node, depth } = props.row;

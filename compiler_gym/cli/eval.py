@@ -20,9 +20,8 @@ from compiler_gym.cli.options import (
     program_name,
     program_uri,
 )
-from compiler_gym.cli.pool_options import PoolProgress, RayOption
+from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.distributed.evaluation import Evaluation
-from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
@@ -140,7 +139,10 @@ def _evaluated(
     place = {job.task.name: index for index, job in enumerate(jobs)}
     limits = Limits(workers=None if ray else workers)
     outcomes = []
-    with open_pool(ray, limits) as pool, PoolProgress(pool, len(jobs), "programs").shown() as bar:
+    with (
+        command_pool(ray, limits) as pool,
+        PoolProgress(pool, len(jobs), "programs").shown() as bar,
+    ):
         for outcome in pool.run(jobs):
             outcomes.append(outcome)
             bar.advance()

@@ -12,7 +12,10 @@ import typer
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import JsonOption, complete_program, opened_env, program_uri
+from compiler_gym.cli.pool_options import RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.distributed.pool import Limits as PoolLimits
+from compiler_gym.distributed.trials import Setup, hunt_on_pool
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
@@ -90,6 +93,7 @@ def hunt(
         Path | None, typer.Option(help="Another opt, e.g. one with assertions.", dir_okay=False)
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of a new hunt.")] = 0,
+    ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Hunt for defects of LLVM's passes.
@@ -102,17 +106,24 @@ def hunt(
 
     Ctrl-C ends the hunt; the same command goes on. Exit code 0, whether or not anything is found.
 
+    With --ray, the nodes of a cluster make the trials, and findings come here. Nodes look programs
+    up by themselves, and need clang and opt.
+
     \b
     Examples:
       compiler-gym hunt --seconds 3600 --jobs 2
+      compiler-gym hunt --seconds 3600 --ray auto
       compiler-gym hunt csmith-v0 --actions-only
       compiler-gym hunt sort.c --run "./a.out < in.txt"
       compiler-gym hunt sha256 --passes sroa,newgvn,licm
     """  # noqa: D301, the mark of a paragraph that is not filled.
+    if ray is not None and run is not None:
+        raise typer.BadParameter("--run is for programs of this machine, and --ray uses others.")
     limits = Limits(timeout, memory, repeats, reduce_seconds)
     opt_path = tools.opt_path() if opt is None else _checked(opt)
     with working_on("looking for programs and passes"):
-        known = Programs(*_programs(programs or [*_PROGRAMS], run))
+        datasets, uris = _programs(programs or [*_PROGRAMS], run)
+        known = Programs(datasets, uris)
         actions = _actions()
         all_passes = _passes_of(actions) if actions_only else list_passes(opt_path)
         if passes is None:
@@ -138,7 +149,12 @@ def hunt(
             end=math.inf if seconds is None else time.monotonic() + seconds,
         )
         try:
-            session.run(laboratory, jobs, trials, seconds, reporter.show)
+            if ray is None:
+                session.run(laboratory, jobs, trials, seconds, reporter.show)
+            else:
+                setup = Setup(tuple(uris), opt and opt_path, frozenset(actions), limits)
+                with command_pool(ray, PoolLimits(task_seconds=setup.task_seconds)) as pool:
+                    hunt_on_pool(session, findings, pool, setup, trials, seconds, reporter.show)
         except KeyboardInterrupt:
             interrupted = True
     _print_results(session, findings, as_json)

@@ -1,14 +1,16 @@
 """Options and progress of the commands that use many processors or machines."""
 
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Annotated
 
 import typer
 
 from compiler_gym.cli.console import messages, progress_bar
-from compiler_gym.distributed.pool import Pool
+from compiler_gym.distributed.opening import open_pool
+from compiler_gym.distributed.pool import Limits, Pool
 
 RayOption = Annotated[
     str | None,
@@ -21,6 +23,21 @@ RayOption = Annotated[
 ]
 
 _SECONDS_BETWEEN_LINES = 10.0
+
+
+@contextmanager
+def command_pool(ray: str | None, limits: Limits | None = None) -> Iterator[Pool]:
+    """Opens the pool of a command, which prints its results after it has closed the pool.
+
+    Until then, Ray's messages about nodes that died go to stderr. Ray prints them to stdout, where
+    they would precede the JSON of the command.
+
+    Raises:
+        EnvironmentNotSupported: If Ray is to be used, and is not installed.
+        PoolError: If there is no such cluster.
+    """
+    with redirect_stdout(sys.stderr) if ray else nullcontext(), open_pool(ray, limits) as pool:
+        yield pool
 
 
 class PoolProgress:

@@ -22,10 +22,9 @@ from compiler_gym.cli.options import (
     opened_env,
     program_uri,
 )
-from compiler_gym.cli.pool_options import PoolProgress, RayOption
+from compiler_gym.cli.pool_options import PoolProgress, RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.distributed.episode import ACTIONS, RANDOM, Episode
-from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits, summary
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.recording import record as record_episodes
@@ -139,7 +138,10 @@ def record(
         schema = schema_of({name: env.observation.spaces[name].space for name in wanted})
         total = len(uris) * chosen.episodes
         interrupted = False
-        with open_pool(ray, limits) as pool, PoolProgress(pool, total, "episodes").shown() as bar:
+        with (
+            command_pool(ray, limits) as pool,
+            PoolProgress(pool, total, "episodes").shown() as bar,
+        ):
 
             def jobs_of_programs() -> Iterator[Job]:
                 common = {"environment": env_id, "observations": wanted, "reward": reward}

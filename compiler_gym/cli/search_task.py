@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
-from compiler_gym.cli.pool_options import PoolProgress
+from compiler_gym.cli.pool_options import PoolProgress, command_pool
 from compiler_gym.cli.sequence_search import Game, find, prove, stem_of, write
 from compiler_gym.datasets import Datasets
-from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, name_of
@@ -83,7 +82,7 @@ def search_on_nodes(
     """
     limits = Limits(task_seconds=seconds + _SLACK_SECONDS)
     with (
-        open_pool(ray, limits) as pool,
+        command_pool(ray, limits) as pool,
         PoolProgress(pool, len(games), "programs").shown() as progress,
     ):
         share = seconds * min(max(pool.capacity(), 1), len(games)) / len(games)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
+from types import FrameType
 from typing import Any
 
 from typing_extensions import override
@@ -19,6 +20,13 @@ from compiler_gym.distributed.task import Task
 from compiler_gym.distributed.worker import Worker
 
 _JOIN_SECONDS = 10
+# How long a worker may take to end the programs that its task has started.
+_STOP_SECONDS = 3
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Ends the task under way as Ctrl-C ends a command, so that it cleans up."""
+    raise KeyboardInterrupt
 
 
 def _serve(connection: "Connection[Any, Any]") -> None:
@@ -26,6 +34,14 @@ def _serve(connection: "Connection[Any, Any]") -> None:
     # The pool decides when the workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        _serve_calls(connection)
+    except KeyboardInterrupt:
+        os._exit(1)  # Services end by themselves.
+
+
+def _serve_calls(connection: "Connection[Any, Any]") -> None:
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(connection, calls), daemon=True).start()
     worker = Worker()
@@ -128,9 +144,15 @@ class LocalHandle(Handle):
 
     @override
     def kill(self) -> None:
-        self.connection.close()
+        self.stop()
+        self.process.join(_STOP_SECONDS)
         self.process.kill()
         self.process.join(_JOIN_SECONDS)
+
+    def stop(self) -> None:
+        """Asks the process to end."""
+        self.connection.close()
+        self.process.terminate()
 
 
 class LocalBackend(Backend):
@@ -165,6 +187,8 @@ class LocalBackend(Backend):
 
     @override
     def close(self) -> None:
+        for handle in self._handles:
+            handle.stop()
         for handle in self._handles:
             handle.kill()
         self._handles.clear()

@@ -59,6 +59,7 @@ class Stats:
         queued: Tasks that the pool holds and no worker has yet.
         running: Tasks that workers have.
         seconds: Time that tasks took, all together.
+        abandoned: Tasks that had begun, and have no outcome, since the last run ended before.
     """
 
     done: int = 0
@@ -69,6 +70,7 @@ class Stats:
     queued: int = 0
     running: int = 0
     seconds: float = 0.0
+    abandoned: int = 0
 
 
 @dataclass
@@ -156,11 +158,12 @@ class Pool:
         """Returns how many workers there is room for now, but for the limit."""
         return min(self._backend.capacity(), self._limits.workers or sys.maxsize)
 
-    def run(self, jobs: Iterable[Job]) -> Generator[Outcome, None, None]:
+    def run(self, jobs: Iterable[Job], end: float = math.inf) -> Generator[Outcome, None, None]:
         """Runs tasks.
 
         Args:
             jobs: The tasks. They are taken one by one, when workers have room for them.
+            end: When to give up tasks that have no outcome yet, by :func:`time.monotonic`.
 
         Yields:
             The outcome of each task, in the order in which they end. To close the iterator before
@@ -174,6 +177,8 @@ class Pool:
         self._ready_at = time.monotonic()
         try:
             while self._feed(source) or self._queue or self.stats.running:
+                if time.monotonic() >= end:
+                    return
                 self._review()
                 for ticket, reply in self._backend.wait([*self._waiting], _POLL_SECONDS):
                     yield from self._take(ticket, reply)
@@ -398,7 +403,7 @@ class Pool:
     def _abandon(self) -> None:
         """Forgets the tasks that have no outcome yet, and ends the workers that have them."""
         self._queue.clear()
-        self.stats.running = 0
+        self.stats.abandoned, self.stats.running = self.stats.running, 0
         for worker in [each for each in self._workers if each.calls]:
             self._drop(worker)
             self._reviewed = -math.inf

@@ -156,6 +156,32 @@ class Findings:
                 self._found[finding.key] = finding
             return finding
 
+    def adopt(self, finding: Finding, folder: Path) -> Finding:
+        """Adds a finding that another machine has written, or counts it if it is known here.
+
+        Args:
+            finding: The finding.
+            folder: Its files. They are copied.
+
+        Returns:
+            The finding of this folder.
+
+        Raises:
+            OSError: If the folder cannot be written.
+        """
+        with self._lock:
+            known = self._found.get(finding.key)
+            if known is not None:
+                known.seen += 1
+                _write_facts(self._folder / known.name, known)
+                return known
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self._folder, prefix=".writing-") as temporary:
+                copy = shutil.copytree(folder, Path(temporary) / finding.name)
+                copy.rename(self._folder / finding.name)
+            self._found[finding.key] = finding
+            return finding
+
     def _describe(
         self, failure: Failure, minimal: Minimal, program: str, trial: int, found_with: list[str]
     ) -> Finding:

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.passes import Sequences
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
 from compiler_gym.util.commands import commands_of, kill_running_commands
@@ -68,6 +69,7 @@ class Hunt:
         self.progress = Progress(seed)
         self.given_up = 0
         self._sequences = sequences
+        self._begin = time.monotonic()
         self._met: set[tuple[str, int]] = set()
 
     def run(
@@ -94,32 +96,32 @@ class Hunt:
             KeyboardInterrupt: After Ctrl-C.
             OSError: If the folder cannot be written, or a tool not be started.
         """
-        with self._resumed(), ThreadPoolExecutor(jobs) as pool:
-            begin = time.monotonic() - self.progress.seconds
+        with self.resumed(), ThreadPoolExecutor(jobs) as pool:
             end = math.inf if seconds is None else time.monotonic() + seconds
             left = math.inf if trials is None else trials
             running: dict[Future[Outcome], Trial] = {}
             try:
                 while time.monotonic() < end and (left > 0 or running):
                     while left > 0 and len(running) < jobs:
-                        trial = self._draw(laboratory)
+                        trial = self.draw(laboratory.findings)
                         running[pool.submit(self._run, laboratory, trial)] = trial
                         left -= 1
                     done, _ = wait(running, _POLL_SECONDS, FIRST_COMPLETED)
                     for future in done:
-                        self._take(running.pop(future), future.result())
-                        self.progress.seconds = time.monotonic() - begin
-                        self._write()
+                        self.take(running.pop(future), future.result())
                         watch(future.result())
             finally:
                 laboratory.stop.set()
                 self.given_up = len(running)
-                self.progress.seconds = time.monotonic() - begin
                 self._end(running)
 
     @contextmanager
-    def _resumed(self) -> Iterator[None]:
-        """Keeps other hunts out of the folder, and goes on from where it was left."""
+    def resumed(self) -> Iterator[None]:
+        """Keeps other hunts out of the folder, and goes on from where it was left.
+
+        Raises:
+            OSError: If another hunt uses the folder.
+        """
         with ExitStack() as stack:
             try:
                 stack.enter_context(file_lock(self._folder / ".lock", wait=False))
@@ -129,7 +131,11 @@ class Hunt:
                 ) from error
             self.progress = _read_progress(self._folder / _STATE, self.progress.seed)
             self._sequences.kept = self.progress.kept
-            yield
+            self._begin = time.monotonic() - self.progress.seconds
+            try:
+                yield
+            finally:
+                self.progress.seconds = time.monotonic() - self._begin
 
     def _run(self, laboratory: Laboratory, trial: Trial) -> Outcome:
         """Makes a trial, whose commands are known as those of this hunt."""
@@ -142,15 +148,19 @@ class Hunt:
             kill_running_commands(self)
             time.sleep(_POLL_SECONDS / 10)
 
-    def _draw(self, laboratory: Laboratory) -> Trial:
+    def draw(self, findings: Findings) -> Trial:
+        """Returns the next trial, for which passes that were often guilty are less likely."""
         seed, number = self.progress.seed, self.progress.next
         self.progress.next += 1
-        sequence = self._sequences.draw(
-            random.Random(f"{seed} {number}"), laboratory.findings.guilty()
-        )
+        sequence = self._sequences.draw(random.Random(f"{seed} {number}"), findings.guilty())
         return Trial(number, seed, sequence)
 
-    def _take(self, trial: Trial, outcome: Outcome) -> None:
+    def take(self, trial: Trial, outcome: Outcome) -> None:
+        """Counts a trial, learns from its outcome, and saves how far the hunt came.
+
+        Raises:
+            OSError: If the folder cannot be written.
+        """
         self.progress.verdicts[outcome.verdict] += 1
         if outcome.growth > 0:
             # Programs that shrink or grow like none of their dataset has before.
@@ -159,6 +169,8 @@ class Hunt:
             if met not in self._met:
                 self._met.add(met)
                 self._sequences.keep(trial.sequence, random.Random(trial.number))
+        self.progress.seconds = time.monotonic() - self._begin
+        self._write()
 
     def _write(self) -> None:
         with atomic_file_write(self._folder / _STATE, fileobj=True, mode="w") as file:

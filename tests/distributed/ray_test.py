@@ -7,10 +7,12 @@ import sys
 
 import pytest
 import ray
+from ray._private.worker import print_to_stdstream
 from ray.cluster_utils import Cluster
 
 import compiler_gym
 from compiler_gym.cli.app import program_command
+from compiler_gym.cli.pool_options import command_pool
 from compiler_gym.distributed import Episode, Job, Limits, PoolError, open_pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.recording import record
@@ -107,6 +109,15 @@ def test_a_cluster_without_room_is_an_error(cluster, monkeypatch):
             next(pool.run([Job(Square(1))]))
 
 
+def test_messages_of_ray_go_to_stderr(cluster, capsys):
+    message = {"lines": ["a node died"], "pid": "raylet", "is_err": False}
+    with command_pool("auto", _LIMITS):
+        print_to_stdstream(message, ignore_prefix=False)
+    out, err = capsys.readouterr()
+    assert "a node died" not in out
+    assert "a node died" in err
+
+
 @pytest.fixture(name="command")
 def fixture_command(cluster, tmp_path, monkeypatch, capsys):
     """Runs a command of compiler-gym in this process, which is connected to the cluster."""
@@ -142,3 +153,11 @@ def test_record_and_eval_on_nodes(command, tmp_path):
     report = command("eval", "program.c", "--policy", "sequence", "--ray", "auto", "--json")
     (row,) = report["programs"]
     assert row["policy"] < row["O0"]
+
+
+def test_hunt_on_nodes(command, tmp_path):
+    words = ("program.c", "--passes", "sroa,dce", "--trials", "3", "--ray", "auto", "--json")
+    report = command("hunt", *words)
+    assert report["trials"] == sum(report["verdicts"].values()) == 3
+    assert report["verdicts"] == {"fine": 3}
+    assert report["findings"] == []

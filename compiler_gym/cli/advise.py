@@ -1,4 +1,4 @@
-"""``compiler-gym advise``: options that no search tries, each with its bytes and its risk."""
+"""``compiler-gym advise``: risky options that make a program smaller."""
 
 import tempfile
 from dataclasses import asdict
@@ -30,7 +30,9 @@ def advise(
         list[str] | None,
         typer.Option("--library", "-l", help="A library to link with, such as z. May be repeated."),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = 2,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel compilers.")
+    ] = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Measure risky options that make a program smaller.
@@ -38,10 +40,10 @@ def advise(
     The options are for clang and the linker. Each is shown with its bytes and its risk.
 
     The sources are compiled and linked with each suggestion, and without any: to a shared library
-    if there is no main. What counts are the bytes of code, constants, data and tables that are
-    loaded, of the file without symbols. Nothing is written. No search tries these options, as they
-    change what others may expect of the program. Options after -- are clang's; among them may be
-    another level than -Oz.
+    if there is no main. The cost is the bytes of code, constants, data and tables that are loaded,
+    in the file without symbols. Nothing is written. Searches never try these options, because they
+    change the guarantees of the program. Options after -- are clang's, and may include another
+    level than -Oz.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The program ``compiler-gym``, made of its commands."""
+"""The program ``compiler-gym`` and its commands."""
 
 import sys
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def program(
     licenses: Annotated[
         bool,
         typer.Option(
-            "--licenses", callback=_print_licenses, help="Print the licences of what is bundled."
+            "--licenses", callback=_print_licenses, help="Print the licences of bundled software."
         ),
     ] = False,
     shows_output: Annotated[
@@ -63,14 +63,14 @@ def program(
         ),
     ] = False,
 ) -> None:
-    """Compilation as a game: search, look, replay and measure with LLVM's passes.
+    """Optimise programs with LLVM's passes: search, observe, replay and measure.
 
     \b
     Examples:
       compiler-gym optimize program.c        an object file smaller than that of clang -Oz
       compiler-gym search program.c          passes, for fewer instructions than -Oz leaves
       compiler-gym shell program.c           pass by pass, by hand
-      compiler-gym observe program.c Ir      what there is to see
+      compiler-gym observe program.c Ir observations, such as the LLVM IR
     """  # noqa: D301
 
 
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def run_command(make_command: Callable[[], Any], name: str) -> NoReturn:
-    """Runs a command of typer and exits with its code: 2 if the arguments are not understood.
+    """Runs a command of typer and exits with its code: 2 if the arguments are wrong.
 
     Args:
         make_command: Returns the command.
@@ -99,7 +99,7 @@ def run_command(make_command: Callable[[], Any], name: str) -> NoReturn:
             command = make_command()
             return command.main(prog_name=name, standalone_mode=False)
         except Exception as error:
-            # Whether that class comes from typer or from click depends on the version of typer.
+            # The class comes from typer or from click, depending on the version of typer.
             if not hasattr(error, "format_message"):
                 raise
             _print_usage_error(error, name)
@@ -109,7 +109,7 @@ def run_command(make_command: Callable[[], Any], name: str) -> NoReturn:
 
 
 def _print_usage_error(error: Any, name: str) -> None:
-    """Says in a line what is wrong with the arguments; prints help if there are none."""
+    """Prints the error about the arguments in a line, or help if there are none."""
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error.format_message())
         return

@@ -1,4 +1,4 @@
-"""``compiler-gym build``: a whole build that becomes small, and passes its tests."""
+"""``compiler-gym build``: smaller object files for a whole build, checked by its tests."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def build(
         Path | None, typer.Option(help="The lock file to use and to write.", show_default=False)
     ] = None,
     evaluations: Annotated[
-        int, typer.Option(min=0, help="Evaluations of an average unit.")
+        int, typer.Option(min=0, help="Evaluations for an average unit.")
     ] = _EVALUATIONS,
     budget: Annotated[
         str | None,
@@ -48,15 +48,20 @@ def build(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, help="Compilers at a time. By default one for a core."),
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            help="Number of parallel compilers; by default one for each core.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Build a project with smaller object files, and check it.
 
-    The build runs with compiler-gym-cc as CC and compiler-gym-c++ as CXX, and has to compile
-    everything anew. Units with much code get more evaluations. If --check fails, the decisions
-    that make it fail are found and left out, so that it passes at the end.
+    The build runs with compiler-gym-cc as CC and compiler-gym-c++ as CXX, and must compile
+    everything again. Larger units get more evaluations. If --check fails, the responsible decisions
+    are found and left out, so that it passes at the end.
 
     \b
     Examples:
@@ -86,7 +91,7 @@ def build(
 def _build(
     tree: BuildTree, check: str | None, evaluations: int, seconds: float | None, jobs: int
 ) -> dict[Key, list[str]]:
-    """Builds, searches, and checks. Returns what had to be left out.
+    """Builds, searches, and checks. Returns the decisions that were left out.
 
     Raises:
         ChildProcessError: If the build or the check fails by itself.
@@ -115,7 +120,7 @@ def _build(
 
 
 class _Culprits:
-    """Finds decisions with which a check fails.
+    """Finds the decisions that make a check fail.
 
     Args:
         tree: The build.
@@ -127,7 +132,7 @@ class _Culprits:
         self._check = check
 
     def leave_out(self) -> dict[Key, list[str]]:
-        """Leaves decisions out until the check passes. Returns these.
+        """Leaves out decisions until the check passes. Returns those left out.
 
         Raises:
             ChildProcessError: If the build fails, or the check without any decisions.
@@ -155,7 +160,7 @@ class _Culprits:
     def _culprit(
         self, decisions: Mapping[Key, Decisions], keys: Sequence[Key]
     ) -> tuple[Key, list[Atom]]:
-        """Returns a unit that makes the check fail, and its decisions without which it passes."""
+        """Returns a unit that makes the check fail, and its responsible decisions."""
         wrong = _last(keys, lambda some: self._is_same({k: decisions[k] for k in some}))
         key, others = wrong[0], {each: decisions[each] for each in wrong[1:]}
         _say(f"it fails with {' and '.join(each[0] for each in wrong)}: looking for decisions")
@@ -176,14 +181,14 @@ class _Culprits:
         return decisions | {key: {}} if is_larger else decisions
 
     def _is_same(self, decisions: Mapping[Key, Decisions]) -> bool:
-        """Returns whether the check fails, and not because clang refuses the decisions."""
+        """Returns true if the check fails, and not because clang refuses the decisions."""
         try:
             return self._is_wrong(decisions)
         except ChildProcessError:
             return False
 
     def _is_wrong(self, decisions: Mapping[Key, Decisions]) -> bool:
-        """Returns whether the build or the check fails. The build is that of the decisions then."""
+        """Returns true if the build or the check fails. The build then has the given decisions."""
         self._tree.place(decisions)
         code = self._tree.build()
         if self._check is None:
@@ -194,12 +199,12 @@ class _Culprits:
 
 
 def _last(items: Sequence[T], is_wrong: Callable[[list[T]], bool]) -> list[T]:
-    """Returns a smallest part of a wrong list that is wrong, too."""
+    """Returns a smallest part of a wrong list that is still wrong."""
     return [[*items], *reductions(items, is_wrong)][-1]
 
 
 def _why_check_fails(check: str) -> str:
-    """Runs a check. Returns why it fails; nothing if it passes."""
+    """Runs a check. Returns the reason for a failure; empty if it passes."""
     done = subprocess.run(
         ["/bin/sh", "-c", check],
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""The units of a build, and the object files that are there of these."""
+"""The units of a build, and their object files."""
 
 import hashlib
 import json
@@ -25,13 +25,13 @@ from compiler_gym.util.job_slots import served_slots
 _VARIABLES = {"clang": "CC", "clang++": "CXX"}
 _POLL_SECONDS = 0.02
 
-# One unit gets no more than so many times the evaluations of an average one.
+# The maximum for one unit, as a multiple of the evaluations of an average one.
 _MOST_OF_AVERAGE = 10
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A unit that a build has compiled.
+    """A compiled unit of a build.
 
     Attributes:
         key: Its key in a lock file.
@@ -39,9 +39,9 @@ class Compiled:
         folder: The working directory of the command.
         environment: Its environment variables, which a makefile may have set.
         output: The object file.
-        code: Bytes of code that clang makes.
-        loaded: All bytes that are loaded.
-        digest: A digest of the object file that clang makes.
+        code: Bytes of code with clang alone.
+        loaded: Loaded bytes with clang alone.
+        digest: A digest of the object file by clang alone.
     """
 
     key: Key
@@ -59,16 +59,16 @@ class Compiled:
 
 
 class BuildTree:
-    """A build whose object files are replaced by others.
+    """A build whose object files can be replaced.
 
     Args:
         words: The command of the build.
-        lock: A lock file for the time of the build, in the folder of the one to be written.
+        lock: A temporary lock file, in the folder of the final one.
         work: A folder for temporary files.
 
     Attributes:
-        units: The units whose object files are there after the build.
-        lost: The sources of all others: the build has removed or changed their object files.
+        units: The units whose object files exist after the build.
+        lost: The sources of units whose object files the build has removed or changed.
     """
 
     def __init__(self, words: Sequence[str], lock: LockFile, work: Path):
@@ -81,7 +81,7 @@ class BuildTree:
         self._placed: dict[Key, Decisions] = {}
 
     def compile(self) -> int:
-        """Builds without decisions, and notes the units. Returns the exit code of the build."""
+        """Builds without decisions, and records the units. Returns the exit code of the build."""
         notes = self._work / "notes"
         notes.mkdir()
         code = run_build(self._words, {RECORD: str(notes), LOCK: str(self._lock.path)})
@@ -103,12 +103,12 @@ class BuildTree:
         jobs: int,
         watch: Callable[[int], None],
     ) -> None:
-        """Searches all units, the largest first, for as long as they have bytes of code.
+        """Searches all units that have code, the largest first.
 
         Args:
-            evaluations: How many an average unit gets.
+            evaluations: Evaluations for an average unit.
             seconds: The time limit of all units together; None for none.
-            jobs: The number of compilers at a time.
+            jobs: The number of parallel compilers.
             watch: Called with the number of units that are done.
         """
         waiting, total = [*self.units], sum(unit.code for unit in self.units)
@@ -150,7 +150,7 @@ class BuildTree:
         return {unit.key: entries[unit.key].decisions for unit in self.units if unit.key in entries}
 
     def place(self, wanted: Mapping[Key, Decisions]) -> None:
-        """Compiles units with other decisions; those that are not named with none.
+        """Compiles units with given decisions, and all others without any.
 
         Raises:
             ChildProcessError: If clang refuses them.
@@ -170,10 +170,10 @@ class BuildTree:
             shutil.copyfile(unit.output, copy)
 
     def refuse(self, key: Key, texts: Sequence[str]) -> None:
-        """Notes decisions with which a check fails: no search of the unit makes them again.
+        """Records decisions that make a check fail, so that later searches avoid them.
 
         Args:
-            key: The key of the unit, whose decisions have been replaced.
+            key: The key of the unit.
             texts: The decisions.
         """
         entries = self._lock.read()
@@ -194,16 +194,16 @@ class BuildTree:
                 raise ChildProcessError(f"{unit.key[0]} does not compile with its decisions")
 
     def _copy(self, unit: Compiled, decisions: Decisions) -> Path:
-        """Returns where a copy of an object file goes that is made with decisions."""
+        """Returns the path for the copy of an object file with decisions."""
         facts = json.dumps([str(unit.output), decisions], sort_keys=True)
         return self._work / f"{hashlib.sha256(facts.encode()).hexdigest()}.o"
 
     def build(self) -> int:
-        """Builds with the object files that are placed. Returns the exit code of the build."""
+        """Builds with the placed object files. Returns the exit code of the build."""
         return run_build(self._words, {LOCK: str(self._lock.path), EVALUATIONS: "0"})
 
     def entries(self) -> list[Entry]:
-        """Returns the entries of the units as they are placed."""
+        """Returns the lock entries of the placed units."""
         entries = self._lock.read()
         for unit in self.units:
             if unit.key not in entries:
@@ -221,7 +221,7 @@ class BuildTree:
         return entry.before - gains.get(entry.objective, 0)
 
     def clear(self) -> None:
-        """Removes the object files that clang has not made alone. The next build makes them."""
+        """Removes the replaced object files. The next build makes them again."""
         for unit in self.units:
             if unit.output.exists() and digest_of(unit.output) != unit.digest:
                 unit.output.unlink()
@@ -241,7 +241,7 @@ def _compiled(note: dict[str, Any], output: Path) -> Compiled:
     code, loaded = _sizes(output, words)
     compiler = compilers()[_VARIABLES[note["driver"]]]
     source, options = note["key"]
-    # The build that has set these has ended.
+    # The build that set these has ended.
     environment = {**note["environment"], "MAKEFLAGS": "", RECORD: ""}
     return Compiled(
         key=(source, options),

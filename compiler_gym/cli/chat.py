@@ -1,4 +1,4 @@
-"""``compiler-gym chat``: recorded episodes as conversations, to train language models on."""
+"""``compiler-gym chat``: writes recorded episodes as conversations for language models."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,7 @@ def chat(
         int | None,
         typer.Option(
             min=1,
-            help="How many episodes of each program to keep, the best ones; by default all.",
+            help="Number of episodes of each program to keep, the best ones; by default all.",
             show_default=False,
         ),
     ] = None,

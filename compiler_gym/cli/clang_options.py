@@ -12,7 +12,7 @@ class CommandWithClangOptions(TyperCommand):
     """A command whose words after ``--`` are options of clang."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keeps these words apart."""
+        """Separates the words after ``--``."""
         own, rest = args, []
         if "--" in args:
             place = args.index("--")

@@ -1,4 +1,4 @@
-"""``compiler-gym collect``: the bitcode of a program that has a build of its own."""
+"""``compiler-gym collect``: bitcode of a program with its own build system."""
 
 import shlex
 from pathlib import Path
@@ -12,7 +12,10 @@ from compiler_gym.envs.llvm.benchmarks.project_build import collect_bitcode
 
 def collect(
     program: Annotated[
-        Path, typer.Argument(help="What the build makes, relative to --folder.", show_default=False)
+        Path,
+        typer.Argument(
+            help="The program that the build makes, relative to --folder.", show_default=False
+        ),
     ],
     command: Annotated[list[str], typer.Argument(help="The build, after --.", show_default=False)],
     output: Annotated[
@@ -20,12 +23,12 @@ def collect(
         typer.Option("--output", "-o", help="The bitcode file; by default PROGRAM.bc, here."),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Where to build.")] = Path(),
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that it may take.")] = 3600,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Time limit in seconds.")] = 3600,
 ) -> None:
     """Build a program and collect its bitcode.
 
-    The build must use the compilers that the environment variables CC and CXX name, and compile
-    anew. What it makes is one module of all that is linked into the program, unoptimised. Needs
+    The build must use the compilers in the environment variables CC and CXX, and compile everything
+    again. The result is one unoptimised module of everything linked into the program. Needs
     wllvm: pip install 'compiler_gym[build]'.
 
     \b

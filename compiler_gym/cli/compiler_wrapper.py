@@ -1,10 +1,10 @@
-"""``compiler-gym-cc`` and ``compiler-gym-c++``: clang for builds that are to become small.
+"""``compiler-gym-cc`` and ``compiler-gym-c++``: clang with smaller object files, for builds.
 
-A command that compiles one source to an object file, for size, is searched for a smaller one, once:
-what was found is kept by the content of what is compiled. All other commands are clang's, and so
-are these wherever anything goes wrong.
+For a command that compiles one source for size, they search for a smaller object file once, and
+cache the result by the content of the unit. clang runs all other commands, and these too if
+anything goes wrong.
 
-Little is imported before it is known what there is to do: a build runs this many times.
+Imports are delayed, because a build runs this program many times.
 """
 
 import hashlib
@@ -57,11 +57,11 @@ _KEPT = "size-objects"
 _FOR_SIZE = ("-Os", "-Oz")
 _INTERRUPTED = 130
 
-# Smaller sources are mostly there to find out what the compiler can do, and there are many.
+# Smaller sources are mostly probes of the compiler, and there are many.
 _WORTH_BYTES = 100
 
-# Commands with these write something besides the object file and what it depends on, need another
-# compiler than clang's own, or are about what would not be the same.
+# Commands with these options write other files besides the object file and its dependencies, need
+# another compiler, or depend on the exact code.
 _STRAIGHT = (
     *("-flto", "-gsplit-dwarf", "-save-temps", "--save-temps", "--coverage", "-ftest-coverage"),
     *("-fprofile", "-fcs-profile", "-ftime", "-fsave-optimization-record", "-fembed-bitcode"),
@@ -72,7 +72,7 @@ _STRAIGHT = (
 _DEPENDENCIES = ("-MD", "-MMD")
 _TO_PREPROCESSOR = ("-Wp,-MD,", "-Wp,-MMD,")
 
-# What builds compile to find out what the compiler can do.
+# The probes of build systems.
 _PROBES = ("conftest", "CMakeScratch", "CMakeTmp", "CompilerIdC", "cmTC_", "meson-private")
 
 
@@ -85,11 +85,11 @@ _NOT_OF_A_UNIT = {
 
 
 class NotForSizeError(Exception):
-    """A command is left to clang. The text says why."""
+    """A command is left to clang. The text has the reason."""
 
 
 class WrongSettingError(ValueError):
-    """A variable of the environment says what cannot be had of a compiler. The text says why."""
+    """An environment variable has a wrong value. The text has the reason."""
 
 
 def cc() -> NoReturn:
@@ -103,10 +103,10 @@ def cxx() -> NoReturn:
 
 
 def main(driver: str, words: Sequence[str]) -> int:
-    """Does what clang does, with smaller object files.
+    """Runs clang, with smaller object files.
 
     Args:
-        driver: Which clang: ``"clang"`` or ``"clang++"``.
+        driver: The driver: ``"clang"`` or ``"clang++"``.
         words: Its arguments.
 
     Returns:
@@ -138,7 +138,7 @@ def main(driver: str, words: Sequence[str]) -> int:
 
 
 def _take_own_words(words: Sequence[str]) -> list[str]:
-    """Returns the words for clang; those for us become variables.
+    """Returns the arguments for clang. Arguments of this program become variables.
 
     Raises:
         WrongSettingError: If there is no file after ``--lock``.
@@ -161,7 +161,7 @@ def _command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand:
     """Returns the command, if it compiles one source for size.
 
     Raises:
-        NotForSizeError: If it does something else. The text says what.
+        NotForSizeError: If it does something else. The text has the reason.
     """
     if "-c" not in words:
         raise NotForSizeError("no -c")
@@ -186,10 +186,10 @@ def _command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand:
 
 
 def _level() -> str | None:
-    """Returns the level in place of that of every command, if there is one.
+    """Returns the level that replaces the level of every command, or None.
 
     Raises:
-        WrongSettingError: If it is none of those for size.
+        WrongSettingError: If it is not a level for size.
     """
     wanted = os.environ.get(LEVEL) or None
     if wanted and wanted not in _FOR_SIZE:
@@ -198,7 +198,7 @@ def _level() -> str | None:
 
 
 def _options(command: CompilerCommand) -> list[str]:
-    """Returns the options without the source, and with the level that is wanted."""
+    """Returns the options without the source, and with the expected level."""
     wanted = _level()
     options = [each for each in command.options if not (wanted and each[0].startswith("-O"))]
     language = command.sources[0].language
@@ -207,7 +207,7 @@ def _options(command: CompilerCommand) -> list[str]:
 
 
 def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> bool:
-    """Makes the object file; returns False if clang has something to complain about."""
+    """Makes the object file. Returns False if clang reports errors."""
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
         folder = Path(name)
         bitcode = folder / "source.bc"
@@ -223,7 +223,7 @@ def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> boo
 
 
 def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[str]) -> int:
-    """Runs clang, and leaves a note of what it has compiled. Returns its exit code."""
+    """Runs clang, and records the unit. Returns the exit code."""
     code = subprocess.run([clang, *words]).returncode
     output = Path(command.output).absolute()
     if code or _is_probe(output):
@@ -239,7 +239,7 @@ def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[
     }
     note["digest"] = digest_of(output)
     note["environment"] = {**os.environ}
-    # Builds may compile one source after the other to the same file, and move that.
+    # Builds may compile several sources to the same file, and move it each time.
     name = hashlib.sha256(json.dumps([str(output), os.getcwd(), *words]).encode()).hexdigest()
     with atomic_file_write(Path(os.environ[RECORD], name), fileobj=True, mode="w") as file:
         json.dump(note | {"key": key}, file)
@@ -247,7 +247,7 @@ def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[
 
 
 def _locked(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
-    """Returns the object file: that of the lock file if there is one, or one that is made.
+    """Returns the object file of the lock file if it has one, else a new one.
 
     Raises:
         WrongSettingError: If the lock file is frozen and does not have it.
@@ -316,7 +316,7 @@ def _repeat(clang: Path, command: CompilerCommand, bitcode: Path, entry: "Entry"
 
 
 def _is_probe(path: Path) -> bool:
-    """Returns whether an object file has so little code that no search is worth it."""
+    """Returns true if an object file has too little code for a search."""
     from compiler_gym.tuning.size.object_file import read_object
 
     return read_object(path).text < _WORTH_BYTES
@@ -342,7 +342,7 @@ def _made(clang: Path, command: CompilerCommand, bitcode: Path) -> tuple[Path, F
 def _bitcode_command(
     clang: Path, command: CompilerCommand, words: Sequence[str], bitcode: Path
 ) -> list[str]:
-    """Returns the command that makes bitcode in place of the object file, and all else as asked."""
+    """Returns the command that makes bitcode in place of the object file."""
     kept, rest = [], iter(words)
     for word in rest:
         if word == "-o":
@@ -353,7 +353,7 @@ def _bitcode_command(
         elif not word.startswith("-o") or word.startswith("-object"):
             kept.append(word)
     if any(word in _DEPENDENCIES for word in kept):
-        # By default, both come from the name of the output.
+        # By default, both names come from the output.
         if not any(word.startswith("-MF") for word in kept):
             kept += ["-MF", str(Path(command.output).with_suffix(".d"))]
         if not any(word.startswith(("-MT", "-MQ")) for word in words):
@@ -366,7 +366,7 @@ def _bitcode_command(
 
 
 def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
-    """Returns a name for all that the object file depends on."""
+    """Returns a cache key: a hash of everything that the object file depends on."""
     from compiler_gym.tuning.size.portfolio import shipped_digest
     from compiler_gym.tuning.size.trial_link import trial_linker
 
@@ -388,10 +388,10 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
 
 
 def _objective() -> str:
-    """Returns what is to be small.
+    """Returns the objective.
 
     Raises:
-        WrongSettingError: If that is not to be known of one source.
+        WrongSettingError: If it needs more than one source.
     """
     wanted = os.environ.get(OBJECTIVE) or _UNIT_OBJECTIVES[0]
     if wanted not in _UNIT_OBJECTIVES:
@@ -403,7 +403,7 @@ def _objective() -> str:
 
 
 def _with_experimental() -> bool:
-    """Returns whether to use experimental options.
+    """Returns true if experimental options are enabled.
 
     Raises:
         WrongSettingError: If the variable is neither 0 nor 1.
@@ -443,10 +443,10 @@ def _seconds() -> float:
 
 
 def _advice() -> "Advice | None":
-    """Returns what says which sequences of passes are tried first, if that is wanted.
+    """Returns the policy that orders sequences of passes, or None.
 
     Raises:
-        WrongSettingError: If there is no such policy.
+        WrongSettingError: If the policy does not exist.
     """
     if not os.environ.get(POLICY):
         return None
@@ -466,13 +466,13 @@ def _search(
     evaluations: int,
     seconds: float,
 ) -> tuple[Path, Found | None]:
-    """Returns the smallest object file that was found, and how; or what clang makes of a probe.
+    """Returns the smallest object file and its search, or clang's object file for a probe.
 
     Args:
         clang: The compiler.
         command: The command.
-        bitcode: The unoptimised code.
-        refused: Decisions that are wrong here, as :func:`decision_names` names them.
+        bitcode: The unoptimised bitcode.
+        refused: Wrong decisions, by the names of :func:`decision_names`.
         evaluations: The number of evaluations.
         seconds: The time limit.
     """
@@ -542,7 +542,7 @@ def _log(
     output: str = "",
     note: str = "",
 ) -> None:
-    """Appends a line to the log: all of it in one write, as other compilers write there, too."""
+    """Appends a line to the log in one write, because other compilers write there, too."""
     path = os.environ.get(LOG)
     if path:
         used = (budget.used, f"{budget.passed:.1f}") if budget else ("", "")

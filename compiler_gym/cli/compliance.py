@@ -1,4 +1,4 @@
-"""``compiler-gym compliance``: whether a service does what clients count on."""
+"""``compiler-gym compliance``: checks a service against the rules of the protocol."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _TITLE_WIDTH = len("change")
 
 
 def print_target(target: Target) -> None:
-    """Prints what is checked."""
+    """Prints the target of the check."""
     print_line(f"service  {target.service}")
     for benchmark in target.benchmarks:
         print_line(f"program  {benchmark.uri}")
@@ -42,11 +42,11 @@ def print_target(target: Target) -> None:
 
 
 def print_result(result: Result, is_verbose: bool) -> None:
-    """Prints a line about a rule, and what was found below it.
+    """Prints a line about a rule, and the findings below it.
 
     Args:
-        result: What was found.
-        is_verbose: Whether to print the sentence of rules that hold, too.
+        result: The result.
+        is_verbose: Print the sentence of rules that hold, too.
     """
     rule = result.rule
     line = Text()
@@ -98,7 +98,7 @@ def print_rules(rules: Sequence[Rule]) -> None:
 
 
 def plain(target: Target, results: Sequence[Result]) -> dict[str, Any]:
-    """Returns what was found, to be printed as JSON."""
+    """Returns the result as values for JSON."""
     counts = Counter(result.outcome for result in results)
     return {
         "service": str(target.service),
@@ -133,10 +133,10 @@ def compliance(
     ] = None,
     benchmark: Annotated[
         list[str] | None,
-        typer.Option(help="A program: a file, or a URI that the service knows. Better two."),
+        typer.Option(help="A program: a file, or a URI that the service knows. Two are better."),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="MODULE:CLASS of a dataset, to take programs of.")
+        str | None, typer.Option(help="MODULE:CLASS of a dataset with programs.")
     ] = None,
     argument: Annotated[
         list[str] | None, typer.Option(help="A further argument of the service.")
@@ -152,18 +152,21 @@ def compliance(
         typer.Option("--rule", "-k", help="Check only rules with this in their ids."),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(min=1, help="The seconds that each rule may take.")
+        float, typer.Option(min=1, help="The time limit of each rule in seconds.")
     ] = 60,
-    lists: Annotated[bool, typer.Option("--list", help="List the rules, and check none.")] = False,
+    lists: Annotated[
+        bool, typer.Option("--list", help="List the rules without checking them.")
+    ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print what each rule says.")
+        bool, typer.Option("--verbose", "-v", help="Print the text of each rule.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check whether a service does what clients count on.
+    """Check a service against the rules that clients rely on.
 
     Each rule is checked from outside: by requests, files, flags and exit codes. The exit code is 0
-    if no rule is broken. What cannot be checked is not broken, and says what it would need.
+    if no rule is broken. A rule that cannot be checked counts as not broken, and its line tells
+    what the check needs.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ from compiler_gym.util.logging import init_logging
 _MAX_UNFOLDED = 40
 _MANY_COLUMNS = 8
 
-# What is wrong with what the user asked for, or with what it met. Anything else is a defect.
+# Errors of the user or the system. Everything else is a defect.
 _FAILURES = (
     LookupError,
     ValueError,
@@ -35,24 +35,24 @@ _FAILURES = (
 
 
 class _OutputConsole(Console):
-    """A console that lets the program end when nobody reads its output any more."""
+    """A console that ends the program when its output is closed."""
 
     def on_broken_pipe(self) -> None:
         raise
 
 
 def output() -> Console:
-    """Returns where results go. Through a pipe they are plain, and 80 columns wide."""
+    """Returns the console for results. In a pipe they are plain, and 80 columns wide."""
     return _OutputConsole(highlight=False, markup=False, emoji=False)
 
 
 def messages() -> Console:
-    """Returns where everything goes that is not a result."""
+    """Returns the console for everything except results."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def print_line(text: str = "") -> None:
-    """Prints a line of results as it is, however long, and at once: pipes would buffer it."""
+    """Prints a line of results unwrapped, and flushes it, because pipes buffer."""
     print(text, flush=True)
 
 
@@ -79,8 +79,8 @@ def print_table(
     """Prints a table whose columns are the keys of the rows. Numbers are aligned to the right.
 
     Args:
-        rows: The values of each row. None is an empty cell.
-        title: What is above the table.
+        rows: The values of each row; None for an empty cell.
+        title: The title above the table.
         total: A last row, set apart.
     """
     if title:
@@ -118,7 +118,7 @@ def make_table(
     )
     for name in names:
         is_number = all(_is_number(row.get(name)) for row in every_row)
-        # What a row is about had better be in one piece, so that it can be copied.
+        # The subject of a row stays on one line, so that it can be copied.
         width = max(len(cell(row.get(name))) for row in every_row)
         table.add_column(
             name,
@@ -157,7 +157,7 @@ def _is_number(value: Any) -> bool:
 
 @contextmanager
 def working_on(text: str) -> Iterator[None]:
-    """Says on the terminal that something is being done, while it is."""
+    """Shows a message on the terminal for the duration of the context."""
     console = messages()
     if console.is_terminal:
         with console.status(text):
@@ -167,13 +167,13 @@ def working_on(text: str) -> Iterator[None]:
 
 
 def progress_bar() -> Progress:
-    """Returns a bar for the terminal, which goes away at the end. Elsewhere there is none.
+    """Returns a progress bar for the terminal, which is invisible elsewhere.
 
-    What is printed meanwhile goes above it, and elsewhere if that is where results go.
+    It disappears at the end. Output during the context goes above it.
     """
     screen = messages()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    # In a file, a bar is but an empty line.
+    # In a file, a bar would be an empty line.
     return Progress(
         *columns,
         console=screen,
@@ -184,15 +184,15 @@ def progress_bar() -> Progress:
 
 
 def run_program(name: str, main: Callable[[], int | None]) -> int:
-    """Runs a program so that it ends in a way that is fit for people and scripts.
+    """Runs a program, and turns interrupts and errors into messages and exit codes.
 
     Args:
-        name: Its name, which messages begin with.
+        name: The name of the program, for messages.
         main: The program; returns its exit code, None for 0.
 
     Returns:
-        The exit code: 130 after Ctrl-C, 1 after an error, about which there is a line on standard
-        error, and a traceback too if ``COMPILER_GYM_DEBUG`` is set.
+        The exit code: 130 after Ctrl-C, 1 after an error. An error prints a line to stderr, and a
+        traceback too if ``COMPILER_GYM_DEBUG`` is set.
     """
     init_logging()
     try:
@@ -203,7 +203,7 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Python would say so once more when it ends.
+        # Python would report it again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except _FAILURES as error:
@@ -216,14 +216,14 @@ def run_program(name: str, main: Callable[[], int | None]) -> int:
 
 
 def is_failure(error: BaseException) -> bool:
-    """Returns whether an error is about what the user asked for or met, rather than a defect."""
+    """Returns true if the user or the system caused an error, rather than a defect."""
     return isinstance(error, _FAILURES)
 
 
 def describe_error(error: BaseException) -> str:
-    """Returns what an error says; its class, if it says nothing."""
+    """Returns the text of an error, or its class if the text is empty."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, KeyError) and len(error.args) == 1:
-        return str(error.args[0])  # As text, it would be in quotes.
+        return str(error.args[0])  # Its text would be in quotes.
     return str(error) or type(error).__name__

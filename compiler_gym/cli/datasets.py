@@ -1,4 +1,4 @@
-"""``compiler-gym datasets``: the programs that there are, and where they are kept."""
+"""``compiler-gym datasets``: lists, installs and removes datasets of programs."""
 
 import re
 import textwrap
@@ -30,7 +30,7 @@ NamesArgument = Annotated[
 
 @datasets_app.command("list")
 def list_datasets(env: EnvOption = "llvm-v0", as_json: JsonOption = False) -> None:
-    """List the datasets: their size, licence, and what can be done with their programs."""
+    """List the datasets with size, licence, and support for running and validation."""
     with opened_env(env) as opened:
         if as_json:
             print_json([_facts(dataset) for dataset in opened.datasets])
@@ -44,7 +44,7 @@ def list_datasets(env: EnvOption = "llvm-v0", as_json: JsonOption = False) -> No
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
-    """Returns what there is to say of a dataset; None for a number that nobody knows."""
+    """Returns the facts about a dataset; None for an unknown number."""
     return {
         "dataset": dataset.name,
         "description": dataset.description,
@@ -78,7 +78,7 @@ def _briefly(answer: str) -> str:
 
 
 def _beginning(text: str, width: int) -> str:
-    """Returns the words of a text that fit, so that each dataset has one line."""
+    """Returns the words of a text that fit into one line."""
     sentence = re.split("[.,:] ", text)[0]
     return textwrap.shorten(sentence, width, placeholder="…") if " " in sentence else sentence
 
@@ -98,11 +98,13 @@ def _describe_bytes(count: float) -> str:
 @datasets_app.command()
 def programs(
     names: NamesArgument,
-    limit: Annotated[int, typer.Option(min=1, help="The most to list of each dataset.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Maximum number of programs for each dataset.")
+    ] = 100,
     env: EnvOption = "llvm-v0",
     as_json: JsonOption = False,
 ) -> None:
-    """List programs of datasets. Downloads what is needed for that."""
+    """List programs of datasets. Downloads the lists if needed."""
     with opened_env(env) as opened:
         uris: list[str] = []
         for name in names:
@@ -117,7 +119,7 @@ def programs(
 
 @datasets_app.command()
 def install(names: NamesArgument, env: EnvOption = "llvm-v0") -> None:
-    """Download datasets, unless that has been done."""
+    """Download datasets, unless they are installed."""
     with opened_env(env) as opened:
         chosen = [opened.datasets.dataset(name) for name in names]
         for dataset in chosen:
@@ -128,7 +130,7 @@ def install(names: NamesArgument, env: EnvOption = "llvm-v0") -> None:
 
 @datasets_app.command()
 def remove(names: NamesArgument, env: EnvOption = "llvm-v0") -> None:
-    """Delete what was downloaded of datasets."""
+    """Delete the downloaded files of datasets."""
     with opened_env(env) as opened:
         chosen = [opened.datasets.dataset(name) for name in names]
         for dataset in chosen:

@@ -1,4 +1,4 @@
-"""``compiler-gym describe``: what an environment has to offer."""
+"""``compiler-gym describe``: the spaces and datasets of an environment."""
 
 from enum import Enum
 from typing import Annotated, Any
@@ -35,18 +35,20 @@ def describe(
         typer.Argument(help="The id of an environment.", autocompletion=complete_env),
     ] = None,
     part: Annotated[
-        Part | None, typer.Argument(help="Describe only this; the actions are listed nowhere else.")
+        Part | None, typer.Argument(help="Describe only this part. This is how to list actions.")
     ] = None,
-    like: Annotated[str, typer.Option(help="Only what has this in its name or description.")] = "",
+    like: Annotated[
+        str, typer.Option(help="Only entries with this text in name or description.")
+    ] = "",
     action_space: Annotated[
         str | None, typer.Option(help="Describe the actions of this action space.")
     ] = None,
     service: ServiceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Describe what an environment offers.
+    """Describe the spaces and datasets of an environment.
 
-    That is actions, observations, rewards and datasets. Without an id, the environments are listed.
+    Prints actions, observations, rewards and datasets. Without an id, lists the environments.
 
     \b
     Examples:
@@ -85,7 +87,7 @@ def describe(
 
 
 def parts_of(part: Part | None) -> list[str]:
-    """Returns the names of what to describe: everything, if nothing is asked for alone."""
+    """Returns the names of the parts to describe; by default all."""
     return [each.value for each in Part] if part is None else [part.value]
 
 
@@ -107,12 +109,12 @@ def _print_overview(env: CompilerEnv, id: str) -> None:
 
 
 def table_of(env: CompilerEnv, part: Part, like: str = "") -> list[dict[str, Any]]:
-    """Returns the rows of the table of something that an environment has.
+    """Returns the rows of the table of a part of an environment.
 
     Args:
         env: The environment.
-        part: What.
-        like: Leave out the rows that do not have this text in them, in whatever case.
+        part: The part.
+        like: Only rows with this text, ignoring case.
     """
     rows = _ROWS[part](env)
     if not like:
@@ -143,7 +145,7 @@ def _observations(env: CompilerEnv) -> list[dict[str, Any]]:
 
 
 def describe_space(space: Space[Any]) -> str:
-    """Returns what the values of a space are, in few words: ``int64[56]``, ``text``."""
+    """Returns a short description of a space's values, such as ``int64[56]`` or ``text``."""
     if isinstance(space, Scalar):
         return space.dtype.name
     if isinstance(space, spaces.Box):

@@ -16,10 +16,10 @@ def doctor(
 ) -> None:
     """Check the installation.
 
-    Shows the parts that are installed and work, and for each other part the command to mend it.
+    Shows the parts that are installed and work, and for each other part the command to fix it.
 
-    Makes a step in each environment whose compiler is installed. The exit code is 1 if a part that
-    is installed does not work.
+    Makes a step in each environment whose compiler is installed. The exit code is 1 if an installed
+    part does not work.
 
     \b
     Examples:

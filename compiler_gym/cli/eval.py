@@ -1,4 +1,4 @@
-"""``compiler-gym eval``: what a policy makes of programs, without any search."""
+"""``compiler-gym eval``: evaluates a policy on held-out programs."""
 
 import sys
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def evaluate(
     check: Annotated[
         bool, typer.Option(help="Run the programs that can be run, and compare what they print.")
     ] = True,
-    jobs: Annotated[int, typer.Option(min=1, help="Programs at a time, on this machine.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of programs in parallel.")] = 1,
     ray: RayOption = None,
     env: Annotated[
         str,
@@ -79,7 +79,7 @@ def evaluate(
         int, typer.Option(min=1, help="Episodes of each program with a model or function.")
     ] = 1,
     steps: Annotated[
-        int, typer.Option(min=1, help="Most actions in an episode of a model or function.")
+        int, typer.Option(min=1, help="Maximum number of actions in an episode.")
     ] = EPISODE_STEPS,
     as_json: JsonOption = False,
 ) -> None:
@@ -133,7 +133,7 @@ def evaluate(
 def _evaluated(
     jobs: Sequence[Job], workers: int, ray: str | None
 ) -> tuple[list[dict[str, Any]], list[Outcome]]:
-    """Evaluates programs; returns the row of each in their order, and what failed."""
+    """Evaluates programs. Returns their rows in order, and the failures."""
     if ray is None and workers == 1:
         return _evaluated_here(jobs), []
     place = {job.task.name: index for index, job in enumerate(jobs)}
@@ -176,7 +176,7 @@ def _print(rows: list[dict[str, Any]], policy: str) -> None:
         for row in rows
     ]
     print_table(cells, f"IR instructions with the policy {policy!r}, against -Oz")
-    # Of a program that never ends a compiler may leave next to nothing.
+    # A compiler may remove almost all of a program that never ends.
     ending = [row for row in rows if row["output"] != ENDLESS]
     print_line()
     if ending:

@@ -1,4 +1,4 @@
-"""``compiler-gym eval`` for models and functions, which choose one action after the other."""
+"""``compiler-gym eval`` for models and functions, which choose action by action."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class ModelOptions:
         wrappers: Names of wrappers, ``module:attribute``, the innermost first.
         seeds: Number of episodes of each program.
         steps: The limit of steps of an episode.
-        check: Whether to run programs and compare what they print.
+        check: Run programs, and compare their output.
     """
 
     env: str
@@ -34,7 +34,7 @@ class ModelOptions:
 
 
 def is_model(policy: str) -> bool:
-    """Returns whether a name is that of a model or a function, not of a sequence of passes."""
+    """Returns true for the name of a model or function, false for a sequence of passes."""
     return policy.endswith(".zip") or ":" in policy
 
 

@@ -1,4 +1,4 @@
-"""``compiler-gym hunt``: looks for defects of LLVM's passes."""
+"""``compiler-gym hunt``: searches for defects of LLVM's passes."""
 
 import math
 import threading
@@ -56,9 +56,9 @@ def hunt(
     seconds: Annotated[
         float | None, typer.Option(min=0, help="How long to hunt; by default until Ctrl-C.")
     ] = None,
-    trials: Annotated[int | None, typer.Option(min=0, help="How many trials to make.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Trials at a time.")] = 1,
-    length: Annotated[int, typer.Option(min=1, help="Passes in a trial.")] = 30,
+    trials: Annotated[int | None, typer.Option(min=0, help="Number of trials.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of parallel trials.")] = 1,
+    length: Annotated[int, typer.Option(min=1, help="Number of passes in a trial.")] = 30,
     guided: Annotated[
         float,
         typer.Option(
@@ -100,11 +100,12 @@ def hunt(
 
     Finds crashes, hangs, broken modules, wrong and unstable results.
 
-    A trial runs random passes of opt on a program: all passes that opt has, but for those that
-    only print or change programs by design. The program has to do what it did before. What is
-    found is made smaller, and is a folder then, for a bug report: run.sh shows it.
+    A trial runs random passes of opt on a program, except passes that only print, or change
+    programs by design. The behaviour of the program must not change. Each finding is reduced, and
+    written to a folder for a bug report, with a script run.sh that shows it.
 
-    Ctrl-C ends the hunt; the same command goes on. Exit code 0, whether or not anything is found.
+    Ctrl-C ends the hunt, and the same command continues it. The exit code is 0 even if there are
+    findings.
 
     With --ray, the nodes of a cluster make the trials, and findings come here. Nodes look programs
     up by themselves, and need clang and opt.
@@ -163,7 +164,7 @@ def hunt(
 
 
 def _programs(names: list[str], run: str | None) -> tuple[Datasets, list[str]]:
-    """Returns where programs are looked up, and the URIs of what is meant by names."""
+    """Returns the datasets, and the URIs of named programs."""
     datasets = LlvmDatasets(get_llvm_datasets())
     uris = []
     for name in names:
@@ -178,7 +179,7 @@ def _programs(names: list[str], run: str | None) -> tuple[Datasets, list[str]]:
 
 
 def _dataset_uri(datasets: Datasets, name: str) -> str | None:
-    """Returns the URI of the dataset that a name stands for; None if it is that of a program."""
+    """Returns the URI of a named dataset; None for the name of a program."""
     try:
         uri = BenchmarkUri.from_string(name)
         return None if uri.path.strip("/") else datasets.dataset(name).name
@@ -194,7 +195,7 @@ def _checked(opt: Path) -> Path:
 
 
 def _actions() -> list[str]:
-    """Returns what actions can be, as elements of ``module(...)``, of those that opt knows."""
+    """Returns the actions that opt knows, as elements of ``module(...)``."""
     with opened_env("llvm-v0", action_space=_ACTION_SPACE) as env:
         return [item.flag for item in env.action_space.items if not item.option]
 
@@ -217,7 +218,7 @@ def _passes_of(actions: list[str]) -> list[Pass]:
 
 
 class _Reporter:
-    """Tells how a hunt goes: on a terminal in one line, and in a line for each finding."""
+    """Shows the progress of a hunt: a status line on terminals, and a line for each finding."""
 
     def __init__(self, hunt: Hunt, findings: Findings):
         self._hunt = hunt
@@ -233,14 +234,14 @@ class _Reporter:
         self._status.stop()
 
     def note(self, text: str) -> None:
-        """Says what is being done in a trial that takes long."""
+        """Shows the current work of a long trial."""
         if self._status.console.is_terminal:
             self._status.update(f"{self._summary()}; {text}")
         else:
             self._status.console.print(text, soft_wrap=True)
 
     def show(self, outcome: Outcome) -> None:
-        """Says what came of a trial."""
+        """Shows the result of a trial."""
         self._status.update(self._summary())
         if outcome.verdict == "found" and outcome.finding is not None:
             finding = outcome.finding

@@ -1,24 +1,24 @@
-"""Ctrl-C while a program starts. Little is imported here, as that is what takes the time."""
+"""Ctrl-C while a program starts. This module imports little, because imports take time."""
 
 import os
 import signal
 from types import FrameType
 
-INTERRUPTED = 130  # As shells say it of a program that was ended by Ctrl-C.
+INTERRUPTED = 130  # The exit code that shells report for a program ended by Ctrl-C.
 
 
 def end_on_interrupt() -> None:
-    """From now on, Ctrl-C ends the program at once: nothing has been started that would be left."""
+    """Makes Ctrl-C end the program at once. No child process has been started yet."""
     signal.signal(signal.SIGINT, _end)
 
 
 def raise_on_interrupt() -> None:
-    """From now on, Ctrl-C raises KeyboardInterrupt, as it usually does."""
+    """Makes Ctrl-C raise KeyboardInterrupt, the default of Python."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def ignore_interrupts() -> None:
-    """From now on, Ctrl-C does nothing: the program ends anyhow, and cleans up."""
+    """Makes Ctrl-C do nothing, because the program is ending and cleaning up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,4 +1,4 @@
-"""The results of ``compiler-gym-cc``, kept by all that they depend on."""
+"""A cache of the results of ``compiler-gym-cc``."""
 
 import hashlib
 import json
@@ -21,15 +21,15 @@ class Found:
     """The result of the search for one source.
 
     Attributes:
-        command: The command that makes the object file, of the source.
+        command: The command that makes the object file from the source.
         decisions: The change, as JSON.
-        from_bitcode: Whether clang made the object file of the bitcode of the source.
+        from_bitcode: True if clang made the object file from bitcode of the source.
         objective: The objective; `before` and `after` are in its unit.
-        before: The size of what clang makes.
+        before: The size with clang alone.
         after: The size of the object file.
         tried: The number of evaluations.
-        evaluations: How many there could be; None if nothing was left to try.
-        time_limit: The time limit in seconds if it ended the search; else None.
+        evaluations: The limit on evaluations; None if the search tried everything.
+        time_limit: The time limit in seconds, if it ended the search; else None.
     """
 
     command: list[str]
@@ -43,7 +43,7 @@ class Found:
     time_limit: float | None
 
     def is_enough(self, evaluations: int, seconds: float) -> bool:
-        """Returns whether a search with a budget would find nothing else or better.
+        """Returns true if a search with a given budget cannot improve the result.
 
         Args:
             evaluations: The number of evaluations.
@@ -60,18 +60,18 @@ class KeptObjects:
     Decisions that a check has found to be wrong are in a file of their own.
 
     Args:
-        folder: The folder. It is made when something is put there.
+        folder: The folder. It is created on first use.
     """
 
     def __init__(self, folder: Path):
         self._folder = folder
 
     def get(self, key: str) -> tuple[Path, Found] | None:
-        """Returns the object file of a key, and how it was found; None if there is none."""
+        """Returns the object file of a key and its search result; None if there is none."""
         path = self._path(key)
         try:
             facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-            # The two files are not written at once.
+            # The two files are written one after the other.
             if facts.pop("digest") != digest_of(path):
                 return None
             found = Found(**facts)
@@ -83,17 +83,17 @@ class KeptObjects:
             return None
 
     def put(self, key: str, made: Path, found: Found) -> tuple[Path, Found]:
-        """Keeps a result unless the former one is as small. Returns the one that is kept.
+        """Stores a result unless the stored one is as small. Returns the stored result.
 
         Args:
             key: Its key.
             made: The object file.
-            found: How it was found.
+            found: The result of the search.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         former = self.get(key)
         if former is not None and former[1].after <= found.after:
-            # This search was no better, and need not be repeated.
+            # This search found nothing better and need not be repeated.
             kept = asdict(former[1]) | {
                 name: getattr(found, name) for name in ("tried", "evaluations", "time_limit")
             }
@@ -109,18 +109,18 @@ class KeptObjects:
         return path, found
 
     def refused(self, key: str) -> set[str]:
-        """Returns the decisions that are wrong for a key, as `refuse` takes them."""
+        """Returns the wrong decisions for a key, in the form that :meth:`refuse` takes."""
         try:
             return {*json.loads(self._path_of_refused(key).read_text(encoding="utf-8"))}
         except (OSError, ValueError):
             return set()
 
     def refuse(self, key: str, decisions: Iterable[str]) -> None:
-        """Notes decisions that are wrong for a key. Results with one of them are not used again.
+        """Records wrong decisions for a key. Results with one of them are not used again.
 
         Args:
             key: The key.
-            decisions: The decisions, as :func:`decision_names` names them.
+            decisions: The names of the decisions, see :func:`decision_names`.
         """
         former = self.refused(key)
         if not former.issuperset(decisions):
@@ -135,10 +135,10 @@ class KeptObjects:
         return self._folder / f"{key}.o"
 
     def _forget_oldest(self) -> None:
-        """Removes the object files that were used longest ago, if all together are too large."""
+        """Removes the least recently used object files, if their total size is too large."""
         facts = []
         for path in self._folder.glob("*.o"):
-            with suppress(FileNotFoundError):  # Others remove some, too.
+            with suppress(FileNotFoundError):  # Other processes remove files, too.
                 facts.append((path.stat(), path))
         size = sum(status.st_size for status, _ in facts)
         for status, path in sorted(facts, key=lambda each: each[0].st_mtime):

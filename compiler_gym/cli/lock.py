@@ -1,4 +1,4 @@
-"""``compiler-gym lock``: looks after the lock file of a build."""
+"""``compiler-gym lock``: verifies, updates, explains and compares lock files."""
 
 import shlex
 import tempfile
@@ -32,7 +32,7 @@ _FileArgument = Annotated[Path, typer.Argument(help="The lock file.", show_defau
 def verify(file: _FileArgument, command: _CallArgument) -> None:
     """Build with a lock file, and compare each object file with the digest in it.
 
-    The build has to compile everything anew. A unit that is missing, or whose entry does not match,
+    The build must compile everything again. A unit that is missing, or whose entry does not match,
     ends the build. The exit code is 0 if all object files are the same.
 
     \b
@@ -56,7 +56,7 @@ def verify(file: _FileArgument, command: _CallArgument) -> None:
 def update(file: _FileArgument, command: _CallArgument) -> None:
     """Build, search units whose entries are missing or do not match, and write the lock file.
 
-    Entries whose source is gone are dropped.
+    Entries without a source are removed.
 
     \b
     Examples:
@@ -77,7 +77,7 @@ def explain(
     file: _FileArgument,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help="Sources whose decisions are listed. By default none."),
+        typer.Argument(help="Sources whose decisions to list; by default none."),
     ] = None,
 ) -> None:
     """Print the units of a lock file, and the decisions for some of them.

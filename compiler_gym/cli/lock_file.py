@@ -1,4 +1,4 @@
-"""Lock files of ``compiler-gym-cc``: the decisions for each unit of a build, to be committed."""
+"""Lock files of ``compiler-gym-cc``: the decisions for each unit of a build."""
 
 import hashlib
 import json
@@ -21,21 +21,21 @@ _FORMAT = 1
 Key = tuple[str, str]
 """The source and the options of a unit."""
 
-# What says where headers are and which warnings there are. The unoptimised code has the rest.
+# Options for header paths and warnings. All others affect the unoptimised code.
 _WITHOUT_CODE = ("-I", "-W", "-w", "-isystem", "-iquote", "-idirafter", "-isysroot", "--sysroot")
 _WITH_VALUE = ("-I", "-isystem", "-iquote", "-idirafter", "-isysroot", "--sysroot")
 
-# Lines of LLVM IR that name files of this machine.
+# Lines of LLVM IR with file names of this machine.
 _NAMES = (b"; ModuleID", b"source_filename")
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A source with options, as it is on this machine.
+    """A source with its options, on this machine.
 
     Attributes:
         source: The path of the source, relative to the folder of the lock file.
-        options: The options that matter for the code, for a shell.
+        options: The options that affect the code, quoted for a shell.
         content: A digest of the unoptimised code.
         compiler: The version of clang.
         version: The version of the package.
@@ -49,7 +49,7 @@ class Unit:
 
     @property
     def key(self) -> Key:
-        """What tells the unit from the others of a build."""
+        """The key of the unit in a build: its source and options."""
         return self.source, self.options
 
 
@@ -59,12 +59,12 @@ class Entry(Unit):
 
     Attributes:
         objective: The objective; `before` and `after` are in its unit.
-        before: The size of what clang makes.
+        before: The size with clang alone.
         after: The size with the decisions.
         evaluations: The number of evaluations of the search.
-        from_bitcode: Whether clang makes the object file of the bitcode of the source.
+        from_bitcode: True if clang makes the object file from bitcode of the source.
         decisions: The change, as JSON.
-        left_out: Decisions that a check has found to be wrong.
+        left_out: Wrong decisions that a check has found.
         object: A digest of the object file.
     """
 
@@ -78,7 +78,7 @@ class Entry(Unit):
     object: str
 
     def difference(self, unit: Unit) -> str:
-        """Returns why the entry is not for a unit of its key; nothing if it is."""
+        """Returns the reason that the entry does not match a unit; empty if it does."""
         if self.compiler != unit.compiler:
             return f"got one of {self.compiler}, and this is {unit.compiler}"
         if self.version != unit.version:
@@ -87,7 +87,7 @@ class Entry(Unit):
 
 
 class LockFile:
-    """A lock file, which need not exist.
+    """A lock file. It need not exist.
 
     Args:
         path: Its absolute path.
@@ -124,7 +124,7 @@ class LockFile:
         return {each.key: each for each in entries}
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Replaces all entries, at once."""
+        """Replaces all entries atomically."""
         units: list[dict[str, Any]] = [
             asdict(each) for each in sorted(entries, key=lambda each: each.key)
         ]
@@ -134,7 +134,7 @@ class LockFile:
         self.path.chmod(0o644)
 
     def update(self, entry: Entry) -> None:
-        """Adds an entry, or replaces that of its key. Other processes may do so, too."""
+        """Adds an entry, or replaces that of its key. Safe with several processes."""
         with file_lock(self.folder):
             self.write((self.read() | {entry.key: entry}).values())
 
@@ -143,7 +143,7 @@ def unit_of(folder: Path, clang: Path, source: str, options: Sequence[str], bitc
     """Returns a unit.
 
     Args:
-        folder: The folder of the lock file. Its path does not matter for what is returned.
+        folder: The folder of the lock file. Its path does not affect the result.
         clang: The compiler.
         source: The path of the source.
         options: The options of clang.
@@ -164,13 +164,13 @@ def unit_of(folder: Path, clang: Path, source: str, options: Sequence[str], bitc
 
 
 def key_of(folder: Path, source: str, options: Sequence[str]) -> Key:
-    """Returns the key of a unit, whose arguments are those of :func:`unit_of`."""
+    """Returns the key of a unit. Takes the arguments of :func:`unit_of`."""
     words = shlex.join(_relative(_that_matter(options), folder))
     return os.path.relpath(source, folder), words
 
 
 def entry_of(unit: Unit, found: Found, made: Path) -> Entry:
-    """Returns the entry of what a search has found.
+    """Returns the entry for the result of a search.
 
     Args:
         unit: The unit.
@@ -191,7 +191,7 @@ def entry_of(unit: Unit, found: Found, made: Path) -> Entry:
 
 
 def _that_matter(options: Sequence[str]) -> list[str]:
-    """Returns the options without those whose effect is in the unoptimised code."""
+    """Returns the options whose effect is not in the unoptimised code."""
     kept, words = [], iter(options)
     for word in words:
         if word in _WITH_VALUE:

@@ -14,7 +14,7 @@ def mcp(
     root: Annotated[
         Path | None,
         typer.Option(
-            help="The folder whose files can be opened, and where files are written.",
+            help="The folder for reading and writing files.",
             exists=True,
             file_okay=False,
             show_default=False,
@@ -25,11 +25,11 @@ def mcp(
         typer.Option("--allow-run", help="Let validate run programs, to compare their output."),
     ] = False,
     http: Annotated[
-        bool, typer.Option("--http", help="Serve HTTP rather than stdin and stdout.")
+        bool, typer.Option("--http", help="Serve HTTP instead of stdin and stdout.")
     ] = False,
-    host: Annotated[str, typer.Option(help="The address to listen at, for --http.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen on, for --http.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen at, for --http.")
+        int, typer.Option(min=0, max=65535, help="The port to listen on, for --http.")
     ] = 8765,
     token_file: Annotated[
         Path | None,

@@ -1,7 +1,7 @@
-"""``compiler-gym measure-pass``: whether a pass helps, on which programs, and how sure that is.
+"""``compiler-gym measure-pass``: measures the benefit of a pass, with confidence intervals.
 
-For each program, random sequences of actions are applied first, as a player would meet the program
-in the middle of a game. The cost with the pass is then compared with the cost without it.
+For each program, random sequences of actions are applied first, as in the middle of an episode. The
+cost with the pass is then compared with the cost without it.
 """
 
 import math
@@ -38,7 +38,7 @@ from compiler_gym.util.truncate import truncate
 _SCHEME = "benchmark://"
 _SUITE = "benchmark://kernels-v0"
 
-# How much of what went wrong is quoted. --json has it whole.
+# The length of quoted errors. --json has them in full.
 _MAX_LINES = 6
 _MAX_COLUMNS = 160
 
@@ -48,7 +48,7 @@ Outcomes = dict[str, list[Trial | Failure]]
 
 
 def rows_of(outcomes: Outcomes, seed: int) -> list[dict[str, Any]]:
-    """Returns what was measured of each program, and of all together, the last, if several were."""
+    """Returns a row for each program, and a last row for all of several programs."""
     tried = {program: each for program, each in outcomes.items() if each}
     rows = [
         _row(program.removeprefix(_SCHEME), each, _saving([_trials(each)], seed))
@@ -96,7 +96,7 @@ def _verdict(failures: Counter[str], saving: Estimate | None, is_run: bool) -> s
         ((kind, count),) = failures.most_common(1)
         return f"{count} x {kind}"
     verdict = saving.verdict if saving else "not shown"
-    # What makes a program smaller may have made it wrong.
+    # A smaller program may be wrong.
     return verdict if is_run or verdict != "helps" else "helps, not run"
 
 
@@ -113,7 +113,7 @@ def _as_text(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def failures_of(outcomes: Outcomes, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns what the pass did wrong, each with the names of the actions before it."""
+    """Returns the failures of the pass, each with the names of the actions before it."""
     return [
         {
             "program": failure.benchmark.removeprefix(_SCHEME),
@@ -128,7 +128,7 @@ def failures_of(outcomes: Outcomes, names: Sequence[str]) -> list[dict[str, Any]
 
 
 def _print_failures(failures: list[dict[str, Any]]) -> None:
-    """Prints of each kind the one after the fewest actions."""
+    """Prints one failure of each kind, that after the fewest actions."""
     by_kind: dict[str, dict[str, Any]] = {}
     for failure in sorted(failures, key=lambda each: len(each["after"])):
         by_kind.setdefault(failure["kind"], failure)
@@ -139,7 +139,7 @@ def _print_failures(failures: list[dict[str, Any]]) -> None:
 
 
 def _actions(env: LlvmEnv, names: str) -> list[int]:
-    """Returns the actions of a text, a pipeline or a single name."""
+    """Returns the actions that a text names: a pipeline or a single name."""
     return env.action_space.from_string(names) if names else []
 
 
@@ -156,7 +156,7 @@ def _measure_all(
     task = progress.add_task("", total=len(programs) * prefixes)
     for number, program in enumerate(programs):
         progress.update(task, description=program)
-        # Programs are independent of each other: a selection of them gives the same numbers.
+        # Programs are independent: a selection gives the same numbers.
         rng = np.random.default_rng([seed, *program.encode()])
         outcomes[program] = []
         for outcome in measure_trials(env, program, measurement, prefixes, rng):
@@ -210,7 +210,7 @@ def measure(
     seed: Annotated[int, typer.Option(min=0, help="Repeats a run exactly.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure whether a pass helps, and how much.
+    """Measure the benefit of a pass.
 
     Random passes are applied first, as a player would meet the program in the middle of a game.
     What the pass leaves is verified, and run where a program says what it must print.
@@ -268,7 +268,7 @@ def _print(
 
 
 def _check_cost(env: LlvmEnv, cost: str) -> None:
-    # By their spaces: the default values of some observations take long to make.
+    # By their spaces, because the default values of some observations are slow to compute.
     costs = [
         name
         for name, spec in env.observation.spaces.items()

@@ -1,4 +1,4 @@
-"""Object files that a build moves or renames after it has compiled them."""
+"""Tracking of object files that a build moves or renames."""
 
 import os
 from collections import defaultdict
@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler_gym.cli.kept_objects import digest_of
 
-# Options for files of dependencies, which are there already; those of the second have a value.
+# Options for dependency files, which exist already. Those in the second tuple have a value.
 _DEPENDENCIES = ("-MD", "-MMD", "-MP", "-Wp,-M")
 _WITH_VALUE = ("-o", "-MF", "-MT", "-MQ", "-MJ")
 
@@ -21,7 +21,7 @@ def find_objects(notes: Sequence[Mapping[str, Any]]) -> list[Path | None]:
             digest then, and ``folder``, the working directory of the compiler.
 
     Returns:
-        For each object file its path now, a different one for each; None where there is none.
+        The current path of each object file, all different; None if it no longer exists.
     """
     places: list[Path | None] = [None] * len(notes)
     for index, note in enumerate(notes):
@@ -35,7 +35,7 @@ def find_objects(notes: Sequence[Mapping[str, Any]]) -> list[Path | None]:
         found = _by_digest(roots, wanted)
         for index in sorted(lost):
             places[index] = _take(notes[index], found, places)
-    # A build may change an object file in place, as strip does.
+    # A build may change an object file in place, for example with strip.
     for index in lost:
         path = Path(notes[index]["output"])
         if places[index] is None and path.is_file() and path not in places:
@@ -46,14 +46,14 @@ def find_objects(notes: Sequence[Mapping[str, Any]]) -> list[Path | None]:
 def _take(
     note: Mapping[str, Any], found: Mapping[str, Iterable[Path]], taken: Sequence[Path | None]
 ) -> Path | None:
-    """Returns the file that a note is about, preferably one of the same name."""
+    """Returns the file of a note, preferably one with the same name."""
     stem = Path(note["output"]).stem
     candidates = (path for path in found.get(note["digest"], ()) if path not in taken)
     return min(candidates, key=lambda path: (path.stem != stem, path), default=None)
 
 
 def _by_digest(roots: Iterable[str], digests: set[str]) -> dict[str, list[Path]]:
-    """Returns the files below folders that have one of some digests."""
+    """Returns the files below folders by their digest."""
     found: dict[str, list[Path]] = defaultdict(list)
     for path in dict.fromkeys(_files(roots)):
         try:
@@ -80,7 +80,7 @@ def _is_object(path: Path) -> bool:
 
 
 def without_outputs(words: Sequence[str]) -> list[str]:
-    """Returns the words of a compiler without those that name what it writes."""
+    """Returns the arguments of a compiler without those that name its outputs."""
     kept, rest = [], iter(words)
     for word in rest:
         if word in _WITH_VALUE:

@@ -21,7 +21,7 @@ def observe(
     observations: Annotated[
         list[str],
         typer.Argument(
-            help="Their names; compiler-gym describe llvm-v0 observations lists them.",
+            help="Names of observations, see compiler-gym describe llvm-v0 observations.",
             autocompletion=complete_observation,
             show_default=False,
         ),

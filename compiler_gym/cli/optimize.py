@@ -1,4 +1,4 @@
-"""``compiler-gym optimize``: object files that are smaller, or faster, than clang makes them."""
+"""``compiler-gym optimize``: object files smaller or faster than clang's."""
 
 import math
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ from compiler_gym.tuning.size.whole_program import merge_program
 from compiler_gym.tuning.speed.slowdown import SlowdownLimit
 from compiler_gym.util.shell_format import plural
 
-_EVALUATIONS = 120  # A search that ends by itself finds the same on all machines.
+_EVALUATIONS = 120  # Without a time limit, a search has the same result on all machines.
 _RUNTIME_SECONDS = 60.0
 
 _RUNTIME = "runtime"
@@ -101,7 +101,9 @@ def optimize(
             "runtime.",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Compilers at a time.")] = 2,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel compilers.")
+    ] = 2,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -239,7 +241,7 @@ def _check_flags(
     whole_program: bool,
     keep: list[str] | None,
 ) -> None:
-    """Checks that flags go together."""
+    """Checks that flags are compatible."""
     if keep and not whole_program:
         raise typer.BadParameter("--keep is for --whole-program.")
     if max_slowdown is not None and goal == _RUNTIME:
@@ -261,7 +263,7 @@ def _check_flags(
 def _limits(
     inputs: Sequence[tuple[Input, Path]], limit: float | None, run: str | None, link: str | None
 ) -> list[SlowdownLimit | None]:
-    """Returns the limit of each program on its time; None for all without a limit.
+    """Returns the time limit of each program; None for no limits.
 
     Raises:
         ValueError: If a program cannot be run.
@@ -273,7 +275,7 @@ def _limits(
 
 
 def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program: bool) -> None:
-    """Checks that there can be a page."""
+    """Checks the settings for the page."""
     if html is None:
         return
     if is_for_speed:
@@ -288,7 +290,7 @@ def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program
     if html.is_dir():
         raise IsADirectoryError(f"{html} is a folder: name the file, as --html {html}/x.html")
     for tool in REQUIRED_TOOLS:
-        tool_path(tool)  # Rather than after the search.
+        tool_path(tool)  # Fail before the search, not after it.
 
 
 def _make_small(
@@ -299,7 +301,7 @@ def _make_small(
     as_json: bool,
     html: Path | None,
 ) -> int:
-    """Makes programs small. Returns the exit code."""
+    """Optimises programs for size. Returns the exit code."""
     is_linked = settings.objective is Objective.LINKED
     with parts_of_program(inputs, settings) if is_linked else nullcontext() as parts:
 
@@ -345,7 +347,7 @@ def _make_fast(
     script: Path | None,
     as_json: bool,
 ) -> int:
-    """Makes programs fast. Returns the exit code."""
+    """Optimises programs for speed. Returns the exit code."""
     workloads = [workload_of(program, run, settings.linker) for program, _ in inputs]
     results, failed = make_each(
         inputs,

@@ -1,4 +1,4 @@
-"""The parts of a program that ``compiler-gym optimize --objective linked`` makes small together."""
+"""The parts of a program for ``compiler-gym optimize --objective linked``."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,10 +19,10 @@ _SECONDS = 3600
 
 
 class Parts:
-    """The object files of a program, of which one is looked at, at a time.
+    """The object files of a program. One at a time is optimised.
 
     Args:
-        files: The object file of each part as it is now.
+        files: The current object file of each part.
         linker: Links them.
     """
 
@@ -31,25 +31,25 @@ class Parts:
         self._linker = linker
 
     def linker(self, index: int) -> Linker:
-        """Returns what links another object file in the place of that of a part."""
+        """Returns a linker that replaces the object file of a part."""
         before, after = self._files[:index], self._files[index + 1 :]
         return replace(self._linker, before=tuple(before), after=tuple(after))
 
     def replace(self, index: int, file: Path) -> None:
-        """From now on, the object file of a part is another one."""
+        """Replaces the object file of a part."""
         self._files[index] = file.absolute()
 
 
 @contextmanager
 def parts_of_program(inputs: Sequence[tuple[Input, Path]], settings: Settings) -> Iterator[Parts]:
-    """Compiles the parts of a program without any change; they are there in the ``with`` block.
+    """Compiles the parts of a program unchanged, for the duration of the context.
 
     Args:
         inputs: The parts.
-        settings: How they are compiled and linked.
+        settings: The settings for compiling and linking.
 
     Raises:
-        BenchmarkInitError: If one does not compile. The text says why.
+        BenchmarkInitError: If one does not compile. The text has the reason.
     """
     linker = settings.linker
     first = inputs[0][0]

@@ -1,4 +1,4 @@
-"""One program of ``compiler-gym optimize``: the search, what is written, and what is said."""
+"""One program of ``compiler-gym optimize``: search, files and report."""
 
 import sys
 import tempfile
@@ -43,19 +43,19 @@ _GOALS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked for, of all programs alike.
+    """The settings for all programs.
 
     Attributes:
         options: Options of clang.
-        objective: What is to be small; None if the program is to be fast.
+        objective: The size to reduce; None to optimise for speed.
         seconds: The time for each program.
-        evaluations: How often to run clang with changes; None for any number.
-        jobs: How many compilers run at a time.
-        policy: Says which sequences of passes are tried first; None for none.
-        check: Whether an object file is right; None for the program's own check, if it has one.
-        linker: What links an object file to a program, where that is needed.
-        with_experimental: Whether to use experimental options.
-        is_quiet: Whether nothing is said while it runs, unless there is a terminal.
+        evaluations: The maximum number of evaluations; None for no limit.
+        jobs: The number of parallel compilers.
+        policy: The policy that orders sequences of passes; None for none.
+        check: Checks an object file; None for the program's own check, if it has one.
+        linker: Links an object file to a program, if needed.
+        with_experimental: Use experimental options.
+        is_quiet: Show progress on terminals only.
     """
 
     options: tuple[str, ...]
@@ -72,15 +72,15 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Product):
-    """What came of a program that was to be small.
+    """The result of optimising a program for size.
 
     Attributes:
         search: The search, at its end.
-        is_checked: Whether there was a check.
-        from_bitcode: Whether clang made the same code of the bitcode of the source.
-        slowdown: How its time compares with that of clang's; None if that was not measured.
-        cycles: The estimated cycles of all functions of clang's object file, and of the one that
-            was found; None if there is no estimate.
+        is_checked: True if there was a check.
+        from_bitcode: True if clang makes the same code from bitcode as from the source.
+        slowdown: Its runtime relative to clang's; None if not measured.
+        cycles: The estimated cycles of all functions in clang's object file and in this one; None
+            if there is no estimate.
     """
 
     search: Optimizer
@@ -91,12 +91,12 @@ class Result(Product):
 
     @property
     def objects(self) -> tuple[ObjectFile, ObjectFile]:
-        """The object file of clang, and the one that was found."""
+        """The object files of clang and of the search."""
         return self.search.baseline.object, self.search.best.object
 
     @property
     def linked(self) -> tuple[LinkedSize, LinkedSize] | None:
-        """What is linked of these; None if that was not measured."""
+        """The sizes of the two linked programs; None if not measured."""
         before, after = self.search.baseline.linked, self.search.best.linked
         return (before, after) if before and after else None
 
@@ -119,13 +119,13 @@ class Result(Product):
 
     @property
     def saved(self) -> float:
-        """The share that is saved of what clang makes by itself."""
+        """The share of clang's size that is saved."""
         before = self.search.size(self.search.baseline)
         return 1 - self.search.size(self.search.best) / before if before else 0.0
 
     @property
     def apart(self) -> dict[str, int | None] | None:
-        """What clang makes of the parts of a whole program, by objective."""
+        """The sizes of the parts of a whole program with clang, by objective."""
         apart = self.program.apart
         if not apart:
             return None
@@ -138,7 +138,7 @@ class Result(Product):
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Returns all about it; functions in the unit of the objective."""
+        """Returns the result for JSON, with functions in the unit of the objective."""
         search = self.search
         budget = search.evaluator.budget
         return super().as_json() | {
@@ -188,14 +188,14 @@ def optimize_program(
 
     Args:
         program: The program.
-        target: Where the object file goes.
+        target: The path of the object file.
         settings: The settings.
         limit: Refuses object files that are too slow; None if time does not matter.
 
     Raises:
         BenchmarkInitError: If it does not compile.
         EnvironmentNotSupported: If a tool is not installed that the objective needs.
-        Exception: As of :class:`Optimizer` and for files that cannot be written.
+        Exception: Any error of :class:`Optimizer`, or of writing a file.
     """
     compilation = Compilation(
         tools.clang_path(), program.path, settings.options, tools.own_passes_path()
@@ -231,7 +231,7 @@ def optimize_program(
         write_object(search.best, target)
         change = search.best.change
         cycles = estimate_changed_cycles(search.baseline.path, target)
-        repeats = reproduces(compilation, search.best)
+        is_repeatable = reproduces(compilation, search.best)
     return Result(
         program=program,
         target=target,
@@ -244,12 +244,12 @@ def optimize_program(
         cycles=cycles,
         from_bitcode=evaluator.unit is not None,
         command=compilation.command(target, change),
-        repeats=repeats,
+        is_repeatable=is_repeatable,
     )
 
 
 def _run(search: Optimizer) -> bool:
-    """Searches; returns False if Ctrl-C ended that, after there was a first result."""
+    """Searches. Returns False if Ctrl-C ended the search after a first result."""
     search.start()
     sys.stderr.write(search.evaluator.messages)  # Warnings of clang.
     try:
@@ -265,7 +265,7 @@ _MAX_BARS = 16
 
 
 def _curve(search: Optimizer) -> str:
-    """Returns how the smallest size went down, as a picture."""
+    """Returns a curve of the smallest size so far."""
     sizes = [size for _, _, size in search.curve][-_MAX_BARS:]
     low, high = min(sizes), max(sizes)
     steps = len(_BARS) - 1
@@ -273,7 +273,7 @@ def _curve(search: Optimizer) -> str:
 
 
 def _progress(search: Optimizer, target: Path) -> tuple[str, str]:
-    """Returns what the smallest size is by now, and how it went down."""
+    """Returns the smallest size so far, and its curve."""
     budget = search.evaluator.budget
     text = (
         f"{_summary(search, target)}; {search.stage}, {plural(budget.used, 'evaluation')}, "
@@ -293,7 +293,7 @@ def _summary(search: Optimizer, target: Path) -> str:
 
 
 def _other_bytes(search: Optimizer) -> str:
-    """Returns the code of a search for few loaded bytes, or the reverse; else nothing."""
+    """Returns the bytes of code if the objective is loaded bytes, and vice versa; else empty."""
     before, after = search.baseline, search.best
     if search.objective is Objective.ALL:
         return f"Code: {after.object.text} bytes, where clang makes {before.object.text}."
@@ -310,12 +310,12 @@ def _describe_stack(before: StackUse, after: StackUse) -> str:
 
 
 def _comparative(objective: Objective) -> str:
-    """Returns what is said of less of what is to be small."""
+    """Returns the comparative for a lower value of the objective."""
     return "fewer" if objective is Objective.INSTRUCTIONS else "smaller"
 
 
 def print_report(result: Result) -> None:
-    """Prints what came of a program."""
+    """Prints the report about a program."""
     search = result.search
     print_line(result.summary)
     if line := _other_bytes(search):
@@ -358,7 +358,7 @@ def print_report(result: Result) -> None:
 
 
 def describe_files(before: LinkedSize, after: LinkedSize) -> str:
-    """Says how large the files of programs are."""
+    """Describes the sizes of the programs' files."""
     return (
         f"Linked and stripped, the program's file has {after.file} bytes, where clang's has "
         f"{before.file}."
@@ -366,7 +366,7 @@ def describe_files(before: LinkedSize, after: LinkedSize) -> str:
 
 
 def _comparison(result: Result) -> str:
-    """Says what a whole program is smaller than: the sum of its parts."""
+    """Compares a whole program with the sum of its parts."""
     search = result.search
     size = search.objective.size_of_sections
     before, after = sum(map(size, result.program.apart)), size(search.best.object)
@@ -381,7 +381,7 @@ def _comparison(result: Result) -> str:
 
 
 def _print_parts(search: Optimizer) -> None:
-    """Prints what each part of the best change is worth."""
+    """Prints the contribution of each part of the best change."""
     if not search.parts:
         return
     title = f"{search.objective.unit} more without it"
@@ -400,7 +400,7 @@ def _cost(part: Part) -> int | str:
 
 
 def _print_functions(result: Result) -> None:
-    """Prints where the bytes or instructions went."""
+    """Prints the change of each function's size."""
     changes = result.functions
     if not changes:
         return
@@ -430,7 +430,7 @@ def _print_functions(result: Result) -> None:
 
 
 def _print_doubts(result: Result) -> None:
-    """Prints what one should know before one uses the object file."""
+    """Prints warnings about the use of the object file."""
     search = result.search
     print_line()
     if result.is_checked:
@@ -455,5 +455,5 @@ def _print_doubts(result: Result) -> None:
         print_line(
             "clang makes other code of the source than of its bitcode: only options were tried."
         )
-    if not result.repeats:
+    if not result.is_repeatable:
         print_line("The command below makes other bytes of the source than of its bitcode.")

@@ -1,4 +1,4 @@
-"""How a search of ``compiler-gym optimize`` goes, said while it does."""
+"""Progress messages of ``compiler-gym optimize``."""
 
 import time
 
@@ -8,11 +8,11 @@ _SECONDS_BETWEEN_LINES = 5
 
 
 class Progress:
-    """Says how a search goes: in a line of the terminal, or now and then in a new one.
+    """Shows the progress of a search: in one line on terminals, else in a new line now and then.
 
     Args:
-        name: What is made.
-        is_quiet: Whether nothing is said unless there is a terminal.
+        name: The name of the result.
+        is_quiet: Show progress on terminals only.
     """
 
     def __init__(self, name: str, is_quiet: bool):
@@ -29,11 +29,11 @@ class Progress:
         self._status.stop()
 
     def show(self, text: str, picture: str = "") -> None:
-        """Says what there is by now.
+        """Shows the current state.
 
         Args:
-            text: What is said.
-            picture: What is added to it on a terminal.
+            text: The message.
+            picture: An addition for terminals.
         """
         now = time.monotonic()
         if self._status.console.is_terminal:

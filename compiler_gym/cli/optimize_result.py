@@ -1,4 +1,4 @@
-"""What all searches of ``compiler-gym optimize`` end with: an object file, and what makes it."""
+"""Results of ``compiler-gym optimize``: the object file, and the command that makes it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from compiler_gym.util.shell_format import join_cmd
 
 
 def experimental_notes(change: Change) -> list[str]:
-    """Returns a line that names the experimental options of a change; nothing without any."""
+    """Returns a line with the experimental options of a change; empty without any."""
     options = ", ".join(experimental_options(change))
     # The machine outliner is on by default for other targets, such as AArch64 at -Oz.
     said = "Experimental options, which LLVM does not turn on by itself for x86-64"
@@ -22,18 +22,18 @@ def experimental_notes(change: Change) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """The object file that was written of a program.
+    """The object file of a program.
 
     Attributes:
-        program: What was compiled.
+        program: The program.
         target: The object file.
-        seconds: How long the search took.
+        seconds: The duration of the search.
         is_finished: False if Ctrl-C ended it.
-        summary: What came of it, in a line.
-        command: What makes the object file of the source.
-        repeats: Whether that makes the same bytes.
+        summary: The result, in a line.
+        command: The command that makes the object file from the source.
+        is_repeatable: True if the command makes the same bytes.
         script: The script that makes the object file; None if none was asked for.
-        script_repeats: Whether it makes the same bytes.
+        is_script_repeatable: True if the script makes the same bytes.
     """
 
     program: Input
@@ -42,21 +42,21 @@ class Product:
     is_finished: bool
     summary: str
     command: list[str]
-    repeats: bool
+    is_repeatable: bool
     script: Path | None = None
-    script_repeats: bool = False
+    is_script_repeatable: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Returns all about it; times in seconds."""
+        """Returns the result for JSON, with times in seconds."""
         return {
             "source": str(self.program.path),
             "object": str(self.target),
             "finished": self.is_finished,
             "seconds": self.seconds,
             "command": self.command,
-            "command_repeats": self.repeats,
+            "command_repeats": self.is_repeatable,
             "script": self.script and str(self.script),
-            "script_repeats": self.script_repeats if self.script else None,
+            "script_repeats": self.is_script_repeatable if self.script else None,
         }
 
     def _repr_html_(self) -> str:
@@ -72,9 +72,9 @@ class Product:
         )
 
     def print_origin(self) -> None:
-        """Prints what makes it."""
+        """Prints the command and script that make the object file."""
         print_line("\nMade by")
         print_line(f"  {join_cmd(self.command)}")
         if self.script is not None:
-            verdict = "identical" if self.script_repeats else "other bytes"
+            verdict = "identical" if self.is_script_repeatable else "other bytes"
             print_line(f"and by {self.script}: {verdict}")

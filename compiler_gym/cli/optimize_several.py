@@ -21,14 +21,14 @@ class Failed:
 
     Attributes:
         program: The program.
-        error: Why there is none.
+        error: The reason.
     """
 
     program: Input
     error: str
 
     def as_json(self) -> dict[str, Any]:
-        """Returns all about it."""
+        """Returns the failure for JSON."""
         return {"source": str(self.program.path), "object": None, "error": self.error}
 
 
@@ -39,13 +39,14 @@ def make_each(
 
     Args:
         inputs: The programs with their object files.
-        make: Makes one, given its place, the program and the object file.
+        make: Makes one, given its index, the program and the object file.
 
     Returns:
-        The object files that were made, and the programs of which there is none.
+        The object files, and the programs that failed.
 
     Raises:
-        Exception: As of ``make`` if there is one program, or if it is not about a program.
+        Exception: Any error of ``make`` if there is one program, or if the error is not about a
+            program.
     """
     made: list[AnyProduct] = []
     failed: list[Failed] = []
@@ -67,25 +68,25 @@ def with_script(products: Sequence[AnyProduct], script: Path | None) -> list[Any
     """Writes one script that makes all object files again, if one is asked for.
 
     Returns:
-        The object files, which know whether the script makes the same bytes.
+        The object files, with the result of the script's check.
 
     Raises:
-        Exception: As of :func:`write_script`.
+        Exception: Any error of :func:`write_script`.
     """
     if script is None or not products:
         return [*products]
     said = [each.summary for each in products]
     same = write_script(script, [each.command for each in products], said)
     return [
-        replace(each, script=script, script_repeats=is_same)
+        replace(each, script=script, is_script_repeatable=is_same)
         for each, is_same in zip(products, same, strict=True)
     ]
 
 
 def print_rest(products: Sequence[Product], failed: Sequence[Failed]) -> None:
-    """Prints what the table of several programs does not have: the script, and what failed."""
+    """Prints the script and the failures below the table of several programs."""
     if products and products[0].script is not None:
-        identical = sum(each.script_repeats for each in products)
+        identical = sum(each.is_script_repeatable for each in products)
         print_line(f"{products[0].script} makes {identical} of {len(products)} again, identical.")
     for each in failed:
         print_line(f"{each.program.path} failed: no object file is written for it, see above.")

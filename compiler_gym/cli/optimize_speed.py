@@ -28,13 +28,13 @@ from compiler_gym.util.shell_format import plural
 LEVEL = "-O3"
 """The level to begin with, unless the user has one."""
 
-# Of shorter runs much is what starts the program.
+# In shorter runs, starting the program takes much of the time.
 _SHORT_SECONDS = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedResult(Product):
-    """What came of a program that was to be fast.
+    """The result of optimising a program for speed.
 
     Attributes:
         search: The search, at its end.
@@ -44,11 +44,11 @@ class SpeedResult(Product):
 
     @property
     def is_faster(self) -> bool:
-        """Whether something was found that is proved to be faster."""
+        """True if the search has found a significantly faster object file."""
         return self.search.best is not self.search.baseline
 
     def as_json(self) -> dict[str, Any]:
-        """Returns all about it; times in seconds."""
+        """Returns the result for JSON, with times in seconds."""
         search = self.search
         before, after = search.baseline.evaluation.object, search.best.evaluation.object
         comparison = search.comparison
@@ -78,15 +78,15 @@ def speed_options(options: Sequence[str]) -> list[str]:
 
 
 def workload_of(program: Input, run: str | None, linker: Linker) -> Workload:
-    """Returns what a program is measured with.
+    """Returns the workload for measuring a program.
 
     Args:
         program: The program.
-        run: A command that runs it, see :class:`CommandWorkload`.
-        linker: What links it then.
+        run: A command that runs the program, see :class:`CommandWorkload`.
+        linker: Links the object file for that command.
 
     Raises:
-        ValueError: If nobody knows how to run it.
+        ValueError: If there is no command to run it.
     """
     if run is not None:
         return CommandWorkload(run, linker)
@@ -106,12 +106,12 @@ def optimize_speed(
 
     Raises:
         BenchmarkInitError: If it does not compile.
-        Exception: As of :class:`SpeedOptimizer` and for files that cannot be written.
+        Exception: Any error of :class:`SpeedOptimizer`, or of writing a file.
     """
     compilation = Compilation(
         tools.clang_path(), program.path, settings.options, tools.own_passes_path()
     )
-    # Workloads of known programs check what these print.
+    # Workloads of built-in programs check their output.
     known = None if isinstance(workload, ProgramWorkload) else program.check
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         budget = Budget(settings.seconds, settings.evaluations)
@@ -130,7 +130,7 @@ def optimize_speed(
             seconds = budget.passed
         best = search.best.evaluation
         write_object(best, target)
-        repeats = reproduces(compilation, best)
+        is_repeatable = reproduces(compilation, best)
     return SpeedResult(
         program=program,
         target=target,
@@ -139,12 +139,12 @@ def optimize_speed(
         is_finished=is_finished,
         summary=_summary(search, target),
         command=compilation.command(target, best.change),
-        repeats=repeats,
+        is_repeatable=is_repeatable,
     )
 
 
 def _run(search: SpeedOptimizer) -> bool:
-    """Searches; returns False if Ctrl-C ended that, after there was a first result."""
+    """Searches. Returns False if Ctrl-C ended the search after a first result."""
     search.start()
     sys.stderr.write(search.evaluator.messages)  # Warnings of clang.
     is_finished = True
@@ -190,7 +190,7 @@ def _summary(search: SpeedOptimizer, target: Path) -> str:
 
 
 def print_speed_report(result: SpeedResult) -> None:
-    """Prints what came of a program."""
+    """Prints the report about a program."""
     search = result.search
     print_line(result.summary)
     _print_proof(result)
@@ -215,7 +215,7 @@ def print_speed_report(result: SpeedResult) -> None:
 
 
 def _print_proof(result: SpeedResult) -> None:
-    """Prints what the runs say that decided."""
+    """Prints the result of the deciding runs."""
     search = result.search
     comparison = search.comparison
     if comparison is None:
@@ -231,7 +231,7 @@ def _print_proof(result: SpeedResult) -> None:
 
 
 def _doubts(result: SpeedResult) -> Iterator[str]:
-    """Yields what one should know before one uses the object file."""
+    """Yields warnings about the use of the object file."""
     search = result.search
     before, after = search.baseline.evaluation.object, search.best.evaluation.object
     if result.is_faster:
@@ -248,7 +248,7 @@ def _doubts(result: SpeedResult) -> Iterator[str]:
         yield f"{count} did not work, the first: {search.wrong[0].why}"
     if search.evaluator.failed:
         yield f"clang failed in {plural(search.evaluator.failed, 'evaluation')}."
-    if not result.repeats:
+    if not result.is_repeatable:
         yield "The command below makes other bytes of the source than of its bitcode."
 
 

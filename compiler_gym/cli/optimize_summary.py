@@ -1,4 +1,4 @@
-"""What ``compiler-gym optimize`` prints of several programs."""
+"""The summary of ``compiler-gym optimize`` for several programs."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _GOALS = {
 
 
 def print_summary(results: Sequence[Result]) -> None:
-    """Prints a row for each program, and what they have in common."""
+    """Prints a row for each program, and a summary of all."""
     searches = [each.search for each in results]
     level = searches[0].evaluator.compilation.level
     rows = [

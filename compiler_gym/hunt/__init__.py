@@ -1,1 +1,1 @@
-"""Looks for defects of LLVM: crashes, hangs, broken modules, wrong and unstable results."""
+"""A search for defects of LLVM: crashes, hangs, broken modules, wrong and unstable results."""

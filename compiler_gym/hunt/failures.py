@@ -1,4 +1,4 @@
-"""Runs ``opt``, and tells what goes wrong with it."""
+"""Runs of ``opt``, and classification of their failures."""
 
 import re
 import signal
@@ -17,8 +17,8 @@ from compiler_gym.util.commands import run_command
 class Kind(str, Enum):
     """The ways in which a sequence of passes can go wrong.
 
-    The order of uses is what bitcode has and textual IR does not show: in which order a value lists
-    who uses it. Passes that go along these lists can do something else then.
+    Bitcode stores the order in which a value lists its users; textual IR does not. Passes that walk
+    these lists may then behave differently.
     """
 
     CRASH = "crash"
@@ -35,11 +35,11 @@ class Failure:
     """A failure of a pass.
 
     Attributes:
-        kind: Which way.
+        kind: The kind of failure.
         guilty: The name of the pass that LLVM names; empty if it names none.
-        where: What else tells it from other failures of this pass: a function of LLVM, or the
-            first line of what it says. A text that LLVM prints as it is; empty if there is none.
-        messages: All that was printed, cut.
+        where: The detail that identifies it among failures of this pass: a function of LLVM, or the
+            first line of its message, as LLVM prints it; empty if there is none.
+        messages: The output, truncated.
     """
 
     kind: Kind
@@ -49,7 +49,7 @@ class Failure:
 
 
 class RefusedError(Exception):
-    """``opt`` does not do what it is asked to, and says why: no failure of a pass."""
+    """``opt`` refuses the request with a reason. This is not a failure of a pass."""
 
 
 VERIFYING = "-verify-each"
@@ -65,7 +65,7 @@ _NOT_THE_PLACE = re.compile(
     r"PrintStackTrace|SignalHandlers|report_fatal_error|llvm_unreachable|^_*(gnu_cxx|std|abort|"
     r"raise|pthread_kill|assert|libc)|PassManager|PassAdaptor|^optMain|runPassPipeline|^_start"
 )
-# What changes from run to run, or by renaming.
+# Text that changes between runs, or by renaming.
 _VALUES = re.compile(r"[%@#!]\S+|0x[0-9a-f]+|'[^']*'|\"[^\"]*\"|\d+")
 _MAX_MESSAGES = 20_000
 _DIS_SECONDS = 60
@@ -78,7 +78,7 @@ def pipeline_of(sequence: Sequence[str]) -> str:
 
 
 def opt_command(opt: Path, sequence: Sequence[str], source: Path, result: Path | str) -> list[str]:
-    """Returns the command that runs passes, which a finding names as it is."""
+    """Returns the command that runs passes. Findings quote it."""
     passes = [f"-passes={pipeline_of(sequence)}"] if sequence else []
     return [str(opt), VERIFYING, *passes, str(source), "-o", str(result)]
 
@@ -92,11 +92,11 @@ def run_passes(
         opt: The path of opt.
         sequence: The passes, elements of ``module(...)``.
         source: The module, textual IR or bitcode.
-        result: Where the new module goes.
-        limits: How long it may take, and how much memory.
+        result: The path of the new module.
+        limits: Limits on time and memory.
 
     Returns:
-        What went wrong; None if nothing did, or nothing that shows in a single run.
+        The failure; None if a single run shows none.
 
     Raises:
         RefusedError: If opt ends with an error that it describes, other than a broken module.
@@ -111,7 +111,7 @@ def run_passes(
 
 
 def compare_results(first: Path, second: Path) -> Failure | None:
-    """Tells how the bitcode of two runs of the same command differs; None if it does not.
+    """Returns the kind of difference between the bitcode of two runs; None if they are equal.
 
     Raises:
         CommandError: If it is not bitcode.
@@ -128,10 +128,10 @@ def compare_results(first: Path, second: Path) -> Failure | None:
 
 
 def failure_of(status: int, messages: str) -> Failure:
-    """Tells from the exit code of ``opt``, which is not 0, and its messages what went wrong.
+    """Returns the failure for a non-zero exit code of ``opt`` and its messages.
 
     Raises:
-        RefusedError: If opt says that it cannot do this.
+        RefusedError: If opt refuses the request.
     """
     cut = messages[:_MAX_MESSAGES]
     running = _RUNNING.findall(messages)
@@ -151,12 +151,12 @@ def failure_of(status: int, messages: str) -> Failure:
 
 
 def _place(messages: str) -> str:
-    """Returns the first function of a stack that says where it is."""
+    """Returns the first function of a stack trace that identifies the place."""
     names = (name.strip() for name in _FRAME.findall(messages))
     return next((name for name in names if not _NOT_THE_PLACE.search(name)), "")
 
 
 def _plain_start(line: str) -> str:
-    """Returns a line up to the first thing that may be called differently next time."""
+    """Returns a line up to the first name that may change between runs."""
     found = _VALUES.search(line)
     return (line[: found.start()] if found else line).strip()

@@ -1,4 +1,4 @@
-"""Findings of a hunt: a folder for each, ready to attach to a bug report."""
+"""Findings of a hunt, each in a folder for a bug report."""
 
 import hashlib
 import json
@@ -48,24 +48,24 @@ _MAX_MESSAGE_LINES = 40
 
 @dataclass
 class Finding:
-    """A defect, once however often it was met.
+    """A defect. Repeated observations count as one finding.
 
     Attributes:
-        name: What its folder is called.
-        kind: Which way it goes wrong.
-        guilty: The pass that LLVM names, or the last of those it takes.
-        where: What else tells it from others of this pass; see :class:`Failure`.
-        passes: The fewest passes with which it was seen, as elements of ``module(...)``.
+        name: The name of its folder.
+        kind: The kind of failure.
+        guilty: The pass that LLVM names, or the last of the necessary passes.
+        where: The detail that identifies it, see :class:`Failure`.
+        passes: The shortest known sequence of passes, as elements of ``module(...)``.
         module: The file of the program.
-        lines: How many lines this has; None for bitcode.
-        reduced: How far the program was reduced.
-        program: The URI of the program with which it was found.
-        trial: The number of the trial in which it was found.
-        found_with: The passes with which it was found.
-        reachable: Whether all of the passes are actions of the LLVM environments.
-        guards: The other ways to build the program with which it works, for a wrong output.
-        versions: Of the tools and the system.
-        seen: How often it was met.
+        lines: The number of lines of the file; None for bitcode.
+        reduced: A description of the reduction.
+        program: The URI of the original program.
+        trial: The number of the first trial.
+        found_with: The passes of the first trial.
+        reachable: True if all passes are actions of the LLVM environments.
+        guards: For a wrong output, the other builds of the program that work.
+        versions: Versions of the tools and the system.
+        seen: The number of observations.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Finding:
 
 
 class Findings:
-    """The findings of a folder. Threads may share an object.
+    """The findings of a folder. It is thread-safe.
 
     Args:
         folder: The folder, which need not exist.
@@ -106,12 +106,12 @@ class Findings:
         self._found = {finding.key: finding for finding in found}
 
     def all(self) -> list[Finding]:
-        """Returns all findings, those of a kind together."""
+        """Returns all findings, grouped by kind."""
         with self._lock:
             return sorted(self._found.values(), key=lambda finding: finding.key)
 
     def guilty(self) -> Counter[str]:
-        """Returns how often each pass was met as the guilty one of a finding."""
+        """Returns the number of findings for each guilty pass."""
         with self._lock:
             counts: Counter[str] = Counter()
             for finding in self._found.values():
@@ -119,7 +119,7 @@ class Findings:
             return counts
 
     def count_known(self, failure: Failure) -> Finding | None:
-        """Counts a failure that is known already, and returns its finding; None if it is not."""
+        """Counts a known failure, and returns its finding; None for a new one."""
         with self._lock:
             return self._count_known(failure)
 
@@ -133,11 +133,11 @@ class Findings:
     def add(
         self, failure: Failure, minimal: Minimal, program: str, trial: int, found_with: list[str]
     ) -> Finding:
-        """Writes a finding, or counts it if another thread has just written the same.
+        """Writes a finding, or counts it if another thread has just written it.
 
         Args:
-            failure: What went wrong with the program as it was, and which pass is guilty of it.
-            minimal: What is left of it.
+            failure: The failure with the original program, and its guilty pass.
+            minimal: The minimised failure.
             program: The URI of the program.
             trial: The number of the trial.
             found_with: The passes of the trial.
@@ -207,7 +207,7 @@ class Findings:
         )
 
     def _write(self, finding: Finding, failure: Failure, minimal: Minimal) -> None:
-        """Writes a folder, which is there whole or not at all."""
+        """Writes a folder atomically."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".writing-") as temporary:
             folder = Path(temporary) / finding.name

@@ -1,4 +1,4 @@
-"""A hunt: trial after trial, in a folder that remembers how far it came."""
+"""A hunt: a series of trials, with its progress in a folder."""
 
 import json
 import math
@@ -20,7 +20,7 @@ from compiler_gym.util.filesystem import atomic_file_write
 
 _STATE = "state.json"
 _POLL_SECONDS = 0.2
-# How finely sizes are told apart when a sequence is asked whether it did something new.
+# The resolution of sizes when a sequence is tested for novelty.
 _SIZES_PER_DOUBLING = 32
 
 
@@ -31,8 +31,8 @@ class Progress:
     Attributes:
         seed: The seed of the hunt.
         next: The number of the next trial.
-        seconds: How long it has hunted, all sessions together.
-        verdicts: How many trials ended in each way; see :class:`Outcome`.
+        seconds: The total time of all sessions.
+        verdicts: The number of trials by verdict, see :class:`Outcome`.
         kept: The sequences that did something new.
     """
 
@@ -51,17 +51,17 @@ class Progress:
 class Hunt:
     """A hunt in a folder. One thread calls its functions; trials have threads of their own.
 
-    Trials are numbered, and the random numbers of each come from the seed and its number. What it
-    draws depends on what others have found by then, too.
+    Trials are numbered. The random numbers of each depend on the seed and its number, but its draws
+    also depend on earlier findings.
 
     Args:
-        folder: Where findings go, and how far the hunt came.
-        sequences: What is tried.
-        seed: The seed. One that has been begun goes on with its own.
+        folder: The folder of findings and progress.
+        sequences: Draws the sequences to try.
+        seed: The seed. A resumed hunt keeps its own.
 
     Attributes:
-        progress: How far it came.
-        given_up: How many trials ran when it ended.
+        progress: The progress.
+        given_up: The number of trials that were running at the end.
     """
 
     def __init__(self, folder: Path, sequences: Sequences, seed: int):
@@ -82,19 +82,19 @@ class Hunt:
     ) -> None:
         """Hunts until enough trials have been made, the time is over, or Ctrl-C is pressed.
 
-        Trials that run when the time is over are given up. They do not count, and are not made
-        again. Nothing that was started is left.
+        Trials that are running at the end are cancelled. They do not count, and are not repeated.
+        No process is left behind.
 
         Args:
             laboratory: Makes the trials.
-            jobs: How many at a time.
-            trials: How many to make; None for any number.
-            seconds: How long to hunt; None for any time.
+            jobs: The number of parallel trials.
+            trials: The number of trials; None for no limit.
+            seconds: The time budget; None for no limit.
             watch: Called with each outcome.
 
         Raises:
             KeyboardInterrupt: After Ctrl-C.
-            OSError: If the folder cannot be written, or a tool not be started.
+            OSError: If the folder cannot be written, or a tool cannot be started.
         """
         with self.resumed(), ThreadPoolExecutor(jobs) as pool:
             end = math.inf if seconds is None else time.monotonic() + seconds
@@ -117,7 +117,7 @@ class Hunt:
 
     @contextmanager
     def resumed(self) -> Iterator[None]:
-        """Keeps other hunts out of the folder, and goes on from where it was left.
+        """Locks the folder, and resumes its hunt.
 
         Raises:
             OSError: If another hunt uses the folder.
@@ -138,12 +138,12 @@ class Hunt:
                 self.progress.seconds = time.monotonic() - self._begin
 
     def _run(self, laboratory: Laboratory, trial: Trial) -> Outcome:
-        """Makes a trial, whose commands are known as those of this hunt."""
+        """Makes a trial. Its commands belong to this hunt."""
         with commands_of(self):
             return laboratory.run(trial)
 
     def _end(self, running: dict[Future[Outcome], Trial]) -> None:
-        """Kills what the trials have started until all have noticed that the hunt ends."""
+        """Kills the commands of trials until all trials have ended."""
         while any(not future.done() for future in running):
             kill_running_commands(self)
             time.sleep(_POLL_SECONDS / 10)
@@ -163,7 +163,7 @@ class Hunt:
         """
         self.progress.verdicts[outcome.verdict] += 1
         if outcome.growth > 0:
-            # Programs that shrink or grow like none of their dataset has before.
+            # Novelty: the program shrinks or grows in a new way for its dataset.
             size = round(math.log2(outcome.growth) * _SIZES_PER_DOUBLING)
             met = outcome.program.rpartition("/")[0], size
             if met not in self._met:

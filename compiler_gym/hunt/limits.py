@@ -10,11 +10,11 @@ class Limits:
     """Limits of a single run of ``opt`` or of a compiled program.
 
     Attributes:
-        seconds: How much processor time it may take, at least one second. What takes longer
-            twice, the second time with double the time, is said to hang.
-        memory_mb: How much memory it may ask for, in megabytes.
-        repeats: How often opt is run to see whether it makes the same bitcode each time.
-        reduce_seconds: How long making a finding smaller may take.
+        seconds: The limit on processor time, at least one second. A run that exceeds it twice, the
+            second time with double the limit, counts as a hang.
+        memory_mb: The memory limit in megabytes.
+        repeats: The number of runs of opt that must make the same bitcode.
+        reduce_seconds: The time limit for reducing a finding.
     """
 
     seconds: float = 20
@@ -33,7 +33,7 @@ class Limits:
         return 8 * self.cpu_seconds
 
     def shares(self, factor: float) -> "Limits":
-        """Returns the same with another share of the time."""
+        """Returns the limits with a share of the time."""
         return replace(self, seconds=self.seconds * factor)
 
     def apply(self, command: Sequence[str | Path]) -> list[str | Path]:
@@ -42,7 +42,7 @@ class Limits:
         return ["/bin/sh", "-c", script, "sh", *command]
 
     def as_shell(self) -> str:
-        """Returns what sets the limits in a shell. LLVM says where it is at the end of the time."""
+        """Returns shell code that sets the limits. At the time limit, LLVM prints its position."""
         seconds = self.cpu_seconds
         return (
             f"ulimit -v {self.memory_mb * 1024}; ulimit -S -t {seconds}; ulimit -H -t {seconds + 5}"

@@ -1,4 +1,4 @@
-"""Makes failures smaller: fewer passes first, then the program, always asking the same script."""
+"""Minimisation of failures: first the passes, then the program, always with the same script."""
 
 import os
 import shutil
@@ -15,10 +15,10 @@ from compiler_gym.hunt.reproducer import GUARDS, Reproducer
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.sequence_reducer import reductions
 
-# What remains of the time for the program, however long the passes take.
+# The share of the time that is reserved for the program.
 _SHARE_OF_PASSES = 0.4
 _TOOL_SECONDS = 60
-# A script runs opt and the program some times; a hanging one comes to more than one limit.
+# A script runs opt and the program several times, so a hang may reach several limits.
 _LIMITS_OF_SCRIPT = 4
 
 _KEEPING = """\
@@ -36,7 +36,7 @@ class Minimal:
     Attributes:
         reproducer: Its script, with the fewest passes.
         module: The smallest module: textual IR, or bitcode if only that shows the failure.
-        reduced: What there is to say of how far that went.
+        reduced: A description of the reduction.
     """
 
     reproducer: Reproducer
@@ -45,12 +45,12 @@ class Minimal:
 
 
 class Minimiser:
-    """Makes one failure smaller, in a folder and a time of its own.
+    """Minimises one failure, with its own folder and time limit.
 
     Args:
-        folder: A scratch folder, in which what is returned is left.
-        seconds: How long it may take.
-        end_if_stopped: Called again and again; raises an exception if the hunt ends.
+        folder: A scratch folder, which also gets the results.
+        seconds: The time limit.
+        end_if_stopped: Called regularly; raises an exception if the hunt ends.
     """
 
     def __init__(self, folder: Path, seconds: float, end_if_stopped: Callable[[], None]):
@@ -63,14 +63,14 @@ class Minimiser:
     def with_fewest_passes(
         self, reproducer: Reproducer, module: Path
     ) -> tuple[Reproducer, Path] | None:
-        """Takes passes away, and then runs those that only prepare the module beforehand.
+        """Removes passes, and applies those that only prepare the module beforehand.
 
         Args:
             reproducer: The script of the failure.
             module: The module, bitcode.
 
         Returns:
-            The script and the module that are left; None if the failure does not show again.
+            The script and the module; None if the failure does not reproduce.
         """
         for name, path in reproducer.files.items():
             shutil.copyfile(path, self._folder / name)
@@ -80,7 +80,7 @@ class Minimiser:
         return self._with_prefix_in_module(reproducer, module)
 
     def with_smallest_module(self, reproducer: Reproducer, module: Path) -> Minimal:
-        """Takes away of the module what it can.
+        """Reduces the module.
 
         Args:
             reproducer: The script of the failure.
@@ -93,8 +93,8 @@ class Minimiser:
 
     def _shows(self, reproducer: Reproducer, module: Path) -> bool:
         self._end_if_stopped()
-        # Another thread may be starting a process, which has the script open until it has begun:
-        # then it could be read, but not be executed.
+        # Another thread may be starting a process, which inherits the open script. It could then be
+        # read, but not executed.
         command: list[str | Path] = ["/bin/sh", self._write_script(reproducer), module]
         seconds = reproducer.limits.wall_seconds * _LIMITS_OF_SCRIPT
         try:
@@ -106,7 +106,7 @@ class Minimiser:
         return done.returncode == 0
 
     def _environment(self) -> dict[str, str]:
-        # What a script leaves, if it is killed, goes with the folder.
+        # Files of a killed script are removed with the folder.
         return {**os.environ, "TMPDIR": str(self._folder / "tmp")}
 
     def _write_script(self, reproducer: Reproducer) -> Path:
@@ -115,7 +115,7 @@ class Minimiser:
         return path
 
     def _guarded(self, reproducer: Reproducer, module: Path) -> Reproducer:
-        """Returns the same with the guards that the program passes as it is, and built fast."""
+        """Returns a reproducer with fast builds and the guards that the program passes."""
         if reproducer.failure.kind is not Kind.WRONG_OUTPUT:
             return reproducer
         fast = replace(reproducer, level=0)
@@ -127,14 +127,14 @@ class Minimiser:
         return replace(reproducer, guards=tuple(passed))
 
     def _without_passes(self, reproducer: Reproducer, module: Path) -> Reproducer:
-        unguarded = replace(reproducer, guards=())  # The program stays what it is.
+        unguarded = replace(reproducer, guards=())  # The program is unchanged.
 
         def shows(sequence: Sequence[str]) -> bool:
             return time.monotonic() < self._end_of_passes and self._shows(
                 unguarded.with_sequence(sequence), module
             )
 
-        # The last pass of the shortest beginning is guilty, even if there is no time for more.
+        # The last pass of the shortest failing prefix is guilty, even if the time ends here.
         sequence = list(reproducer.sequence)
         too_few, enough = 0, len(sequence)
         while enough - too_few > 1:
@@ -149,10 +149,9 @@ class Minimiser:
     def _with_prefix_in_module(
         self, reproducer: Reproducer, module: Path
     ) -> tuple[Reproducer, Path]:
-        """Runs as many of the passes beforehand as leave a module that is still fine.
+        """Applies passes beforehand, as long as the module stays valid.
 
-        For crashes and the like this leaves nearly always one pass, which is what there is to look
-        at. It may be impossible because passes hand analyses on.
+        For crashes, this nearly always leaves one pass. It may fail, because passes share analyses.
         """
         sequence = list(reproducer.sequence)
         for count in range(len(sequence) - 1, 0, -1):
@@ -176,7 +175,7 @@ class Minimiser:
         return done.returncode == 0
 
     def _as_text(self, reproducer: Reproducer, module: Path) -> Path | None:
-        """Returns the module as textual IR, if that shows the failure, too."""
+        """Returns the module as textual IR, if the failure still reproduces."""
         path = self._folder / "input.ll"
         run_command([tools.llvm_dis_path(), module, "-o", path], _TOOL_SECONDS)
         return path if self._shows(reproducer, path) else None
@@ -200,7 +199,7 @@ class Minimiser:
         return Minimal(reproducer, kept, how)
 
     def _run_reducer(self, command: list[str | Path]) -> bool:
-        """Runs llvm-reduce; returns whether it came to its end."""
+        """Runs llvm-reduce. Returns true if it finished."""
         try:
             run_command(
                 command,

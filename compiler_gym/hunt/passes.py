@@ -1,4 +1,4 @@
-"""The passes that a hunt draws from: those that ``opt`` lists, less those that prove nothing."""
+"""The passes of a hunt: those that ``opt`` lists, except passes that prove nothing."""
 
 import random
 import re
@@ -48,9 +48,9 @@ NOT_HUNTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""Patterns of passes that no finding could come from, by the reason."""
+"""Patterns of excluded passes, by the reason."""
 
-# As in the policy of the actions, which gives the reasons.
+# As in the policy of the actions, which has the reasons.
 _NEEDED_PARAMETERS = {"instcombine": "no-verify-fixpoint"}
 _FAILING_PARAMETERS = ("verify-fixpoint",)
 _MEMORY_SSA_ADAPTORS = dict.fromkeys(("licm", "lnicm"), "function(loop-mssa({}))")
@@ -71,10 +71,10 @@ _CHECK_SECONDS = 60
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass, and how it can be written.
+    """A pass, and its forms.
 
     Attributes:
-        name: What LLVM calls it, e.g. ``"gvn"``.
+        name: The name in LLVM, e.g. ``"gvn"``.
         texts: Elements of ``module(...)``: ``("function(gvn)", "function(gvn<no-pre>)")``.
     """
 
@@ -107,7 +107,7 @@ def list_passes(opt: Path) -> list[Pass]:
 
 
 def why_not_hunted(name: str) -> str | None:
-    """Returns why a pass is left out; None if it is not."""
+    """Returns the reason for excluding a pass; None if it is included."""
     for reason, patterns in NOT_HUNTED.items():
         if any(fnmatchcase(name, pattern) for pattern in patterns):
             return reason
@@ -117,16 +117,16 @@ def why_not_hunted(name: str) -> str | None:
 def usable_passes(passes: Iterable[Pass], opt: Path, jobs: int) -> list[Pass]:
     """Returns the passes in the forms that ``opt`` can run.
 
-    A form with which opt refuses a function that does nothing needs something that it is not given,
-    such as a parameter, or is not known. One that crashes is worth hunting.
+    opt refuses a form, even for an empty function, if the form is unknown or lacks a parameter. A
+    form that crashes is included.
 
     Args:
         passes: The passes.
         opt: The path of opt.
-        jobs: How many forms to try at a time.
+        jobs: The number of forms to try in parallel.
     """
     target = _DEFAULT_TARGET.search(run_command([opt, "--version"], _CHECK_SECONDS).stdout)
-    # Passes that prepare code generation ask which.
+    # Passes that prepare code generation need a target.
     triple = f'target triple = "{target.group(1)}"\n' if target else ""
     module = f"{triple}define void @f() {{\n  ret void\n}}\n"
 
@@ -144,16 +144,16 @@ def usable_passes(passes: Iterable[Pass], opt: Path, jobs: int) -> list[Pass]:
 
 
 class Sequences:
-    """Draws sequences of passes, at random or after those that did something new.
+    """Draws sequences of passes, at random or based on novel ones.
 
-    A pass is drawn the less often, the more findings it is guilty of: a hunt that only finds again
-    what it knows would find nothing. This class is for one thread.
+    A pass with many findings is drawn less often, so that the hunt does not repeat known findings.
+    This class is not thread-safe.
 
     Args:
-        passes: What to draw from.
+        passes: The passes to draw from.
         length: The number of passes in a sequence.
-        guided: The share of sequences that begin as one that did something new.
-        fixed: What to draw each time instead of all that.
+        guided: The share of sequences that begin like a novel one.
+        fixed: A fixed sequence to draw every time instead.
     """
 
     MAX_KEPT = 64
@@ -176,7 +176,7 @@ class Sequences:
 
         Args:
             rng: The source of randomness.
-            guilty: How many findings each pass is guilty of, by name.
+            guilty: The number of findings of each pass, by name.
         """
         if self._fixed is not None:
             return [*self._fixed]
@@ -192,7 +192,7 @@ class Sequences:
         return [*start, *(rng.choice(each.texts) for each in drawn)]
 
     def keep(self, sequence: list[str], rng: random.Random) -> None:
-        """Remembers a sequence that did something new, in place of another if there are many."""
+        """Remembers a novel sequence. Replaces another one if there are many."""
         if len(self.kept) < self.MAX_KEPT:
             self.kept.append(sequence)
         else:
@@ -200,15 +200,15 @@ class Sequences:
 
 
 def parse_sequence(text: str, passes: Iterable[Pass]) -> list[str]:
-    """Returns the elements of ``module(...)`` that a text of passes stands for.
+    """Parses a text of passes into elements of ``module(...)``.
 
     Args:
         text: A pipeline for opt, with or without ``module(...)``. Passes that are known need no
             adaptors: ``"sroa,gvn<no-pre>"``.
-        passes: The passes that are known.
+        passes: The known passes.
 
     Raises:
-        ValueError: If brackets do not match, or there is no pass.
+        ValueError: If brackets do not match, or the text has no pass.
     """
     elements = split_pipeline(text)
     if len(elements) == 1 and elements[0].startswith("module("):

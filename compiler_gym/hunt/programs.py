@@ -1,4 +1,4 @@
-"""The programs that a hunt tries passes on."""
+"""The programs of a hunt."""
 
 import shutil
 from collections import OrderedDict
@@ -22,11 +22,11 @@ _BITCODE = b"BC\xc0\xde"
 
 
 class CompiledProgram:
-    """A program that is in files: what the validation of benchmarks needs of an environment.
+    """A program in files, with the part of an environment's interface that validation uses.
 
     Attributes:
-        benchmark: What it was made of.
-        path: The bitcode as it is now.
+        benchmark: The benchmark.
+        path: The current bitcode.
     """
 
     def __init__(self, benchmark: Benchmark, unoptimised: Path, path: Path):
@@ -40,21 +40,21 @@ class CompiledProgram:
         return path
 
     def commandline(self) -> str:
-        """There is none: opt has been run already, and is not what is validated here."""
+        """Not available: opt has already run, and only its result is validated here."""
         raise NotImplementedError("A compiled program does not know how it was made")
 
     def write_bitcode(self, path: Path) -> Path:
-        """Writes the program as it is now to a file, and returns its path."""
+        """Writes the current program to a file, and returns its path."""
         shutil.copyfile(self.path, path)
         return path
 
 
 class Programs:
-    """Draws programs, and says which of them are of use. Threads may share an object.
+    """Draws programs, and rejects useless ones. It is thread-safe.
 
     Args:
-        datasets: Where programs are looked up.
-        uris: Of datasets, and of programs. Each is drawn as often as the others.
+        datasets: The datasets.
+        uris: URIs of datasets and programs. All have the same probability.
 
     Raises:
         LookupError: If there is no such dataset.
@@ -82,7 +82,7 @@ class Programs:
         return source.random_benchmark(rng)
 
     def why_useless(self, benchmark: Benchmark, unoptimised: Path) -> str | None:
-        """Returns why nothing can be learned from a program; None if something can be.
+        """Returns the reason that a program is useless; None if it is useful.
 
         Args:
             benchmark: The program.
@@ -102,12 +102,12 @@ class Programs:
 def wrong_output(
     benchmark: Benchmark, unoptimised: Path, optimised: Path
 ) -> ValidationError | None:
-    """Returns what is wrong with what a program does, if anything is and one can tell.
+    """Returns the error in the behaviour of a program; None if none is known.
 
     Args:
-        benchmark: Its benchmark, which knows how to run it.
+        benchmark: Its benchmark, with the commands to run it.
         unoptimised: Its bitcode before all passes.
-        optimised: Its bitcode now.
+        optimised: Its bitcode after the passes.
     """
     for callback in benchmark.running_callbacks():
         for error in callback(CompiledProgram(benchmark, unoptimised, optimised)) or ():
@@ -119,7 +119,7 @@ def write_bitcode(benchmark: Benchmark, path: Path) -> None:
     """Writes a program to a bitcode file, also one that is given as textual IR.
 
     Raises:
-        BenchmarkInitError: If that cannot be read.
+        BenchmarkInitError: If the program cannot be read.
     """
     contents = benchmark.proto.program.contents
     if contents.startswith(_BITCODE):
@@ -131,7 +131,7 @@ def write_bitcode(benchmark: Benchmark, path: Path) -> None:
 
 
 def runs_of(benchmark: Benchmark) -> list[ProgramRun]:
-    """Returns how a program can be run by a script; none if only its own callbacks know."""
+    """Returns the runs of a program for a script; empty if only its callbacks can run it."""
     runs: list[ProgramRun] = []
     for callback in benchmark.validation_callbacks():
         if isinstance(callback, ProgramValidator | ReferenceValidator):
@@ -140,7 +140,7 @@ def runs_of(benchmark: Benchmark) -> list[ProgramRun]:
 
 
 def linker_options_of(benchmark: Benchmark) -> tuple[str, ...]:
-    """Returns the options that a program is linked with."""
+    """Returns the linker options of a program."""
     options: dict[str, None] = {}
     for callback in benchmark.validation_callbacks():
         if isinstance(callback, ProgramValidator | ReferenceValidator):

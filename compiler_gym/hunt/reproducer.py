@@ -1,4 +1,4 @@
-"""Writes the script that shows a failure, which is also what it is made smaller with."""
+"""The script that reproduces a failure, also used to minimise it."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ GUARDS = ("O0", "O1", "O2", "address", "memory")
 and with its sanitizers of addresses and of memory without a value."""
 
 UNSTABLE_RUNS = 20
-"""How often scripts run opt to see whether it makes the same each time."""
+"""The number of runs of opt in scripts that compare results."""
 
 _INTRODUCTION = """\
 #!/bin/sh
@@ -117,19 +117,19 @@ _ABSOLUTE_PATH = re.compile(r"(?<![\w$}])/[^\s'\"<>|&;()]+")
 
 @dataclass(frozen=True)
 class Reproducer:
-    """All that the script of a failure depends on.
+    """The inputs of a failure's script.
 
     Attributes:
-        failure: What goes wrong.
+        failure: The failure.
         sequence: The passes.
         opt: The path of opt.
-        clang: The path of clang, which builds programs that are run.
-        limits: As in the search for the failure.
-        run: How the program is run, if it is wrong what it prints.
+        clang: The path of clang, which builds the programs to run.
+        limits: The limits of the trial.
+        run: The run of the program, for a wrong output.
         link_options: Options of the linker.
-        guards: Which of :data:`GUARDS` the program is to pass.
-        level: How hard clang tries when it makes machine code of what opt has made. At 0 it is
-            several times as fast, and 2 is what validation takes.
+        guards: The :data:`GUARDS` that the program must pass.
+        level: The optimisation level of code generation after opt. 0 is several times faster;
+            validation uses 2.
     """
 
     failure: Failure
@@ -143,12 +143,12 @@ class Reproducer:
     level: int = 2
 
     def with_sequence(self, sequence: Sequence[str]) -> "Reproducer":
-        """Returns the same with other passes."""
+        """Returns the reproducer with other passes."""
         return replace(self, sequence=tuple(sequence))
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that runs of the program read, by the name that they get beside the script."""
+        """The input files of runs, by their name beside the script."""
         if self.run is None:
             return {}
         named = (Path(word) for word in _ABSOLUTE_PATH.findall(self.run.command))
@@ -163,9 +163,9 @@ class Reproducer:
         """Returns the script.
 
         Args:
-            name: What it is called.
-            input_name: The module that is beside it.
-            title: What it shows, in a line.
+            name: The name of the script.
+            input_name: The name of the module beside it.
+            title: A one-line description.
         """
         values = {
             "name": name,
@@ -183,7 +183,7 @@ class Reproducer:
     def _check(self) -> str:
         kind = self.failure.kind
         if kind is Kind.HANG:
-            # What takes the time must be the passes.
+            # The passes must take the time, not the rest.
             return _filled(_HANG, {"quick": self.limits.shares(1 / 4).as_shell()})
         if kind in (Kind.UNSTABLE, Kind.UNSTABLE_USES):
             option = "-S" if kind is Kind.UNSTABLE else ""
@@ -228,7 +228,7 @@ class Reproducer:
 
 
 def _filled(template: str, values: Mapping[str, object]) -> str:
-    """Fills in the names in braces, and leaves the braces of the shell alone."""
+    """Fills in names in braces, and keeps the braces of the shell."""
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", str(value))
     return template

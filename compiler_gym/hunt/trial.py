@@ -1,4 +1,4 @@
-"""One trial: a program, a sequence of passes, and what comes of them."""
+"""One trial: a program, a sequence of passes, and the outcome."""
 
 import math
 import subprocess
@@ -33,12 +33,12 @@ from compiler_gym.hunt.programs import (
 )
 from compiler_gym.hunt.reproducer import Reproducer
 
-# Of the time until the end of the hunt. Writing a finding takes some, too.
+# The share of the remaining time for reduction. Writing a finding takes some time, too.
 _SHARE_OF_THE_REST = 0.8
 
 
 class StoppedError(Exception):
-    """The hunt ends, and what goes wrong now is the end of it."""
+    """The hunt is ending. Errors from now on are a consequence."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Trial:
 
     Attributes:
         number: Its number.
-        seed: The seed of the hunt. With the number, it says which program is drawn.
+        seed: The seed of the hunt. With the number, it determines the program.
         sequence: The passes, elements of ``module(...)``.
     """
 
@@ -64,10 +64,9 @@ class Outcome:
         program: The URI of the program; empty if there is none.
         verdict: ``"fine"``, ``"refused"``, ``"useless"``, ``"found"``, ``"known"`` or
             ``"not seen again"``.
-        details: Why, or which kind of failure.
+        details: The reason, or the kind of failure.
         finding: The finding, new or known.
-        growth: The size of the bitcode after the passes, as a share of that before; 0 if there is
-            none.
+        growth: The size of the bitcode after the passes divided by that before; 0 if there is none.
     """
 
     program: str
@@ -84,12 +83,12 @@ class Laboratory:
     Attributes:
         opt: The path of ``opt``.
         clang: The path of ``clang``.
-        programs: Says which programs are of use.
-        findings: Where findings go.
-        limits: What a run may take.
+        programs: The programs.
+        findings: The findings.
+        limits: The limits of a run.
         stop: Set when the hunt ends.
-        report: Told what is being done in long trials.
-        end: When the hunt is going to end, by the clock of :func:`time.monotonic`.
+        report: Called with the current work of long trials.
+        end: The end of the hunt, by :func:`time.monotonic`.
     """
 
     opt: Path
@@ -105,8 +104,8 @@ class Laboratory:
         """Makes a trial.
 
         Raises:
-            StoppedError: If the hunt ends meanwhile.
-            OSError: If a tool cannot be started, or a file not be written.
+            StoppedError: If the hunt ends during the trial.
+            OSError: If a tool cannot be started, or a file cannot be written.
         """
         rng = np.random.default_rng([trial.seed, trial.number])
         try:
@@ -139,7 +138,7 @@ class Laboratory:
     def _failure(
         self, trial: Trial, benchmark: Benchmark, module: Path, folder: Path
     ) -> Failure | None:
-        """Returns what goes wrong with a trial, if anything does."""
+        """Returns the failure of a trial, or None."""
         output = folder / "output.bc"
         failure = run_passes(self.opt, trial.sequence, module, output, self.limits)
         if failure is not None:
@@ -158,7 +157,7 @@ class Laboratory:
     def _confirmed(
         self, failure: Failure, trial: Trial, module: Path, output: Path
     ) -> Failure | None:
-        """Gives passes that take too long double the time, unless opt is slow without any."""
+        """Repeats a timeout with double the time, unless opt is slow without passes."""
         if failure.kind is not Kind.HANG:
             return failure
         self._end_if_stopped()
@@ -187,7 +186,7 @@ class Laboratory:
         return Outcome(uri, "not seen again", failure.kind.value)
 
     def reduce_seconds(self) -> float:
-        """Returns how long making a finding smaller may take, so that it is there at the end."""
+        """Returns the time limit for reduction, so that the finding is ready before the end."""
         return min(self.limits.reduce_seconds, _SHARE_OF_THE_REST * (self.end - time.monotonic()))
 
     def _found(
@@ -200,7 +199,7 @@ class Laboratory:
         module: Path,
     ) -> Finding:
         if not failure.guilty:
-            # LLVM names no pass: then it is the last without which nothing goes wrong.
+            # If LLVM names no pass, the guilty one is the last necessary pass.
             failure = replace(failure, guilty=name_of(reproducer.sequence[-1]))
             known = self.findings.count_known(failure)
             if known is not None:
@@ -212,7 +211,7 @@ class Laboratory:
     def _reproducers(
         self, trial: Trial, benchmark: Benchmark, failure: Failure
     ) -> Iterator[Reproducer]:
-        """Yields scripts that may show a failure: one for each run that a program has."""
+        """Yields scripts that may reproduce a failure: one for each run of the program."""
         script = Reproducer(failure, tuple(trial.sequence), self.opt, self.clang, self.limits)
         if failure.kind is not Kind.WRONG_OUTPUT:
             yield script

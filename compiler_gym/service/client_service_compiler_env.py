@@ -61,21 +61,21 @@ class ClientServiceCompilerEnv(CompilerEnv):
             by the arguments of ``ObservationView.add_derived_space``: ``id``, ``base_id``,
             ``translate``, and optionally ``space``, ``default_value``, ``deterministic``,
             ``platform_dependent`` and ``to_string``.
-        service_message_converters: How to understand the service's action spaces, and how to send
-            actions.
+        service_message_converters: Converts the service's action spaces, and actions for the
+            service.
         connection_settings: Time limits and more.
         service_connection: A connection to use in place of a new one; environments may share it.
             The last of them to be closed closes it. If it fails, the next reset connects to its
             endpoint again, with its options, and never to ``service``.
-        recover: Go on after a step that failed, see :attr:`recover`.
-        transition_cache: Remember where actions lead, and answer a step from that when it is taken
-            again, see :attr:`transitions`. True, or how many bytes of memory it may take.
+        recover: Continue the episode after a failed step, see :attr:`recover`.
+        transition_cache: Cache the results of steps, and answer a repeated step from the cache, see
+            :attr:`transitions`. True, or the memory limit in bytes.
 
     Raises:
         FileNotFoundError: If there is no such executable.
         ServiceInitError: If the service cannot be started.
         ServiceTransportError: If a running service cannot be reached.
-        LookupError: If there is nothing of a given name.
+        LookupError: If a given name does not exist.
         TypeError: If an argument is of a wrong type.
 
     Subclasses that hold objects which refer to the environment override :meth:`init_fork`.
@@ -123,30 +123,30 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
         If so, and the compiler crashes, hangs, runs out of memory or fails otherwise in a step, a
         new session is started on the same benchmark and all actions before that step are applied
-        again. The step then returns the observations of that state, the rewards of no change,
-        ``done=False``, and an ``info`` with ``recovered: True`` besides ``error_type`` and
+        again. The step then returns the observations of that state, rewards as if nothing had
+        changed, ``done=False``, and an ``info`` with ``recovered: True`` besides ``error_type`` and
         ``error_details``. The actions of the step are not among :attr:`actions`; if
-        :meth:`multistep` fails, these are all the actions given to it, as it is not known which
-        of them did. Should the other actions fail this time, the episode ends as it does without
-        recovery. Can be set at any time, and is inherited by forks.
+        :meth:`multistep` fails, these are all the actions given to it, because the one that failed
+        is unknown. If the repeated actions fail too, the episode ends as it does without recovery.
+        Can be set at any time. Forks inherit it.
         """
-        return self._runner.recovers
+        return self._runner.is_recovering
 
     @recover.setter
-    def recover(self, recovers: bool) -> None:
-        self._runner.recovers = recovers
+    def recover(self, is_recovering: bool) -> None:
+        self._runner.is_recovering = is_recovering
 
     @property
     def transitions(self) -> TransitionCache | None:
-        """The cache of transitions, if the environment was made with one; otherwise None.
+        """The cache of transitions, or None if the environment was made without one.
 
-        All environments that share a service share what is known: forks, and those that were made
-        with the same ``service_connection``. A step is known if it is the same as before on the
-        same program after the same steps; its reply is then that of the first time, observations
-        and rewards too, and the compiler does nothing. When something unknown is asked later, it
-        catches up. What is not deterministic is never answered like that, nor is what comes after
-        :meth:`send_param`. ``info["transition_was_known"]`` says how it was in a step, and
-        ``env.transitions.stats`` how it was over all.
+        All environments that share a service share the cache: forks, and those that were made with
+        the same ``service_connection``. A step is a cache hit if the same step was taken before on
+        the same program after the same steps. The reply, with its observations and rewards, is then
+        that of the first time, and the compiler does nothing. On the next miss, the compiler
+        catches up. Observations that are not deterministic are never cached, nor are steps after
+        :meth:`send_param`. ``info["transition_was_known"]`` is True if the step was a hit, and
+        ``env.transitions.stats`` counts hits and misses.
 
         Raises:
             ServiceIsClosed: If the environment is closed.
@@ -272,7 +272,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         deadline = Deadline(timeout)
         if benchmark is not None:
             self._selection.choose(benchmark)
-        self._sessions.end(waits=False)
+        self._sessions.end(wait=False)
         self._runner.episode = None
         if observation_space is not UNCHANGED:
             self.observation_space = observation_space
@@ -374,8 +374,8 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @property
     def _spelling(self) -> Any:
-        """The action space that the actions of the present or else the last episode are of."""
-        # One that came up during the episode may number actions differently.
+        """The action space of the actions of the current episode, or of the last one."""
+        # An action space that replaced it during the episode may number actions differently.
         episode = self._runner.episode
         return episode.action_space if episode else self.action_space
 
@@ -399,7 +399,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         )
 
     def _benchmark_of(self, state: CompilerEnvState) -> Benchmark | str:
-        """The benchmark of a state; users' own benchmarks cannot be looked up by their URI."""
+        """Returns the benchmark of a state. Users' own benchmarks are not in a dataset."""
         episode = self._runner.episode
         if episode and episode.benchmark == state.benchmark:
             return episode.benchmark
@@ -451,11 +451,11 @@ class ClientServiceCompilerEnv(CompilerEnv):
     def sibling(self) -> Self:
         """Returns an independent environment like this one, but without an episode.
 
-        Both are to be closed. They share a service.
+        Close both. They share a service.
         """
         sessions = self._sessions.sibling()
         clone = shallow_copy(self)
-        # Before anything can fail: to give up the clone must not end the sessions of this one.
+        # Before anything can fail, because closing the clone must not end the sessions of this one.
         clone._sessions = sessions
         try:
             clone._hold(self._runner.copy(sessions, {id(self): clone}))
@@ -467,7 +467,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
         return clone
 
     def share_service(self, others: Iterable["ClientServiceCompilerEnv"]) -> None:
-        """Uses the service of one of some :meth:`sibling` environments if its own has ended."""
+        """Uses the service of a :meth:`sibling` environment if its own has ended."""
         self._sessions.share(other._sessions for other in others)
 
     def _hold(self, runner: EpisodeRunner) -> None:
@@ -483,7 +483,7 @@ class ClientServiceCompilerEnv(CompilerEnv):
 
     @property
     def service(self) -> CompilerGymServiceConnection:
-        """The connection to the service, made if need be. None after :meth:`close`."""
+        """The connection to the service, opened on first use. None after :meth:`close`."""
         if self._sessions.is_closed:
             return None  # type: ignore[return-value]  # As ever; nobody wants to check each time.
         return self._sessions.connection

@@ -1,4 +1,4 @@
-"""The class that a compiler in Python implements to become a service."""
+"""The base class of compiler services written in Python."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,28 +12,28 @@ class CompilationSession:
 
     Subclass it, set the class attributes, implement :meth:`apply_action` and
     :meth:`get_observation`, and hand the class to
-    :func:`compiler_gym.service.runtime.create_and_run_compiler_gym_service`. What is said of its
-    C++ twin, ``compiler_gym/service/CompilationSession.h``, holds for it.
+    :func:`compiler_gym.service.runtime.create_and_run_compiler_gym_service`. The comments of the
+    C++ class in ``compiler_gym/service/CompilationSession.h`` apply to this class, too.
 
     A session begins with the constructor, which is called with a program. Then come any number of
     steps, each of them :meth:`begin_step`, :meth:`apply_action` for each action,
     :meth:`get_observation` for each observation, and :meth:`end_of_step`.
 
-    Each session has a process of its own, and a fork of it is a copy of that process, as
-    ``os.fork()`` makes one. So are the sessions on a program: the constructor runs once for each
-    program. A copy has all memory of its original, the state of ``random`` included, and the same
-    open files, but none of its threads and child processes; :meth:`after_fork` and
-    :meth:`forkable` are for sessions that have more than memory. A session whose process has other
-    threads after a request is copied by repeating what was done with it.
+    Each session has a process of its own, and a fork is a copy of that process, like the result of
+    ``os.fork()``. Further sessions on the same program are copies, too: the constructor runs once
+    for each program. A copy has all memory of its original, including the state of ``random``, and
+    the same open files, but none of its threads and child processes. Sessions that have more than
+    memory override :meth:`after_fork` and :meth:`forkable`. If the process has other threads after
+    a request, the session is copied by repeating its requests.
 
     An exception becomes the error of the request, with its traceback. ``ValueError`` is
     INVALID_ARGUMENT, ``FileNotFoundError`` and ``LookupError`` are NOT_FOUND, ``TypeError`` is
-    FAILED_PRECONDITION, ``NotImplementedError`` is UNIMPLEMENTED: raise these from
-    :meth:`apply_action` for an action that is refused, before anything has changed, and the session
-    goes on. After any other, nobody knows what the program is, and the session takes no more
-    requests: ``TimeoutError`` is DEADLINE_EXCEEDED, ``compiler_gym.errors.ServiceOSError`` is
-    RESOURCE_EXHAUSTED, everything else INTERNAL. ``compiler_gym.errors.ServiceError`` is for
-    failures that are no bugs of the session, and comes without a traceback.
+    FAILED_PRECONDITION, ``NotImplementedError`` is UNIMPLEMENTED. Raise these from
+    :meth:`apply_action` to refuse an action, before anything has changed, and the session
+    continues. After any other exception, the state of the program is unknown, and the session takes
+    no more requests: ``TimeoutError`` is DEADLINE_EXCEEDED, ``compiler_gym.errors.ServiceOSError``
+    is RESOURCE_EXHAUSTED, everything else INTERNAL. ``compiler_gym.errors.ServiceError`` is for
+    failures that are not bugs of the session. It has no traceback.
 
     Args:
         working_directory: A directory of the service that all its sessions share.
@@ -42,8 +42,8 @@ class CompilationSession:
 
     Attributes:
         compiler_version: The version of the compiler, in free form.
-        action_spaces: What actions there are; at least one space.
-        observation_spaces: What can be observed. Spaces have names of their own.
+        action_spaces: The action spaces; at least one.
+        observation_spaces: The observation spaces, each with a name of its own.
     """
 
     compiler_version: str = ""
@@ -57,15 +57,15 @@ class CompilationSession:
         """Applies one action.
 
         Args:
-            action: Not necessarily an element of the action space.
+            action: The action. It may lie outside of the action space.
 
         Returns:
-            Whether no further action can follow; the action space from now on if it has changed;
-            and whether the action changed nothing, so that every deterministic observation keeps
-            its value (when in doubt, ``False``).
+            True if the session ends here; the new action space if it has changed, else None; and
+            True if the action changed nothing, so that every deterministic observation keeps its
+            value (when in doubt, False).
 
         Raises:
-            ValueError: If the action is not in the action space. The program is as before.
+            ValueError: If the action is not in the action space. The program must be unchanged.
         """
         raise NotImplementedError(f"{type(self).__name__} has no apply_action()")
 
@@ -81,7 +81,7 @@ class CompilationSession:
         raise NotImplementedError(f"{type(self).__name__} has no get_observation()")
 
     def begin_step(self, actions: int) -> None:
-        """Called before the actions of a step, with how many there are."""
+        """Called before the actions of a step, with the number of actions."""
 
     def end_of_step(
         self,
@@ -92,12 +92,12 @@ class CompilationSession:
         """Called at the end of a step, after its observations, e.g. to check the program.
 
         Args:
-            action_had_no_effect: What the client will be told of all actions together.
-            end_of_session: What the actions have reported.
-            new_action_space: Likewise.
+            action_had_no_effect: True if none of the actions changed anything.
+            end_of_session: True if an action ended the session.
+            new_action_space: The action space that the actions have changed to, or None.
 
         Returns:
-            What is to be reported instead of the last two, or ``None`` for no change.
+            Replacements for ``end_of_session`` and ``new_action_space``, or None to keep both.
         """
 
     def handle_session_parameter(self, key: str, value: str) -> str | None:
@@ -118,15 +118,15 @@ class CompilationSession:
     def after_fork(self) -> None:
         """Called first in a copy of the process.
 
-        There it makes a directory, a child or a connection of its own in place of those of the
-        original, which it leaves alone.
+        Replace directories, children and connections of the original by new ones here, and leave
+        those of the original alone.
         """
 
     def fork(self) -> "CompilationSession":
         """Returns a new session like this one.
 
-        The runtime does not call it, because it copies processes. It is here for session classes
-        that were written for CompilerGym 0.2.5.
+        The runtime copies processes and does not call this method. It exists for session classes
+        written for CompilerGym 0.2.5.
         """
         raise NotImplementedError(
             "This compiler cannot fork sessions: start a new session on the same benchmark and "
@@ -134,13 +134,13 @@ class CompilationSession:
         )
 
     def save_reproducer(self, action: Event, directory: Path) -> None:
-        """Saves what is needed to repeat an action outside of this service.
+        """Saves the files that reproduce an action outside of this service.
 
-        It is called on a session like one that did not survive the action.
+        Called on a copy of a session that the action crashed.
 
         Args:
             action: The action, which must not be applied.
-            directory: Where to write the files to. It exists.
+            directory: The directory for the files. It exists.
         """
         raise NotImplementedError("This compiler has no form for reproducers")
 
@@ -149,18 +149,19 @@ class CompilationSession:
         return False
 
     def close(self) -> None:
-        """Called at the end of the session in each process, to give back what is that process's.
+        """Releases the resources of a process at the end of its session.
 
-        It is not if the process was killed.
+        Not called if the process was killed.
         """
 
 
 def check_session_class(session_type: Any) -> None:
-    """Raises an error if a class cannot be made a service of.
+    """Raises an error if a class cannot be used for a service.
 
     Raises:
-        TypeError: If it is no subclass of :class:`CompilationSession`, or its spaces are not.
-        ValueError: If it has no spaces, or two of the same name.
+        TypeError: If it is not a subclass of :class:`CompilationSession`, or its spaces have
+            another type.
+        ValueError: If it has no spaces, or two with the same name.
     """
     if not (isinstance(session_type, type) and issubclass(session_type, CompilationSession)):
         raise TypeError(

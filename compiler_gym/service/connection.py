@@ -1,4 +1,4 @@
-"""The connection between this process and a compiler service."""
+"""The connection of a client to a compiler service."""
 
 import logging
 import os
@@ -70,7 +70,7 @@ _DEATH_NOTICE_SECONDS = 0.2
 
 
 class CompilerGymServiceConnection:
-    """A connection to a compiler service, and the service itself if it was started for it.
+    """A connection to a compiler service. It owns the service if it has started it.
 
     Call it with a method of :attr:`stub` to make an RPC::
 
@@ -82,28 +82,28 @@ class CompilerGymServiceConnection:
     Args:
         endpoint: The path of a service executable, which is started for this connection (a
             *managed* service), or the address ``"host:port"`` of a running (*unmanaged*) one.
-        opts: Time limits, what to show to a service that asks for it, and more.
+        opts: Time limits, TLS, tokens and more.
 
     Attributes:
-        stub: The RPC methods. They use the direct channel if the service has one that can be
-            reached, see :class:`compiler_gym.service.transport.direct_channel.DirectStub`.
-        isolates_sessions: Whether sessions have processes of their own, so that the end of one
-            does not hurt the service.
-        action_spaces: What the service offers; ``StartSessionRequest.action_space`` is an index
-            into this list.
-        observation_spaces: Likewise for observations.
+        stub: The RPC methods. They use the direct channel if it is available, see
+            :class:`compiler_gym.service.transport.direct_channel.DirectStub`.
+        isolates_sessions: True if each session has its own process, whose crash leaves the service
+            running.
+        action_spaces: The action spaces of the service; ``StartSessionRequest.action_space`` is an
+            index into this list.
+        observation_spaces: The observation spaces of the service, in the same way.
         service: The managed service, or None.
-        sent_benchmarks: For users of the connection to remember which programs they have sent to
-            this service: a hash of the program by URI.
-        transitions: For users of the connection to share what they know of the states of programs:
-            a :class:`compiler_gym.service.session.transition_cache.TransitionCache`, or None.
+        sent_benchmarks: The programs that users of the connection have sent to this service: a hash
+            of each by URI.
+        transitions: The cache of transitions that users of the connection share: a
+            :class:`compiler_gym.service.session.transition_cache.TransitionCache`, or None.
 
     Raises:
         FileNotFoundError: If there is no such executable.
         ServiceInitError: If the service could not be started.
-        ServiceTransportError: If an unmanaged service cannot be reached. One that does not let
-            in this user without a token closes the connection.
-        PermissionError: If the service asks for a token, and the options have none or another.
+        ServiceTransportError: If an unmanaged service cannot be reached. A service that requires a
+            token from this user closes the connection.
+        PermissionError: If the service requires a token, and the options have none or another one.
         ValueError: If the options for TLS or the token contradict each other.
         TypeError: If the endpoint is neither a path nor an address.
     """
@@ -141,9 +141,9 @@ class CompilerGymServiceConnection:
     ) -> Any:
         """Makes an RPC.
 
-        When the service cannot be reached, tries again with growing waits; at once gives up if it
-        is managed and its process has ended. A request with actions, which must not be carried
-        out twice, is repeated only if it cannot have arrived.
+        If the service cannot be reached, retries with growing waits. Gives up at once if the
+        service is managed and its process has ended. A request with actions must not be carried out
+        twice, so it is repeated only if it cannot have arrived.
 
         Args:
             stub_method: A method of :attr:`stub`.
@@ -184,11 +184,11 @@ class CompilerGymServiceConnection:
         """Begins a step by gRPC: sends the request and does not wait for the reply.
 
         Args:
-            request: The request, which must stay as it is until the step is finished.
+            request: The request. Do not change it until the step is finished.
             timeout: Time limit in seconds for the step and the call that finishes it.
 
         Returns:
-            What :meth:`finish_step` takes, and what several can be waited for by.
+            The step, for :meth:`finish_step`. Several can be waited for together.
 
         Raises:
             ServiceIsClosed: If the connection is closed.
@@ -203,9 +203,9 @@ class CompilerGymServiceConnection:
         """Waits for the reply to a step.
 
         Args:
-            begun: What :meth:`begin_step` has returned. Cannot be used again.
+            begun: The result of :meth:`begin_step`. It can be used once.
             request: The request.
-            timeout: The time limit that it began with.
+            timeout: The time limit of :meth:`begin_step`.
 
         Raises:
             Exception: What :meth:`__call__` raises.
@@ -218,7 +218,7 @@ class CompilerGymServiceConnection:
             raise self._explain(error) from error
 
     def repeat_step(self, error: grpc.RpcError, request: StepRequest, timeout: float) -> StepReply:
-        """Repeats a step that failed if it cannot have been made.
+        """Repeats a failed step if the service cannot have received it.
 
         Args:
             error: Why it failed.
@@ -226,14 +226,14 @@ class CompilerGymServiceConnection:
             timeout: Time limit in seconds.
 
         Raises:
-            Exception: What the user is to see, if the step is not to be repeated.
+            Exception: The error for the user, if the step must not be repeated.
         """
         self._check_may_repeat(request, error, self.opts.rpc_max_retries)
         logger.debug("Will repeat a step that failed: %s", error.details())
         return self(self.stub.Step, request, timeout=timeout)
 
     def usable_timeout(self, timeout: float) -> float:
-        """Returns the time limit of a request that is made now, in seconds.
+        """Returns the time limit of a request in seconds.
 
         Raises:
             ServiceIsClosed: If the connection was made by the parent of this process.
@@ -247,14 +247,14 @@ class CompilerGymServiceConnection:
         return timeout if limit is None else min(limit, timeout)
 
     def _check_may_repeat(self, request: Message, error: grpc.RpcError, retries_left: int) -> None:
-        """Raises what the user is to see, unless the request is to be repeated."""
+        """Raises the error for the user, unless the request may be repeated."""
         self._check_service_is_alive(error)
         is_safe = was_never_sent(error) or not getattr(request, "action", None)
         if not (is_transport_failure(error) and is_safe and retries_left > 0):
             raise exception_from_rpc_error(error) from error
 
     def _check_service_is_alive(self, failure: grpc.RpcError) -> None:
-        """Raises ServiceIsClosed if the failure is explained by the end of the service."""
+        """Raises ServiceIsClosed if the service has ended."""
         if self.service is None or not is_transport_failure(failure):
             return
         if self.service.exit_code(wait_seconds=_DEATH_NOTICE_SECONDS) is not None:
@@ -262,7 +262,7 @@ class CompilerGymServiceConnection:
             raise ServiceIsClosed(self.service.describe_exit()) from failure
 
     def _explain(self, error: ValueError) -> Exception:
-        """ValueError is how gRPC says, among others, that the channel was closed on this side."""
+        """A ValueError of gRPC has several reasons, one of them a channel closed on this side."""
         return ServiceIsClosed(f"{self!r} cannot be used: {error}") if self.closed else error
 
     # ------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ class CompilerGymServiceConnection:
 
     @property
     def lease_id(self) -> int:
-        """The number of the lease with which sessions end when this process does, however it ends.
+        """The number of the lease. Its sessions end with this process, however it ends.
 
         For ``StartSessionRequest.lease_id``. 0 if the service has no leases.
         """
@@ -332,14 +332,14 @@ class CompilerGymServiceConnection:
                 self._lease = lease
                 return lease.lease_id
         lease = self._grpc_stub.HoldLease(HoldLeaseRequest())
-        # The call itself has no time limit, as it is to last.
+        # The call itself has no time limit, because it lasts as long as the lease.
         limit = threading.Timer(self.opts.rpc_init_max_seconds, lease.cancel)
         limit.start()
         try:
             lease_id = next(lease).lease_id
         except grpc.RpcError as error:
             logger.debug("The service gives no lease: %s", error)
-            # The error is the call itself, so its traceback would keep whoever waits for it alive.
+            # The error is the call itself, so its traceback would keep the waiting object alive.
             error.__traceback__ = None
             return 0
         finally:
@@ -372,7 +372,7 @@ class CompilerGymServiceConnection:
     def connection(self) -> Connection:
         """The service's address and process while the connection is open.
 
-        It holds until the connection is closed or restarted.
+        Valid until the connection is closed or restarted.
 
         Raises:
             ServiceIsClosed: If it is closed.
@@ -394,7 +394,8 @@ class CompilerGymServiceConnection:
         """True if the connection is open and its managed service, if any, is still running."""
         if self.closed or self.service is None:
             return not self.closed
-        # A service that keeps a lease runs, and that is cheaper to see than its process.
+        # A service that keeps a lease is running, and the lease is cheaper to check than the
+        # process.
         if isinstance(self._lease, DirectLease) and self._lease.is_active():
             return True
         return self.service.exit_code() is None
@@ -407,20 +408,20 @@ class CompilerGymServiceConnection:
                 default that of the options.
 
         Raises:
-            ServiceError: If a managed service did not exit with code 0, and that has not been
-                reported before by ``ServiceIsClosed``.
+            ServiceError: If a managed service did not exit with code 0, and no ``ServiceIsClosed``
+                has reported it before.
         """
         service = self.service
         if self.transitions is not None and self.is_alive and self._owner_pid == os.getpid():
-            self.transitions.close()  # A service with open sessions has not ended well.
+            self.transitions.close()  # Open sessions would give the service an error code.
         code = self._release(exit_max_seconds)
         if service and code and not self._death_is_known:
             raise ServiceError(service.describe_exit())
 
     def restart(self) -> None:
-        """Closes the connection, and makes it anew with a new service if it is managed.
+        """Closes the connection and opens it again, with a new service if it is managed.
 
-        Sessions do not survive it.
+        All sessions end.
         """
         try:
             self.close()
@@ -429,7 +430,7 @@ class CompilerGymServiceConnection:
         self._open()
 
     def retain(self) -> "CompilerGymServiceConnection":
-        """Announces one more user of this connection, to be matched by :meth:`release`."""
+        """Adds a user of this connection. Each call needs a matching :meth:`release`."""
         with self._users_lock:
             self._users += 1
         return self
@@ -450,7 +451,7 @@ class CompilerGymServiceConnection:
     def loglines(self) -> Iterator[str]:
         """Yields the lines of a managed service's logs; nothing for an unmanaged one.
 
-        What passes print is among them: up to 64 KiB of a request, and 64 MiB altogether.
+        They include the output of passes: up to 64 KiB for each request, and 64 MiB in total.
         """
         return self.service.loglines() if self.service else iter(())
 
@@ -483,7 +484,7 @@ def _checked_endpoint(endpoint: str | Path) -> str | Path:
 
 
 def _init_error(endpoint: str | Path, error: Exception) -> Exception:
-    """Returns the exception to raise after the last attempt to connect failed with ``error``."""
+    """Returns the exception for the user when the last attempt to connect has failed."""
     if isinstance(error, ServiceInitError | ServiceTransportError):
         return error
     kind = ServiceInitError if isinstance(endpoint, Path) else ServiceTransportError

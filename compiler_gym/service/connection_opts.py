@@ -10,57 +10,58 @@ from compiler_gym.util.debug_util import is_output_shown
 class ConnectionOpts(BaseModel):
     """Options of a :class:`CompilerGymServiceConnection`. All times are in seconds.
 
-    Misspelt options are refused with ``pydantic.ValidationError``, and so are values out of range,
-    also when assigned later.
+    Unknown options and values out of range raise ``pydantic.ValidationError``, in the constructor
+    and on assignment.
     """
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     rpc_max_retries: int = Field(default=5, ge=0)
-    """How often an RPC is repeated when the service cannot be reached, before giving up."""
+    """The number of times to retry an RPC when the service cannot be reached."""
 
     retry_wait_seconds: float = Field(default=0.1, ge=0)
-    """The wait before the first repetition of an RPC."""
+    """The wait before the first retry of an RPC."""
 
     retry_wait_backoff_exponent: float = Field(default=1.5, ge=1)
-    """Each further wait is this many times longer than the one before."""
+    """The factor by which each further wait grows."""
 
     init_max_seconds: float = Field(default=30, gt=0)
-    """The time within which a connection must be established, over all attempts."""
+    """The time limit for connecting, over all attempts."""
 
     init_max_attempts: int = Field(default=5, ge=1)
-    """How often to try to establish a connection, and to start a session on it."""
+    """The number of attempts to connect, and to start a session."""
 
     local_service_port_init_max_seconds: float = Field(default=30, gt=0)
-    """The time within which a service that was started must announce its port."""
+    """The time limit for a started service to announce its port."""
 
     local_service_exit_max_seconds: float = Field(default=30, ge=0)
-    """The time that a service gets to end by itself on close, before it is killed."""
+    """The time for a service to end by itself on close, before it is killed."""
 
     rpc_init_max_seconds: float = Field(default=3, gt=0)
     """The time limit of the first RPC, for each attempt."""
 
     rpc_call_max_seconds: float | None = Field(default=None, gt=0)
-    """No RPC may take longer, whatever time limit it is called with, e.g. by ``env.step()``. None
-    for no other limit than that."""
+    """The upper limit for the time of every RPC, for example one with a time limit given to
+    ``env.step()``. None for no upper limit."""
 
     always_send_benchmark_on_reset: bool = False
-    """Send the whole program with every start of a session, not only when the service asks."""
+    """Send the whole program at every start of a session, even if the service has it already."""
 
     direct_channel: bool = True
-    """Talk to a service on this machine without gRPC if it can do so, which is much faster. The
-    environment variable ``COMPILER_GYM_DIRECT_CHANNEL=0`` switches it off for all connections."""
+    """Use the direct channel instead of gRPC for a service on this machine, which is much faster.
+    The environment variable ``COMPILER_GYM_DIRECT_CHANNEL=0`` disables it for all connections."""
 
     token: SecretStr | None = None
-    """The secret that a service with ``--token_file`` asks for. It is sent with each request by
-    TCP, so use TLS unless nobody else can listen on the way."""
+    """The secret that a service with ``--token_file`` requires. Each TCP request contains it, so
+    use TLS unless the network is private."""
 
     token_file: Path | None = None
     """A file with the token, instead of ``token``."""
 
     tls_ca_file: Path | None = None
-    """A file with certificates, in PEM format, one of which must have signed that of the service.
-    Connections by TCP are encrypted then, as a service with ``--tls_certificate`` demands."""
+    """A PEM file with the certificates of trusted authorities; one must have signed that of the
+    service. TCP connections are then encrypted, as a service with ``--tls_certificate``
+    requires."""
 
     tls_certificate_file: Path | None = None
     """A file with this client's own certificate, in PEM format, for a service with

@@ -15,7 +15,7 @@ from compiler_gym.service.process.service_cache import ServiceCache
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection that is open; :attr:`CompilerGymServiceConnection.connection` is one.
+    """An open connection; :attr:`CompilerGymServiceConnection.connection` is one.
 
     Attributes:
         url: The address of the service, ``"host:port"``.
@@ -67,7 +67,7 @@ class ManagedConnection(Connection):
 
 
 class ServiceProcess:
-    """The process of a service, with those methods of ``subprocess.Popen`` that make sense for it.
+    """The process of a service, with the methods of ``subprocess.Popen`` that apply to it.
 
     Args:
         service: The service.
@@ -94,10 +94,10 @@ class ServiceProcess:
         """Waits for the end of the process.
 
         Args:
-            timeout: How many seconds at most.
+            timeout: The time limit in seconds.
 
         Returns:
-            As :attr:`returncode`; None if it still runs then.
+            The exit code, or None if the process is still running.
         """
         return self._service.exit_code(wait_seconds=timeout)
 

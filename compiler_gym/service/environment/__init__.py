@@ -1,1 +1,1 @@
-"""The parts that an environment is made of, beside its session."""
+"""The parts of an environment, except its session."""

@@ -21,7 +21,7 @@ from compiler_gym.util.random_state import copy_generator, shallow_copy
 class ActionEncoder:
     """Checks and encodes the actions of one action space.
 
-    Actions that are integers are encoded once, and kept.
+    The encoding of integer actions is cached.
 
     Args:
         space: The action space.
@@ -32,9 +32,9 @@ class ActionEncoder:
         self._space = space
         self._to_event = to_event
         self._events: dict[int, Event] = {}
-        # Actions that are macros of several.
+        # Macros of several actions.
         self._expansions: dict[int, tuple[int, ...]] = getattr(space, "expansions", {})
-        # A proxy of the project's own kind stands in for the space proper.
+        # The project's proxies stand in for their space.
         self._is_discrete = isinstance(getattr(space, "wrapped", space), spaces.Discrete)
 
     def encode(self, actions: Iterable[Any]) -> tuple[list[Any], list[Event]]:
@@ -44,12 +44,12 @@ class ActionEncoder:
             actions: The actions; integers may be of any integer type, or the names of actions.
 
         Returns:
-            The actions, integers as plain ``int``, and the messages that stand for them: one for
+            The actions, with integers as plain ``int``, and the messages that encode them: one for
             each action, or several for a macro.
 
         Raises:
             TypeError: If an action is of a wrong type.
-            ValueError: If an action is out of range, or there is none of a name.
+            ValueError: If an action is out of range, or a name does not exist.
         """
         actions = list(actions)
         events = []
@@ -109,13 +109,13 @@ class ActionSpaces:
 
     Args:
         protos: The descriptions of the action spaces, in the order of the service.
-        converters: What to make of them.
+        converters: Converts the descriptions to spaces.
 
     Attributes:
         spaces: All action spaces.
         selected: The number of the action space of the next episode.
-        current: The action space of the actions that can follow now.
-        encoder: Encodes those actions.
+        current: The action space of the next action.
+        encoder: Encodes actions of the current action space.
     """
 
     def __init__(self, protos: Sequence[ActionSpaceProto], converters: ServiceMessageConverters):
@@ -135,8 +135,8 @@ class ActionSpaces:
         """Selects the action space of the next episode.
 
         Args:
-            name: Its name, or itself, perhaps with macros. None for the first.
-            in_episode: Whether there is an episode, which keeps the action space that it has.
+            name: The name or the space, perhaps with macros. None for the first.
+            in_episode: True during an episode, which keeps its action space.
 
         Raises:
             LookupError: If there is no such action space.
@@ -152,7 +152,7 @@ class ActionSpaces:
         return self._selected_space
 
     def _space_to_use(self, wanted: Any) -> Any:
-        """Returns a space with the user's macros as it is, and else the space of the service."""
+        """Returns a user's space if it has macros, else the space of the service."""
         offered = self.spaces[self.selected]
         if not getattr(wanted, "expansions", None):
             return offered
@@ -178,7 +178,7 @@ class ActionSpaces:
         return names.index(wanted)
 
     def begin_episode(self) -> None:
-        """Puts the selected action space to use."""
+        """Switches to the selected action space."""
         self.current = self._selected_space
         if self.current is self.spaces[self.selected]:
             self.encoder = self._encoders[self.selected]
@@ -186,7 +186,7 @@ class ActionSpaces:
             self.encoder = self._make_encoder(self.current)
 
     def replace(self, proto: ActionSpaceProto) -> None:
-        """Puts another action space to use, for the rest of the episode."""
+        """Switches to another action space for the rest of the episode."""
         self.current = self._convert(proto)
         self.encoder = self._make_encoder(self.current)
 
@@ -194,7 +194,7 @@ class ActionSpaces:
         """Returns the same spaces for a fork: they sample the same actions, independently."""
         clone = shallow_copy(self)
         originals = [*self.spaces, self._selected_space, self.current]
-        # Most of the time these are the same.
+        # These are usually the same.
         distinct = {id(space): space for space in originals}
         copies = {number: copy_space(space) for number, space in distinct.items()}
         clone.spaces = [copies[id(space)] for space in self.spaces]
@@ -204,12 +204,12 @@ class ActionSpaces:
 
 
 def copy_space(space: Any) -> Any:
-    """Returns a space that goes on with the same random numbers, independently."""
+    """Returns an independent copy of a space, with the same random state."""
     if isinstance(space, ActionSpace):
         return ActionSpace(copy_space(space.wrapped))
     if not isinstance(space, Discrete):
         return copy.deepcopy(space)
-    # Nothing else of these changes, and some have many names.
+    # Only the random state of these changes, and some have many names.
     clone = shallow_copy(space)
     if clone._np_random is not None:
         clone._np_random = copy_generator(clone._np_random)

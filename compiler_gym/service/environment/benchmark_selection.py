@@ -9,7 +9,7 @@ import numpy as np
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
 from compiler_gym.util.random_state import copy_generator, shallow_copy
 
-# Some datasets have no end.
+# Some datasets are infinite.
 _MAX_LISTED_PER_DATASET = 1000
 
 
@@ -28,7 +28,7 @@ class BenchmarkSelection:
 
     def __init__(self, datasets: Datasets | Iterable[Dataset]):
         self._datasets = _as_datasets(datasets)
-        # Made when needed, because making and copying one takes longer than all else here.
+        # Created when needed, because creating and copying it is slow.
         self._rng: np.random.Generator | None = None
         self._chosen: Benchmark | None = None
         self._required: list[Dataset] = []
@@ -59,16 +59,16 @@ class BenchmarkSelection:
         return self._chosen is not None
 
     def seed(self, seed: int | None) -> None:
-        """Makes the sequence of random benchmarks repeatable; None makes it random again."""
+        """Seeds the sequence of random benchmarks; None chooses a random seed."""
         self._rng = None if seed is None else np.random.default_rng(seed)
 
     def resolve(self, benchmark: str | Benchmark | BenchmarkUri) -> Benchmark:
-        """Returns the benchmark that a user means.
+        """Returns the benchmark of a name or an object.
 
         Raises:
-            LookupError: If there is no benchmark of that name.
+            LookupError: If there is no benchmark with that name.
             ValueError: If the name is malformed.
-            TypeError: If it is neither a name nor a benchmark.
+            TypeError: If the argument is neither a name nor a benchmark.
         """
         if isinstance(benchmark, Benchmark):
             return benchmark
@@ -83,18 +83,18 @@ class BenchmarkSelection:
         )
 
     def choose(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
-        """Makes it the benchmark of all further episodes. Raises as :meth:`resolve`."""
+        """Chooses the benchmark of all further episodes. Raises the errors of :meth:`resolve`."""
         self._chosen = self.resolve(benchmark)
 
     def set_default(self, benchmark: str | Benchmark | BenchmarkUri) -> None:
-        """Sets the default benchmark. Raises as :meth:`resolve`."""
+        """Sets the default benchmark. Raises the errors of :meth:`resolve`."""
         self._default = self.resolve(benchmark)
 
     def require(self, names: list[str | Dataset]) -> None:
-        """Installs datasets, of which each further episode has a random benchmark.
+        """Installs datasets. Each further episode has a random benchmark from them.
 
         Raises:
-            LookupError: If there is no dataset of a name.
+            LookupError: If a dataset does not exist.
             DatasetInitError: If a dataset cannot be installed.
         """
         self._required = [self.datasets.require(name) for name in names]
@@ -115,7 +115,7 @@ class BenchmarkSelection:
         """Returns the benchmark of the episode that begins now.
 
         Raises:
-            TypeError: If there is nothing to choose from.
+            TypeError: If no benchmark is set, and there are no datasets.
         """
         if self._chosen is None and self._required:
             if self._rng is None:

@@ -18,23 +18,22 @@ class Episode:
     Attributes:
         benchmark: The program.
         action_space: The action space at the beginning.
-        actions: All actions, including those without effect and those that failed; without
-            those that the episode has recovered from.
-        requests: The same in the form that the service gets: what was sent with each step that
-            had actions.
-        counts: The number of actions of each request, in which a macro is several.
-        refused: The positions in ``requests`` of those that the service refused, without ending
-            the session.
+        actions: All actions, including those without effect and those that failed, but not those
+            that the episode has recovered from.
+        requests: The encoded actions of each step that had actions.
+        counts: The number of actions in each request. A macro counts as several.
+        refused: The positions in ``requests`` of requests that the service refused. The session
+            continued.
         reward: The sum of the rewards, None if there is no default reward space.
-        rewarded: How many actions there were when the last reward was added to it.
+        rewarded: The number of actions when ``reward`` was last updated.
         params: The session parameters that were sent, in order.
-        observed: The observation spaces of the last step with the default ones, or of the
-            reset, and what they were.
-        is_interrupted: Whether a step was interrupted (Ctrl-C), so that nobody knows how far the
-            session got.
-        beginning: What a session parameter has made of the program before the actions, as text;
-            empty if there was none.
-        start_time: When it began, by :func:`time.monotonic`.
+        observed: The observation spaces and values of the last step with the default ones, or of
+            the reset.
+        is_interrupted: True if a step was interrupted (Ctrl-C), so that the state of the session is
+            unknown.
+        beginning: The program before the actions, as text, if a session parameter has replaced it;
+            else empty.
+        start_time: The start of the episode, by :func:`time.monotonic`.
     """
 
     benchmark: Benchmark
@@ -57,7 +56,7 @@ class Episode:
         return time.monotonic() - self.start_time
 
     def copy(self) -> "Episode":
-        """Returns a record that continues on its own."""
+        """Returns an independent copy of the record."""
         clone = shallow_copy(self)
         clone.actions = self.actions.copy()
         clone.requests = self.requests.copy()
@@ -67,22 +66,22 @@ class Episode:
         return clone
 
     def add_reward(self, reward: float) -> None:
-        """Adds the reward of a step to those before it."""
+        """Adds the reward of a step to the sum."""
         self.reward = (self.reward or 0.0) + reward
         self.rewarded = len(self.actions)
 
     def known_costs(self, reward: Reward | None) -> str:
-        """Returns what a reward knows about costs, if it was computed after the last action."""
+        """Returns the costs that a reward has computed, if they are those after the last action."""
         if reward is None or not self.actions or self.rewarded != len(self.actions):
             return ""
         return reward.known_costs()
 
     def begin_again(self, key: str, beginning: str) -> None:
-        """Forgets the actions, because a session parameter has put something in their place.
+        """Forgets the actions, because a session parameter has replaced their result.
 
         Args:
-            key: The parameter, which has been sent. What it was set to before has no effect either.
-            beginning: See the attribute.
+            key: The parameter that was sent. Its earlier values have no effect either.
+            beginning: The program as text, see the attribute.
         """
         self.actions, self.requests, self.counts, self.refused = [], [], [], set()
         self.rewarded = 0
@@ -91,21 +90,21 @@ class Episode:
         self.params = [param for param in self.params if param[0] != key] + [last]
 
     def record(self, actions: list[Any], events: list[Event]) -> None:
-        """Notes the actions of a step, in both forms, before it is made."""
+        """Records the actions of a step, in both forms, before the step is made."""
         if events:
             self.actions.extend(actions)
             self.requests.append(events)
             self.counts.append(len(actions))
 
     def record_refusal(self) -> None:
-        """Notes that the service has refused the last step with actions."""
+        """Records that the service has refused the last step with actions."""
         self.refused.add(len(self.requests) - 1)
 
     def before_last(self, events: list[Event]) -> "Episode":
-        """Returns a record that continues from before the last step.
+        """Returns a copy of the record from before the last step.
 
         Args:
-            events: What was recorded for that step.
+            events: The encoded actions of that step.
         """
         record = self.copy()
         record.is_interrupted = False

@@ -34,10 +34,10 @@ class ServiceStep(RunningStep):
     """A step that a service is making.
 
     Args:
-        runner: Whose step it is.
+        runner: The runner that started the step.
         session: The session.
-        actions: The actions, and ``events`` the messages that stand for them.
-        events: See there.
+        actions: The actions.
+        events: The messages that encode ``actions``, in the same order.
         timeout: Time limit in seconds.
     """
 
@@ -61,7 +61,7 @@ class ServiceStep(RunningStep):
         self.fd = reply.fd
 
     def result(self) -> StepResult:
-        """Waits for the end of the step, and records what it did to the episode."""
+        """Waits for the end of the step, and updates the record of the episode."""
         runner, plan, events = self._runner, self._plan, self._events
         try:
             reply = self._session.finish_step(self._reply, self._timeout)
@@ -75,23 +75,25 @@ class ServiceStep(RunningStep):
         )
 
     def cancel(self) -> None:
-        """Gives up the step, and with it the session."""
+        """Cancels the step. This ends the session."""
         self._reply.cancel()
 
 
 class EpisodeRunner:
-    """Takes an environment through its episodes, and keeps the record of them.
+    """Runs the episodes of an environment, and keeps the record of the current one.
 
     Args:
-        sessions: What makes the requests.
+        sessions: Makes the requests to the service.
         action_spaces: The action spaces.
         choices: The observations and rewards.
-        recovers: See the attribute.
+        is_recovering: Continue episodes after failed steps.
 
     Attributes:
-        sessions: As above, and so are ``action_spaces`` and ``choices``.
-        episode: The record of the present or else the last episode; None before the first.
-        recovers: Whether an episode goes on after a step that failed.
+        sessions: Makes the requests to the service.
+        action_spaces: The action spaces.
+        choices: The observations and rewards.
+        episode: The record of the current episode, or of the last one; None before the first.
+        is_recovering: True if an episode continues after a failed step.
     """
 
     def __init__(
@@ -99,10 +101,10 @@ class EpisodeRunner:
         sessions: SessionManager,
         action_spaces: ActionSpaces,
         choices: SpaceChoices,
-        recovers: bool,
+        is_recovering: bool,
     ):
         self.episode: Episode | None = None
-        self.recovers = recovers
+        self.is_recovering = is_recovering
         self.sessions = sessions
         self.action_spaces = action_spaces
         self.choices = choices
@@ -177,7 +179,7 @@ class EpisodeRunner:
         reply: StepReply,
         deadline: Deadline,
     ) -> RunResult:
-        # Before rewards make requests of their own.
+        # Rewards may make requests of their own, so this comes first.
         session = self.sessions.session
         was_known = isinstance(session, CachedSession) and session.last_was_known
         self.sessions.step_deadline = deadline
@@ -222,7 +224,7 @@ class EpisodeRunner:
             "error_type": type(error).__name__,
             "error_details": str(error),
         }
-        recovered = self._recover(plan, events) if self.recovers else None
+        recovered = self._recover(plan, events) if self.is_recovering else None
         if recovered is not None:
             return *recovered, False, info | {"action_had_no_effect": True, "recovered": True}
         if isinstance(error, LOSSES):
@@ -231,7 +233,7 @@ class EpisodeRunner:
         return *plan.defaults(self.episode.reward), True, info
 
     def _recover(self, plan: StepPlan, events: list[Event]) -> tuple[list[Any], list[float]] | None:
-        """Goes back to before a step that failed.
+        """Returns to the state before a failed step.
 
         Returns:
             The observations and rewards of that state, or None if it cannot be reached.
@@ -252,7 +254,7 @@ class EpisodeRunner:
         return replay_episode(self.sessions, episode, action_space, indices)
 
     # ------------------------------------------------------------------------------------------
-    # Steps as users make them. Default rewards are added to that of the episode.
+    # Steps as users make them. They add default rewards to the reward of the episode.
 
     def step(
         self,
@@ -261,7 +263,7 @@ class EpisodeRunner:
         reward_spaces: Iterable[str | Reward] | None,
         timeout: float,
     ) -> StepResult:
-        """Makes a step, as :meth:`CompilerEnv.multistep`."""
+        """Makes a step, see :meth:`CompilerEnv.multistep`."""
         if observation_spaces is None and reward_spaces is None:
             return self._default_result(self.run(self.choices.step_plan, actions, timeout))
         plan = self.choices.plan_for(observation_spaces, reward_spaces, self.benchmark)
@@ -274,7 +276,7 @@ class EpisodeRunner:
     def begin_step(self, actions: Iterable[Any], timeout: float) -> RunningStep:
         """Begins a step that returns the default observation and reward.
 
-        There must be no other requests until it is finished.
+        Make no other request until it is finished.
 
         Raises:
             SessionNotFound: If there is no episode.
@@ -305,10 +307,11 @@ class EpisodeRunner:
     # Forks.
 
     def fork(self, make_clone: Callable[[], "EpisodeRunner"]) -> None:
-        """Makes another runner's episode one in exactly the state of this one, ended or not.
+        """Gives another runner an episode in exactly the state of this one, ended or not.
 
         Args:
-            make_clone: Makes that other runner; called once, if possible while the service is busy.
+            make_clone: Creates the other runner. Called once, if possible while the service is
+                busy.
 
         Raises:
             Exception: If the service fails.
@@ -322,7 +325,7 @@ class EpisodeRunner:
             return clones[0]
 
         def try_to_clone() -> None:
-            # The reply must be taken whatever happens, or nobody would end the new session.
+            # Always take the reply, or the new session would never end.
             with suppress(Exception):
                 clone()
 
@@ -331,7 +334,7 @@ class EpisodeRunner:
             session = self.sessions.require_session()
             try:
                 forked = session.fork(meanwhile=try_to_clone)
-            except NotImplementedError:  # Of a service that cannot fork sessions.
+            except NotImplementedError:  # The service cannot fork sessions.
                 clone()._repeat_alone(self.episode)
                 return
         try:
@@ -343,7 +346,7 @@ class EpisodeRunner:
             raise
 
     def _repeat_alone(self, episode: Episode) -> None:
-        """Starts a session in the state of an episode; gives up the connection if that fails."""
+        """Starts a session in the state of an episode. Drops the connection if that fails."""
         try:
             self._repeat(episode, ())
         except BaseException:
@@ -354,14 +357,14 @@ class EpisodeRunner:
         """Returns a runner like this one but without an episode.
 
         Args:
-            sessions: A sibling of the manager of this one.
+            sessions: A sibling of this runner's manager.
             counterparts: What stands for which object in the copies of rewards, by its ``id``.
         """
-        # It is shared, because it cannot change and may be large.
+        # Shared, because it is immutable and may be large.
         benchmark = self.episode.benchmark if self.episode else None
         counterparts = counterparts | {id(benchmark): benchmark}
         choices = self.choices.copy(make_observer(sessions), counterparts)
-        return EpisodeRunner(sessions, self.action_spaces.copy(), choices, self.recovers)
+        return EpisodeRunner(sessions, self.action_spaces.copy(), choices, self.is_recovering)
 
 
 def _interruption() -> SessionLost:
@@ -376,19 +379,19 @@ def make_runner(
     converters: ServiceMessageConverters,
     derived_observation_spaces: Iterable[Mapping[str, Any]],
     rewards: Iterable[Reward] | None,
-    recovers: bool,
+    is_recovering: bool,
 ) -> EpisodeRunner:
-    """Makes a runner of what a service offers.
+    """Creates a runner for the spaces of a service.
 
     Args:
-        sessions: The sessions of that service.
-        converters: What to make of its action spaces.
+        sessions: The sessions of the service.
+        converters: Converts the action spaces of the service.
         derived_observation_spaces: Arguments of :meth:`ObservationView.add_derived_space`.
         rewards: Same as in :class:`SpaceChoices`.
-        recovers: Continue episodes after failed steps, as in the runner.
+        is_recovering: Continue episodes after failed steps.
     """
     view = ObservationView(make_observer(sessions), sessions.observation_spaces)
     for derived in derived_observation_spaces:
         view.add_derived_space(**derived)
     action_spaces = ActionSpaces(sessions.action_spaces, converters)
-    return EpisodeRunner(sessions, action_spaces, SpaceChoices(view, rewards), recovers)
+    return EpisodeRunner(sessions, action_spaces, SpaceChoices(view, rewards), is_recovering)

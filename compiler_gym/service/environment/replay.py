@@ -1,8 +1,8 @@
 """Replay of recorded episodes and of saved states.
 
 An episode records its requests. They are sent again after a session was lost, and to emulate forks
-if the service does not support them. A saved state only has its actions as text, so an environment
-has to apply them step by step.
+in services without fork support. A saved state has only the text of its actions, so an environment
+applies them step by step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ _REPLAY_SECONDS = 300
 def replay_episode(
     sessions: SessionManager, episode: Episode, action_space: int, indices: Sequence[int]
 ) -> Sequence[Event]:
-    """Starts a session and makes the requests of an episode again.
+    """Starts a session and repeats the requests of an episode.
 
     Session parameters are all sent at the beginning. No rewards are computed.
 
     Args:
-        sessions: What gets the session. Has none before.
+        sessions: The manager that gets the session. It has none yet.
         episode: The episode.
         action_space: The number of the action space at its beginning.
         indices: The numbers of the observation spaces to compute at the end.
@@ -40,7 +40,7 @@ def replay_episode(
         The observations.
 
     Raises:
-        ServiceError: If the service fails, or does not do this time what it did then.
+        ServiceError: If the service fails, or behaves differently than in the episode.
         OSError: If the service fails.
     """
     deadline = Deadline(_REPLAY_SECONDS)
@@ -58,7 +58,7 @@ def replay_episode(
 
 
 def _requests(episode: Episode) -> Iterator[tuple[list[Event], bool]]:
-    """Yields the actions of requests to make, and whether the service has refused the request."""
+    """Yields the actions of each request, and True if the service refused the request."""
     merged: list[Event] = []
     for i, events in enumerate(episode.requests):
         was_refused = i in episode.refused
@@ -74,7 +74,7 @@ def _requests(episode: Episode) -> Iterator[tuple[list[Event], bool]]:
 
 
 def replay_state(env: CompilerEnv, state: CompilerEnvState) -> None:
-    """Makes the steps of a state in an environment, in which there is an episode.
+    """Makes the steps of a state in an environment that is in an episode.
 
     Raises:
         ValueError: If the actions are not valid, or the episode ends before all are applied.

@@ -24,14 +24,14 @@ _IMMUTABLE = frozenset((type(None), bool, int, float, str, np.float64, np.int64,
 
 
 def copy_reward(reward: Reward, counterparts: Mapping[int, Any]) -> Reward:
-    """Returns a reward that remembers the same and goes on independently.
+    """Returns an independent copy of a reward.
 
-    The same as ``copy.deepcopy``, which is slow where nothing but numbers are remembered.
+    Same as ``copy.deepcopy``, but faster for rewards whose state is only numbers.
 
     Args:
         reward: The reward.
-        counterparts: What stands for which object in the copy, by the object's ``id``: for an
-            environment its fork.
+        counterparts: The replacement for each object, by the object's ``id``: for an environment
+            its fork.
     """
     if _is_shallow(type(reward)):  # type: ignore[arg-type]  # Classes can be hashed.
         clone = shallow_copy(reward)
@@ -50,13 +50,13 @@ def copy_reward(reward: Reward, counterparts: Mapping[int, Any]) -> Reward:
 
 @cache
 def _is_shallow(reward_class: type[Reward]) -> bool:
-    """Says whether a class says so of itself. It cannot know that of classes derived from it."""
+    """Returns true if a class itself declares it. Subclasses do not inherit the declaration."""
     return bool(vars(reward_class).get("copies_are_shallow"))
 
 
 @cache
 def _is_plain(reward_class: type) -> bool:
-    """Says whether all that an object has is in its ``__dict__``, and copied as any other's."""
+    """Returns true if all state of an object is in its ``__dict__``, and copying is the default."""
     return not hasattr(reward_class, "__deepcopy__") and not any(
         vars(base).get("__slots__") for base in reward_class.__mro__
     )
@@ -72,15 +72,15 @@ _OBSERVATION_SECONDS = 300
 
 
 def make_observer(sessions: SessionManager) -> RawStep:
-    """Returns what an observation view makes its requests by.
+    """Returns the function by which an observation view makes its requests.
 
-    It raises the errors of the service; the episode survives if it can. What rewards ask for has
-    the time that is left of their step.
+    It raises the errors of the service. The episode survives if possible. Requests of rewards share
+    the time limit of their step.
 
     Args:
-        sessions: The sessions of the environment. They are not kept alive.
+        sessions: The sessions of the environment. The function does not keep them alive.
     """
-    # Deleting an environment is to end its session, even if somebody still has the view.
+    # Deleting an environment ends its session, even if the view is still referenced.
     reference = weakref.ref(sessions)
 
     def observe(
@@ -91,7 +91,8 @@ def make_observer(sessions: SessionManager) -> RawStep:
         sessions = reference()
         if sessions is None:
             raise ServiceIsClosed("The environment of this view does not exist any more")
-        del reward_spaces  # There are none, as these observations are not those of a step.
+        # There are none, because these observations do not belong to a step.
+        del reward_spaces
         plan = StepPlan(observation_spaces, (), {})
         deadline = sessions.step_deadline
         try:
@@ -127,10 +128,10 @@ class SpaceChoices:
     Attributes:
         observations: Computes observations. Set by :meth:`replace_observations`.
         rewards: Computes rewards. Set by :meth:`replace_rewards`.
-        observation: What steps return by default, or None. Set by :meth:`choose_observation`.
-        reward: Likewise. Set by :meth:`choose_reward`.
-        step_plan: What a step does that does not say otherwise.
-        reset_plan: What the beginning of an episode does.
+        observation: The default observation of steps, or None. Set by :meth:`choose_observation`.
+        reward: The default reward of steps, or None. Set by :meth:`choose_reward`.
+        step_plan: The plan of a step with the default spaces.
+        reset_plan: The plan of a reset.
     """
 
     def __init__(self, observations: ObservationView, rewards: Iterable[Reward] | None):
@@ -143,7 +144,7 @@ class SpaceChoices:
         self._plan()
 
     def _plan(self) -> None:
-        """To be called when a default has changed."""
+        """Updates the plans after a change of defaults."""
         specs = [self.observation] if self.observation else []
         rewards = [self.reward] if self.reward else []
         self.step_plan = self.make_plan(specs, rewards)
@@ -152,7 +153,7 @@ class SpaceChoices:
     def make_plan(
         self, specs: Sequence[ObservationSpaceSpec], rewards: Sequence[Reward]
     ) -> StepPlan:
-        """Returns what a step does that returns these.
+        """Returns the plan of a step that returns given spaces.
 
         Raises:
             LookupError: If a reward needs an observation that does not exist.
@@ -165,16 +166,17 @@ class SpaceChoices:
         reward_spaces: Iterable[str | Reward] | None,
         benchmark: Benchmark | None,
     ) -> StepPlan:
-        """Returns what a step does that is called with these arguments.
+        """Returns the plan of a step with given arguments.
 
         Args:
             observation_spaces: The observations to return; None for the default one.
             reward_spaces: The rewards to return; None for the default one.
-            benchmark: That of the present episode, if there is one; see :meth:`choose_reward`.
+            benchmark: The benchmark of the current episode, if there is one; see
+                :meth:`choose_reward`.
 
         Raises:
-            TypeError: If something else than a list is given.
-            LookupError: If there is nothing of a given name.
+            TypeError: If an argument is not a list.
+            LookupError: If a given name does not exist.
         """
         specs: Sequence[ObservationSpaceSpec] = self.step_plan.observation_spaces
         if observation_spaces is not None:
@@ -198,9 +200,9 @@ class SpaceChoices:
         """Sets the default reward.
 
         Args:
-            space: The reward. It is added if it is not known yet.
-            benchmark: That of the present episode, if there is one, which an added reward is
-                prepared for.
+            space: The reward. A new one is added.
+            benchmark: The benchmark of the current episode, if there is one. An added reward is
+                reset for it.
 
         Raises:
             LookupError: If there is no reward of that name, or it needs an observation that does
@@ -210,19 +212,19 @@ class SpaceChoices:
         self._plan()
 
     def replace_observations(self, view: ObservationView) -> None:
-        """Computes observations by another view from now on."""
+        """Replaces the view that computes observations."""
         self.observations = view
         self._plan()
 
     def replace_rewards(self, view: RewardView) -> None:
-        """Computes rewards by another view from now on; has no default reward if that has not."""
+        """Replaces the view that computes rewards. The default reward stays if the view has it."""
         self.rewards = view
         if self.reward is not None and self.reward.name not in view.spaces:
             self.reward = None
             self._plan()
 
     def copy(self, raw_step: RawStep, counterparts: Mapping[int, Any]) -> "SpaceChoices":
-        """Returns the same choices for a fork, whose rewards remember the same as these.
+        """Returns the same choices for a fork, with copies of the rewards.
 
         Args:
             raw_step: Makes a step of the fork.
@@ -278,7 +280,7 @@ def _default_rewards(specs: Iterable[ObservationSpaceSpec]) -> list[Reward]:
 
 
 def _checked_list(names: Iterable[Any]) -> list[Any]:
-    """Turns an argument that is to name several spaces into a list."""
+    """Checks an argument that names several spaces, and returns it as a list."""
     if isinstance(names, str | ObservationSpaceSpec | Reward):
         raise TypeError(f"Expected a list of spaces, not {names!r}. Write [{str(names)!r}]")
     return list(names)

@@ -17,16 +17,15 @@ _REWARD_ABSOLUTE_TOLERANCE = 1e-10
 def validate_by_replay(
     env: CompilerEnv, state: CompilerEnvState, benchmark: str | Benchmark
 ) -> ValidationResult:
-    """Replays a state in an environment, and checks the outcome.
+    """Replays a state in an environment, and checks the result.
 
     Args:
-        env: The environment, whose episode is given up. It must have the reward space in which
-            the reward of the state was measured.
-        state: What to validate.
+        env: The environment. Its episode ends. Its reward space must be that of the state's reward.
+        state: The state to validate.
         benchmark: The benchmark of the state.
 
     Raises:
-        LookupError: If there is no such benchmark.
+        LookupError: If the benchmark does not exist.
         BenchmarkInitError: If the benchmark cannot be used.
         OSError: If the service fails to start an episode.
     """
@@ -80,7 +79,7 @@ def _check_semantics(env: CompilerEnv) -> dict[str, Any]:
     try:
         errors = env.benchmark.validate(env)
     except OSError:
-        raise  # It is the service that fails.
+        raise  # The service failed.
     except ServiceError as error:
         # There is no program to run, for example because LLVM's verifier rejects the module.
         details = {"details": str(error)}

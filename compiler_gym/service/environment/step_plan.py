@@ -12,8 +12,7 @@ from compiler_gym.views import ObservationSpaceSpec, ObservationView
 class StepPlan:
     """The observations and rewards that a step is to return.
 
-    Observations that rewards are computed from, or that are asked for more than once, are
-    computed by the service only once.
+    The service computes each observation only once, even if rewards need it, too.
 
     Args:
         observation_spaces: The observations to return, in order. May repeat.
@@ -37,8 +36,8 @@ class StepPlan:
         self.reward_spaces = tuple(reward_spaces)
         needs = [_needed_observations(reward, known_spaces) for reward in reward_spaces]
         specs = list(dict.fromkeys(chain(self.observation_spaces, *needs)))
-        # All as positions in lists, which are faster to follow than names: of the event in the
-        # reply for each spec, and of the spec for each observation.
+        # Positions in lists, which are faster than names: of the event in the reply for each spec,
+        # and of the spec for each observation.
         events: dict[int, int] = {}
         self._translations = [
             (events.setdefault(spec.index, len(events)), spec.translate) for spec in specs
@@ -56,13 +55,12 @@ class StepPlan:
         actions: list[Any],
         observation_view: ObservationView | None,
     ) -> tuple[list[Any], list[float]]:
-        """Turns the reply to a step into observations and rewards.
+        """Converts the reply to a step to observations and rewards.
 
         Args:
             events: One for each of :attr:`indices`.
             actions: The actions of the step.
-            observation_view: Gives further observations to rewards that want them. None only if
-                there are no rewards.
+            observation_view: Further observations for rewards. None only if there are no rewards.
         """
         values = [translate(events[position]) for position, translate in self._translations]
         observations = [values[i] for i in self._returned]
@@ -78,8 +76,8 @@ class StepPlan:
         """Returns the observations and rewards of a step that was lost: no change.
 
         Args:
-            specs: What was observed last.
-            observations: The values of these.
+            specs: The last observation spaces.
+            observations: Their values.
         """
         known = dict(zip(specs, observations, strict=True))
         last = [known.get(spec, spec.default_value) for spec in self.observation_spaces]
@@ -89,7 +87,7 @@ class StepPlan:
         """Returns the observations and rewards of a step that failed.
 
         Args:
-            episode_reward: The sum of rewards before it, which rewards may take back.
+            episode_reward: The sum of rewards before the step, which rewards may take back.
         """
         observations = [spec.default_value for spec in self.observation_spaces]
         rewards = [float(reward.reward_on_error(episode_reward)) for reward in self.reward_spaces]

@@ -1,1 +1,1 @@
-"""A service as a process of this machine: started, watched, ended, and tidied up after."""
+"""Service processes on this machine: start, supervision, end and cleanup."""

@@ -1,14 +1,13 @@
 """Child processes that never outlive the Python process that started them.
 
 Linux can send a process a signal when its parent ends, however the parent ends. The process has to
-ask for it, so children begin as the program ``setpriv`` of util-linux, which does that and then
-becomes the program proper. (Asking in a function run between fork and exec is no way: it makes
-Python use ``fork()`` in place of ``vfork()``, whose handlers in gRPC hang and crash when other
-threads use gRPC at the time.)
+request it, so children begin as the program ``setpriv`` of util-linux, which does so and then
+executes the real program. (A request between fork and exec would make Python use ``fork()`` instead
+of ``vfork()``, and gRPC's fork handlers hang and crash if other threads use gRPC at the time.)
 
-What counts as the parent is the *thread* that made the child: started from a short-lived thread, a
-child would be told to end with that thread. Children are therefore made by one thread that lives
-as long as the Python process does.
+The parent, for Linux, is the *thread* that started the child. A child of a short-lived thread would
+receive the signal when that thread ends. One thread that lives as long as the Python process
+therefore starts all children.
 """
 
 import contextlib
@@ -80,7 +79,7 @@ def _tied_to_parent(command: list[str]) -> list[str]:
 
 
 class _Launcher(threading.Thread):
-    """The thread that makes children."""
+    """The thread that starts children."""
 
     def __init__(self) -> None:
         super().__init__(name="compiler_gym-launcher", daemon=True)
@@ -124,8 +123,8 @@ class ChildProcess:
     """A child in a session and process group of its own.
 
     It does not receive the Ctrl-C that the terminal sends to this process, and everything that it
-    starts can be killed together with it. When this process ends it receives SIGTERM, provided
-    that there is a ``setpriv``.
+    starts can be killed together with it. When this process ends it receives SIGTERM, if
+    ``setpriv`` is installed.
 
     Args:
         command: The path of an executable, and its arguments.
@@ -177,18 +176,17 @@ class ChildProcess:
             return self._exit_code
 
     def wait(self, max_seconds: float) -> int | None:
-        """Waits for the end of the child; returns as :meth:`poll` does."""
+        """Waits for the end of the child. Returns what :meth:`poll` returns."""
         for _ in growing_waits(max_seconds):
             if self.poll() is not None:
                 break
         return self._exit_code
 
     def terminate(self, max_seconds: float) -> int | None:
-        """Ends the child: asks it by SIGTERM, and kills its whole group ``max_seconds`` later.
+        """Ends the child: sends SIGTERM, and kills its whole group ``max_seconds`` later.
 
         Returns:
-            The exit code as of :meth:`poll`; None if the operating system does not let go of the
-            killed child within ten seconds.
+            The exit code of :meth:`poll`; None if the killed child does not end within ten seconds.
         """
         if self.poll() is None:
             self._send(os.kill, signal.SIGTERM)
@@ -198,14 +196,14 @@ class ChildProcess:
         return self._exit_code
 
     def _collect(self) -> None:
-        """Sets the exit code if the child has ended, after killing what is left of its group."""
+        """Sets the exit code if the child has ended, and kills the rest of its group."""
         try:
             # WNOWAIT leaves the child a zombie, so that its id cannot be given to another process.
             if not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 return
             _ignoring_absence(os.killpg, self.pid, signal.SIGKILL)
         except ChildProcessError:
-            pass  # Somebody else in this process collected it, e.g. by os.wait().
+            pass  # Other code in this process collected it, e.g. by os.wait().
         self._exit_code = self._process.wait()
 
     def _send(self, kill: Callable[[int, int], None], signal_number: int) -> None:
@@ -215,7 +213,7 @@ class ChildProcess:
 
 
 def _check_executable(path: str) -> None:
-    """Raises what executing a file would raise, which is in another process by then."""
+    """Raises the error of executing a file, which otherwise occurs in another process."""
     if not os.path.isfile(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if not os.access(path, os.X_OK):
@@ -223,7 +221,7 @@ def _check_executable(path: str) -> None:
 
 
 def _ignoring_absence(kill: Callable[[int, int], None], pid: int, signal_number: int) -> None:
-    # PermissionError is how some systems say that the group has only zombies.
+    # Some systems raise PermissionError if the group has only zombies.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         kill(pid, signal_number)
 
@@ -236,7 +234,7 @@ def _kill_unclaimed(future: Future[Any]) -> None:
 
 
 def describe_exit(code: int) -> str:
-    """Says in words how a process ended, e.g. ``"was killed by SIGSEGV (signal 11)"``."""
+    """Describes how a process ended, e.g. ``"was killed by SIGSEGV (signal 11)"``."""
     if code >= 0:
         return f"exited with code {code}"
     try:

@@ -27,7 +27,7 @@ _LOG_LINES_IN_ERRORS = 25
 class ServiceExitedAtStart(ServiceInitError):  # noqa: N818
     """The service ended by itself, with an exit code, before it announced its port.
 
-    It would do so again, so there is no point in another attempt.
+    Another attempt would fail in the same way.
     """
 
 
@@ -44,12 +44,12 @@ class ManagedService:
 
     Attributes:
         port: The port on the loopback interface where the service listens.
-        address: How gRPC reaches the service: by its Unix socket, or if it has none, by the port.
+        address: The address of the service for gRPC: its Unix socket if it has one, else the port.
 
     Raises:
         FileNotFoundError: If there is no such executable.
         ServiceInitError: If it ended, or did not announce its port in time. The text has the exit
-            code or signal, and what the service wrote last.
+            code or signal, and the last output of the service.
     """
 
     def __init__(self, binary: Path, opts: ConnectionOpts):
@@ -68,7 +68,7 @@ class ManagedService:
         except BaseException:
             self._cache.close()
             raise
-        # Must not refer to self, or it would keep self alive.
+        # A reference to self would keep self alive.
         self._finalizer = weakref.finalize(
             self, _shut_down, self._child, self._cache, self._exit_max_seconds, self._owner_pid
         )
@@ -76,12 +76,12 @@ class ManagedService:
             self.port = self._wait_for_port(opts.local_service_port_init_max_seconds)
             self.address = self._find_address()
         except BaseException:
-            self.close(exit_max_seconds=0)  # It owes nobody an orderly end.
+            self.close(exit_max_seconds=0)  # It has no sessions, so it can be killed at once.
             raise
 
     def _start(self, opts: ConnectionOpts) -> ChildProcess:
         level = get_debug_level()
-        # So that a service in Python needs no permission to be executed, and finds this package.
+        # A service in Python then needs no execute permission, and finds this package.
         interpreter = [sys.executable] if self._binary.suffix == ".py" else []
         command = [*interpreter, str(self._binary), f"--working_dir={self._cache.path}"]
         command += _verbosity_flags(level)
@@ -99,9 +99,9 @@ class ManagedService:
     def _wait_for_port(self, max_seconds: float) -> int:
         path = self._cache.path / _PORT_FILE
         for _ in growing_waits(max_seconds):
-            # The exit is asked for first: what was written before it is then complete.
+            # Checks for the exit first, so that everything written before it is complete.
             code = self._child.poll()
-            # A service that does not write it in one go may be seen between making and filling it.
+            # A service may have created the file and not written to it yet.
             if path.is_file() and (text := path.read_text()):
                 return self._parse_port(text)
             if code is not None:
@@ -160,7 +160,7 @@ class ManagedService:
         return self._child.wait(wait_seconds)
 
     def describe_exit(self) -> str:
-        """Says how the service ended and what it wrote last. Only after its end."""
+        """Describes how the service ended, with its last output. Call it only after the end."""
         if self._epitaph is None:
             how = describe_exit(self._child.poll())  # type: ignore[arg-type]  # Not None, it ended.
             self._epitaph = f"The service {self._binary} {how}.{self.log_tail()}"
@@ -169,9 +169,9 @@ class ManagedService:
     def loglines(self) -> Iterator[str]:
         """Yields the lines of the service's log files, without line ends, file by file.
 
-        What its compiler prints is among them. There are none after :meth:`close`, and none of its
-        standard output and error when the debug level is above 0, or ``show_output`` is set,
-        because they go to those of this process.
+        They include the output of its compiler. There are none after :meth:`close`. If the debug
+        level is above 0, or ``show_output`` is set, stdout and stderr go to those of this process
+        and are not included.
         """
         for path in sorted(self._cache.logs.glob("*"), key=_modification_time):
             # The log library makes a link to each file, and repeats warnings and errors in files
@@ -199,7 +199,7 @@ class ManagedService:
                 default that of the options.
 
         Returns:
-            The exit code as of :meth:`exit_code`.
+            The exit code, minus the number of the signal that ended it, or None.
         """
         if self._finalizer.alive and self._owner_pid == os.getpid():
             if exit_max_seconds is None:
@@ -208,7 +208,7 @@ class ManagedService:
                 if self._child.terminate(exit_max_seconds):
                     self.describe_exit()  # Reads the log while it is there.
             except BaseException:
-                self._child.terminate(0)  # Ctrl-C: the user does not want to wait.
+                self._child.terminate(0)  # Ctrl-C: do not wait.
                 raise
             finally:
                 self._cache.close()
@@ -220,7 +220,7 @@ def _shut_down(
     child: ChildProcess, cache: ServiceCache, max_seconds: float, owner_pid: int
 ) -> None:
     """Shuts down the service. Called by close(), the garbage collector and at exit."""
-    # In a process forked from the owner the service is not ours to end.
+    # A process forked from the owner must not end the service.
     if os.getpid() == owner_pid:
         try:
             child.terminate(max_seconds)
@@ -236,7 +236,8 @@ def _environment(level: int) -> dict[str, str]:
     env = dict(os.environ)
     env["COMPILER_GYM_RUNFILES"] = str(runfiles_path("."))
     env["COMPILER_GYM_SITE_DATA"] = str(site_data_path("."))
-    with contextlib.suppress(OSError):  # Without one, a service keeps less for the next.
+    # A service without a disk cache keeps less for the next one.
+    with contextlib.suppress(OSError):
         env["COMPILER_GYM_CACHE"] = str(cache_path().absolute())
     # For services that are Python programs and import this package.
     package_root = str(Path(__file__).parents[3])

@@ -1,7 +1,7 @@
-"""Files by which crashes can be reproduced, kept when the service that wrote them ends.
+"""Reproducers of crashes, kept after the service that wrote them has ended.
 
 A service writes them into ``reproducers`` in its working directory, one directory for each crash,
-and names it to the user in the error. So it must not go away together with the working directory.
+and names it to the user in the error. So the directory must outlive the working directory.
 """
 
 import logging
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 _FOLDER = "reproducers"
 
-#: How many are kept; the oldest go.
+#: The number of reproducers to keep. The oldest are deleted.
 MAX_REPRODUCERS = 100
 
 
@@ -32,7 +32,7 @@ def keep_reproducers(working_dir: Path) -> list[Path]:
         The new places.
 
     Raises:
-        OSError: If they cannot be moved. Those that remain are where they were.
+        OSError: If they cannot be moved. The rest stays where it was.
     """
     source = working_dir / _FOLDER
     if not source.is_dir():
@@ -42,7 +42,7 @@ def keep_reproducers(working_dir: Path) -> list[Path]:
         return []
     target = site_data_path(_FOLDER)
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Only the last ones would survive the others' arrival.
+    # The rest would be deleted at once.
     found = sorted(found, key=_modification_time)[-MAX_REPRODUCERS:]
     moved = [_move(path, target / f"{working_dir.name}-{path.name}") for path in found]
     _remove_oldest(target)
@@ -52,13 +52,13 @@ def keep_reproducers(working_dir: Path) -> list[Path]:
 
 
 def _move(path: Path, target: Path) -> Path:
-    # Most often from memory to disk, which is not done in one go. Made aside under a hidden name,
-    # so that there is all of a reproducer or nothing.
+    # A move from memory to disk is not atomic. It goes to a hidden name first, so that a reproducer
+    # is complete or missing.
     hidden = target.with_name(f".{target.name}")
     if not target.exists():
-        shutil.rmtree(hidden, ignore_errors=True)  # Somebody was killed in the middle of it.
+        shutil.rmtree(hidden, ignore_errors=True)  # Another process was killed during a move.
         shutil.copytree(path, hidden, symlinks=True)
-        os.utime(hidden)  # The newest is the one that came here last.
+        os.utime(hidden)  # The time of arrival counts as the age.
         hidden.rename(target)
     shutil.rmtree(path)
     return target
@@ -73,5 +73,5 @@ def _remove_oldest(folder: Path) -> None:
 def _modification_time(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
-    except OSError:  # Another process has just removed it.
+    except OSError:  # Another process has removed it.
         return 0

@@ -24,13 +24,13 @@ _FOLDER = "s"
 _LOCK_NAME = "owner.lock"
 _MAX_NAME_ATTEMPTS = 1000
 
-# A directory gets its final name only once it is locked; one that still has a hidden name after
-# this many seconds belongs to a process that ended in between.
+# A directory gets its final name once it is locked. One that still has a hidden name after this
+# many seconds belongs to a process that has ended.
 _MAX_SECONDS_IN_MAKING = 3600
 
 
 class ServiceCache:
-    """A fresh directory ``<transient cache>/s/<mmddTHHMMSS-ffffff-hhhh>``, and what belongs to it.
+    """A new directory ``<transient cache>/s/<mmddTHHMMSS-ffffff-hhhh>`` with its subdirectories.
 
     Only the user may enter it (mode 0700). Use it as a context manager, or call :meth:`close`.
 
@@ -65,8 +65,8 @@ class ServiceCache:
         if not is_in_memory(self.path):
             self.disk.mkdir(mode=0o700)
             return
-        # A service that finds this process killed removes its working directory, but only a lock
-        # tells whether this one is in use.
+        # A service removes its working directory if this process was killed. Only a lock tells
+        # whether the directory is in use.
         root = cache_path(_FOLDER)
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         _remove_stale_directories_once(root)
@@ -81,9 +81,9 @@ class ServiceCache:
     def close(self) -> None:
         """Removes the directory and everything in it. May be called repeatedly.
 
-        Reproducers of crashes are moved elsewhere before, see :func:`keep_reproducers`.
+        Moves reproducers of crashes elsewhere first, see :func:`keep_reproducers`.
 
-        In a process forked from the one that made it, the directory is left to the latter.
+        Does nothing in a process forked from the one that made the directory.
         """
         if self._lock_fd is None:
             return
@@ -106,7 +106,7 @@ class ServiceCache:
 
 
 def _make_locked_directory(root: Path) -> tuple[Path, int]:
-    """Makes a directory with a new name, and returns it with the descriptor of its lock."""
+    """Creates a directory, and returns it with the descriptor of its lock."""
     for _ in range(_MAX_NAME_ATTEMPTS):
         name = datetime.now().strftime("%m%dT%H%M%S-%f-") + os.urandom(2).hex()
         hidden, path = root / f".{name}", root / name
@@ -133,7 +133,7 @@ def _remove_directory(path: Path) -> None:
     try:
         keep_reproducers(path)
     except OSError as error:
-        # The next process tries again, as with everything that is left behind.
+        # The next process tries again.
         logger.warning("Cannot move the reproducers of crashes away from %s: %s", path, error)
         return
     disk = path / "disk"
@@ -173,7 +173,7 @@ def _remove_if_stale(path: Path) -> bool:
             stale = time.time() - path.stat().st_mtime > _MAX_SECONDS_IN_MAKING
         else:
             stale = _is_unlocked(path / _LOCK_NAME)
-    except OSError:  # It went away just now, belongs to another user, or is none of ours.
+    except OSError:  # It has just been removed, or belongs to another user or program.
         return False
     if stale:
         logger.info("Removing %s, left behind by a process that has ended", path)

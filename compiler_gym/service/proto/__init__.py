@@ -1,4 +1,4 @@
-"""The messages of the service interface, and the classes to call it or to offer it.
+"""The messages of the service interface, and its client and server classes.
 
 ``proto/compiler_gym_service.proto`` documents them; this module only gives the generated code a
 short name.
@@ -144,10 +144,10 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
+if not TYPE_CHECKING:  # Type checkers would accept any name.
 
     def __getattr__(name: str) -> Any:
-        # gRPC takes much longer to import than the messages, which most code does with.
+        # Importing gRPC is much slower than importing the messages, and most code needs only those.
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from compiler_gym.service.proto import compiler_gym_service_pb2_grpc

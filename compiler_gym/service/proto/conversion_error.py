@@ -4,8 +4,8 @@
 class ConversionError(TypeError, KeyError):
     """There is no message for a value, or no value for a message.
 
-    Users meet it when a service uses a ``type_id`` or an encoding that no converter is
-    registered for, or when a Python service sends a value of a type that messages do not have.
+    Raised when a service uses a ``type_id`` or an encoding without a registered converter, or when
+    a Python service sends a value of an unsupported type.
     """
 
-    __str__ = Exception.__str__  # That of KeyError is the repr of the text.
+    __str__ = Exception.__str__  # The text of a KeyError would be the repr.

@@ -1,4 +1,4 @@
-"""Converters that are built from other converters, by the names of former releases."""
+"""Converters built from other converters, under the names of earlier releases."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

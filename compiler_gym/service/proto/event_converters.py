@@ -1,4 +1,4 @@
-"""From events, which are the values of actions and observations, to Python values and back."""
+"""Conversion of events, the values of actions and observations, to Python values and back."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ def event_to_value(event: Event) -> Any:
 
 
 def event_to_value_by_kind(event: Event) -> Any:
-    """Same as :func:`event_to_value`, whatever the ``type_id``; for converters to build on."""
+    """Same as :func:`event_to_value`, but ignores the ``type_id``. For use in converters."""
     return _DECODERS[event.WhichOneof("value")](event)
 
 
@@ -103,7 +103,7 @@ _DECODERS: dict[str | None, Callable[[Event], Any]] = {
 
 
 def value_to_event(value: Any) -> Event:
-    """Returns the event that holds a value, of the kind that suits the type of the value.
+    """Returns the event that holds a value. Its kind depends on the type of the value.
 
     Truth values, integers and texts become a value of their kind, ``float`` a double_value and
     ``numpy.float32`` a float_value; numpy arrays become a tensor of their dtype and bytes a byte
@@ -150,7 +150,7 @@ _ENCODERS: dict[type, Callable[[Any], Event]] = {
     dict: _dict_to_event,
 }
 
-# For classes derived from these; those of numpy come first, as some derive from Python's own.
+# For subclasses. The types of numpy come first, because some derive from Python's own.
 _ENCODERS_BY_BASE: dict[type | tuple[type, ...], Callable[[Any], Event]] = {
     Event: lambda value: value,
     type(None): lambda value: Event(),
@@ -171,11 +171,10 @@ Encoder = Callable[[Any], Event]
 
 
 def event_encoder(space: gym_spaces.Space[Any]) -> Encoder:
-    """Returns the function that makes events of values of a space.
+    """Returns a function that converts values of a space to events.
 
-    Unlike :func:`value_to_event`, it makes the kind of event that belongs to the space, whatever
-    the type of the value: a list of integers becomes a tensor if the space is a sequence of
-    integers.
+    Unlike :func:`value_to_event`, the kind of event depends on the space, not on the type of the
+    value: a list of integers becomes a tensor if the space is a sequence of integers.
 
     The function does not check whether the space contains the value, but raises TypeError or
     ValueError if the event cannot hold it.
@@ -228,7 +227,7 @@ def _is_text(space: gym_spaces.Space[Any]) -> bool:
 
 
 def _texts(values: Any) -> Event:
-    # An array of the right shape even if there are no texts, or all have the same length.
+    # Keeps the shape even if there are no texts, or all have the same length.
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array_to_event(array)

@@ -1,4 +1,4 @@
-"""Values whose encoding is named by a format."""
+"""Conversion of opaque values, whose format names their encoding."""
 
 import json
 from collections.abc import Callable
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def _graph_from_json(data: bytes) -> "networkx.MultiDiGraph[Any]":
-    """Makes a graph of node-link JSON.
+    """Returns the graph that node-link JSON describes.
 
     The library's own reader keeps only one of several links that have the same ends and key,
     which those between two statements of a program usually do. This one keeps all.
     """
-    # Takes long to import.
+    # Slow to import.
     from compiler_gym.util.comparable_graph import ComparableGraph
 
     document = json.loads(data)

@@ -1,4 +1,4 @@
-"""From the messages of the service interface to Python values and back.
+"""Conversion of the service interface's messages to Python values and back.
 
 To teach this module an encoding, add a function to :data:`EVENT_TYPE_IDS`,
 :data:`SPACE_TYPE_IDS` or :data:`OPAQUE_FORMATS`; to change how the actions of one environment
@@ -56,10 +56,10 @@ def message_to_python(message: Message) -> Any:
     """Returns the value of an event, or the space that a message describes.
 
     Args:
-        message: An Event, a Space, an ActionSpace, an ObservationSpace, or what these are made of.
+        message: An Event, a Space, an ActionSpace, an ObservationSpace, or a part of one.
 
     Raises:
-        ConversionError: There is nothing in Python for the message.
+        ConversionError: The message has no counterpart in Python.
         ValueError: The message is malformed.
     """
     return message_default_converter(message)
@@ -70,16 +70,16 @@ class ServiceMessageConverters:
     """Converts the action spaces of a service, and actions for it.
 
     Attributes:
-        action_space_converter: Makes the space that users see of a service's description.
-        action_converter: Makes an event of an action. None makes the kind of event that belongs
-            to the space that ``action_space_converter`` returned.
+        action_space_converter: Converts a service's description to the space for users.
+        action_converter: Converts an action to an event. None chooses the kind of event by the
+            space that ``action_space_converter`` returned.
     """
 
     action_space_converter: Callable[[ActionSpace], gym_spaces.Space[Any]] = message_to_python
     action_converter: Callable[[Any], Event] | None = None
 
     def encoder_for(self, space: gym_spaces.Space[Any]) -> Callable[[Any], Event]:
-        """Returns the function that makes events of the actions of a space.
+        """Returns a function that converts actions of a space to events.
 
         Raises:
             ConversionError: There is no kind of event for the space, nor an action_converter.

@@ -1,4 +1,4 @@
-"""From descriptions of spaces to spaces."""
+"""Conversion of descriptions to spaces."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def space_from_proto(message: Space, name: Name = None) -> gym_spaces.Space[Any]
     A space_list becomes a Tuple, a space_dict a Dict with sorted keys, and a space_union a
     SpaceUnion; single values become a Scalar, texts and sequences a Sequence, sequences of texts
     a Sequence whose elements are a Sequence, and boxes a Box. The values are those that
-    :func:`event_to_value` makes of events.
+    :func:`event_to_value` returns.
 
     Args:
         message: The description.
@@ -51,7 +51,7 @@ def space_from_proto(message: Space, name: Name = None) -> gym_spaces.Space[Any]
 
 
 def space_from_proto_by_kind(message: Space, name: Name = None) -> gym_spaces.Space[Any]:
-    """Same as :func:`space_from_proto`, whatever the ``type_id``; to build converters on."""
+    """Same as :func:`space_from_proto`, but ignores the ``type_id``. For use in converters."""
     kind = message.WhichOneof("value")
     if kind is None:
         raise ConversionError(f"The description of space {name!r} does not say what is in it")
@@ -89,14 +89,14 @@ SPACE_TYPE_IDS: dict[str, Callable[[Space, Name], gym_spaces.Space[Any]]] = {
 
 
 def _scalar(message: Any, name: Name, dtype: Any) -> Scalar:
-    """Makes the space of a range; an unset bound is the extreme of the dtype."""
+    """Returns the space of a range. An unset bound is the extreme of the dtype."""
     least = message.min if message.HasField("min") else None
     greatest = message.max if message.HasField("max") else None
     return Scalar(name, least, greatest, dtype)
 
 
 def _size_range(message: Int64Range) -> tuple[int, int | None]:
-    # No sequence has a negative length, although a range can.
+    # A range may be negative, but not the length of a sequence.
     least = max(0, message.min)
     return least, message.max if message.HasField("max") else None
 

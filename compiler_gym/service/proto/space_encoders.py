@@ -1,4 +1,4 @@
-"""From spaces to their descriptions: undoes ``space_from_proto``."""
+"""Conversion of spaces to their descriptions, the inverse of ``space_from_proto``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +49,7 @@ _INT64 = np.iinfo(np.int64)
 
 
 def space_to_proto(space: gym_spaces.Space[Any]) -> Space:
-    """Returns the description of a space, from which ``space_from_proto`` makes an equal one.
+    """Returns the description of a space. ``space_from_proto`` returns an equal space.
 
     A description has no name, and knows integers of 64 bits only (of 8 bits in boxes and
     sequences, for bytes): the names of inner spaces are lost, and smaller integers become numbers
@@ -87,7 +87,7 @@ def _discrete(space: gym_spaces.Discrete) -> Space:
 
 
 def _range(message_class: type, least: Any, greatest: Any, extremes: tuple[Any, Any]) -> Any:
-    """Returns a range, which has only those bounds that are not the extreme of the type."""
+    """Returns a range. Bounds at the extreme of the type are left unset."""
     message = message_class()
     if least != extremes[0]:
         message.min = least
@@ -142,7 +142,7 @@ def _sequence(space: Sequence) -> Space:
 
 
 def _numbers(space: Sequence, length: Int64Range) -> Space:
-    # Without bounds of its own, a sequence has those of its type.
+    # A sequence without bounds has those of its type.
     bounds = space.scalar_range or Scalar(dtype=space.dtype)
     if space.dtype == np.int8:
         limits = (-128, 127)
@@ -195,7 +195,7 @@ def _list(spaces: Any) -> ListSpace:
     return ListSpace(space=map(space_to_proto, spaces))
 
 
-# The first that a space is an instance of counts.
+# The first class that matches a space counts.
 _DESCRIBE: dict[type, Callable[[Any], Space]] = {
     ActionSpace: lambda space: space_to_proto(space.wrapped),
     Commandline: _commandline,

@@ -1,4 +1,4 @@
-"""From tensor messages to numpy arrays and back."""
+"""Conversion of tensor messages to numpy arrays and back."""
 
 from typing import Any
 
@@ -38,8 +38,8 @@ def tensor_to_array(tensor: Any) -> np.ndarray:
     if type(values) is bytes:
         array = np.frombuffer(values, dtype=np.int8)
     else:
-        # Values of messages make a new array themselves, which np.array() would copy once more.
-        # It takes about 2 us whether 50 or 1,000 values; np.fromiter() and lists take longer.
+        # Values of messages create a new array themselves. np.array() would copy it again. This
+        # takes about 2 us for 50 and for 1,000 values; np.fromiter() and lists are slower.
         array = np.asarray(values, dtype=_DTYPES[type(tensor)])
     shape = tensor.shape
     if shape == [array.size]:

@@ -1,4 +1,4 @@
-"""Conversions by the names that programs written for former releases call them by.
+"""Conversions under the names of earlier releases.
 
 ``message_to_python``, ``value_to_event`` and ``space_to_proto`` do the same in one call each. The
 tables here are for programs that change how a type is converted::
@@ -7,8 +7,8 @@ tables here are for programs that change how a type is converted::
     converter.conversion_map[ActionSpace] = my_converter
     ServiceMessageConverters(action_space_converter=converter)
 
-An entry of a table counts for messages of its type that the converter is called with, not for those
-inside of others; for these, see the tables of ``py_converters``.
+An entry of a table applies to messages that the converter is called with, not to messages inside of
+others. The tables of ``py_converters`` apply to those.
 """
 
 from collections.abc import Callable, Mapping
@@ -110,11 +110,11 @@ _KIND_OF_TENSOR: dict[type, str] = {
 
 
 class TypeBasedConverter:
-    """Converts a value by the function that a table has for its type.
+    """Converts a value by its type.
 
     Attributes:
-        conversion_map: The function for each type. A type that is not in it is converted as the
-            first of its base classes that is.
+        conversion_map: The function for each type. Other types use the entry of their first base
+            class that has one.
     """
 
     def __init__(self, conversion_map: Mapping[type, Converter]):
@@ -136,7 +136,7 @@ class TypeBasedConverter:
 
 
 class TypeIdDispatchConverter:
-    """Converts messages that have a ``type_id`` by the function that a table has for it.
+    """Converts messages by their ``type_id``.
 
     Attributes:
         default_converter: Converts messages without a ``type_id``.
@@ -168,9 +168,8 @@ class TypeIdDispatchConverter:
 def make_message_default_converter() -> TypeBasedConverter:
     """Returns a new converter of messages: of events to values, of descriptions to spaces.
 
-    It knows events and all that they are made of; spaces and all that they are made of, action
-    spaces and observation spaces; what is opaque, and ``google.protobuf.Any`` of these. Truth
-    values, numbers and texts stay as they are.
+    It converts events, spaces, action spaces, observation spaces, the parts of all these, opaque
+    values, and ``google.protobuf.Any`` of these. Booleans, numbers and texts stay unchanged.
     """
     converter = TypeBasedConverter(
         {
@@ -191,7 +190,7 @@ def make_message_default_converter() -> TypeBasedConverter:
 
 
 def to_event_message_default_converter() -> TypeBasedConverter:
-    """Returns a new converter of values to events, of the kind that suits the type of the value."""
+    """Returns a new converter of values to events, by the type of the value."""
     types = (bool, int, float, str, bytes, list, tuple, dict, np.ndarray, np.generic, Event)
     return TypeBasedConverter(dict.fromkeys(types, value_to_event))
 
@@ -204,7 +203,7 @@ def to_space_message_default_converter() -> TypeBasedConverter:
 def observation_space_from_proto(message: ObservationSpace) -> gym_spaces.Space[Any]:
     """Returns the space of an observation's values.
 
-    It is the exact one, where the service declares another for older clients.
+    Returns the exact space if the service also declares one for older clients.
 
     Raises:
         ConversionError: There is no Python space for it.
@@ -218,7 +217,7 @@ def observation_space_from_proto(message: ObservationSpace) -> gym_spaces.Space[
 _KIND_OF_PART: dict[type, str] = {
     getattr(messages, field.message_type.name): field.name  # type: ignore[union-attr]
     for field in Space.DESCRIPTOR.oneofs_by_name["value"].fields
-    # A list may stand for a union, too; what is in an Any is told by its own type.
+    # A list may also stand for a union, and an Any names its own type.
     if field.name not in ("space_union", "any_value")
 }
 
@@ -230,7 +229,7 @@ def _part_to_space(message: Message) -> gym_spaces.Space[Any]:
 
 
 def _unpacked(message: AnyMessage) -> Message:
-    """Returns what an Any of the service interface holds: a value, or what describes a space."""
+    """Returns the value, or the description of a space, that an Any holds."""
     if message.Is(Opaque.DESCRIPTOR):  # type: ignore[arg-type]
         return Opaque.FromString(message.value)
     return Space(any_value=message)
@@ -308,7 +307,7 @@ def convert_to_commandline_space_message(space: spaces.Commandline) -> Commandli
 
 
 def convert_permutation_space_message(message: Space) -> spaces.Permutation:
-    """Returns the permutation that a message describes, whatever its ``type_id``."""
+    """Returns the permutation that a message describes. Ignores its ``type_id``."""
     description = Space()
     description.CopyFrom(message)
     description.type_id = "permutation"

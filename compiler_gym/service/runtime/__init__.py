@@ -1,6 +1,6 @@
-"""The runtime that makes a service of a compiler.
+"""The runtime of compiler services.
 
-It is written in C++, and this package is for compilers in Python:
+It is written in C++; this package is for compilers in Python:
 
 .. code-block:: python
 
@@ -14,13 +14,14 @@ It is written in C++, and this package is for compilers in Python:
     if __name__ == "__main__":
         create_and_run_compiler_gym_service(MyCompilationSession)
 
-To import it before NumPy keeps NumPy from starting threads, with which a session's process could
-not be copied.
+Import it before NumPy. This keeps NumPy from starting threads, with which a session's process
+cannot be copied.
 """
 
 import os
 
-# Sessions are copied as processes, and a copy has none of the threads. What is set stays as it is.
+# Sessions are copied as processes, and a copy has none of the threads. Variables that are set keep
+# their values.
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 

@@ -1,4 +1,4 @@
-"""Programs by URI, up to a total size."""
+"""A cache of programs by URI, with a limit on their total size."""
 
 import logging
 from typing import Any
@@ -14,15 +14,15 @@ MAX_SIZE_IN_BYTES = 512 * 1024 * 1024
 class BenchmarkCache:
     """Keeps benchmarks by URI, as ``cache[uri]`` and ``uri in cache``.
 
-    The runtime of services has one of its own, written in C++. This is for sessions that keep
-    programs beside it. When a new benchmark does not fit, others chosen
-    at random are evicted until the cache is at most half full and there is room. One that is larger
-    than the whole cache is kept too, with a warning.
+    The runtime of services has its own cache, written in C++. This class is for sessions that keep
+    further programs. When a new benchmark does not fit, others chosen at random are evicted until
+    the cache is at most half full and there is room. A benchmark that is larger than the whole
+    cache is kept too, with a warning.
 
     Args:
         max_size_in_bytes: The limit on the sum of the serialised sizes.
         rng: A ``numpy.random.Generator`` that chooses what to evict; by default a new one.
-        logger: Where to log to; by default the logger of this module.
+        logger: The logger; by default that of this module.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class BenchmarkCache:
         logger: logging.Logger = logger,
     ):
         if rng is None:
-            import numpy as np  # Services that do without a cache need not import it.
+            import numpy as np  # Services without a cache need not import it.
 
             rng = np.random.default_rng()
         self.logger = logger
@@ -79,7 +79,7 @@ class BenchmarkCache:
 
     @property
     def max_size_in_bytes(self) -> int:
-        """The limit. To set it evicts benchmarks until the others fit."""
+        """The limit in bytes. Setting it evicts benchmarks until the others fit."""
         return self._max_size_in_bytes
 
     @max_size_in_bytes.setter
@@ -91,7 +91,7 @@ class BenchmarkCache:
         """Evicts benchmarks chosen at random.
 
         Args:
-            target_size_in_bytes: What the others may have in all; by default half of the limit.
+            target_size_in_bytes: The total size to keep; by default half of the limit.
         """
         target = self._max_size_in_bytes // 2
         if target_size_in_bytes is not None:

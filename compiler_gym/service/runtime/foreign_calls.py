@@ -1,4 +1,4 @@
-"""The C interface of the runtime, ``foreign/ForeignInterface.h``, as it looks from Python."""
+"""Python bindings of the runtime's C interface, ``foreign/ForeignInterface.h``."""
 
 import ctypes
 import sys
@@ -79,10 +79,10 @@ _METHODS = {
     14: "destroy",
 }
 
-# Whose failures nobody waits for: they go to the log.
+# Methods whose failures go to the log, because nothing waits for their results.
 _NOT_REPORTED = {"forkable", "holds_only_memory", "destroy"}
 
-# What the runtime need not call unless a class has its own.
+# Methods that the runtime calls only if the class overrides them.
 _OPTIONAL = {
     "forkable",
     "begin_step",
@@ -101,8 +101,8 @@ class ForeignCalls:
         runtime: The library.
 
     Attributes:
-        function: The function to hand to the runtime. It must live as long as that uses it.
-        methods: The bits of those optional methods that the class has.
+        function: The function for the runtime. Keep it alive as long as the runtime uses it.
+        methods: The bits of the optional methods that the class overrides.
     """
 
     def __init__(self, session_type: type[CompilationSession], runtime: ctypes.CDLL):
@@ -129,7 +129,7 @@ def _dispatcher(handlers: dict[int, Handler], give: Callable[..., None]) -> Call
         second_size: int,
         reply: int,
     ) -> int:
-        # Nothing may be raised from here: ctypes would make a success of it.
+        # No exception may escape: ctypes would report success.
         try:
             result = handlers[method](
                 session, string_at(first, first_size), string_at(second, second_size)

@@ -1,4 +1,4 @@
-"""The sessions of a service in Python, by the methods of the C interface."""
+"""The sessions of a service in Python, behind the methods of the C interface."""
 
 import os
 import sys
@@ -24,13 +24,13 @@ _YES, _NO = b"\1", b"\0"
 class HostedSessions:
     """The sessions of this process by number. The C++ runtime refers to sessions by these numbers.
 
-    Every method takes that, and the two arguments and the reply that
-    ``foreign/ForeignInterface.h`` says. Those of the same name do the same as
-    :class:`CompilationSession`.
+    Every method takes this number, and the two arguments and the reply that
+    ``foreign/ForeignInterface.h`` documents. Methods that :class:`CompilationSession` has too do
+    the same.
 
     Args:
         session_type: The class of the sessions.
-        before_command: What a session process is to call before it starts a program.
+        before_command: A function that session processes call before they start a program.
     """
 
     def __init__(self, session_type: type[CompilationSession], before_command: Callable[[], None]):
@@ -54,7 +54,7 @@ class HostedSessions:
         ).SerializeToString()
 
     def create(self, session: int, working_directory: bytes, second: bytes) -> None:
-        """Prepares a session. Its object is made when the program is known."""
+        """Prepares a session. :meth:`init` creates its object."""
         path = os.fsdecode(working_directory)
         self._working_directory = Path(path)
         if os.getpid() != self._pid:
@@ -71,12 +71,12 @@ class HostedSessions:
 
     def forkable(self, session: int, first: bytes, second: bytes) -> bytes:
         """Returns true if forking the process copies the session."""
-        # A process is asked before it has a program, too.
+        # The runtime also asks before the process has a program.
         hosted = self._sessions.get(session)
         return _YES if hosted is None or hosted.forkable() else _NO
 
     def after_fork(self, session: int, first: bytes, second: bytes) -> None:
-        """Makes a copied process one of Python, and of the session."""
+        """Tells the interpreter and the session that this process is a copy."""
         start_after_fork()
         self._pid = os.getpid()
         self._sessions[session].after_fork()
@@ -133,7 +133,7 @@ class HostedSessions:
         return _YES if hosted is None or hosted.holds_only_memory() else _NO
 
     def destroy(self, session: int, first: bytes, second: bytes) -> None:
-        """Closes a session, if it was more than a question for the spaces."""
+        """Closes a session, unless it was opened only to read the spaces."""
         if hosted := self._sessions.pop(session, None):
             hosted.close()
 

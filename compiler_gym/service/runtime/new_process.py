@@ -16,9 +16,9 @@ from typing import Any
 
 
 class _TiedPopen(subprocess.Popen):  # type: ignore[type-arg]
-    """A program that ends with the process of the session, however that ends.
+    """A program that ends with the process of its session, however that ends.
 
-    The runtime ends what has a process group of its own.
+    The runtime ends programs that have their own process group.
     """
 
     before_command: Callable[[], None]
@@ -37,20 +37,21 @@ def start_after_fork() -> None:
     ctypes.pythonapi.PyOS_BeforeFork()
     ctypes.pythonapi.PyOS_AfterFork_Child()
     if random:
-        random.setstate(state)  # Which a fork of Python's would have set anew.
+        random.setstate(state)  # Python's own fork would have reset it.
 
 
 def start_session_process(working_directory: str, before_command: Callable[[], None]) -> None:
     """Prepares the first process of a session, or the one that all others are copied from.
 
     Args:
-        working_directory: Where temporary files go from now on, so that they end with the service.
-        before_command: To be called before a program is started.
+        working_directory: The new directory for temporary files, which are removed with the
+            service.
+        before_command: A function to call before a program is started.
     """
     start_after_fork()
     os.environ["TMPDIR"] = working_directory
     tempfile.tempdir = None
-    # A crash in a compiler prints where in Python it was; the error of the session quotes that.
+    # A crash in a compiler prints the Python traceback, which the error of the session quotes.
     faulthandler.enable(file=sys.stderr.fileno())
     _TiedPopen.before_command = staticmethod(before_command)
     subprocess.Popen = _TiedPopen  # type: ignore[misc]

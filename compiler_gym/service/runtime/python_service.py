@@ -23,19 +23,19 @@ def create_and_run_compiler_gym_service(session_type: type[CompilationSession]) 
         session_type: A subclass of :class:`compiler_gym.service.CompilationSession`.
 
     Raises:
-        TypeError: If it is none, or its spaces are not of the right kind.
+        TypeError: If it is not a subclass, or its spaces have another type.
         ValueError: If it has no spaces, or two with the same name.
         EnvironmentNotSupported: If the shared library of the runtime has not been built.
-        SystemExit: Always. The exit code is 0 if the service was shut down and all sessions had
-            been ended, 1 if it could not start, 6 if it was shut down while sessions were open.
+        SystemExit: Always. The exit code is 0 if the service was shut down after all sessions had
+            ended, 1 if it could not start, and 6 if it was shut down with open sessions.
     """
     check_session_class(session_type)
     runtime = load_runtime()
     calls = ForeignCalls(session_type, runtime)
     write_at_once()
-    # Python's own handler would wait for the end of a call that ends with the service only.
+    # Python's own handler would wait for a call that returns only when the service ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # The name is that of log files, too.
+    # Log files have the same name.
     arguments = [os.fsencode(text) for text in (sys.argv[0].removesuffix(".py"), *sys.argv[1:])]
     argv = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
     usage = inspect.getdoc(session_type) or session_type.__name__

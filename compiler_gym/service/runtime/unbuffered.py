@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 
 class _Output(io.FileIO):
-    """A file that takes whatever is written to it, though there may be no room for all of it."""
+    """A file that accepts every write, even if there is no room for it."""
 
     def write(self, data: Any) -> int:
         with contextlib.suppress(OSError):
@@ -20,7 +20,7 @@ class _Output(io.FileIO):
 
 
 def write_at_once() -> None:
-    """Takes the buffers away from the standard output and the standard error."""
+    """Makes stdout and stderr unbuffered."""
     sys.stdout = _unbuffered(sys.stdout)
     sys.stderr = _unbuffered(sys.stderr)
 
@@ -29,7 +29,7 @@ def _unbuffered(stream: TextIO) -> io.TextIOWrapper:
     stream.flush()
     file = _Output(stream.fileno(), "w", closefd=False)
     return io.TextIOWrapper(
-        file,  # As with `python -u`, there is no buffer in between.
+        file,  # There is no buffer in between, as with `python -u`.
         encoding=stream.encoding,
         errors="backslashreplace",
         write_through=True,

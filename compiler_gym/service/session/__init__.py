@@ -1,1 +1,1 @@
-"""Sessions of a service, from the point of view of a client."""
+"""Client-side sessions of a service."""

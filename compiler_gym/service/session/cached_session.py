@@ -1,4 +1,4 @@
-"""A session that asks the service only for what is not known yet."""
+"""A session that answers known requests from a cache of transitions."""
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -24,12 +24,12 @@ OpenSession = Callable[
 ]
 """Starts a session. Returns it, the reply, and the observations of these numbers."""
 
-# A snapshot is worth it where coming there again would take so many times as long as a copy.
+# A snapshot pays off if reaching its state again takes this many times as long as a copy.
 _WORTHWHILE = 2
 
 
 class DeferredStep:
-    """A step that is made when it is finished: most likely nobody has to be waited for.
+    """A step that is made in :meth:`finish_step`, because it is most likely in the cache.
 
     Args:
         actions: The actions.
@@ -44,26 +44,25 @@ class DeferredStep:
         self.indices = indices
 
     def cancel(self) -> None:
-        """Does nothing, as nothing was begun."""
+        """Does nothing, because nothing has begun."""
 
 
 class CachedSession:
-    """A session whose requests are answered from a :class:`TransitionCache` as far as possible.
+    """A session that answers requests from a :class:`TransitionCache` if possible.
 
-    Has the methods of :class:`Session`. There is a session of the service behind it only when
-    something unknown was asked. It may be behind the state that this one is in; what it has missed
-    is then done before the next request that is not known. If there is a snapshot of a state on
-    the way, and a copy of that is there sooner, it takes the place of the session.
+    Has the methods of :class:`Session`. It starts a session of the service on the first cache miss.
+    That session may lag behind; it catches up before the next miss. If a copy of a snapshot catches
+    up sooner, the copy replaces the session.
 
     Args:
-        cache: What is known.
-        key: What tells apart how sessions begin, see :meth:`TransitionCache.root`.
+        cache: The cache of transitions.
+        key: The key of the initial state, see :meth:`TransitionCache.root`.
         open_session: Starts a session of the service.
-        identity: The number of an observation space that tells states apart, if a state is the
-            same whatever has led to it.
+        identity: The number of an observation space that identifies states, if a state does not
+            depend on its history.
 
     Attributes:
-        last_was_known: Whether the last request was answered without the service.
+        last_was_known: True if the last request was a cache hit.
     """
 
     def __init__(
@@ -79,18 +78,18 @@ class CachedSession:
         self._open_session = open_session
         self._identity = identity
         self._episode = cache.next_episode()
-        # The states from the beginning to the present one, and the requests that led to each but
-        # the first. None once something was done that is not among them.
+        # The states from the beginning to the current one, and the requests between them. None once
+        # a request was made that the cache does not track.
         self._states: list[State] | None = []
         self._requests: list[tuple[list[Event], float]] = []
         self._session: Session | None = None
-        # How many of the requests the session has served.
+        # The number of requests that the session of the service has served.
         self._served = 0
 
     def begin(
         self, indices: Sequence[int], deadline: Deadline
     ) -> tuple[StartSessionReply, Sequence[Event]]:
-        """Begins the session. To be called once, and first.
+        """Begins the session. Call it once, before anything else.
 
         Args:
             indices: The numbers of the observation spaces to compute.
@@ -140,7 +139,7 @@ class CachedSession:
         return DeferredStep(list(actions), indices)
 
     def finish_step(self, begun: DeferredStep, timeout: float) -> StepReply:
-        """Makes the step that :meth:`begin_step` has prepared, and returns the reply."""
+        """Makes the step that :meth:`begin_step` has prepared. Returns the reply."""
         return self.step(begun.actions, begun.indices, timeout)
 
     def _ask(
@@ -156,8 +155,8 @@ class CachedSession:
                 reply = session.step(events, [*indices, self._identity], deadline.left())
                 identity = self._key, reply.observation.pop().SerializeToString()
         except REFUSALS as error:
-            # Those before the one that was refused have been applied; all of them, if it was an
-            # observation that failed.
+            # The actions before the refused one have been applied, or all of them if an observation
+            # failed.
             if len(events) > 1 or (events and reply_behind(error)):
                 self._states = None
             raise
@@ -175,7 +174,7 @@ class CachedSession:
     # ------------------------------------------------------------------------------------------
 
     def _catch_up(self, deadline: Deadline) -> Session:
-        """Returns a session in the present state."""
+        """Returns a session of the service in the current state."""
         if self._states is None:
             assert self._session is not None, "a session is there before anything is not tracked"
             return self._session
@@ -196,7 +195,7 @@ class CachedSession:
         return session
 
     def _take_copy_of_snapshot(self, deadline: Deadline) -> None:
-        """Replaces the session by a copy of a snapshot, if that is sooner in the present state."""
+        """Replaces the session by a copy of a snapshot, if that catches up sooner."""
         missed_seconds = 0.0
         first = self._served + 1 if self._session is not None else 0
         for position in range(len(self._requests), first - 1, -1):
@@ -220,7 +219,7 @@ class CachedSession:
         self._session, self._served = copy, position
 
     def _consider_snapshot(self, session: Session, seconds: float, deadline: Deadline) -> None:
-        """Keeps a copy of the session, if others will want to come here for what is not known."""
+        """Keeps a copy of the session if other sessions are likely to need it."""
         state = self._states[-1]
         state.departures += 1
         if state.snapshot is not None or state.departures < 2:
@@ -228,7 +227,7 @@ class CachedSession:
         if seconds < _WORTHWHILE * self._cache.fork_seconds:
             return
         begin = time.perf_counter()
-        with suppress(NotImplementedError):  # Of a service that cannot fork sessions.
+        with suppress(NotImplementedError):  # The service cannot fork sessions.
             self._cache.keep(state, session.fork(deadline.left()))
             self._cache.note_fork(time.perf_counter() - begin)
 
@@ -258,8 +257,8 @@ class CachedSession:
         self._states = None
         return session.send_params(params, deadline.left())
 
-    def end(self, timeout: float, waits: bool = True) -> None:
+    def end(self, timeout: float, wait: bool = True) -> None:
         """Ends the session. Makes one attempt only."""
         session, self._session = self._session, None
         if session is not None:
-            session.end(timeout, waits)
+            session.end(timeout, wait)

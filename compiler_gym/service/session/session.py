@@ -1,4 +1,4 @@
-"""One session of a service, as a client sees it."""
+"""One session of a service, on the side of the client."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,7 @@ from compiler_gym.service.transport.frames import STEP, error_from_reply, parsed
 from compiler_gym.service.transport.grpc_channels import GrpcReply
 from compiler_gym.service.transport.status_errors import exception_from_rpc_error
 
-#: Ending a session does not wait for what it does, so a service that takes longer is stuck.
+#: Ending a session does not wait for its work, so a service that takes longer is stuck.
 END_SECONDS = 5
 
 _ATTRIBUTE = "_compiler_gym_reply"
@@ -37,8 +37,8 @@ def checked(reply: StepReply) -> StepReply:
     """Returns the reply to a step whose observations were computed.
 
     Raises:
-        Exception: If an observation failed: what its status stands for, see
-            :func:`exception_from_rpc_error`. :func:`reply_behind` finds the reply in it.
+        Exception: If an observation failed: the exception for its status, see
+            :func:`exception_from_rpc_error`. :func:`reply_behind` returns its reply.
     """
     if not reply.HasField("observation_error"):
         return reply
@@ -52,7 +52,7 @@ def reply_behind(error: BaseException) -> StepReply | None:
     """Returns the reply to a step of which all actions were applied and an observation failed.
 
     Args:
-        error: What the step raised.
+        error: The error of the step.
 
     Returns:
         None if the step failed in another way.
@@ -78,9 +78,10 @@ class Session:
         self.session_id = session_id
         self._connection = connection
         self._stub = stub = connection.stub
-        # Steps go from here to the session's own socket: all that is between takes time.
+        # Steps use the session's own socket directly, because every layer in between takes time.
         self._is_direct = isinstance(stub, DirectStub)
-        # Filled anew for each step: making messages is a good part of the cost of a short one.
+        # Reused for each step, because creating messages is a large part of the cost of a short
+        # step.
         self._request = StepRequest(session_id=session_id, has_observation_errors=True)
         self._indices: Sequence[int] = ()
 
@@ -91,7 +92,7 @@ class Session:
         request: StartSessionRequest,
         timeout: float,
     ) -> tuple["Session", StartSessionReply]:
-        """Starts a session. Returns it, and what the service replied."""
+        """Starts a session. Returns it, and the reply of the service."""
         reply = connection(connection.stub.StartSession, request, timeout=timeout)
         return cls(connection, reply.session_id), reply
 
@@ -105,8 +106,8 @@ class Session:
             timeout: Time limit in seconds.
 
         Raises:
-            Exception: If an observation fails; :func:`reply_behind` tells that from a step that the
-                service refused.
+            Exception: If an observation fails, or the service refuses the step.
+                :func:`reply_behind` tells the two apart.
         """
         request = self._filled_request(actions, indices)
         sock = self._stub.socket_of(self.session_id) if self._is_direct else None
@@ -134,7 +135,7 @@ class Session:
             timeout: Time limit in seconds.
 
         Returns:
-            What several can be waited for by, and :meth:`finish_step` takes.
+            The step, for :meth:`finish_step`. Several can be waited for together.
         """
         request = self._filled_request(actions, indices)
         sock = self._stub.socket_of(self.session_id) if self._is_direct else None
@@ -164,7 +165,7 @@ class Session:
     def _explain_or_repeat(
         self, error: ChannelBroken | grpc.RpcError, begin: float, timeout: float
     ) -> StepReply:
-        """Makes a step again that failed: if its socket broke, to be told how the session ended."""
+        """Repeats a failed step if its socket broke, to learn how the session ended."""
         if isinstance(error, grpc.RpcError):
             return self._connection.repeat_step(error, self._request, timeout)
         ask = partial(self._stub.ask_how_it_ended, begin=begin, broken=error)
@@ -187,7 +188,7 @@ class Session:
 
         Args:
             timeout: Time limit in seconds.
-            meanwhile: Called while the service works on the request, or not at all.
+            meanwhile: Called while the service works on the request, if it has begun.
 
         Raises:
             NotImplementedError: If the service cannot fork sessions.
@@ -213,32 +214,32 @@ class Session:
         stub_method = self._connection.stub.SendSessionParameter
         return list(self._connection(stub_method, request, timeout=timeout).reply)
 
-    def end(self, timeout: float, waits: bool = True) -> None:
+    def end(self, timeout: float, wait: bool = True) -> None:
         """Ends the session. Makes one attempt only.
 
         Args:
             timeout: Time limit in seconds.
-            waits: Wait for the end, and raise errors. Otherwise the session may end as late as
-                with the next request to the service.
+            wait: Wait for the end, and raise errors. Otherwise the session may end only with the
+                next request to the service.
         """
         request = EndSessionRequest(session_id=self.session_id)
         stub = self._connection.stub
-        if not waits and isinstance(stub, DirectStub) and stub.end_soon(request):
+        if not wait and isinstance(stub, DirectStub) and stub.end_soon(request):
             return
         self._connection(stub.EndSession, request, timeout=timeout, max_retries=0)
 
-    def abandon(self, waits: bool = False) -> None:
-        """Ends the session, whatever becomes of that.
+    def abandon(self, wait: bool = False) -> None:
+        """Ends the session, and ignores errors.
 
         Args:
-            waits: Same as in :meth:`end`.
+            wait: Wait for the end.
         """
         with suppress(ServiceError, OSError):
-            self.end(END_SECONDS, waits)
+            self.end(END_SECONDS, wait)
 
 
 class DirectReply:
-    """The reply to a step on the socket of a session, which is on its way.
+    """The pending reply to a step on the socket of a session.
 
     Args:
         sock: The socket of the session.
@@ -247,7 +248,7 @@ class DirectReply:
 
     Attributes:
         begin: When the step began, by :func:`time.monotonic`.
-        deadline: When :meth:`result` gives up, by the same clock; None for never.
+        deadline: The time at which :meth:`result` gives up, by the same clock; None for never.
         fd: A descriptor that is readable as soon as there is something of the reply; -1 if there is
             nothing to wait for.
     """
@@ -271,16 +272,16 @@ class DirectReply:
         return self._sock.closed
 
     def result(self) -> StepReply:
-        """Waits for the reply. To be called once.
+        """Waits for the reply. Call it once.
 
         Raises:
             ChannelBroken: If the other side has closed the socket.
-            grpc.RpcError: If there is an error instead.
+            grpc.RpcError: If the service replies with an error.
         """
         if self._failure is not None:
             raise self._failure
         return parsed(STEP, *self._sock.finish())
 
     def cancel(self) -> None:
-        """Gives up the reply, which ends the session."""
+        """Cancels the step. This ends the session."""
         self._sock.close()

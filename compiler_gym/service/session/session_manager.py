@@ -34,12 +34,12 @@ from compiler_gym.util.random_state import shallow_copy
 
 logger = logging.getLogger(__name__)
 
-# The time that a service which may be stuck gets to end by itself.
+# The time for a service that may be stuck to end by itself.
 _STUCK_SERVICE_EXIT_SECONDS = 1
 
 _IS_CLOSED = "The environment is closed. env.reset() starts it again"
 
-# After these failures the session is not there any more.
+# After these failures, the session no longer exists.
 _SESSION_IS_LOST = (
     SessionDied,
     SessionNotFound,
@@ -50,24 +50,25 @@ _SESSION_IS_LOST = (
 
 
 class SessionManager:
-    """The session of an environment, if it has one, and the connection that it needs.
+    """Holds the session of an environment, and its connection.
 
-    Connections are shared with forks, and made anew when a service has ended.
+    Forks share the connection. If the service has ended, the manager connects again.
 
     Args:
-        endpoint: Same as in :class:`CompilerGymServiceConnection`.
+        endpoint: The path of a service, or the address of a running one, see
+            :class:`CompilerGymServiceConnection`.
         opts: Options of the connection.
-        connection: A connection to use in place of a new one. If it fails, the same service is
-            connected to again, not the endpoint.
-        transition_bytes: What the cache of transitions may take, in bytes. 0 for none.
+        connection: A connection to use in place of a new one. If it fails, the manager connects to
+            the same service again, not to ``endpoint``.
+        transition_bytes: The memory limit of the cache of transitions; 0 for no cache.
 
     Attributes:
         opts: The options of connections.
         session: The session, or None.
         params: Session parameters to be sent to each new session.
-        transition_bytes: As above.
-        is_closed: Whether :meth:`close` was called, and nothing has started a session since.
-        step_deadline: That of the step whose rewards are being computed, or None.
+        transition_bytes: The memory limit of the cache of transitions.
+        is_closed: True after :meth:`close`, until a session is started.
+        step_deadline: The deadline of the step whose rewards are being computed, or None.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class SessionManager:
         self.step_deadline: Deadline | None = None
         self._identity: int | None = None
         self.params: dict[str, str] = {}
-        # What is connected to again after a failure.
+        # The endpoint to connect to after a failure.
         self._endpoint, self._connection_opts = endpoint, opts
         if connection is not None:
             self._endpoint, self._connection_opts = connection.endpoint, connection.opts
@@ -94,13 +95,13 @@ class SessionManager:
         self._versions: GetVersionReply | None = None
         connection = connection or CompilerGymServiceConnection(endpoint, opts)
         self._connection = connection.retain()
-        # These do not change: the meaning of indices depends on them.
+        # These never change, because indices refer to them.
         self.action_spaces = connection.action_spaces
         self.observation_spaces = connection.observation_spaces
 
     @property
     def connection(self) -> CompilerGymServiceConnection:
-        """A connection that works, as far as is known. Made if there is none.
+        """A connection without known failures. Opened if there is none.
 
         Raises:
             ServiceIsClosed: If the manager is closed, or was made by another process.
@@ -154,17 +155,17 @@ class SessionManager:
         observation_indices: Sequence[int],
         timeout: float,
     ) -> None:
-        """Ends the session, and asks for that of the next :meth:`start` without waiting for it.
+        """Ends the session, and requests that of the next :meth:`start` without waiting.
 
         Args:
-            benchmark: Same as in :meth:`start`, like the others. If they differ, or anything
-                fails, that starts a session as ever.
+            benchmark: The benchmark of the next :meth:`start`. If its arguments differ, or anything
+                fails, it starts a session as usual.
             action_space: The number of the action space.
             observation_indices: The numbers of the observations.
             timeout: The time limit in seconds, from now on.
         """
-        self.end(waits=False)
-        # With a cache of transitions there may be no need for a session.
+        self.end(wait=False)
+        # With a cache of transitions, the session may not be needed.
         if self.is_connected and not self.transition_bytes:
             first_indices = () if self.params else observation_indices
             self._starter.begin(self._connection, benchmark, action_space, first_indices, timeout)
@@ -189,7 +190,7 @@ class SessionManager:
 
         Raises:
             BenchmarkInitError: If the service refuses the program.
-            TimeoutError: If the time is over.
+            TimeoutError: If the time limit is exceeded.
             ServiceInitError: If the service cannot be started.
             ServiceOSError: If all attempts failed.
         """
@@ -252,20 +253,20 @@ class SessionManager:
         return cached.begin(observation_indices, deadline)
 
     def identify_states_by(self, name: str) -> None:
-        """Says which observation tells states apart, whatever has led to them.
+        """Sets the observation that identifies states, whatever their history.
 
-        Of use for the cache of transitions only, which otherwise knows a state by its history.
+        The cache of transitions otherwise identifies a state by its history.
         """
         names = [space.name for space in self.observation_spaces]
         self._identity = names.index(name)
 
     @property
     def transitions(self) -> TransitionCache | None:
-        """The cache of transitions, None if there is none."""
+        """The cache of transitions, or None."""
         return self._transitions_of(self.connection) if self.transition_bytes else None
 
     def _transitions_of(self, connection: CompilerGymServiceConnection) -> TransitionCache:
-        """The cache of a connection, which all its users share."""
+        """Returns the cache that all users of a connection share."""
         cache = connection.transitions
         if cache is None:
             cache = TransitionCache(self.observation_spaces, self.transition_bytes)
@@ -288,38 +289,38 @@ class SessionManager:
         return self.session
 
     def step(self, actions: Sequence[Event], indices: Sequence[int], timeout: float) -> StepReply:
-        """Makes a step, as of :class:`Session`."""
+        """Makes a step, see :meth:`Session.step`."""
         return self.require_session().step(actions, indices, timeout)
 
-    def end(self, waits: bool = True) -> bool:
+    def end(self, wait: bool = True) -> bool:
         """Ends the session if there is one.
 
         Args:
-            waits: Same as in :meth:`Session.end`.
+            wait: Wait for the end of the session.
 
         Returns:
-            Whether the service obeyed, as far as is known.
+            False if the service is known to have failed.
         """
         session, self.session = self.session, None
         if session is None or self._is_inherited:
             return True
         try:
-            session.end(END_SECONDS, waits)
+            session.end(END_SECONDS, wait)
         except SessionNotFound:
-            return True  # It ended abnormally.
+            return True  # The session ended abnormally.
         except (ServiceError, OSError) as error:
             logger.debug("Cannot end a session: %s", error)
             return False
         return True
 
     def abandon(self, error: Exception) -> None:
-        """Gives up the session after a failure, and the service too if it can be the cause."""
+        """Abandons the session after a failure, and the service too if it may be the cause."""
         obeyed = self.end()
         if not obeyed or isinstance(error, ServiceIsClosed | ServiceTransportError):
             self.disconnect(_STUCK_SERVICE_EXIT_SECONDS)
         elif isinstance(error, TimeoutError) and self._is_expendable():
-            # Whatever it was doing, nobody knows whether it still does it. A service that isolates
-            # sessions has killed the one that took so long.
+            # The service may still be busy with the request. A service that isolates sessions has
+            # killed the session.
             self.disconnect(_STUCK_SERVICE_EXIT_SECONDS)
 
     def _is_expendable(self) -> bool:
@@ -331,12 +332,12 @@ class SessionManager:
     def is_lost_by(self, error: Exception) -> bool:
         """Returns true if the session no longer exists after a request failed."""
         if isinstance(error, ServiceOSError):
-            # Elsewhere it may be that a single message was too large.
+            # In other services, a single message may have been too large.
             return self._connection is not None and self._connection.isolates_sessions
         return isinstance(error, _SESSION_IS_LOST)
 
     def disconnect(self, exit_max_seconds: float | None = None) -> None:
-        """Gives up the connection, and with it the service unless others use it."""
+        """Releases the connection. The service ends unless others use it."""
         if self._is_inherited:
             return
         self._starter.discard()
@@ -348,7 +349,7 @@ class SessionManager:
                 logger.warning("%s", error)
 
     def close(self) -> None:
-        """Ends the session and gives up the connection, until a session is started."""
+        """Ends the session and releases the connection, until a session is started."""
         self.is_closed = True
         self.end()
         self.disconnect()
@@ -359,7 +360,7 @@ class SessionManager:
         return self._connection is not None and self._connection.is_alive
 
     def share(self, others: Iterable["SessionManager"]) -> None:
-        """Uses the connection of another manager if this has none that works, and one of them has.
+        """Uses the connection of another manager if this one has none that works.
 
         Args:
             others: Managers of the same service.
@@ -375,7 +376,7 @@ class SessionManager:
                 return
 
     def sibling(self) -> "SessionManager":
-        """Returns a manager that shares the connection if there is one, and has no session."""
+        """Returns a manager without a session that shares the connection, if there is one."""
         self._check_owner()
         clone = shallow_copy(self)
         clone.session = None

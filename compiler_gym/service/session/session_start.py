@@ -24,8 +24,8 @@ from compiler_gym.service.transport.direct_channel import BegunSession, DirectSt
 
 logger = logging.getLogger(__name__)
 
-# Bounds the memory of those who walk through a million programs. A service that is full forgets
-# programs too, and those that it has forgotten are sent again anyway.
+# Bounds the memory use with a million programs. A full service forgets programs too, and forgotten
+# programs are sent again.
 _MAX_DIGESTS = 10_000
 
 
@@ -44,7 +44,7 @@ class Deadline:
         """Returns the seconds that are left.
 
         Raises:
-            TimeoutError: If there are none.
+            TimeoutError: If no time is left.
         """
         left = self._end - time.monotonic()
         if left <= 0:
@@ -55,9 +55,9 @@ class Deadline:
 class SessionStarter:
     """Starts sessions.
 
-    The service is first asked by the URI of the benchmark alone, because it has most likely
-    compiled the program before. It gets the program if it does not know it, or if this process
-    has sent it another one of the same URI.
+    The first request has only the URI of the benchmark, because the service has most likely
+    compiled the program before. The program follows if the service does not know it, or if this
+    process has sent another program with the same URI.
     """
 
     def __init__(self) -> None:
@@ -73,12 +73,12 @@ class SessionStarter:
         observation_indices: Sequence[int],
         timeout: float,
     ) -> None:
-        """Asks for a session for the next :meth:`start`, and does not wait for it.
+        """Requests a session for the next :meth:`start` without waiting.
 
         Does nothing if the service does not have the program yet, or there is no direct channel.
 
         Args:
-            connection: Same as in :meth:`start`, like the other arguments.
+            connection: The connection to the service.
             benchmark: The program.
             action_space: The number of the action space.
             observation_indices: The numbers of the observations.
@@ -95,7 +95,7 @@ class SessionStarter:
         self._begun = None if begun is None else (stub, begun)
 
     def discard(self) -> None:
-        """Gives up the session that was asked for, if there is one."""
+        """Discards the requested session, if there is one."""
         begun, self._begun = self._begun, None
         if begun is not None:
             stub, session = begun
@@ -109,7 +109,7 @@ class SessionStarter:
         request: StartSessionRequest,
         benchmark: Benchmark,
     ) -> tuple[Session, StartSessionReply] | None:
-        """Returns the session that was asked for if it is what this request asks for, or None."""
+        """Returns the requested session if it fits this request, or None."""
         assert self._begun is not None, "the caller has looked"
         stub, begun = self._begun
         request.benchmark.uri = str(benchmark.uri)
@@ -176,7 +176,7 @@ class SessionStarter:
             try:
                 return Session.start(connection, request, deadline.left())
             except FileNotFoundError:
-                pass  # It never had the program, or had to forget it.
+                pass  # The service never had the program, or has forgotten it.
         connection(
             connection.stub.AddBenchmark,
             AddBenchmarkRequest(benchmark=[benchmark.proto]),
@@ -188,7 +188,7 @@ class SessionStarter:
         return Session.start(connection, request, deadline.left())
 
     def digest_of(self, benchmark: Benchmark) -> bytes:
-        """A hash of the program; kept for the last benchmark, which is often the next one too."""
+        """Returns a hash of the program. Caches that of the last benchmark."""
         if benchmark is not self._benchmark:
             self._benchmark, self._digest = benchmark, benchmark.digest()
         return self._digest
@@ -197,7 +197,7 @@ class SessionStarter:
 def _request(
     connection: CompilerGymServiceConnection, action_space: int, observation_indices: Sequence[int]
 ) -> StartSessionRequest:
-    """Returns a request for a session on a program that is yet to be filled in."""
+    """Returns a request for a session, without its program."""
     return StartSessionRequest(
         action_space=action_space,
         observation_space=observation_indices,

@@ -23,19 +23,19 @@ DEFAULT_BYTES = 256 << 20
 RequestKey = tuple[bytes, ...]
 """The actions of a request."""
 
-# About what the objects of a state and of the way to it take besides what was observed.
+# Approximate memory of a state and its transition, without observations.
 _STATE_BYTES = 1200
 
 # Each snapshot is a process.
 _MAX_SNAPSHOTS = 8
 
-# What is kept when a cache is full.
+# The share of a full cache that is kept.
 _KEPT_SHARE = 0.7
 
-# To copy a process takes about this long, until it was measured.
+# The time to copy a process, until it has been measured.
 _FORK_SECONDS = 1e-3
 
-# Measurements are averaged over about so many.
+# The number of measurements to average over.
 _AVERAGED = 8
 
 
@@ -43,11 +43,11 @@ class State:
     """A state of a program.
 
     Attributes:
-        outcomes: What came of the requests that were made here.
-        observations: What was observed, by the number of the observation space.
-        snapshot: A session in this state that nobody uses, to be copied.
-        departures: How often a session has had to come here for a request of unknown outcome.
-        last_episode: The number of the last episode that came by, see :class:`TransitionCache`.
+        outcomes: The outcomes of requests in this state.
+        observations: The known observations, by the number of the observation space.
+        snapshot: An unused session in this state, for copies.
+        departures: The number of cache misses in this state.
+        last_episode: The number of the last episode that visited the state.
     """
 
     __slots__ = ("departures", "last_episode", "observations", "outcomes", "snapshot")
@@ -65,12 +65,12 @@ class Outcome:
     """The outcome of a request.
 
     Attributes:
-        target: The state that it led to.
-        reply: What the service replied.
-        indices: The numbers of the observation spaces in the reply. None if some of them may have
-            another value the next time.
+        target: The next state.
+        reply: The reply of the service.
+        indices: The numbers of the observation spaces in the reply. None if some of them are not
+            deterministic.
         seconds: How long it took.
-        size: About how many bytes of memory this takes.
+        size: The approximate memory use in bytes.
     """
 
     target: State
@@ -102,12 +102,11 @@ class TransitionStats:
     Attributes:
         hits: Requests that were answered without the service.
         misses: Requests that the service had to answer.
-        saved_seconds: What those that were answered without the service took it before.
-        repeated_seconds: What was spent on doing again what was known, to come to a state in
-            which something unknown was asked.
-        states: How many states are known.
-        size: About how many bytes of memory they take.
-        snapshots: How many sessions are kept to be copied.
+        saved_seconds: The original time of the requests that were hits.
+        repeated_seconds: The time spent on repeating known requests to catch up before a miss.
+        states: The number of states.
+        size: Their approximate memory use in bytes.
+        snapshots: The number of sessions that are kept for copies.
     """
 
     hits: int = 0
@@ -120,20 +119,20 @@ class TransitionStats:
 
 
 class TransitionCache:
-    """The known states of the programs of a service. May be used from several threads.
+    """The known states of a service's programs. It is thread-safe.
 
-    Every state is reached from that of a program which was just loaded; a session that begins
-    there counts as an episode. When the cache is full, the states are forgotten which no episode
-    has come by for longest. A state is never forgotten before those that are reached through it.
+    The root of each tree of states is a newly loaded program. A session that begins there counts as
+    an episode. A full cache evicts the states that were least recently visited by an episode, and
+    never a state before its successors.
 
     Args:
-        observation_spaces: Those of the service.
-        max_bytes: About how many bytes of memory it may take.
+        observation_spaces: The observation spaces of the service.
+        max_bytes: The approximate memory limit in bytes.
 
     Attributes:
-        stats: How it has done.
-        max_bytes: As above.
-        fork_seconds: How long it takes to copy a session.
+        stats: Statistics of hits and misses.
+        max_bytes: The approximate memory limit in bytes.
+        fork_seconds: The average time to copy a session.
     """
 
     def __init__(self, observation_spaces: Sequence[ObservationSpace], max_bytes: int):
@@ -143,7 +142,7 @@ class TransitionCache:
         self._varying = frozenset(
             index for index, space in enumerate(observation_spaces) if not space.deterministic
         )
-        # A state that is known by what it is does not say what has led to it.
+        # A state that is identified by an observation does not tell its history.
         self._varying_with_actions = self._varying.union(
             index for index, space in enumerate(observation_spaces) if space.of_last_action
         )
@@ -158,15 +157,15 @@ class TransitionCache:
         return next(self._episodes)
 
     def root(self, key: Hashable) -> tuple[State, StartSessionReply] | None:
-        """Returns the state of a program that was just loaded, and the reply that told of it.
+        """Returns the state of a newly loaded program, and the reply to its start.
 
         Args:
-            key: The program, and what else tells apart how sessions begin.
+            key: The program, and everything else that initial states depend on.
         """
         return self._roots.get(key)
 
     def add_root(self, key: Hashable, episode: int, reply: StartSessionReply) -> State:
-        """Adds the state of a program that was just loaded."""
+        """Adds the state of a newly loaded program."""
         with self._lock:
             if key not in self._roots:
                 self._roots[key] = State(episode), reply
@@ -187,14 +186,13 @@ class TransitionCache:
         """Adds the outcome of a request.
 
         Args:
-            state: Where the request was made.
+            state: The state of the request.
             key: Its actions.
             indices: The numbers of the observation spaces that it asked for.
             reply: The reply of the service.
             seconds: How long it took.
             episode: The number of the episode.
-            identity: What tells the state that it led to apart from others. None if only the way
-                to a state does.
+            identity: The identity of the next state. None if its history identifies it.
 
         Returns:
             The state that it led to.
@@ -232,7 +230,7 @@ class TransitionCache:
             return target
 
     def note_hit(self, outcome: Outcome, episode: int) -> None:
-        """Notes that an outcome was of use."""
+        """Records a cache hit."""
         outcome.target.last_episode = episode
         self.stats.hits += 1
         self.stats.saved_seconds += outcome.seconds
@@ -240,7 +238,7 @@ class TransitionCache:
     # ------------------------------------------------------------------------------------------
 
     def keep(self, state: State, session: Session) -> None:
-        """Takes over a session, to be copied by those that come to its state."""
+        """Takes over a session as the snapshot of its state."""
         with self._lock:
             if state.snapshot is not None:
                 session.abandon()
@@ -252,7 +250,7 @@ class TransitionCache:
                 self._drop_snapshot(next(iter(self._snapshots.values())))
 
     def copy_snapshot(self, state: State, timeout: float) -> Session | None:
-        """Returns a copy of the session that is kept in a state; None if there is none."""
+        """Returns a copy of the snapshot of a state; None if there is none."""
         with self._lock:
             if state.snapshot is None:
                 return None
@@ -264,21 +262,21 @@ class TransitionCache:
                 return None
 
     def note_fork(self, seconds: float) -> None:
-        """Notes how long it took to copy a session."""
+        """Records the time that copying a session took."""
         self.fork_seconds += (seconds - self.fork_seconds) / _AVERAGED
 
-    def _drop_snapshot(self, state: State, waits: bool = False) -> None:
+    def _drop_snapshot(self, state: State, wait: bool = False) -> None:
         session, state.snapshot = state.snapshot, None
         if session is not None:
             del self._snapshots[id(state)]
             self.stats.snapshots -= 1
-            session.abandon(waits)
+            session.abandon(wait)
 
     def close(self) -> None:
-        """Forgets everything, and ends the sessions that were kept."""
+        """Clears the cache, and ends all snapshots."""
         with self._lock:
             for state in list(self._snapshots.values()):
-                self._drop_snapshot(state, waits=True)
+                self._drop_snapshot(state, wait=True)
             self._roots.clear()
             self._identified.clear()
             self.stats.states = self.stats.size = 0
@@ -286,7 +284,7 @@ class TransitionCache:
     # ------------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Forgets the states that no episode has come by for longest."""
+        """Evicts the least recently visited states."""
         states = self._all_states()
         sizes: dict[int, int] = {}
         for state in states:
@@ -336,5 +334,5 @@ class TransitionCache:
 
 
 def request_key(actions: Sequence[Any]) -> RequestKey:
-    """Returns what tells apart the actions of a request."""
+    """Returns the cache key for the actions of a request."""
     return tuple([action.SerializeToString() for action in actions])

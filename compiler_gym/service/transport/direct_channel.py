@@ -1,8 +1,8 @@
 """The direct channel: requests over Unix sockets, without gRPC, to a service on the same machine.
 
-A round trip by gRPC takes longer than most steps. A service that has a direct channel says so in
-its reply to GetSpaces (``frames.py`` tells how). It then takes all requests on a socket, and for
-each session opens a further socket straight to that session's process, for its steps.
+A round trip by gRPC takes longer than most steps. A service announces its direct channel in its
+reply to GetSpaces (see ``frames.py``). It then takes all requests on a socket, and for each session
+opens a further socket straight to that session's process, for its steps.
 """
 
 import atexit
@@ -47,13 +47,13 @@ logger = logging.getLogger(__name__)
 #: Set this environment variable to 0 to use gRPC alone. See also ConnectionOpts.direct_channel.
 SWITCH_VARIABLE = "COMPILER_GYM_DIRECT_CHANNEL"
 
-# As many threads can use a connection without opening sockets again and again.
+# This many threads can use a connection without reopening sockets.
 _MAX_IDLE_SOCKETS = 8
 
-# The time for the service to tell how a session has ended, when that took all the time there was.
+# The time for the service to tell how a session has ended, after the time limit of the request.
 _EPITAPH_SECONDS = 0.1
 
-# A Unix socket is connected to at once, unless many others are waiting.
+# Connecting to a Unix socket is immediate, unless many others are waiting.
 _CONNECT_SECONDS = 3
 
 _T = TypeVar("_T")
@@ -81,27 +81,27 @@ class DirectLease:
         return self._sock.is_quiet
 
     def cancel(self) -> None:
-        """Ends it, and with it the sessions."""
+        """Ends the lease and its sessions."""
         self._sock.close()
 
     def close_in_child(self) -> None:
-        """Leaves it to the process from which this one was forked."""
+        """Leaves the lease to the parent process."""
         self._sock.close_in_child()
 
 
 class BegunSession(NamedTuple):
-    """A request for a session that is being served."""
+    """A pending request for a session."""
 
     sock: FrameSocket
     request: proto.StartSessionRequest
 
 
 class DirectStub:
-    """Calls the methods of a service, by the direct channel as far as that works, else by gRPC.
+    """Calls the methods of a service, by the direct channel if it works, else by gRPC.
 
     Has the eight methods of ``CompilerGymServiceStub``, which take a request and ``timeout``, and
-    raise ``grpc.RpcError`` with ``code()`` and ``details()``. They differ in two ways. If a step
-    is interrupted (Ctrl-C), its session ends; and it is the service that keeps the time limit.
+    raise ``grpc.RpcError`` with ``code()`` and ``details()``. They differ in two ways. If a step is
+    interrupted (Ctrl-C), its session ends. The service, not the client, enforces the time limit.
 
     May be used from several threads; steps of a session by one thread at a time. Sockets are
     closed in processes forked from this one.
@@ -112,15 +112,15 @@ class DirectStub:
     """
 
     def __init__(self, name: str, fallback: proto.CompilerGymServiceStub):
-        # None once it has turned out not to work.
+        # None if the direct channel does not work.
         self._name: str | None = name
         self._fallback = fallback
         self._idle: list[FrameSocket] = []
         self._sockets_of_sessions: dict[int, FrameSocket] = {}
-        # What to send along with the next request.
+        # Requests to send with the next one.
         self._ending: list[proto.EndSessionRequest] = []
         self._lease: DirectLease | None = None
-        # Those of sessions that have ended, the last one included.
+        # Sockets of sessions that have ended.
         self._retired: list[FrameSocket] = []
         self._lock = threading.RLock()
         _stubs.add(self)
@@ -129,9 +129,9 @@ class DirectStub:
     def connect(
         cls, name: str, fallback: proto.CompilerGymServiceStub, timeout: float
     ) -> "DirectStub | None":
-        """Returns a stub that has made a first request, or None if that did not work.
+        """Returns a stub after a first request, or None if that failed.
 
-        It does not work from another machine or network namespace, and for other users.
+        It fails from another machine or network namespace, and for other users.
         """
         stub = cls(name, fallback)
         try:
@@ -172,7 +172,7 @@ class DirectStub:
         """Sends what :meth:`StartSession` sends, to be finished by :meth:`finish_session`.
 
         Returns:
-            The request that is being served. None if that cannot be done.
+            The pending request. None if there is no direct channel.
         """
         sock = self._take()
         if sock is None:
@@ -181,13 +181,13 @@ class DirectStub:
         try:
             sock.begin(START_SESSION.number, request.SerializeToString(), timeout, before)
         except (ChannelBroken, grpc.RpcError) as error:
-            # All requests will be made again.
+            # All requests will be repeated.
             logger.debug("Cannot begin to start a session: %s", error)
             return None
         return BegunSession(sock, request)
 
     def finish_session(self, begun: BegunSession) -> proto.StartSessionReply:
-        """Waits for the session that :meth:`begin_session` has begun, and keeps its socket.
+        """Waits for the session of :meth:`begin_session`, and keeps its socket.
 
         Raises:
             grpc.RpcError: If there is none.
@@ -218,8 +218,8 @@ class DirectStub:
         Args:
             request: The request.
             timeout: The time limit.
-            meanwhile: What to do while the service forks it. Done at most once, and not at all if
-                the service is asked by gRPC.
+            meanwhile: A function to call while the service forks. Called at most once, and never
+                with gRPC.
         """
         return self._ask_for_session(FORK_SESSION, request, timeout, meanwhile)
 
@@ -234,7 +234,7 @@ class DirectStub:
             self._close_retired()
 
     def end_soon(self, request: proto.EndSessionRequest) -> bool:
-        """Ends a session along with the next request to the service, and before that.
+        """Ends a session together with the next request to the service.
 
         Returns:
             False if there is no direct channel: :meth:`EndSession` is needed.
@@ -267,7 +267,7 @@ class DirectStub:
         return self._sockets_of_sessions.get(session_id)
 
     def forget_socket_of(self, session_id: int) -> None:
-        """To be called when the socket of a session was closed."""
+        """Forgets the socket of a session that was closed."""
         self._sockets_of_sessions.pop(session_id, None)
 
     def ask_how_it_ended(
@@ -277,9 +277,9 @@ class DirectStub:
         begin: float,
         broken: ChannelBroken,
     ) -> proto.StepReply:
-        """Makes a step of a session whose socket broke, to be told what has become of it."""
+        """Repeats a step of a session whose socket broke, to learn how it ended."""
         logger.debug("The socket of session %d broke: %s", request.session_id, broken)
-        # The process of the session has ended, so nothing is done twice. The service knows how.
+        # The process of the session has ended, so no action is applied twice.
         if timeout is not None:
             timeout = max(timeout - (time.monotonic() - begin), _EPITAPH_SECONDS)
         return self._ask_service(STEP, request, timeout, is_repeatable=True)
@@ -337,8 +337,8 @@ class DirectStub:
             self._retired.append(sock)
 
     def _close_retired(self, all_but: int = 1) -> None:
-        # To close a socket ends the process of its session at once, which needs a processor that
-        # the start of the next session can use better. The service ends it soon.
+        # Closing a socket ends the process of its session at once. That takes processor time which
+        # the start of the next session needs. The service ends it later.
         for sock in _drain(self._retired, all_but):
             sock.close()
 
@@ -376,14 +376,14 @@ class DirectStub:
         is_repeatable: bool = False,
         meanwhile: Callable[[], object] | None = None,
     ) -> Any:
-        """Makes a request on a socket of the service; by gRPC if there is none, or if it breaks.
+        """Makes a request on a socket of the service, or by gRPC if there is none or it breaks.
 
         Args:
             method: The method.
             request: Its request.
             timeout: The time limit.
             fds: Same as in :meth:`FrameSocket.call`.
-            is_repeatable: Whether actions in the request will not be carried out twice.
+            is_repeatable: True if repeating the request cannot apply actions twice.
             meanwhile: Same as in :meth:`FrameSocket.call`.
         """
         ending = _drain(self._ending)
@@ -432,7 +432,7 @@ class DirectStub:
         if sock.has_worked:
             logger.debug("A socket of the service broke: %s", broken)
         else:
-            # The service does not want us, and would refuse us again.
+            # The service has refused this user, and would do so again.
             self._switch_off(str(broken))
 
     def _switch_off(self, reason: str) -> None:
@@ -445,7 +445,7 @@ class DirectStub:
             sock.close()
 
     def _close_in_child(self) -> None:
-        """Lets the sessions of the parent process end when that wants it, not when we end."""
+        """Keeps the sessions of the parent process alive when this process ends."""
         self._name = None
         leases = [self._lease] if self._lease is not None else []
         sessions = self._sockets_of_sessions.values()
@@ -456,7 +456,7 @@ class DirectStub:
 
 
 def _drain(items: list[_T], all_but: int = 0) -> list[_T]:
-    """Removes and returns what is in a list, but for the last few. Other threads may change it."""
+    """Removes and returns all but the last few elements of a list. It is thread-safe."""
     drained = []
     while len(items) > all_but:
         try:
@@ -476,7 +476,7 @@ def _close_all_in_child() -> None:
 
 @atexit.register
 def _close_all_at_exit() -> None:
-    # Of environments that nobody has closed. Python warns of sockets that are left.
+    # Sockets of environments that were never closed. Python warns of unclosed sockets.
     for stub in list(_stubs):
         stub.close()
 

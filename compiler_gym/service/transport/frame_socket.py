@@ -27,26 +27,26 @@ from compiler_gym.service.transport.frames import (
 from compiler_gym.service.transport.reply_polling import ReplyPolling
 from compiler_gym.service.transport.unix_socket import connect_abstract
 
-#: The time beyond its limit after which a request is given up, in seconds. The service keeps the
-#: limit itself, and says more about it than can be said here.
+#: The time beyond its limit after which a request is given up, in seconds. The service enforces the
+#: limit itself, and gives a better error.
 GRACE_SECONDS = 1.0
 
-#: Stands for a descriptor that came, but was lost as this process has too many open files.
+#: Stands for a descriptor that was lost because this process has too many open files.
 LOST_FD = -1
 
 _HEADER_BYTES = REPLY_HEADER.size
 
-# Holds all replies but those with a whole program or the like.
+# Large enough for all replies except those with a whole program.
 _BUFFER_BYTES = 64 * 1024
 
-# Room for some descriptors with a reply; there should never be more than one.
+# Room for several descriptors in a reply. One is the most expected.
 _FDS_BYTES = socket.CMSG_SPACE(4 * array.array("i").itemsize)
 
-# These are missing where there is no direct channel either.
+# Missing on systems without a direct channel.
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
-# As a number, as it is looked at with every reply: the members of an enumeration are slow.
+# A number, because every reply reads it and enumeration members are slow.
 _FDS_LOST = int(socket.MSG_CTRUNC)
 
 # The longest time that poll() can be asked to wait, in milliseconds. It is then asked again.
@@ -61,8 +61,8 @@ class ChannelBroken(Exception):  # noqa: N818 - not an error as long as there ar
     """The other side has closed the socket, or never opened it.
 
     Args:
-        reason: Why it is thought so.
-        was_sent: Whether a part of the request may have arrived.
+        reason: The evidence.
+        was_sent: True if a part of the request may have arrived.
     """
 
     def __init__(self, reason: str, was_sent: bool):
@@ -81,9 +81,9 @@ class FrameSocket:
         connected: The socket, which belongs to this object from now on.
 
     Attributes:
-        closed: Whether it was closed, by :meth:`close` or because it broke.
-        is_busy: Whether a request has begun that is not finished yet.
-        has_worked: Whether there was a reply ever.
+        closed: True after :meth:`close`, or if the socket broke.
+        is_busy: True while a request is pending.
+        has_worked: True after the first reply.
         polling: Decides whether to poll.
     """
 
@@ -95,7 +95,7 @@ class FrameSocket:
         self.polling = ReplyPolling()
         self._socket = connected
         self._owner_pid = os.getpid()
-        # When the request that has begun is given up.
+        # The time at which the pending request is given up.
         self._end: float | None = None
         self._skipped = 0
         self._buffer = bytearray(_BUFFER_BYTES)
@@ -122,7 +122,7 @@ class FrameSocket:
     @property
     def is_quiet(self) -> bool:
         """True if the socket is open, with no data and no end of file since the last reply."""
-        # An object of poll() cannot be used by several threads at once.
+        # A poll object is not thread-safe.
         try:
             self._socket.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -224,7 +224,7 @@ class FrameSocket:
             before: Requests to be sent along.
 
         Returns:
-            When the request is given up, by :func:`time.monotonic`; None for never.
+            The time at which the request is given up, by :func:`time.monotonic`; None for never.
 
         Raises:
             Exception: Any error of :meth:`call`.
@@ -250,7 +250,7 @@ class FrameSocket:
             fds: Same as in :meth:`call`.
 
         Returns:
-            As :meth:`call`.
+            The status code and the payload of the reply.
 
         Raises:
             Exception: Any error of :meth:`call`.
@@ -258,7 +258,7 @@ class FrameSocket:
         with self._lock:
             try:
                 read = self._socket.recv_into if fds is None else self._reader_of_fds(fds)
-                # Most callers know that it has come.
+                # Most callers know that the reply has arrived.
                 count = self._read_more(read, self._view, self._end)
                 reply = self._receive_rest(read, count, self._end, self._skipped)
             except BaseException as error:
@@ -281,7 +281,7 @@ class FrameSocket:
         timeout: float | None,
         before: Sequence[tuple[int, bytes]],
     ) -> bytes:
-        """Returns what to send if a request may be made now."""
+        """Returns the bytes of a request. Raises RuntimeError if another is pending."""
         if self.is_busy:
             raise RuntimeError("A request is in progress on this socket. Its reply must come first")
         if timeout is not None and timeout <= 0:
@@ -292,7 +292,7 @@ class FrameSocket:
         return data
 
     def _give_up(self, error: BaseException, was_sent: bool) -> None:
-        """Closes the socket after an error in the middle of a request, and words what broke it."""
+        """Closes the socket after an error during a request, and returns the error for the user."""
         self.is_busy = False
         self.close()
         if isinstance(error, OSError) and not isinstance(error, ServiceTransportError):
@@ -319,7 +319,7 @@ class FrameSocket:
     def _receive_rest(
         self, read: _Reader, count: int, end: float | None, skipped: int
     ) -> tuple[int, bytes | memoryview]:
-        """Receives what begins with the bytes in the buffer: replies to skip, then the reply."""
+        """Receives replies to skip, then the reply. The buffer has their first bytes."""
         for _ in range(skipped):
             count = self._skip_reply(read, count, end) or self._read_first(read, end)
         count, size, code = self._read_header(read, count, end)
@@ -334,7 +334,7 @@ class FrameSocket:
         return code, self._read_rest(read, count - _HEADER_BYTES, size, end)
 
     def _read_header(self, read: _Reader, count: int, end: float | None) -> tuple[int, int, int]:
-        """Returns how much there is then, the size of the payload, and the status code."""
+        """Returns the number of bytes received, the size of the payload, and the status code."""
         while count < _HEADER_BYTES:
             count += self._read_more(read, self._view[count:], end)
         size, code, _, _ = REPLY_HEADER.unpack_from(self._buffer)
@@ -346,7 +346,7 @@ class FrameSocket:
         return count, size, code
 
     def _skip_reply(self, read: _Reader, count: int, end: float | None) -> int:
-        """Moves what follows a reply to the beginning of the buffer. Returns how much it is."""
+        """Moves the bytes after a reply to the beginning of the buffer. Returns their number."""
         count, size, _ = self._read_header(read, count, end)
         left = _HEADER_BYTES + size
         while count < left:
@@ -356,7 +356,7 @@ class FrameSocket:
         return count - left
 
     def _read_first(self, read: _Reader, end: float | None) -> int:
-        """Reads what there is of the reply as soon as there is something."""
+        """Waits for the first bytes of the reply, and reads them."""
         start = time.perf_counter_ns()
         count = self._poll(read, start + self.polling.budget_ns) if self.polling.budget_ns else None
         if count is None:
@@ -374,13 +374,13 @@ class FrameSocket:
             except BlockingIOError:
                 if time.perf_counter_ns() >= end_ns:
                     return None
-            # Where all processors are busy, the other side may be waiting for this one.
+            # If all processors are busy, the other side may be waiting for this one.
             os.sched_yield()
 
     def _read_more(
         self, read: _Reader, view: memoryview, end: float | None, sleeps_first: bool = False
     ) -> int:
-        """Reads what there is, at least a byte."""
+        """Reads the available bytes, at least one."""
         while True:
             if sleeps_first:
                 self._wait(self._readable, end)
@@ -396,7 +396,7 @@ class FrameSocket:
     def _read_rest(
         self, read: _Reader, count: int, size: int, end: float | None
     ) -> bytes | memoryview:
-        """Reads the rest of a payload, of which the first bytes are in the buffer."""
+        """Reads the rest of a payload. The buffer has its first bytes."""
         payload = memoryview(bytearray(size))
         payload[:count] = self._view[_HEADER_BYTES : _HEADER_BYTES + count]
         while count < size:
@@ -404,7 +404,7 @@ class FrameSocket:
         return payload
 
     def _wait(self, event: select.poll, end: float | None) -> None:
-        """Sleeps until the socket is ready, or something else wakes it."""
+        """Sleeps until the socket is ready or a signal arrives."""
         if end is None:
             event.poll()
             return
@@ -418,7 +418,7 @@ class FrameSocket:
         event.poll(min(math.ceil(left * 1000), _MAX_WAIT_MS))
 
     def _reader_of_fds(self, fds: list[int]) -> _Reader:
-        """Returns a function that reads as the socket does, and takes descriptors too."""
+        """Returns a function that reads from the socket and also receives descriptors."""
 
         def read(view: memoryview) -> int:
             count, messages, flags, _ = self._socket.recvmsg_into(
@@ -439,7 +439,7 @@ class FrameSocket:
         """Closes the socket, and wakes a thread that waits for a reply. Can be repeated."""
         self.closed = True
         if self._owner_pid == os.getpid():
-            # The connection of a parent process, though, is not ours to end.
+            # Does not end the connection of a parent process.
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
         with self._lock:
@@ -460,7 +460,7 @@ def close_fds(fds: list[int]) -> None:
 
 
 def end_of(timeout: float | None) -> float | None:
-    """Returns when to give up a request, by the clock of :func:`time.monotonic`."""
+    """Returns the time at which to give up a request, by :func:`time.monotonic`."""
     return None if timeout is None else time.monotonic() + timeout + GRACE_SECONDS
 
 

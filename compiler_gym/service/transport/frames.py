@@ -28,10 +28,10 @@ REQUEST_HEADER = struct.Struct("<IHHQ")
 #: Size of the payload, status code, zero, zero.
 REPLY_HEADER = struct.Struct("<IHHQ")
 
-#: No message of protobuf is larger.
+#: The maximum size of a protobuf message.
 MAX_PAYLOAD_BYTES = 2**31 - 1
 
-# Longer time limits, which nobody can tell from none, would not fit into the header.
+# The header has no room for longer time limits.
 _MAX_TIMEOUT_SECONDS = 1e9
 
 
@@ -62,11 +62,11 @@ _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class DirectRpcError(grpc.RpcError):
-    """A request failed, as gRPC would have said it.
+    """The failure of a request, with the interface of gRPC's errors.
 
     Args:
         code: The status.
-        details: What was wrong.
+        details: The error text.
     """
 
     def __init__(self, code: grpc.StatusCode, details: str):
@@ -84,10 +84,10 @@ class DirectRpcError(grpc.RpcError):
 
 
 def error_from_reply(code: int, payload: bytes | memoryview) -> DirectRpcError:
-    """Returns the error that a reply tells about.
+    """Returns the error of a reply.
 
     Args:
-        code: The status code, not that of OK.
+        code: The status code, other than OK.
         payload: The text.
     """
     status = _STATUS_CODES.get(code, grpc.StatusCode.UNKNOWN)
@@ -109,7 +109,7 @@ def request_frame(method: int, payload: bytes, timeout: float | None) -> bytes:
 
 
 def serialised(method: Method, request: Message) -> bytes:
-    """Returns the bytes of a request. Raises DirectRpcError if there are none."""
+    """Returns the bytes of a request. Raises DirectRpcError if it cannot be serialised."""
     try:
         return method.request.SerializeToString(request)
     except Exception as error:
@@ -119,7 +119,7 @@ def serialised(method: Method, request: Message) -> bytes:
 
 
 def parsed(method: Method, code: int, payload: bytes | memoryview) -> Any:
-    """Returns the reply that some bytes are. Raises DirectRpcError if they are an error."""
+    """Parses the bytes of a reply. Raises DirectRpcError if they are malformed."""
     if code:
         raise error_from_reply(code, payload)
     try:

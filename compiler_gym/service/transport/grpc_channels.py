@@ -13,35 +13,36 @@ from compiler_gym.service.transport.frame_socket import end_of
 
 
 class GrpcReply:
-    """The reply to a request by gRPC, which is on its way.
+    """The pending reply to a request by gRPC.
 
     Args:
         call: The request.
         timeout: Its time limit.
 
     Attributes:
-        deadline: When :meth:`result` gives up, by :func:`time.monotonic`; None for never.
+        deadline: The time at which :meth:`result` gives up, by :func:`time.monotonic`; None for
+            never.
         fd: A descriptor that is readable as soon as there is a reply.
     """
 
     def __init__(self, call: Any, timeout: float | None):
         self.deadline = end_of(timeout)
         self._call = call
-        # It is a thread of gRPC that knows of the reply first.
+        # A thread of gRPC receives the reply first.
         self._ours, self._theirs = socket.socketpair()
         self.fd = self._ours.fileno()
         call.add_done_callback(self._announce)
 
     def _announce(self, call: Any) -> None:
-        # Nobody waits for a reply that was taken in the meantime.
+        # The reply has been taken already.
         with contextlib.suppress(OSError):
             self._theirs.send(b"!")
 
     def result(self) -> Any:
-        """Waits for the reply. To be called once.
+        """Waits for the reply. Call it once.
 
         Raises:
-            grpc.RpcError: If there is an error instead.
+            grpc.RpcError: If the request fails.
         """
         try:
             return self._call.result()
@@ -52,7 +53,7 @@ class GrpcReply:
             self._close()
 
     def cancel(self) -> None:
-        """Gives up the reply."""
+        """Cancels the request."""
         self._call.cancel()
         self._close()
 
@@ -67,7 +68,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_metadata_size", 512 * 1024),  # Error texts travel as metadata.
     ("grpc.enable_http_proxy", 0),
     ("grpc.so_reuseport", 0),
-    # A port may be used again by another service soon; do not inherit the state of its former user.
+    # Another service may soon use the same port. Do not inherit the state of the old one.
     ("grpc.use_local_subchannel_pool", 1),
 )
 

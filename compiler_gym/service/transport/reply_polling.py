@@ -1,7 +1,7 @@
 """The polling time before a blocking wait for a reply.
 
-Waking a sleeping process takes longer than a small step. Replies that arrive within some tens of
-microseconds are best polled for. For slower replies it is better to sleep, because polling takes
+Waking a sleeping process takes longer than a small step. Polling is faster for replies that arrive
+within some tens of microseconds. Sleeping is better for slower ones, because polling takes
 processor time from the service.
 """
 
@@ -12,12 +12,12 @@ import time
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
-#: The longest time to poll for a reply. About what it costs to fall asleep and be woken.
+#: The longest time to poll for a reply: about the cost of sleeping and waking.
 MAX_POLL_NS = 50_000
 
 _WEIGHT_OF_NEWEST = 1 / 8
 
-# One very slow reply among fast ones is no reason to stop, several are.
+# Caps the weight of one very slow reply among fast ones.
 _SLOWEST_NS = 2 * MAX_POLL_NS
 
 _MIN_PAUSE = 8
@@ -29,10 +29,10 @@ class ReplyPolling:
 
     It polls as long as an exponentially weighted mean of the reply times is below the limit. Then
     it pauses, and tries again after 8 requests, 16, 32, up to 1024 if the trials fail: times
-    measured in between are no help, because they contain that of waking up.
+    measured during a pause are not usable, because they include the wakeup.
 
     Attributes:
-        budget_ns: How many nanoseconds to poll for the next reply; 0 for not at all.
+        budget_ns: The time to poll for the next reply in nanoseconds; 0 to not poll.
     """
 
     __slots__ = ("_is_trial", "_mean_ns", "_pause", "_requests_left", "budget_ns")
@@ -45,7 +45,7 @@ class ReplyPolling:
         self._requests_left = 0
 
     def record(self, elapsed_ns: int) -> None:
-        """To be called with the time that each reply took, polled for or not."""
+        """Records the time of a reply, polled for or not."""
         if not self.budget_ns:
             self._requests_left -= 1
             if self._requests_left == 0:
@@ -75,10 +75,10 @@ _MAX_WAIT_MS = 10**9
 
 
 class PendingReply(Protocol):
-    """A reply that is on its way.
+    """A pending reply.
 
     Attributes:
-        deadline: When to stop waiting for it, by :func:`time.monotonic`; None for never.
+        deadline: The time to stop waiting, by :func:`time.monotonic`; None for never.
         fd: A descriptor that is readable as soon as there is something of the reply; -1 if there is
             nothing to wait for.
     """
@@ -91,19 +91,18 @@ _Reply = TypeVar("_Reply", bound=PendingReply)
 
 
 class ReplyWaiting(Generic[_Reply]):
-    """Waits for some replies, in the order in which they come.
+    """Waits for several replies, in the order of their arrival.
 
     Args:
         replies: The replies.
-        polling: Learns whether to poll for them. To be used again for the next replies of the same
-            sessions.
+        polling: Learns whether to poll. Reuse it for the next replies of the same sessions.
     """
 
     def __init__(self, replies: Iterable[_Reply], polling: ReplyPolling):
         self._polling = polling
         self._poll = select.poll()
         self._by_fd: dict[int, _Reply] = {}
-        # Those of which nothing more is to come.
+        # Replies that are complete or broken.
         self._there: list[_Reply] = []
         for reply in replies:
             if reply.fd < 0:
@@ -112,17 +111,17 @@ class ReplyWaiting(Generic[_Reply]):
                 self._by_fd[reply.fd] = reply
                 self._poll.register(reply.fd, select.POLLIN)
 
-    def take(self, waits: bool) -> list[_Reply]:
-        """Returns the replies that have come since, and those that are overdue.
+    def take(self, wait: bool) -> list[_Reply]:
+        """Returns the replies that have arrived since the last call, and those that are overdue.
 
         Args:
-            waits: Whether to wait until there is one, if there are any left.
+            wait: Wait until there is one, if any are left.
         """
         taken, self._there = self._there, []
         if not self._by_fd:
             return taken
-        waits = waits and not taken
-        for fd in self._wait() if waits else self._look():
+        wait = wait and not taken
+        for fd in self._wait() if wait else self._look():
             self._poll.unregister(fd)
             taken.append(self._by_fd.pop(fd))
         return taken
@@ -135,7 +134,7 @@ class ReplyWaiting(Generic[_Reply]):
         end = start + self._polling.budget_ns
         ready = self._look()
         while not ready and time.perf_counter_ns() < end:
-            # Where all processors are busy, the other side may be waiting for this one.
+            # If all processors are busy, the other side may be waiting for this one.
             os.sched_yield()
             ready = self._look()
         ready = ready or self._sleep()

@@ -1,4 +1,4 @@
-"""From the status of a failed RPC to the exception that users see.
+"""Conversion of the status of a failed RPC to the exception for users.
 
 The codes are those that ``proto/compiler_gym_service.proto`` lists.
 """
@@ -15,13 +15,13 @@ from compiler_gym.errors import (
     SessionNotFound,
 )
 
-#: How a service begins the details of NOT_FOUND when it is the session that does not exist.
+#: The beginning of the details of NOT_FOUND if the session does not exist.
 SESSION_NOT_FOUND_PHRASE = "Session not found"
 
-# How a service begins the details of FAILED_PRECONDITION when it is the lease that has ended.
+# The beginning of the details of FAILED_PRECONDITION if the lease has ended.
 _LEASE_HAS_ENDED = "The lease "
 
-# How a service begins the details of ABORTED when the compiler is not to blame.
+# The beginning of the details of ABORTED if the compiler is not to blame.
 _SESSION_WAS_LOST = "The session was lost"
 
 # gRPC reports a request that cannot be encoded on this side as INTERNAL with these details.
@@ -45,10 +45,10 @@ _EXCEPTION_OF_CODE: dict[grpc.StatusCode, type[Exception]] = {
 
 
 def exception_from_rpc_error(error: grpc.RpcError) -> Exception:
-    """Returns the exception that tells a user about a failed RPC.
+    """Returns the exception for the user about a failed RPC.
 
     Args:
-        error: What a stub method raised.
+        error: The error of a stub method.
 
     Returns:
         ``ValueError`` for INVALID_ARGUMENT, ``NotImplementedError`` for UNIMPLEMENTED,

@@ -1,7 +1,7 @@
-"""The Unix sockets by which a service on this machine is reached.
+"""Unix sockets for connections to a service on this machine.
 
-Nobody but the user who runs the service can connect to it: its directory and the socket itself are
-open to nobody else, and the service asks the kernel who is there.
+Only the user who runs the service can connect to it: nobody else has access to its directory and
+socket, and the service asks the kernel for the user of the other end.
 """
 
 import math
@@ -66,7 +66,7 @@ def connect_abstract(name: str, timeout: float) -> socket.socket:
 def _check_owner(connected: socket.socket) -> None:
     """Raises PermissionError if the other end belongs to another user.
 
-    Everybody can see the name of an abstract socket, and take it when its owner is gone.
+    Any user can see the name of an abstract socket, and reuse it when its owner has ended.
     """
     credentials = struct.Struct("iII")
     raw = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)

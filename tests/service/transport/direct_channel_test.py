@@ -116,8 +116,8 @@ class TestUse:
         first, second, third = (start(connection, text) for text in ("1", "2", "3"))
         service.piece_bytes = size
         service.direct_calls.clear()
-        first.end(10, waits=False)
-        second.end(10, waits=False)
+        first.end(10, wait=False)
+        second.end(10, wait=False)
         assert service.direct_calls == []
         assert total(third, ONE) == 4
         assert version(connection) == "adder"
@@ -132,18 +132,18 @@ class TestUse:
     def test_unknown_session_that_ends_with_the_next_request(self, connection):
         session = start(connection)
         session.end(10)
-        session.end(10, waits=False)
+        session.end(10, wait=False)
         assert version(connection) == "adder"
 
     def test_sessions_that_end_with_the_connection(self, service):
         with CompilerGymServiceConnection(service.address, FAST) as connection:
-            start(connection).end(10, waits=False)
+            start(connection).end(10, wait=False)
             assert len(service.sessions) == 1
         assert service.sessions == {}
 
     def test_sessions_that_end_by_grpc_when_the_channel_broke(self, connection, service):
         session = start(connection)
-        session.end(10, waits=False)
+        session.end(10, wait=False)
         service.broken.add("EndSession")
         assert version(connection) == "adder"
         assert service.sessions == {}
@@ -226,7 +226,7 @@ class TestUse:
 
     def test_forked_processes_end_no_sessions(self, connection, service):
         session = start(connection)
-        session.end(10, waits=False)
+        session.end(10, wait=False)
         connection.stub._close_in_child()
         assert version(connection) == "adder"
         assert list(service.sessions) == [session.session_id]

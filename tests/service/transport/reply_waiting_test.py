@@ -36,18 +36,18 @@ def replies():
 def test_order(replies):
     waiting = ReplyWaiting(replies, ReplyPolling())
     for number in (2, 0, 3):
-        assert waiting.take(waits=False) == []
+        assert waiting.take(wait=False) == []
         replies[number].come()
-        assert waiting.take(waits=True) == [replies[number]]
-    assert waiting.take(waits=False) == []
+        assert waiting.take(wait=True) == [replies[number]]
+    assert waiting.take(wait=False) == []
 
 
 def test_several(replies):
     replies[3].come()
     replies[1].come()
     waiting = ReplyWaiting(replies, ReplyPolling())
-    assert set(waiting.take(waits=True)) == {replies[1], replies[3]}
-    assert waiting.take(waits=False) == []
+    assert set(waiting.take(wait=True)) == {replies[1], replies[3]}
+    assert waiting.take(wait=False) == []
 
 
 @pytest.mark.parametrize("seconds", [0.0001, 0.3])
@@ -57,7 +57,7 @@ def test_sleeping(replies, seconds):
     thread = threading.Timer(seconds, replies[2].come)
     thread.start()
     used = time.process_time()
-    assert ReplyWaiting(replies, polling).take(waits=True) == [replies[2]]
+    assert ReplyWaiting(replies, polling).take(wait=True) == [replies[2]]
     assert time.process_time() - used < 0.1
     thread.join()
 
@@ -67,19 +67,19 @@ def test_polling_is_learnt(replies):
     for _ in range(20):
         thread = threading.Timer(0.002, replies[0].come)
         thread.start()
-        assert ReplyWaiting(replies[:1], polling).take(waits=True)
+        assert ReplyWaiting(replies[:1], polling).take(wait=True)
         thread.join()
         replies[0]._ours.recv(1)
     assert polling.budget_ns == 0
 
 
 def test_nothing_to_wait_for(replies):
-    assert ReplyWaiting([], ReplyPolling()).take(waits=True) == []
+    assert ReplyWaiting([], ReplyPolling()).take(wait=True) == []
     replies[1].fd = -1
     waiting = ReplyWaiting(replies, ReplyPolling())
-    assert waiting.take(waits=True) == [replies[1]]
+    assert waiting.take(wait=True) == [replies[1]]
     replies[2].come()
-    assert waiting.take(waits=True) == [replies[2]]
+    assert waiting.take(wait=True) == [replies[2]]
 
 
 def test_deadlines():
@@ -87,9 +87,9 @@ def test_deadlines():
     # If it waited for a later deadline, the test would run into its own time limit.
     replies = [Reply(now + 0.2), Reply(now + 3600), Reply()]
     waiting = ReplyWaiting(replies, ReplyPolling())
-    assert waiting.take(waits=True) == [replies[0]]
+    assert waiting.take(wait=True) == [replies[0]]
     assert time.monotonic() >= now + 0.2
     replies[2].come()
-    assert waiting.take(waits=True) == [replies[2]]
+    assert waiting.take(wait=True) == [replies[2]]
     for reply in replies:
         reply.close()

@@ -1,4 +1,4 @@
-"""Players without a model, for the same tasks and budget: something that a model has to beat.
+"""Baseline players without a model, for the same tasks and budget.
 
 ``python -m compiler_gym.agents.baselines`` prints the table of ``docs/guides/agents.md``.
 """
@@ -31,8 +31,8 @@ class Result:
         calls: The number of calls of tools.
         passes: The number of passes that were run.
         tokens: The length of all answers and arguments, four characters for each.
-        seconds: The time of all calls but the last, which verifies the program.
-        verify_seconds: The time of the last.
+        seconds: The time of all calls except the last, which verifies the program.
+        verify_seconds: The time of the last call.
     """
 
     program: str
@@ -47,7 +47,7 @@ class Result:
 
 
 class Player:
-    """Calls tools of an episode, and counts what passes between the two.
+    """Calls the tools of an episode, and counts calls and characters.
 
     Args:
         episode: The episode.
@@ -59,7 +59,7 @@ class Player:
         self.characters = len(episode.first_text)
 
     def call(self, tool: str, **arguments: object) -> bool:
-        """Calls a tool, unless only the call that submits is left. Returns whether it did."""
+        """Calls a tool, unless only the submitting call is left. Returns true if it did."""
         episode = self.episode
         if episode.reward is not None or episode.calls + 1 >= episode.budget.calls:
             return False
@@ -68,7 +68,7 @@ class Player:
         return not answer.is_error
 
     def try_all(self, sequences: Sequence[Sequence[str]]) -> bool:
-        """Tries sequences, as many in a call as may be, and applies the best of each call."""
+        """Tries sequences, as many as possible in each call, and applies the best of each call."""
         most = TASK_LIMITS.sequences
         return all(
             self.call("try_sequences", sequences=sequences[at : at + most], apply_best=True)
@@ -77,12 +77,12 @@ class Player:
 
     @property
     def passes_left(self) -> int:
-        """How many passes may still be run."""
+        """The number of passes that may still be run."""
         return self.episode.budget.passes - self.episode.bench.passes_run
 
 
 def play_random(player: Player, seed: int = 0) -> None:
-    """Tries lists of random passes from the program as it is, and keeps what makes it smaller."""
+    """Tries lists of random passes on the current program, and keeps improvements."""
     rng = random.Random(seed)
     while player.passes_left >= 4 * _RANDOM_LENGTH:
         count = min(8, player.passes_left // _RANDOM_LENGTH - 1)
@@ -92,7 +92,7 @@ def play_random(player: Player, seed: int = 0) -> None:
 
 
 def play_greedy(player: Player) -> None:
-    """Tries each pass, applies those that help most, and begins again, until none helps."""
+    """Tries each pass, applies the most helpful ones, and repeats until none helps."""
     while True:
         before = player.episode.bench.cost()
         if not player.try_all([[name] for name in player.names]):
@@ -102,10 +102,10 @@ def play_greedy(player: Player) -> None:
 
 
 def play_policy(player: Player, name: str) -> None:
-    """Tries the sequences of a policy that comes with the package, the most useful first."""
+    """Tries the sequences of a shipped policy, the most useful first."""
     room = player.passes_left
     for sequence in Policy.load(name).sequences:
-        # What is tried is run once more if it is applied.
+        # An applied list is run again after the trial.
         room -= 2 * len(sequence)
         if room < 0 or not player.call("try_sequences", sequences=[sequence], apply_best=True):
             return

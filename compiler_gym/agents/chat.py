@@ -1,9 +1,9 @@
-"""Recorded episodes as conversations with tool calls, to train language models on.
+"""Conversion of recorded episodes to conversations with tool calls, for training language models.
 
 A conversation has the form that trainers read: ``messages`` with the roles system, user, assistant
-and tool. The episode is played again, so the answers of the tools are those that a model gets. What
-the assistant says of a pass is the description of the pass, and what it then did: measured, or a
-remark of LLVM. Nothing is invented.
+and tool. The episode is played again, so the tools' answers are those that a model gets. The
+assistant's text about a pass has its description and its effect, from a measurement or a remark of
+LLVM. Nothing is invented.
 """
 
 import inspect
@@ -64,8 +64,8 @@ def conversations(
         bench: Plays the episodes again.
         rows: The episodes, with the columns of ``compiler-gym record``: ``program``, ``actions``
             and ``sizes``. Those with an ``error`` or a ``failed_action`` are left out.
-        best: How many episodes of each program to keep, those that end with the smallest program;
-            None for all.
+        best: The number of episodes of each program to keep, those with the smallest program; None
+            for all.
     """
     for row in _chosen(rows, best):
         try:
@@ -154,7 +154,7 @@ def _exchange(
 
 
 def _reason(bench: Workbench, before: int) -> str:
-    """Returns what the last pass is, and what it did: measured, and as LLVM's remarks say."""
+    """Describes the last pass and its effect, from measurements and LLVM's remarks."""
     name = bench.passes[-1]
     saved = before - bench.cost()
     change = (
@@ -169,10 +169,10 @@ def write(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
     """Writes conversations to a new file: ``.jsonl``, a line for each, or ``.parquet``.
 
     Returns:
-        How many there are.
+        The number of conversations.
 
     Raises:
-        ValueError: If the name of the file ends in something else.
+        ValueError: If the file has another suffix.
         EnvironmentNotSupported: If the package pyarrow is missing, for ``.parquet``.
     """
     rows = [*found]
@@ -197,7 +197,7 @@ def write_recorded(
     Args:
         folder: The folder.
         paths: The new files, see :func:`write`.
-        best: How many episodes of each program to keep; None for all.
+        best: The number of episodes of each program to keep; None for all.
         may_run: Whether to run the programs, to verify them.
 
     Returns:

@@ -53,13 +53,13 @@ class Compiler:
         self._factory.close()
 
     def verified(self, key: tuple[str, ...], check: Callable[[], Verdict]) -> Verdict:
-        """Verifies a program, unless the same one was right before.
+        """Verifies a program. Successes are cached.
 
-        Learners submit the same program again and again. Failures are not kept, because some come
-        from a machine that has too much to do.
+        Learners submit the same program repeatedly. Failures are not cached, because a busy machine
+        may cause some.
 
         Args:
-            key: The name of the program, a hash of its IR, and what is checked.
+            key: The name of the program, a hash of its IR, and the kind of checks.
             check: Verifies it.
         """
         with self._lock:

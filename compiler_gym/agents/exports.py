@@ -1,4 +1,4 @@
-"""Optimised programs in forms for other programs."""
+"""Export of optimised programs as files and text."""
 
 import os
 import tempfile

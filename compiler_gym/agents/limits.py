@@ -1,4 +1,4 @@
-"""Limits on what an agent may ask for."""
+"""Limits on the requests of agents."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ class Limits:
     """Limits on one workbench.
 
     Attributes:
-        answer_characters: Length of an answer, besides the line that tells how to get the rest.
+        answer_characters: Length of an answer, without the line about the rest.
         summary_characters: Length of a summary; four characters are about one token.
         source_bytes: Size of a program as text.
         file_bytes: Size of a program in a file.

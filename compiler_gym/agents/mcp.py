@@ -58,7 +58,7 @@ _ARGUMENT = re.compile(r"^(\w+): (.*(?:\n {4,}.*)*)", re.M)
 
 
 class _ArgumentErrors(Middleware):
-    """Says in a line what is wrong with the arguments of a call."""
+    """Describes errors in the arguments of a call in one line."""
 
     async def on_call_tool(
         self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]
@@ -187,7 +187,7 @@ def _documentation(method: Callable[..., str]) -> tuple[str, dict[str, str]]:
 
 
 class BearerToken:
-    """An ASGI application that lets requests in which show a token.
+    """An ASGI application that admits requests with a token.
 
     Args:
         app: The other application.
@@ -214,10 +214,10 @@ class BearerToken:
 
 
 def make_http_server(server: "FastMCP[Any]", host: str, port: int, token: str) -> uvicorn.Server:
-    """Returns a server on HTTP, which is not started: the protocol's "streamable HTTP".
+    """Returns a server for the protocol's "streamable HTTP". It is not started.
 
-    Requests need the token, and a host name that is the server's own, so that no page of another
-    site can reach it by a name that resolves to this machine.
+    Requests need the token and the server's own host name, so that pages of other sites cannot
+    reach it by a name that resolves to this machine.
 
     Args:
         server: The MCP server.

@@ -1,4 +1,4 @@
-"""The error that agents read."""
+"""Errors for agents."""
 
 
 class AgentError(Exception):

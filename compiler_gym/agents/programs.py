@@ -36,7 +36,7 @@ _MEMORY_KIB = 4 << 20
 
 @dataclass(frozen=True)
 class OpenedProgram:
-    """A program: its name in texts, and what an environment begins an episode with."""
+    """A program: its name in texts, and its benchmark."""
 
     name: str
     benchmark: Benchmark | str
@@ -47,11 +47,11 @@ def named_program(compiler: Compiler, name: str) -> OpenedProgram:
     """Returns a program of a data set.
 
     Args:
-        compiler: Knows the data sets.
+        compiler: The compiler, which has the data sets.
         name: A URI such as ``benchmark://kernels-v0/sha256``, or ``sha256`` for a built-in program.
 
     Raises:
-        AgentError: If there is none of that name.
+        AgentError: If there is no program with that name.
     """
     if name.startswith("file:") or "/../" in name:
         raise AgentError(
@@ -131,7 +131,7 @@ def path_below(root: Path | None, file: str) -> Path:
 
 
 def own_program(name: str, benchmark: Benchmark, limits: Limits) -> OpenedProgram:
-    """Makes a program of the agent's comparable with itself before any pass."""
+    """Adds a validation to an agent's program: its output must not change."""
     command = f"ulimit -v {_MEMORY_KIB}; {ProgramRun.command}"
     check = ReferenceValidator(
         LIBRARIES, limits.run_seconds, (command,), run_seconds=limits.run_seconds

@@ -45,7 +45,7 @@ class Budget:
 
     Attributes:
         calls: Calls of tools. The last one submits the program.
-        passes: Passes that are run, those that are only tried included.
+        passes: Passes that are run, including trials.
     """
 
     calls: int = 30
@@ -60,7 +60,7 @@ class Task:
         split: The part of the data set.
         index: The number of the program in this part.
         program: The URI of the program.
-        objective: The cost that the reward is about.
+        objective: The cost that the reward measures.
     """
 
     split: Split
@@ -117,9 +117,9 @@ class Answer:
     """The answer to a call of a tool.
 
     Attributes:
-        text: What the agent reads.
+        text: The text for the agent.
         reward: The verified reward, at the end of the episode; None before.
-        is_error: Whether the call could not be answered.
+        is_error: True if the call failed.
     """
 
     text: str
@@ -128,24 +128,24 @@ class Answer:
 
     @property
     def done(self) -> bool:
-        """Whether the episode has ended."""
+        """True if the episode has ended."""
         return self.reward is not None
 
 
 class Episode:
     """An episode of a task: calls of tools until the program is submitted, or the budget is spent.
 
-    The reward is given once, at the end, for the program as it is then: what is saved of the
-    objective, as a share of what -Oz saves, from 0 to 10. A program that is broken, that prints
-    something else, or that does not end in time gets 0.
+    The reward is given once, at the end, for the final program: the reduction of the objective
+    divided by that of -Oz, from 0 to 10. A program that is broken, prints something else, or
+    exceeds its time limit gets 0.
 
     Args:
         task: The task.
         budget: The budget.
         compiler: The compiler; by default that of this process.
         limits: The limits.
-        may_run: Whether to run the program for the verification. The programs are those of data
-            sets; no text of an agent is ever compiled or run.
+        may_run: Run the program for the verification. All programs are from data sets; no text of
+            an agent is ever compiled or run.
 
     Attributes:
         reward: The verified reward; None before the end of the episode.
@@ -195,10 +195,10 @@ class Episode:
 
         Args:
             tool: One of :data:`TOOLS`.
-            **arguments: As of the method of :class:`Workbench`.
+            **arguments: Arguments of the method of :class:`Workbench`.
 
         Returns:
-            The answer. An error of the agent's is an answer, too.
+            The answer. An error of the agent is an answer, too.
         """
         if self.reward is not None:
             return Answer("The episode has ended. Call reset for another one", self.reward, True)

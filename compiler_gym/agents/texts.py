@@ -17,7 +17,7 @@ _DEFINITION = re.compile(
     r'|@(?P<variable>"[^"]*"|[\w.$-]+) = (?P<linkage>\w+))',
     re.M,
 )
-# Linkage of symbols that nobody else needs, or that others define.
+# Linkage of symbols that are private, or defined elsewhere.
 _DISCARDABLE = {
     *("internal", "private", "linkonce", "linkonce_odr", "available_externally"),
     *("external", "extern_weak", "appending"),
@@ -30,7 +30,7 @@ def page(text: str, budget: int, offset: int = 0, rest: str = "offset") -> str:
     Args:
         text: The text.
         budget: The number of characters.
-        offset: The characters to leave out, as an earlier page said.
+        offset: The number of characters to skip, from an earlier page.
         rest: The argument of the tool that takes the next offset.
 
     Raises:
@@ -72,7 +72,7 @@ def function_text(ir: str, name: str) -> str:
     """Returns the textual IR of a function.
 
     Raises:
-        AgentError: If there is none of that name with a body.
+        AgentError: If there is no function with that name and a body.
     """
     for match in _DEFINE.finditer(ir):
         if match[1].strip('"') == name:
@@ -119,7 +119,7 @@ def _opcode(line: str) -> str:
 def kept_symbols(ir: str) -> frozenset[str]:
     """Returns the functions and variables of a module that other modules may use.
 
-    A transformation must keep them: whoever links with the module may need them.
+    A transformation must keep them, because other modules may need them.
     """
     return frozenset(
         (match["function"] or match["variable"]).strip('"')

@@ -1,7 +1,8 @@
 """A task for TRL's ``GRPOTrainer``: the class that its ``environment_factory`` takes.
 
-TRL makes a tool of every public method but ``reset`` and ``get_reward``, by its type hints and its
-docstring; so there are no others, and no base class. This module needs no package of TRL.
+TRL makes a tool of every public method except ``reset`` and ``get_reward``, from its type hints and
+docstring. So the class has no other public methods and no base class. This module does not import
+TRL.
 """
 
 import time
@@ -20,7 +21,7 @@ class CompilerTask:
     them it is a random one.
 
     Attributes:
-        seconds: The time that all instances have spent in the environment.
+        seconds: The total time of all instances in the environment.
     """
 
     seconds = 0.0

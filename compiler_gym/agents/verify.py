@@ -1,4 +1,4 @@
-"""Verification of an optimised program, before anything is given for it."""
+"""Verification of an optimised program before its reward."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ class Verdict:
     """The result of a verification.
 
     Attributes:
-        problems: What is wrong, a line each; empty if the program is right as far as is known.
-        checks: What was checked, a phrase each.
-        has_run: Whether the program was run and its output compared.
+        problems: The problems, a line each; empty if none is known.
+        checks: The checks, a phrase each.
+        has_run: True if the program was run and its output compared.
     """
 
     problems: tuple[str, ...]
@@ -32,7 +32,7 @@ class Verdict:
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there is no problem."""
         return not self.problems
 
 
@@ -43,16 +43,16 @@ def verify(
     seconds: float,
     repeat_with_opt: bool = False,
 ) -> Verdict:
-    """Verifies the program of an environment, which is left as it is.
+    """Verifies the program of an environment. Does not change the environment.
 
     LLVM's verifier has seen the program after each pass already.
 
     Args:
         env: The environment.
         symbols: The symbols that other modules may use, before any pass.
-        may_run: Whether to run the program, where that is possible.
+        may_run: Run the program, if possible.
         seconds: The time limit of each run.
-        repeat_with_opt: Whether ``opt`` must make the same program by the same passes.
+        repeat_with_opt: Check that ``opt`` makes the same program with the same passes.
     """
     checks = ["LLVM's verifier", "symbols that other modules may use"]
     with env.fork() as fork:
@@ -81,7 +81,7 @@ def _lost_symbols(ir: str, symbols: frozenset[str]) -> Iterator[str]:
 
 
 def _bounded(callback: Any, seconds: float) -> Any:
-    """Returns a validation callback with a time limit for each run, where it can have one."""
+    """Returns a validation callback with a time limit for each run, if possible."""
     if isinstance(callback, ProgramValidator):
         return replace(callback, runs=[replace(run, seconds=seconds) for run in callback.runs])
     if isinstance(callback, ReferenceValidator):
@@ -91,7 +91,7 @@ def _bounded(callback: Any, seconds: float) -> Any:
 
 def _errors(env: LlvmEnv, callbacks: list[_Callback]) -> Iterator[str]:
     for callback in callbacks:
-        with env.fork() as fork:  # Some callbacks begin the episode again.
+        with env.fork() as fork:  # Some callbacks reset the environment.
             try:
                 for error in callback(fork):
                     data = error.data.get("stderr") or error.data.get("actual") or ""

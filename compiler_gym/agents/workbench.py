@@ -1,4 +1,4 @@
-"""A program and its optimised variants, as an agent works on them: all answers are bounded text."""
+"""The workbench: tools for agents on a program and its variants, with answers of bounded length."""
 
 import threading
 import time
@@ -43,7 +43,7 @@ COSTS: dict[str, tuple[str, str]] = {
 """The observation of each objective, and the prefix of the observations of its baselines."""
 
 MAX_SCORE = 10.0
-"""The largest score: ten times what -Oz saves."""
+"""The largest score: ten times the reduction by -Oz."""
 
 _LEAST_CHANGE = 0.1
 _MAIN = "main"
@@ -71,14 +71,14 @@ class Workbench:
     """The tools of one agent.
 
     Each tool returns text of bounded length, and raises :class:`AgentError`, which says what to do
-    next. Calls from several threads wait for each other.
+    next. It is thread-safe.
 
     Args:
         compiler: The compiler, which may be shared.
         limits: The limits.
         root: The folder of the files that can be opened and written; None for none.
         may_run: Whether the program may be run, to compare what it prints.
-        pass_budget: How many passes may be run in all; None for no limit.
+        pass_budget: The total number of passes that may be run; None for no limit.
     """
 
     def __init__(
@@ -618,10 +618,10 @@ class Workbench:
             return self._compiler.verified(key, check)
 
     def score(self, objective: Objective = "instructions") -> float:
-        """Returns how much of a cost is saved, as a share of what -Oz saves: 1 is as good as -Oz.
+        """Returns the reduction of a cost divided by that of -Oz: 1 is as good as -Oz.
 
-        It is at least 0, so that no broken program, which gets 0, is better than a bad one, and at
-        most :data:`MAX_SCORE`. Where -Oz saves next to nothing, a tenth of the cost counts as 1.
+        The score is at least 0, so that a broken program, which gets 0, never beats a bad one, and
+        at most :data:`MAX_SCORE`. If -Oz saves almost nothing, a tenth of the cost counts as 1.
         """
         self._check_objective(objective)
         with self._lock:
@@ -661,7 +661,7 @@ class Workbench:
         return (*self._branch().passes,)
 
     def restore(self) -> None:
-        """Makes the current branch again in a new session, after the old one was lost."""
+        """Restores the current branch in a new session, after the old one was lost."""
         with self._lock:
             branch = self._branch()
             self._replay(branch.env, branch.passes)

@@ -1,1 +1,1 @@
-"""Comparing policies by tasks that are the same for all."""
+"""Comparison of policies on fixed tasks."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Plays one episode, which has begun; the state in which it leaves the environment counts.
+#: A policy: plays one episode that has begun. The final state of the environment counts.
 Policy = Callable[["CompilerEnv"], None]
 
 
@@ -52,13 +52,13 @@ def evaluate(
             with an environment of its own.
         make_env: Makes an environment with a reward space.
         benchmarks: The URIs of the programs.
-        repetitions: How often to play with each of them.
-        path: The file, as of :class:`CompilerEnvStateWriter`. Those in it count.
-        nproc: How many episodes to play at once. Wall times grow with it.
+        repetitions: The number of episodes for each.
+        path: The file, in the format of :class:`CompilerEnvStateWriter`. Episodes in it are not
+            repeated.
+        nproc: The number of parallel episodes. Wall times grow with it.
 
     Yields:
-        The state that each episode has ended in, as they come. Its wall time is that of the
-        policy.
+        The final state of each episode, as they come. Its wall time is that of the policy.
 
     Raises:
         ValueError: The file is malformed, or the policy has changed the benchmark or the reward.

@@ -34,14 +34,14 @@ flags.DEFINE_string(
 )
 flags.DEFINE_string("leaderboard_logfile", "llvm_instcount-results.log", "The file for the log.")
 flags.DEFINE_integer("max_benchmarks", 0, "Maximum number of programs; 0 for all.", lower_bound=0)
-flags.DEFINE_integer("n", 10, "How often to play with each program.", lower_bound=1)
+flags.DEFINE_integer("n", 10, "Number of episodes for each program.", lower_bound=1)
 flags.DEFINE_string("test_dataset", "benchmark://cbench-v1", "The dataset with the programs.")
 flags.DEFINE_boolean("validate", True, "Validate the results.")
 flags.DEFINE_boolean("resume", False, "Complete the results that are in the file already.")
 flags.DEFINE_integer(
     "leaderboard_nproc",
     1,
-    "How many episodes to play at once. They slow each other down, and their time counts.",
+    "Number of parallel episodes. They slow each other down, and their time counts.",
     lower_bound=1,
 )
 
@@ -53,10 +53,10 @@ _ID = "llvm-ic-v0"
 def eval_llvm_instcount_policy(policy: Policy) -> None:
     """Evaluates a policy as the flags of the program say, and ends the program.
 
-    Each episode is about a program of ``--test_dataset``, and has begun when the policy is called
-    with the environment, ``llvm-ic-v0``. The policy may do with it what it likes, begin again and
-    fork included, but not change the benchmark or the reward space. What counts is the state in
-    which it leaves the environment.
+    Each episode has a program of ``--test_dataset``, and has begun when the policy is called with
+    the environment, ``llvm-ic-v0``. The policy may use the environment freely, including reset and
+    fork, but must not change the benchmark or the reward space. The final state of the environment
+    counts.
 
     The results are written to ``--leaderboard_results``: the benchmark, the reward, the seconds
     that the policy took, and the command line of ``opt``, for each episode. At the end comes their
@@ -92,7 +92,7 @@ def _main(policy: Policy, argv: Sequence[str]) -> None:
 
 
 def _evaluate(policy: Policy) -> list[CompilerEnvState]:
-    """Plays, prints what comes of it, and returns all results, with those of former runs."""
+    """Plays and prints the episodes. Returns all results, including those of earlier runs."""
     benchmarks = _benchmarks()
     results = FLAGS.leaderboard_results
     episodes = evaluate(

@@ -14,7 +14,7 @@ from compiler_gym.openenv.environment import CompilerEnvironment
 from compiler_gym.openenv.models import CompilerAction, CompilerObservation, CompilerState
 
 MAX_MESSAGE_BYTES = 1 << 20
-"""The size of a message of a client. A longer one ends its session, and no other."""
+"""The maximum size of a client's message. A longer one ends only its own session."""
 
 _IDLE_SECONDS = 3600.0
 
@@ -23,7 +23,7 @@ def make_app(sessions: int = 64) -> Any:
     """Returns the ASGI application.
 
     Args:
-        sessions: How many sessions there may be at a time.
+        sessions: The maximum number of parallel sessions.
     """
     return create_app(
         CompilerEnvironment,
@@ -55,9 +55,9 @@ def make_server(host: str, port: int, sessions: int) -> uvicorn.Server:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the server."""
     parser = argparse.ArgumentParser(prog="compiler_gym.openenv.app", description=__doc__)
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at")
-    parser.add_argument("--port", type=int, default=8000, help="the port to listen at")
-    parser.add_argument("--sessions", type=int, default=64, help="the largest number of sessions")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
+    parser.add_argument("--port", type=int, default=8000, help="the port to listen on")
+    parser.add_argument("--sessions", type=int, default=64, help="the maximum number of sessions")
     options = parser.parse_args(arguments)
     make_server(options.host, options.port, options.sessions).run()
 

@@ -11,7 +11,7 @@ from compiler_gym.openenv.models import CompilerAction, CompilerObservation, Com
 class CompilerEnvClient(EnvClient[CompilerAction, CompilerObservation, CompilerState]):
     """Plays episodes over a WebSocket. Each client has a session of its own on the server.
 
-    It is asynchronous; :meth:`sync` gives one that is not.
+    It is asynchronous; :meth:`sync` returns a synchronous client.
     """
 
     def _step_payload(self, action: CompilerAction) -> dict[str, Any]:

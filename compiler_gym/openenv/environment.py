@@ -24,8 +24,8 @@ from compiler_gym.openenv.models import CompilerAction, CompilerObservation, Com
 class CompilerEnvironment(Environment[CompilerAction, CompilerObservation, CompilerState]):
     """A program that an agent makes smaller with LLVM passes.
 
-    Each session has a process of the compiler for itself; the service that starts these processes
-    is shared by the sessions of the server.
+    Each session has its own process of the compiler. All sessions of the server share the service
+    that starts these processes.
     """
 
     #: OpenEnv may run several sessions at once.
@@ -54,7 +54,7 @@ class CompilerEnvironment(Environment[CompilerAction, CompilerObservation, Compi
             split: ``"train"``, ``"validation"`` or ``"test"``.
             index: The number of the program in the split.
             objective: ``"instructions"`` or ``"bytes"``.
-            **kwargs: Nothing that is known.
+            **kwargs: Ignored.
 
         Raises:
             AgentError: If there is no such task.
@@ -131,7 +131,7 @@ class CompilerEnvironment(Environment[CompilerAction, CompilerObservation, Compi
         """Returns a task.
 
         Raises:
-            IndexError: If there is none with that number.
+            IndexError: If there is no task with that number.
         """
         return self.list_tasks(split)[index]
 

@@ -36,7 +36,7 @@ class CompilerAction(Action):
         None, description="Lists of passes for try_sequences."
     )
     apply_best: bool | None = Field(
-        None, description="Whether try_sequences applies the best list."
+        None, description="True if try_sequences should apply the best list."
     )
     objective: Literal["instructions", "bytes", "cycles"] | None = Field(
         None, description="The cost for try_sequences and function_sizes."
@@ -61,9 +61,9 @@ class CompilerObservation(Observation):
     """The answer to an action."""
 
     text: str = Field(description="The answer, for a model to read.")
-    is_error: bool = Field(False, description="Whether the action could not be carried out.")
-    instructions: int = Field(description="IR instructions of the program as it is.")
-    instructions_oz: int = Field(description="IR instructions that -Oz leaves.")
+    is_error: bool = Field(False, description="True if the action failed.")
+    instructions: int = Field(description="IR instructions of the current program.")
+    instructions_oz: int = Field(description="IR instructions after -Oz.")
     calls_left: int = Field(description="Calls of tools that are left.")
     passes_left: int = Field(description="Passes that may still be run.")
 

@@ -51,7 +51,7 @@ class Slot:
         self._elapsed_steps = 0
 
     def begin(self, action: Any, timeout: float) -> None:
-        """Begins a step. Raises as :meth:`CompilerEnv.begin_multistep`."""
+        """Begins a step. Raises the errors of :meth:`CompilerEnv.begin_multistep`."""
         self.step = step = self.env.compiler_env.begin_multistep((action,), timeout)
         self.deadline = step.deadline
         self.fd = step.fd
@@ -72,7 +72,7 @@ class Slot:
         Raises:
             Exception: Any error of :meth:`CompilerEnv.multistep`.
         """
-        step: Any = self.step  # There is one since begin().
+        step: Any = self.step  # begin() has set it.
         self.step = None
         return self._note(step.result())
 
@@ -92,12 +92,12 @@ class Slot:
         self.env.compiler_env.prepare_reset(benchmark, timeout=timeout)
 
     def reset(self, seed: int | None, options: dict[str, Any], others: Iterable["Slot"]) -> None:
-        """Begins an episode; gives up the step that is being made.
+        """Begins an episode, and cancels the pending step.
 
         Args:
             seed: Same as in :meth:`GymnasiumEnv.reset`.
             options: Same as in :meth:`GymnasiumEnv.reset`.
-            others: Slots whose service is to be used if that of this one has ended.
+            others: Slots whose service to use if that of this one has ended.
 
         Raises:
             Exception: Any error of :meth:`GymnasiumEnv.reset`. There is no episode then.
@@ -121,7 +121,7 @@ class Slot:
         self.infos = [final, *self.infos]
 
     def cancel(self) -> None:
-        """Gives up the step that is being made, if there is one, and with it the episode."""
+        """Cancels the pending step, if there is one. This ends the episode."""
         step, self.step = self.step, None
         if step is not None:
             self.is_over = True
@@ -143,11 +143,11 @@ VectorStepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]
 
 
 class Batches:
-    """The last results of all slots, in arrays that are used again and again.
+    """The last results of all slots, in reused arrays.
 
     Args:
         slots: The slots.
-        observation_space: The space of the observations of a single one.
+        observation_space: The observation space of a single slot.
         add_info: Adds the information of a slot, given by its number, to that of all, in the form
             of gymnasium's vector environments: ``VectorEnv._add_info``.
 
@@ -165,24 +165,24 @@ class Batches:
     ):
         count = len(slots)
         self.rewards = np.zeros(count, np.float64)
-        # All truth values, so that they are copied at once: terminations, truncations, then for
-        # each key of the information its values, and that everybody has it.
+        # All booleans in one array, which is copied at once: terminations, truncations, then for
+        # each key of the information its values and its mask.
         self._table = np.zeros((2 + 2 * len(_STEP_KEYS), count), np.bool_)
         self._table[3::2] = True
         self.terminations, self.truncations, *rows = self._table
         self._flags = list(zip(_STEP_KEYS, rows[::2], strict=True))
         self._slots = slots
         self._add_info = add_info
-        # Slots whose ``info`` has these keys only.
+        # Slots whose ``info`` has only these keys.
         self._is_plain = [False] * count
         self._space = observation_space
-        # What the array, or the arrays put together, are depends on the space.
+        # The structure of the arrays depends on the space.
         self._observations: Any = create_empty_array(observation_space, count, fn=np.zeros)
         # Arrays are copied on arrival; other observations are assembled on request.
         self._has_rows = isinstance(observation_space, spaces.Box | spaces.Discrete)
 
     def keep(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
-        """Keeps the result of a slot, whose observation it has itself."""
+        """Stores the result of a slot."""
         number = slot.number
         self.rewards[number] = reward
         self.terminations[number] = terminated
@@ -246,8 +246,8 @@ class Batches:
         """Returns the information of some slots, with rows for all slots.
 
         Returns:
-            An array for each key, and one of type bool with an underscore before the key that says
-            who has it.
+            An array for each key, and a mask with an underscore before the key, true for slots that
+            have it.
         """
         infos: dict[str, Any] = {}
         for slot in slots:

@@ -40,14 +40,14 @@ def make_vec(
         copy: Return copies of the observations, see :class:`CompilerVectorEnv`.
         max_episode_steps: The step at which an episode is truncated. -1 for no limit, None for
             the limit with which the environment was registered.
-        benchmarks: The programs that episodes are about: a dataset or its name, or some benchmarks
-            or their URIs. The environments take turns: whichever begins an episode takes the next.
-            After the last comes the first again; but if it is an iterator, StopIteration is raised.
+        benchmarks: The programs of episodes: a dataset or its name, or benchmarks or their URIs.
+            The environments take turns: each new episode takes the next one. They repeat after the
+            last; an iterator raises StopIteration instead.
         random_benchmarks: Draw a random benchmark for each episode instead. Each environment
             draws for itself, seeded by ``reset()``.
         wrappers: Wrappers for each environment: classes of ``compiler_gym.wrappers`` or
             functions. Those that change actions, observations or rewards cost nothing; with
-            wrappers that override ``multistep()`` alone, steps are made one by one.
+            wrappers that only override ``multistep()``, environments step one by one.
         render_mode: The render mode of each environment, see :class:`GymnasiumEnv`.
         **kwargs: Arguments of the environments, e.g. ``observation_space`` and ``reward_space``.
 
@@ -104,7 +104,7 @@ def make_for_gymnasium(
 
     Args:
         env: The id.
-        num_envs: How many environments.
+        num_envs: The number of environments.
         max_episode_steps: Same as in :func:`make_vec`, except for -1, which gymnasium passes
             if the caller did not set a limit.
         **kwargs: Arguments of :func:`make_vec`.

@@ -1,4 +1,4 @@
-"""Vector environments for Stable-Baselines3, which has an interface of its own for them."""
+"""Vector environments for Stable-Baselines3, which has its own interface."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,11 +25,11 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
     ... )
     >>> PPO("MlpPolicy", StableBaselinesVecEnv(envs)).learn(10_000)
 
-    Where an episode has ended, the information about its environment has the
-    ``terminal_observation``, and ``TimeLimit.truncated`` tells algorithms whether it was cut.
+    At the end of an episode, the information of its environment has the ``terminal_observation``,
+    and ``TimeLimit.truncated`` is True if it was truncated.
 
     Args:
-        envs: The vector environment, which is this one's from now on.
+        envs: The vector environment. This object takes it over.
         limit_is_an_end: Treat truncated episodes as terminated. This is right if observations
             include the number of steps left.
 
@@ -37,8 +37,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
         envs: The vector environment.
 
     Raises:
-        ValueError: If ``envs`` are in another autoreset mode than ``"SameStep"``, or observe
-            nothing.
+        ValueError: If ``envs`` have another autoreset mode than ``"SameStep"``, or no observation.
     """
 
     def __init__(self, envs: CompilerVectorEnv, limit_is_an_end: bool = False):
@@ -70,7 +69,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Says which actions :meth:`step_wait` takes."""
+        """Sets the actions of :meth:`step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
@@ -89,7 +88,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
             infos[number] = {**info.pop("final_info"), **last}
         cut = truncated & ~terminated
         for info, is_cut in zip(infos, cut.tolist(), strict=True):
-            is_lost = "error_type" in info  # Which no observation can foretell.
+            is_lost = "error_type" in info  # No observation can foretell such ends.
             info["TimeLimit.truncated"] = is_cut and (is_lost or not self._limit_is_an_end)
         return observations, rewards.astype(np.float32), ended, infos
 
@@ -98,7 +97,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
         self.envs.close()
 
     def set_options(self, options: Any = None) -> None:
-        """Takes no options but none. Raises ValueError: programs are given to ``make_vec()``."""
+        """Raises ValueError unless ``options`` are empty: give programs to ``make_vec()``."""
         if options:
             raise ValueError(
                 f"Options {options!r} cannot be given to single resets. Give benchmarks=... to "

@@ -20,34 +20,34 @@ _RESET_OPTIONS = ("benchmark", "timeout", "reset_mask")
 
 
 class CompilerVectorEnv(VectorEnv):
-    """Environments that are stepped at once, by one thread and without further Python processes.
+    """Environments that are stepped together, by one thread and without further Python processes.
 
-    What ``compiler_gym.make_vec()`` returns. The sessions of all environments are of one service,
-    in which each is a process, so that steps run in parallel on different processors; this side
-    sends all actions, then takes results as they come. Everything is as in gymnasium's
-    ``SyncVectorEnv`` of the same environments. In addition, :meth:`send` and :meth:`recv` go on
-    with those environments that are ready while others still make their step.
+    What ``compiler_gym.make_vec()`` returns. All environments share one service, in which each
+    session is a process, so steps run in parallel. The client sends all actions, then takes results
+    as they arrive. The behaviour is that of gymnasium's ``SyncVectorEnv``. In addition,
+    :meth:`send` and :meth:`recv` continue with ready environments while others still make their
+    step.
 
-    A crash or a time limit ends the episode of its environment alone, as in
-    :class:`~compiler_gym.envs.gymnasium_adapter.GymnasiumEnv`. The next one is in a new session;
-    if the service has ended, in one new service for all.
+    A crash or a time limit only ends the episode of its environment, as in
+    :class:`~compiler_gym.envs.gymnasium_adapter.GymnasiumEnv`. The next episode has a new session;
+    if the service has ended, all share a new one.
 
     After a ``KeyboardInterrupt`` in :meth:`step` or :meth:`recv` no result is lost: take them by
-    :meth:`recv`, or give them up by :meth:`reset`. (With a single environment, the next step
-    truncates the episode.) After any other exception in :meth:`step`, the results of the others are
-    dropped, and one can go on.
+    :meth:`recv`, or drop them by :meth:`reset`. (With a single environment, the next step truncates
+    the episode.) After any other exception in :meth:`step`, the results of the others are dropped,
+    and further steps are possible.
 
     Args:
-        envs: The environments, all with the same spaces. They are this one's from now on.
-        autoreset_mode: When the episode after one that has ended begins: ``"NextStep"``,
-            ``"SameStep"`` or ``"Disabled"``, see ``gymnasium.vector.AutoresetMode``.
-        copy: Whether :meth:`reset` and :meth:`step` return copies of the arrays in which results
-            are gathered, rather than these, which the next call changes.
+        envs: The environments, all with the same spaces. This object takes them over.
+        autoreset_mode: The time at which the next episode begins: ``"NextStep"``, ``"SameStep"`` or
+            ``"Disabled"``, see ``gymnasium.vector.AutoresetMode``.
+        copy: Return copies from :meth:`reset` and :meth:`step`. Otherwise the next call changes the
+            returned arrays.
         max_episode_steps: The number of steps after which an episode is truncated; None for none.
 
     Attributes:
         envs: The environments with the interface of gymnasium.
-        num_envs: How many there are.
+        num_envs: The number of environments.
         autoreset_mode: Same as the argument, like ``copy``.
         single_action_space: The action space of each, and so on as in gymnasium.
 
@@ -66,7 +66,7 @@ class CompilerVectorEnv(VectorEnv):
             raise ValueError("A vector environment needs at least one environment")
         if max_episode_steps is not None and max_episode_steps < 1:
             raise ValueError(f"max_episode_steps must be positive, not {max_episode_steps}")
-        self.closed = True  # Until it is complete: gymnasium closes what is not closed.
+        self.closed = True  # Until it is complete: gymnasium closes open ones on deletion.
         self.envs = tuple(envs)
         self.num_envs = len(self.envs)
         self.autoreset_mode = _checked_mode(autoreset_mode)
@@ -77,7 +77,7 @@ class CompilerVectorEnv(VectorEnv):
         self.render_mode = self.envs[0].render_mode
         self.single_action_space: Any = self.envs[0].action_space
         self._single_observation_space = self.envs[0].observation_space
-        # A proxy of the project's own kind stands in for the space proper.
+        # The project's proxies stand in for their space.
         self._plain_action_space = getattr(self.single_action_space, "wrapped", None) or (
             self.single_action_space
         )
@@ -89,11 +89,11 @@ class CompilerVectorEnv(VectorEnv):
             env.observes_for_learning = False
         self._slots = [Slot(number, env, max_episode_steps) for number, env in enumerate(self.envs)]
         self._batches = Batches(self._slots, self._single_observation_space, self._add_info)
-        # The slots that make steps, and the numbers of those whose results were not taken yet, in
-        # the order in which these came.
+        # The slots with pending steps, and the numbers of those whose results were not taken yet,
+        # in order of arrival.
         self._running: dict[int, Slot] = {}
         self._ready: list[int] = []
-        # Those whose last step is to return the beginning of the next episode, and what else.
+        # The slots whose pending step begins the next episode.
         self._ended: list[tuple[Slot, float, bool, bool]] = []
         self._polling = ReplyPolling()
         self.closed = False
@@ -111,7 +111,7 @@ class CompilerVectorEnv(VectorEnv):
         return self._observation_space
 
     def _warn_if_nothing_is_observed(self) -> None:
-        # Searches do without; but this is what learners ask for before all else.
+        # Searches need no observation, but learners read this space first.
         env = self.envs[0]
         if env.compiler_env.observation_space is None:
             env.warn_of_none("observation")
@@ -127,19 +127,19 @@ class CompilerVectorEnv(VectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Begins an episode in each environment, or in some of them.
 
-        Steps that these are making are given up.
+        Their pending steps are cancelled.
 
         Args:
             seed: A seed for each environment; a number stands for itself and those that follow.
             options: Any of ``"benchmark"``, for all or a list with one for each environment;
-                ``"timeout"`` in seconds, for each; ``"reset_mask"``, bool[num_envs], which says
-                where to begin an episode.
+                ``"timeout"`` in seconds, for each; ``"reset_mask"``, bool[num_envs], true where an
+                episode begins.
 
         Returns:
             The observations of all environments, and information of those that were reset.
 
         Raises:
-            ValueError: If there is no such option, or something is not of length ``num_envs``.
+            ValueError: If an option does not exist, or a length is not ``num_envs``.
             TypeError: If the mask is not an array of bool.
             Exception: Any error of :meth:`GymnasiumEnv.reset`.
         """
@@ -260,8 +260,8 @@ class CompilerVectorEnv(VectorEnv):
     ) -> None:
         """Begins a step in some environments; :meth:`recv` returns the results.
 
-        Where an episode has ended, the next one begins instead of a step, as the autoreset mode
-        says.
+        If an episode has ended, the next one begins instead of a step, depending on the autoreset
+        mode.
 
         Args:
             actions: An action for each of these environments, or the names of actions.
@@ -283,7 +283,7 @@ class CompilerVectorEnv(VectorEnv):
             else:
                 slot.begin(action, timeout)
                 self._running[slot.number] = slot
-        # While the others make their steps.
+        # The others make their steps in the meantime.
         for slot in ended:
             slot.prepare_reset()
         for slot in ended:
@@ -291,7 +291,7 @@ class CompilerVectorEnv(VectorEnv):
             self._ready.append(slot.number)
 
     def _unbatched(self, actions: Any, count: int) -> list[Any]:
-        """Returns a list of single actions, which are checked as far as that takes no time."""
+        """Returns a list of single actions, after quick checks."""
         space = self._plain_action_space
         if self._range_of_actions is not None:
             return self._unbatched_numbers(self._range_of_actions, actions, count)
@@ -343,16 +343,16 @@ class CompilerVectorEnv(VectorEnv):
         """Waits for results of what :meth:`send` has begun.
 
         Args:
-            min_ready: How many results to wait for.
-            max_ready: How many to take at most; None for all that are there.
+            min_ready: The number of results to wait for.
+            max_ready: The maximum number to take; None for all that have arrived.
 
         Returns:
-            As :meth:`step`, but with a row for each result, in the order in which they came;
+            The results of :meth:`step`, with a row for each result, in order of arrival;
             ``infos["env_id"]`` has the numbers of the environments, int64. Always copies.
 
         Raises:
-            ValueError: If fewer than ``min_ready`` are on their way, or that is not positive, or
-                more than ``max_ready``; also if an action was refused.
+            ValueError: If fewer than ``min_ready`` are pending, or it is not positive, or more than
+                ``max_ready``; also if an action was refused.
         """
         self._check_open()
         done = len(self._ready) + len(self._ended)
@@ -370,12 +370,12 @@ class CompilerVectorEnv(VectorEnv):
         return result
 
     def _gather(self, count: int) -> None:
-        """Waits until there are so many results, and takes what else has come."""
+        """Waits for a number of results, and takes all that have arrived."""
         self._finish_some(count)
         self._reset_ended()
 
     def _reset_ended(self) -> None:
-        """Begins the episodes that are to begin in the step that ends the ones before."""
+        """Begins the episodes of environments that reset in the same step."""
         while self._ended:
             slot, reward, terminated, truncated = self._ended[0]
             slot.reset_in_same_step(self._slots)
@@ -386,23 +386,23 @@ class CompilerVectorEnv(VectorEnv):
         waiting = ReplyWaiting(self._running.values(), self._polling)
         while self._running:
             is_enough = len(self._ready) + len(self._ended) >= count
-            for slot in waiting.take(waits=not is_enough):
+            for slot in waiting.take(wait=not is_enough):
                 self._finish(slot)
             if is_enough:
                 break
 
     def _finish(self, slot: Slot) -> None:
-        """Takes the result of a step that has come."""
+        """Takes the result of a finished step."""
         try:
             reward, terminated, truncated = slot.finish()
         finally:
-            # Unless it was interrupted before it began.
+            # The step may have been interrupted before it began.
             if slot.step is None:
                 self._running.pop(slot.number, None)
         self._note(slot, reward, terminated, truncated)
 
     def _note(self, slot: Slot, reward: float, terminated: bool, truncated: bool) -> None:
-        """Keeps the result of a step, or prepares the reset that is part of it in one mode."""
+        """Stores the result of a step, or prepares the reset in the same step."""
         if slot.is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             slot.prepare_reset()
             self._ended.append((slot, reward, terminated, truncated))
@@ -414,12 +414,12 @@ class CompilerVectorEnv(VectorEnv):
         self._ready.append(slot.number)
 
     def _drop_results(self) -> None:
-        """Waits for steps that are being made, and forgets what they have come to."""
+        """Waits for pending steps, and drops their results."""
         for slot in list(self._running.values()):
             try:
                 self._finish(slot)
             except Exception:
-                continue  # One exception is raised already.
+                continue  # Another exception is being raised.
         self._ready.clear()
         self._ended.clear()
 
@@ -432,15 +432,15 @@ class CompilerVectorEnv(VectorEnv):
         Args:
             name: The name of the method or attribute.
             *args: Arguments of the method.
-            **kwargs: Likewise.
+            **kwargs: Keyword arguments of the method.
         """
         values = [getattr(env, name) for env in self.envs]
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
     def single_infos(self) -> list[dict[str, Any]]:
-        """Returns what the last step or reset has said of each environment, as single ones say it.
+        """Returns the information of the last step or reset, for each environment.
 
-        In mode ``"SameStep"``, if it was the end of an episode: that of the reset, and the end in
+        In mode ``"SameStep"``, at the end of an episode, it is that of the reset, with the end in
         ``"final_obs"`` and ``"final_info"``.
         """
         return [
@@ -460,7 +460,7 @@ class CompilerVectorEnv(VectorEnv):
             values: A list or tuple with a value for each environment, or the value for all.
 
         Raises:
-            ValueError: If there are not as many values as environments.
+            ValueError: If the number of values is not that of environments.
         """
         if not isinstance(values, list | tuple):
             values = [values] * self.num_envs
@@ -469,7 +469,7 @@ class CompilerVectorEnv(VectorEnv):
             setattr(env, name, value)
 
     def render(self) -> tuple[Any, ...]:
-        """Returns what each environment returns from ``render()``."""
+        """Returns the results of ``render()`` of each environment."""
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -500,7 +500,7 @@ def _checked_mode(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 def _warn_of_serial_steps(env: CompilerEnv) -> None:
-    """Warns if something has environments make their steps one after the other."""
+    """Warns if a wrapper makes the environments step one after the other."""
     while True:
         if waits_for_steps(env):
             warnings.warn(

@@ -26,7 +26,7 @@ class _ActionFeatures(ObservationWrapper):
     :class:`ActionWrapper`, whose actions have other numbers, outside of this wrapper.
     """
 
-    # The spaces inside that the last declared space is made of, and that space.
+    # The spaces of the environment inside for which the space was computed, and that space.
     _declared: tuple[Space[Any] | None, Space[Any], Box] | None = None
 
     @property
@@ -78,7 +78,7 @@ class _ActionFeatures(ObservationWrapper):
         numbers = self._numbers(np.asarray(self.env.actions, dtype=np.int64))
         if inside is None:
             return numbers
-        if observation is None:  # After a failure.
+        if observation is None:  # The observation is None after a failure.
             observation = neutral_value(inside)
         return np.concatenate([flatten(inside, observation), numbers]).astype(np.float32)
 

@@ -39,7 +39,7 @@ class ActionMask(CompilerEnvWrapper):
         if not hasattr(env.action_space, "n"):
             raise TypeError(f"{type(self).__name__} needs actions that are numbered")
         self._idle: set[int] = set()
-        self._actions: list[Any] = []  # After which these are known.
+        self._actions: list[Any] = []  # The number of actions after which the mask is valid.
 
     def action_masks(self) -> np.ndarray:
         """Returns bool[n]: true for actions that may have an effect.

@@ -23,8 +23,8 @@ class AutophaseNorm(ObservationWrapper):
     smaller. Values are float32[56], zero or more; those of features that count instructions are at
     most 1 in the beginning.
 
-    After a failure the observation is zeros. If another default observation is set, that one is
-    observed, as it is. What is asked for by name stays as it is, too.
+    After a failure the observation is zeros. Another default observation, and observations
+    requested by name, are unchanged.
 
     Args:
         env: An LLVM environment, whose default observation becomes ``Autophase``.

@@ -31,20 +31,19 @@ class CompilerEnvWrapper(CompilerEnv):
     :meth:`multistep`, which :meth:`step` calls, and
     :meth:`begin_multistep`, with which vector environments make many steps at once. A class that
     overrides only the first gets a :meth:`begin_multistep` that waits for the step.
-    :meth:`apply` and :meth:`validate` are about the compiler's own actions, as are
-    :attr:`state` and :meth:`commandline`, and do not go by way of the steps of wrappers.
+    :meth:`apply` and :meth:`validate` use the compiler's own actions, like :attr:`state` and
+    :meth:`commandline`, and bypass the steps of wrappers.
 
-    What the class of the wrapped environment has beyond that, such as
-    ``LlvmEnv.write_bitcode`` and ``LlvmEnv.runtime_observation_count``, can be read here. To set a
-    property, or another public attribute of the environment proper such as ``recover``, sets it
-    there. All other attributes that are set are the wrapper's own, as are all whose names begin
-    with an underscore.
+    Further attributes of the wrapped environment, such as ``LlvmEnv.write_bitcode`` and
+    ``LlvmEnv.runtime_observation_count``, can be read here. Setting a property, or another public
+    attribute of the innermost environment such as ``recover``, sets it there. All other attributes
+    belong to the wrapper, and so do names that begin with an underscore.
 
-    A fork has the same class and its own copies of the wrapper's own attributes, see
+    A fork has the same class and copies of the wrapper's own attributes, see
     :meth:`fork_attribute`.
 
-    Around an environment of ``gymnasium.make()``, a wrapper goes inside, around the environment
-    proper. The result is the environment of gymnasium then.
+    Applied to an environment of ``gymnasium.make()``, a wrapper is inserted inside, around the
+    innermost environment. The result is then the environment of gymnasium.
 
     Args:
         env: The environment to wrap.
@@ -356,7 +355,7 @@ class CompilerEnvWrapper(CompilerEnv):
         return self._fork_around(self.env.fork(), {})
 
     def _give_back_benchmark(self) -> None:
-        """Undoes the choice of a benchmark by a reset that only :meth:`fork` needed."""
+        """Undoes the choice of a benchmark by a reset in :meth:`fork`."""
         if isinstance(self.env, CompilerEnvWrapper):
             self.env._give_back_benchmark()
 
@@ -368,7 +367,7 @@ class CompilerEnvWrapper(CompilerEnv):
         return self._fork_around(copy.deepcopy(self.env, memo), memo)
 
     def _fork_around(self, env: CompilerEnv, memo: dict[int, Any]) -> Self:
-        """Returns a wrapper like this one around a fork, which it closes if that fails."""
+        """Returns a wrapper like this one around a fork. Closes the fork on failure."""
         fork = object.__new__(type(self))
         fork.env = env
         try:
@@ -384,9 +383,8 @@ class CompilerEnvWrapper(CompilerEnv):
     def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
         """Copies an attribute of this wrapper for a new fork.
 
-        It is a copy as of ``copy.deepcopy``, in which the environment and its wrappers are
-        replaced by those of the fork. Override this for attributes that forks share, or that
-        start afresh in a fork.
+        Like ``copy.deepcopy``, but replaces the environment and its wrappers by those of the fork.
+        Override it for attributes that forks share, or that are reset in a fork.
 
         Args:
             name: The name of the attribute.

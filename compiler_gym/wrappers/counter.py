@@ -13,7 +13,7 @@ from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 
 class Counter(CompilerEnvWrapper):
-    """Counts calls of an environment's methods. A fork has counters of its own, which start equal.
+    """Counts calls of an environment's methods. A fork starts with copies of the counters.
 
     Args:
         env: The environment.

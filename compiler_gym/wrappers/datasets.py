@@ -19,7 +19,7 @@ BenchmarkChoice = str | Dataset | Iterable[_AnyBenchmark]
 
 
 class _ChoosesBenchmarks(CompilerEnvWrapper):
-    """Chooses a benchmark for each episode; :meth:`reset` passes on its other arguments."""
+    """Base class that chooses a benchmark for each episode."""
 
     # The benchmark chosen in advance for the next reset.
     _prepared: _AnyBenchmark | None = None
@@ -65,10 +65,10 @@ class IterateOverBenchmarks(_ChoosesBenchmarks):
 
     Args:
         env: The environment.
-        benchmarks: The benchmarks, in any number. They are asked for one by one.
-        fork_shares_iterator: Whether a benchmark that a fork takes is gone for its parent, and the
-            other way round. If not, a fork goes on as its parent does, independently; the
-            benchmarks that one of them is ahead are remembered for the other.
+        benchmarks: The benchmarks, perhaps infinitely many. They are taken one by one.
+        fork_shares_iterator: A fork and its parent take benchmarks from the same iterator. If
+            false, a fork continues independently with the same benchmarks; those that one of them
+            has taken first are remembered for the other.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class IterateOverBenchmarks(_ChoosesBenchmarks):
 class CycleOverBenchmarks(IterateOverBenchmarks):
     """Uses the next benchmark for each episode, and starts over after the last.
 
-    All of them are remembered. See :class:`CycleOverBenchmarksIterator` for very many.
+    Keeps all benchmarks in memory. See :class:`CycleOverBenchmarksIterator` for very many.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class CycleOverBenchmarks(IterateOverBenchmarks):
 
 
 class CycleOverBenchmarksIterator(_ChoosesBenchmarks):
-    """Each reset takes the next of some benchmarks, which are generated anew after the last.
+    """Uses the next benchmark of an iterator for each episode, and a new iterator after the last.
 
     Args:
         env: The environment.
-        make_benchmark_iterator: Called without arguments; returns the benchmarks. A fork goes on
-            where its parent is, and calls it by itself after that.
+        make_benchmark_iterator: Called without arguments; returns the benchmarks. A fork continues
+            at its parent's position, with its own calls after that.
     """
 
     def __init__(
@@ -143,13 +143,12 @@ class CycleOverBenchmarksIterator(_ChoosesBenchmarks):
 
 
 class RandomOrderBenchmarks(_ChoosesBenchmarks):
-    """Each reset takes a random one of some benchmarks.
+    """Uses a random benchmark for each episode.
 
     Args:
         env: The environment.
-        benchmarks: The benchmarks; all of them are remembered.
-        rng: Draws the numbers. :meth:`seed` begins with another. A fork draws the same numbers as
-            its parent, independently.
+        benchmarks: The benchmarks. They are kept in memory.
+        rng: The random generator. :meth:`seed` replaces it. A fork continues with a copy.
 
     Raises:
         ValueError: If there are no benchmarks.
@@ -185,7 +184,7 @@ class RandomOrderBenchmarks(_ChoosesBenchmarks):
 
 
 class _RandomOfDataset(_ChoosesBenchmarks):
-    """Each reset takes a random program of a dataset, which may have no end."""
+    """Uses a random benchmark of a dataset, perhaps an infinite one, for each episode."""
 
     def __init__(self, env: CompilerEnv, dataset: Dataset):
         super().__init__(env)
@@ -210,18 +209,18 @@ class _RandomOfDataset(_ChoosesBenchmarks):
 def with_benchmarks(
     env: CompilerEnv, benchmarks: BenchmarkChoice, is_random: bool = False
 ) -> CompilerEnv:
-    """Puts that one of the wrappers around an environment which suits some benchmarks.
+    """Wraps an environment so that episodes use given benchmarks.
 
     Args:
         env: The environment.
         benchmarks: Same as in :func:`compiler_gym.make`.
-        is_random: Whether to take them in random order.
+        is_random: Take them in random order.
 
     Raises:
         LookupError: If there is no dataset of that name.
         DatasetInitError: If the dataset cannot be installed.
-        TypeError: If these are no benchmarks.
-        ValueError: If there are none.
+        TypeError: If the argument has another type.
+        ValueError: If there are no benchmarks.
     """
     if isinstance(benchmarks, str | Dataset):
         dataset = env.datasets.require(benchmarks) if isinstance(benchmarks, str) else benchmarks
@@ -247,15 +246,15 @@ def with_benchmarks(
 def with_shared_benchmarks(
     envs: list[CompilerEnv], benchmarks: BenchmarkChoice, is_random: bool = False
 ) -> list[CompilerEnv]:
-    """Does the same for several environments, which take turns.
+    """Wraps several environments, which take turns with the benchmarks.
 
-    A benchmark that one of them takes is not that of the next; random ones are drawn by each for
+    Each benchmark goes to one environment only. With random order, each environment draws for
     itself.
 
     Args:
         envs: The environments, which have the same datasets.
         benchmarks: Same as in :func:`with_benchmarks`.
-        is_random: Likewise.
+        is_random: Take them in random order.
 
     Raises:
         Exception: Any error of :func:`with_benchmarks`.
@@ -270,5 +269,5 @@ def with_shared_benchmarks(
 
 
 def _forkable(benchmarks: Iterable[_AnyBenchmark]) -> Iterator[_AnyBenchmark]:
-    """Returns an iterator of which ``copy.copy`` makes another that goes on independently."""
+    """Returns an iterator whose ``copy.copy`` continues independently."""
     return itertools.tee(benchmarks, 1)[0]

@@ -15,8 +15,8 @@ class FloatObservations(ObservationWrapper):
     """Observes numbers as arrays of float32, for libraries that do not convert integers.
 
     Single numbers become arrays of shape ``(1,)``; arrays, dictionaries and tuples keep their form.
-    Integers above 2²⁴ are rounded. Texts and other observations stay as they are, and so does what
-    is asked for by name.
+    Integers above 2²⁴ are rounded. Texts, other observations, and observations requested by name
+    are unchanged.
 
     Args:
         env: The environment.
@@ -24,7 +24,7 @@ class FloatObservations(ObservationWrapper):
 
     def __init__(self, env: CompilerEnv):
         super().__init__(env)
-        # The space of the environment inside, and what it is here.
+        # The space of the environment inside, and the converted space.
         self._seen_space: tuple[Space[Any] | None, Space[Any] | None] = (None, None)
 
     @property

@@ -1,4 +1,4 @@
-"""Taking back actions."""
+"""A wrapper that can undo actions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 
 class ForkOnStep(CompilerEnvWrapper):
-    """Keeps a fork of the environment from before each step, so that steps can be taken back.
+    """Keeps a fork of the environment from before each step, so that steps can be undone.
 
     Each fork is a session of the compiler until the next reset. A call of :meth:`multistep` is one
     step.
@@ -29,7 +29,7 @@ class ForkOnStep(CompilerEnvWrapper):
         self.stack: list[CompilerEnv] = []
 
     def undo(self) -> Self:
-        """Takes back the last step, also one that has failed. Does nothing if there is none.
+        """Undoes the last step, even a failed one. Does nothing if there is none.
 
         Returns:
             This environment.
@@ -53,14 +53,14 @@ class ForkOnStep(CompilerEnvWrapper):
         *args: Any,
         **kwargs: Any,
     ) -> StepResult:
-        if not self.env.in_episode:  # Raises what there is to say about it.
+        if not self.env.in_episode:  # Raises the error of the step.
             return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
         count = len(self.env.actions)
         self.stack.append(self.env.fork())
         try:
             return super().multistep(actions, observation_spaces, reward_spaces, *args, **kwargs)
         except BaseException:
-            if len(self.env.actions) == count:  # Nothing was done.
+            if len(self.env.actions) == count:  # The step did nothing.
                 self.stack.pop().close()
             raise
 

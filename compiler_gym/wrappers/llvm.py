@@ -19,12 +19,11 @@ class RuntimePointEstimateReward(CompilerEnvWrapper):
     2. it is run ``warmup_count`` times, which is not measured;
     3. it is run ``runtime_count`` times, one run after the other, and the wall time of each, from
        the start of the shell that runs the command to its end, is measured with a monotonic clock;
-    4. the estimator makes one number of these. The median is not moved by a few runs that something
-       else on the machine disturbed.
+    4. the estimator combines the measurements. The median tolerates a few disturbed runs.
 
-    The program before the first step is measured once, when the episode begins (if it has begun
-    already, when this is made), and not again until the program changes. To know whether a
-    difference between two programs is more than noise, observe ``Runtime`` of both and use
+    The initial program is measured once, at the start of the episode or when this wrapper is made,
+    and not again until the program changes. To know whether a difference between two programs is
+    more than noise, observe ``Runtime`` of both and use
     :func:`compiler_gym.util.runtimes.compare_runtimes`.
 
     Only benchmarks with build and run commands have a run time; ``reset()`` raises
@@ -32,11 +31,11 @@ class RuntimePointEstimateReward(CompilerEnvWrapper):
 
     Args:
         env: An environment whose compiler can measure run time.
-        runtime_count: How many runs are measured.
-        warmup_count: How many runs go unmeasured before them.
-        estimator: Makes one number of the measurements.
-        pinning: Whether to keep the runs on one processor where that is allowed: steadier for
-            programs with a single thread, wrong for others.
+        runtime_count: The number of measured runs.
+        warmup_count: The number of warm-up runs before them.
+        estimator: Combines the measurements.
+        pinning: Pin the runs to one processor, if allowed. This reduces noise for programs with a
+            single thread, and is wrong for others.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class RuntimePointEstimateReward(CompilerEnvWrapper):
         pinning: bool = False,
     ):
         super().__init__(env)
-        measuring: Any = env  # Has the settings of an LlvmEnv.
+        measuring: Any = env  # The innermost environment has the settings of an LlvmEnv.
         measuring.runtime_observation_count = runtime_count
         measuring.runtime_warmup_runs_count = warmup_count
         if pinning:

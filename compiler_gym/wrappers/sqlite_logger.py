@@ -1,4 +1,4 @@
-"""A database of all states that an LLVM environment has been in."""
+"""A wrapper that logs all states of an LLVM environment to a database."""
 
 import copy
 import json
@@ -59,9 +59,9 @@ class _State(NamedTuple):
 class SynchronousSqliteLogger(CompilerEnvWrapper):
     """Writes all states of an LLVM environment, and observations of them, to an SQLite database.
 
-    Steps take longer by the time of the observations. Those that fail leave nothing. Forks write
-    to the same database, as may other environments and processes. :meth:`flush` and :meth:`close`
-    write what is there yet to write. There are two tables:
+    Steps are slower by the time of the observations. Failed steps are not logged. Forks, other
+    environments and other processes may write to the same database. :meth:`flush` and :meth:`close`
+    write pending rows. There are two tables:
 
     - ``States``: ``benchmark_uri``; ``done``, 0 or 1; ``ir_instruction_count_oz_reward``, the sum
       of that reward since the reset; ``state_id``; ``actions``, since the reset, as numbers
@@ -73,13 +73,13 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
 
     Args:
         env: An LLVM environment.
-        db_path: The file of the database, made if there is none.
-        commit_frequency_in_seconds: The first step after this time writes what is to be written.
-        max_step_buffer_length: So does the step with which there are that many states to write.
+        db_path: The file of the database. Created if missing.
+        commit_frequency_in_seconds: The interval after which a step writes pending rows.
+        max_step_buffer_length: The number of pending states that makes a step write them.
 
     Raises:
         TypeError: If the environment does not have the observations of LLVM environments.
-        sqlite3.Error: If the file cannot be made, or is something else.
+        sqlite3.Error: If the file cannot be created, or is not a database.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
         """Writes what has not been written yet.
 
         Raises:
-            sqlite3.Error: If it cannot be written; it is kept then.
+            sqlite3.Error: If rows cannot be written. They stay pending.
         """
         if self._states:
             with closing(self._connect()) as connection, connection:
@@ -167,10 +167,10 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
         return observation, reward, done, info
 
     def _record(self, done: bool) -> tuple[bool, dict[str, Any]]:
-        """Remembers the present state.
+        """Records the current state.
 
         Returns:
-            Whether the episode has ended because it could not be observed, and what to say then.
+            True if the episode has ended because it could not be observed, and the reason.
         """
         env = self.env.unwrapped  # Wrappers would take this for a step.
         (cost, *values), _, failed, info = env.multistep(
@@ -202,7 +202,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
 
     @override
     def fork_attribute(self, name: str, value: Any, memo: dict[int, Any]) -> Any:
-        # What the parent has not written yet, it will write itself.
+        # The parent writes its pending rows itself.
         return {} if name in ("_states", "_observations") else copy.copy(value)
 
 

@@ -17,14 +17,14 @@ from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 class TimeLimit(CompilerEnvWrapper):
     """Ends episodes after a number of actions.
 
-    The step that reaches the limit returns ``done``. ``info["TimeLimit.truncated"]`` is then
-    whether the episode would have gone on; behind the adapter to gymnasium, such a step is
-    ``truncated`` rather than ``terminated``. A step after that gives a warning, and ends again.
+    The step that reaches the limit returns ``done``. ``info["TimeLimit.truncated"]`` is then True
+    if the episode would have continued; with gymnasium's interface, such a step is ``truncated``
+    rather than ``terminated``. A further step warns, and returns ``done`` again.
 
     Args:
         env: The environment.
-        max_episode_steps: The number of actions; by default that which ``env.spec`` has. Each of
-            the actions that are given to :meth:`multistep` counts.
+        max_episode_steps: The number of actions; by default that of ``env.spec``. Each action of
+            :meth:`multistep` counts.
 
     Raises:
         ValueError: If it is less than 1, or not given at all.

@@ -1,4 +1,4 @@
-"""Validation while the episode goes on."""
+"""A wrapper that validates the program after each step."""
 
 from collections.abc import Generator, Iterable
 from functools import partial
@@ -15,16 +15,16 @@ from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 
 class ValidateBenchmarkAfterEveryStep(CompilerEnvWrapper):
-    """Ends the episode as soon as the program does not do what it should.
+    """Ends the episode as soon as the program misbehaves.
 
     After each step the validators of the benchmark run, until one of them finds an error. The
     step then returns ``done``, the penalty as its reward, and an ``info`` with ``error_type`` and
-    ``error_details``. A benchmark without validators is never found to be wrong.
+    ``error_details``. A benchmark without validators never fails.
 
     Args:
         env: The environment.
-        reward_penalty: The reward of the step with which the program goes wrong; each of the
-            rewards, if the step is asked for several.
+        reward_penalty: The reward of the failing step, and each of its rewards if several are
+            requested.
     """
 
     def __init__(self, env: CompilerEnv, reward_penalty: float = -1e3):
@@ -65,7 +65,7 @@ class ValidateBenchmarkAfterEveryStep(CompilerEnvWrapper):
         return observation, reward, True, info
 
     def _first_error(self) -> ValidationError | None:
-        # The proper environment is what validators know how to fork and to run.
+        # Validators fork and run the innermost environment.
         benchmark: Any = self.env.benchmark  # There is one in an episode.
         errors = iter(benchmark.ivalidate(self.env.unwrapped))
         try:

@@ -18,9 +18,10 @@ _TYPES = (bool, bytes, dict, float, int, list, set, str, tuple)
 _TEXTS_OF_TYPES = {" ".join((kind.__doc__ or "").split()) for kind in _TYPES}
 
 
-def setup(app: Sphinx) -> None:
+def setup(app: Sphinx) -> dict[str, bool]:
     """Connects the functions below, in front of napoleon, which rewrites docstrings."""
     app.connect("autodoc-process-docstring", add_missing_text, priority=100)
+    return {"parallel_read_safe": True}
 
 
 def add_missing_text(

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from compiler_gym.datasets import Datasets
+from compiler_gym.datasets.selection import programs_of
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.evaluation.output import output_of
 from compiler_gym.evaluation.policies import PlayingPolicy, Policy, PredictingPolicy
@@ -15,8 +15,6 @@ from compiler_gym.evaluation.result import Evaluation, EvaluationRow
 
 EPISODE_STEPS = 45
 """The default limit of steps, that of the shipped policies."""
-
-_KERNELS, _OPENSOURCE = "kernels-v0", "opensource-v0"
 
 
 def evaluate(
@@ -51,8 +49,8 @@ def evaluate(
         seeds: A seed for each episode of a program, given to ``reset()``, to the action space, and
             to ``policy.set_random_seed()`` if there is such a method.
         benchmarks: URIs of programs instead of a part.
-        count: Number of files of ``opensource-v0``, drawn with the seed 0. Their packages are
-            downloaded when they are first used.
+        count: Number of files of ``opensource-v0``, drawn with the seed 0 from ten packages,
+            which are downloaded when they are first used.
         deterministic: Passed to ``predict()``: whether to take the likeliest action rather than to
             draw one. The results of the two can differ a lot: publish both.
         check: Whether to run programs that can be run, and to compare their output.
@@ -85,27 +83,6 @@ def evaluate(
                 rows.append(replace(row, output=output_of(compiler_env)) if check else row)
                 on_episode(rows[-1], total)
     return Evaluation(env_id, cost, baseline, tuple(rows))
-
-
-def programs_of(datasets: Datasets, part: str, count: int) -> list[str]:
-    """Returns the URIs of the benchmark: kernels of a part, and files of real software.
-
-    Args:
-        datasets: Those of an LLVM environment.
-        part: ``"train"``, ``"validation"`` or ``"test"``.
-        count: Number of files of ``opensource-v0``, drawn with the seed 0.
-
-    Raises:
-        ValueError: There is no such part, or it has fewer files.
-    """
-    uris = list(datasets.require(_KERNELS).benchmark_uris(part))
-    if count:
-        files = list(datasets.require(_OPENSOURCE).benchmark_uris(part))
-        if count > len(files):
-            raise ValueError(f"expected at most {len(files)} files of {_OPENSOURCE}, got {count}")
-        chosen = np.random.default_rng(0).choice(len(files), size=count, replace=False)
-        uris += [files[number] for number in sorted(chosen)]
-    return uris
 
 
 _Play = Callable[[gymnasium.Env, Any], Iterator[str]]

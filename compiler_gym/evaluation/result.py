@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from compiler_gym.evaluation.output import NOT_CHECKED
+from compiler_gym.evaluation.output import ENDLESS, NOT_CHECKED
 from compiler_gym.util.statistics import bootstrap_interval, geometric_mean
 
 
@@ -54,7 +55,8 @@ class Evaluation:
     """The rows of an evaluation.
 
     The metric is the geometric mean, over programs and seeds, of the cost divided by the cost of
-    the baseline: 1.0 is as good as the baseline, 0.95 leaves 5 % less. Nothing is clipped.
+    the baseline: 1.0 is as good as the baseline, 0.95 leaves 5 % less. Nothing is clipped. Programs
+    that are known not to end are left out, as a compiler may remove nearly all of them.
 
     Attributes:
         env_id: The id of the environment.
@@ -68,20 +70,26 @@ class Evaluation:
     baseline: str
     rows: tuple[EvaluationRow, ...]
 
+    @cached_property
+    def counted(self) -> tuple[EvaluationRow, ...]:
+        """The rows that count: those of programs that end, as far as that is known."""
+        endless = {row.benchmark for row in self.rows if row.output == ENDLESS}
+        return tuple(row for row in self.rows if row.benchmark not in endless)
+
     @property
     def final(self) -> float:
         """The metric for the costs at the end of episodes."""
-        return geometric_mean(row.final_ratio for row in self.rows)
+        return geometric_mean(row.final_ratio for row in self.counted)
 
     @property
     def best(self) -> float:
         """The metric for the lowest costs on the way."""
-        return geometric_mean(row.best_ratio for row in self.rows)
+        return geometric_mean(row.best_ratio for row in self.counted)
 
     @property
     def smaller(self) -> int:
         """The number of episodes that end below the baseline."""
-        return sum(row.final < row.baseline for row in self.rows)
+        return sum(row.final < row.baseline for row in self.counted)
 
     def interval(self, best: bool = False) -> tuple[float, float] | None:
         """Returns a 95 % confidence interval of the metric over seeds; None with one seed.
@@ -112,21 +120,27 @@ class Evaluation:
 
     def _by_seed(self, best: bool) -> Sequence[float]:
         """Returns the metric of each seed."""
-        seeds = sorted({row.seed for row in self.rows})
+        seeds = sorted({row.seed for row in self.counted})
         return [
             geometric_mean(
-                row.best_ratio if best else row.final_ratio for row in self.rows if row.seed == seed
+                row.best_ratio if best else row.final_ratio
+                for row in self.counted
+                if row.seed == seed
             )
             for seed in seeds
         ]
 
     def __str__(self) -> str:
         """Returns the metric in a sentence."""
+        left_out = len(self.rows) - len(self.counted)
+        note = f"; {left_out} left out that do not end in time" if left_out else ""
+        if not self.counted:
+            return f"no episode counts{note}"
         interval = self.interval()
         bounds = f" [{interval[0]:.1%}, {interval[1]:.1%}]" if interval else ""
         return (
             f"{self.final:.1%}{bounds} of {self.baseline}, {self.best:.1%} at best on the way; "
-            f"{self.smaller} of {len(self.rows)} episodes end below it"
+            f"{self.smaller} of {len(self.counted)} episodes end below it{note}"
         )
 
     def _repr_html_(self) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from compiler_gym.compiler_env_state import (
     CompilerEnvState,
     CompilerEnvStateReader,
     CompilerEnvStateWriter,
 )
+from compiler_gym.evaluation.result import Evaluation, EvaluationRow
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 from compiler_gym.util.thread_environments import ThreadEnvironments
 
@@ -108,3 +109,31 @@ def summary(states: Sequence[CompilerEnvState]) -> tuple[float, float]:
     """
     rewards = [max(state.reward or 0, 0) for state in states]
     return geometric_mean(rewards), arithmetic_mean([state.walltime for state in states])
+
+
+def compared_with_baseline(
+    make_env: Callable[[], "CompilerEnv"], states: Sequence[CompilerEnvState]
+) -> Evaluation:
+    """Returns the costs of episodes against the baseline, computed from their rewards.
+
+    Args:
+        make_env: Makes an environment whose reward compares a cost with a baseline.
+        states: The states in which episodes have ended, with their rewards.
+    """
+    with make_env() as env:
+        reward: Any = env.reward_space_spec
+        known: dict[str, tuple[float, float, float]] = {}
+        rows = []
+        for number, state in enumerate(states):
+            if state.benchmark not in known:
+                env.reset(benchmark=state.benchmark)
+                unoptimised = float(reward.unoptimised_cost(env.observation))
+                unit = max(reward.get_cost_norm(env.observation), 1.0)
+                known[state.benchmark] = unoptimised, unit, float(reward.baseline_cost)
+            unoptimised, unit, baseline = known[state.benchmark]
+            final = float(round(unoptimised - (state.reward or 0) * unit))
+            rows.append(
+                EvaluationRow(state.benchmark, number, unoptimised, baseline, final, final, ())
+            )
+        names = reward.cost_function, reward.baseline_cost_function
+        return Evaluation("llvm-ic-v0", *names, tuple(rows))

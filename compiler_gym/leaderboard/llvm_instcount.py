@@ -24,8 +24,15 @@ from typing import cast
 from absl import app, flags
 
 from compiler_gym.compiler_env_state import CompilerEnvState
+from compiler_gym.datasets.selection import programs_of
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.leaderboard.evaluation import Policy, evaluate, read_results, summary
+from compiler_gym.leaderboard.evaluation import (
+    Policy,
+    compared_with_baseline,
+    evaluate,
+    read_results,
+    summary,
+)
 from compiler_gym.util.registration import make
 from compiler_gym.validate import validate_states
 
@@ -35,7 +42,12 @@ flags.DEFINE_string(
 flags.DEFINE_string("leaderboard_logfile", "llvm_instcount-results.log", "The file for the log.")
 flags.DEFINE_integer("max_benchmarks", 0, "Maximum number of programs; 0 for all.", lower_bound=0)
 flags.DEFINE_integer("n", 10, "Number of episodes for each program.", lower_bound=1)
-flags.DEFINE_string("test_dataset", "benchmark://cbench-v1", "The dataset with the programs.")
+flags.DEFINE_string(
+    "test_dataset",
+    "",
+    "The dataset with the programs, such as benchmark://cbench-v1. By default the kernels that "
+    "compiler_gym.evaluate() uses.",
+)
 flags.DEFINE_boolean("validate", True, "Validate the results.")
 flags.DEFINE_boolean("resume", False, "Complete the results that are in the file already.")
 flags.DEFINE_integer(
@@ -87,6 +99,9 @@ def _main(policy: Policy, argv: Sequence[str]) -> None:
     print(f"Number of results:      {len(states)}")
     print(f"Mean walltime:          {walltime:.3f} s")
     print(f"Geometric mean reward:  {reward:.4f}")
+    if states:
+        result = compared_with_baseline(_make_env, states)
+        print(f"Share of -Oz:           {result.final:.1%}")
     if FLAGS.validate:
         sys.exit(_count_invalid(states) > 0)
 
@@ -105,6 +120,8 @@ def _evaluate(policy: Policy) -> list[CompilerEnvState]:
 
 def _benchmarks() -> list[str]:
     with _make_env() as env:
+        if not FLAGS.test_dataset:
+            return programs_of(env.datasets, "test")[: FLAGS.max_benchmarks or None]
         uris = env.datasets[FLAGS.test_dataset].benchmark_uris()
         return list(islice(uris, FLAGS.max_benchmarks or None))
 

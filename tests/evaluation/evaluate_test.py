@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import compiler_gym
-from compiler_gym.evaluation.protocol import programs_of
+from compiler_gym.datasets.selection import programs_of
 from compiler_gym.tuning.policies.policy import Policy
 
 SHA256, JSON = (f"benchmark://kernels-v0/{name}" for name in ("sha256", "json"))

@@ -5,13 +5,13 @@ import math
 
 import pytest
 
+from compiler_gym.evaluation.output import ENDLESS, NOT_CHECKED
 from compiler_gym.evaluation.result import Evaluation, EvaluationRow
 
 
-def row(final, seed=0, benchmark="a", best=None):
-    return EvaluationRow(
-        benchmark, seed, unoptimised=200, baseline=100, final=final, best=best or final, actions=()
-    )
+def row(final, seed=0, benchmark="a", best=None, output=NOT_CHECKED):
+    costs = {"unoptimised": 200, "baseline": 100, "final": final, "best": best or final}
+    return EvaluationRow(benchmark, seed, **costs, actions=(), output=output)
 
 
 def evaluation(*rows):
@@ -30,6 +30,17 @@ def test_metric():
 
 def test_what_is_worse_than_the_baseline_is_not_clipped():
     assert evaluation(row(300)).final == pytest.approx(3)
+
+
+def test_programs_that_do_not_end_are_left_out():
+    rows = row(80), row(80, 1), row(1, 0, "endless", output=ENDLESS), row(1, 1, "endless")
+    result = evaluation(*rows)
+    assert (result.final, result.best) == pytest.approx((0.8, 0.8))
+    assert result.interval() == pytest.approx((0.8, 0.8))
+    assert result.smaller == 2
+    assert "2 of 2 episodes end below it; 2 left out that do not end in time" in str(result)
+    assert len(result.as_dict()["rows"]) == 4
+    assert str(evaluation(rows[2])) == "no episode counts; 1 left out that do not end in time"
 
 
 def test_interval_over_seeds():

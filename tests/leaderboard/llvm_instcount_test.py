@@ -9,6 +9,8 @@ import textwrap
 
 import pytest
 
+import compiler_gym
+from compiler_gym.util.statistics import geometric_mean
 from tests.document_code import code_blocks
 
 KERNELS = "benchmark://kernels-v0"
@@ -40,7 +42,8 @@ def evaluate(tmp_path, monkeypatch):
     def run(body, *flags, dataset=KERNELS):
         path = tmp_path / "policy.py"
         path.write_text(PROGRAM.format(body=textwrap.dedent(body).strip().replace("\n", "\n    ")))
-        command = [sys.executable, path, f"--test_dataset={dataset}", *flags]
+        chosen = [f"--test_dataset={dataset}"] if dataset else []
+        command = [sys.executable, path, *chosen, *flags]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         results = tmp_path / "llvm_instcount-results.csv"
         rows = []
@@ -66,6 +69,8 @@ def test_results(evaluate, tmp_path):
     mean = (rewards[0] * rewards[1] * rewards[2] * rewards[3]) ** 0.25
     printed = float(re.search(r"Geometric mean reward: +([\d.]+)", output)[1])
     assert printed == pytest.approx(mean, abs=1e-3)
+    share = float(re.search(r"Share of -Oz: +([\d.]+)%", output)[1])
+    assert share == pytest.approx(100 * _geometric_share(rows), abs=0.06)
     walltime = sum(float(row["walltime"]) for row in rows) / 4
     assert float(re.search(r"Mean walltime: +([\d.]+)", output)[1]) == pytest.approx(
         walltime, abs=1e-3
@@ -75,10 +80,26 @@ def test_results(evaluate, tmp_path):
     assert "4 of 4" in log
 
 
-def test_names_of_files(evaluate, tmp_path):
+def _geometric_share(rows):
+    """Returns the metric of compiler_gym.evaluate() for the sequences of passes in results."""
+    ratios = []
+    with compiler_gym.make("llvm-ic-v0") as env:
+        for row in rows:
+            env.reset(benchmark=row["benchmark"])
+            env.multistep(env.action_space.from_string(row["commandline"]))
+            counts = env.observation.observe(["IrInstructionCount", "IrInstructionCountOz"])
+            ratios.append(float(counts[0]) / float(counts[1]))
+    return geometric_mean(ratios)
+
+
+def test_names_of_files_and_default_programs(evaluate, tmp_path):
     names = ["--leaderboard_results=mine.csv", "--leaderboard_logfile=mine.log"]
-    code, output, rows = evaluate("pass", "--max_benchmarks=1", "--n=1", "--validate", *names)
+    flags = ["--max_benchmarks=1", "--n=1", "--validate", *names]
+    # Worse than -Oz, but not clipped.
+    code, output, rows = evaluate("pass", *flags, dataset=None)
     assert code == 0, output
+    assert "benchmark://kernels-v0/bitops " in output  # The first of the part "test".
+    assert float(re.search(r"Share of -Oz: +([\d.]+)%", output)[1]) > 100
     assert rows == []
     assert len((tmp_path / "mine.csv").read_text().splitlines()) == 2
     assert "1 of 1" in (tmp_path / "mine.log").read_text()

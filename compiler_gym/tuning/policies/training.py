@@ -13,7 +13,7 @@ import numpy as np
 
 from compiler_gym.datasets import Benchmark, Datasets
 from compiler_gym.datasets.parts import TEST_KERNELS
-from compiler_gym.envs.llvm.datasets import OpenSourceDataset
+from compiler_gym.datasets.selection import programs_of
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.tuning.policies.network import features_of
 from compiler_gym.tuning.policies.policy import COST, costs_of
@@ -22,10 +22,6 @@ from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
 
 HELD_BACK_KERNELS = TEST_KERNELS
-_HELD_BACK_SEEDS = 1_000_000
-# Each is a download.
-_PACKAGES = 10
-_KERNELS, _CSMITH, _OPENSOURCE = "kernels-v0", "csmith-v0", "opensource-v0"
 
 
 def training_programs(datasets: Datasets, count: int, seed: int) -> list[str]:
@@ -36,34 +32,12 @@ def training_programs(datasets: Datasets, count: int, seed: int) -> list[str]:
         count: How many of csmith, and of real software.
         seed: Chooses packages of real software, and files of them.
     """
-    return _programs(datasets, count, seed, "train")
+    return programs_of(datasets, "train", count, count, seed)
 
 
 def held_back_programs(datasets: Datasets, count: int, seed: int) -> list[str]:
     """The same of programs that policies do not learn from."""
-    return _programs(datasets, count, seed, "test")
-
-
-def _programs(datasets: Datasets, count: int, seed: int, part: str) -> list[str]:
-    is_held_back = part == "test"
-    kernels = [
-        uri
-        for uri in datasets.require(_KERNELS).benchmark_uris()
-        if (uri.rpartition("/")[2] in HELD_BACK_KERNELS) == is_held_back
-    ]
-    first = _HELD_BACK_SEEDS if is_held_back else 0
-    generated = [f"generator://{_CSMITH}/{first + number}" for number in range(count)]
-    return [*kernels, *generated, *_opensource(datasets, part, count, seed)]
-
-
-def _opensource(datasets: Datasets, part: str, count: int, seed: int) -> Sequence[str]:
-    dataset = datasets.require(_OPENSOURCE)
-    assert isinstance(dataset, OpenSourceDataset)
-    rng = random.Random(seed)
-    names = sorted(name for name, package in dataset.packages.items() if package.part == part)
-    prefixes = [f"{dataset.name}/{name}/" for name in rng.sample(names, min(_PACKAGES, len(names)))]
-    uris = [uri for uri in dataset.benchmark_uris(part) if uri.startswith(tuple(prefixes))]
-    return rng.sample(uris, min(count, len(uris)))
+    return programs_of(datasets, "test", count, count, seed)
 
 
 Passes = tuple[str, ...]

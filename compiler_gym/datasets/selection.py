@@ -1,0 +1,53 @@
+"""The choice of programs to train on and to report results on, which all evaluations share."""
+
+import random
+
+from compiler_gym.datasets.datasets import Datasets
+from compiler_gym.datasets.parts import check_part
+
+_KERNELS, _CSMITH, _OPENSOURCE = "kernels-v0", "csmith-v0", "opensource-v0"
+# Seeds of csmith by part.
+_FIRST_SEED = {"train": 0, "validation": 500_000, "test": 1_000_000}
+# Each is a download.
+_PACKAGES = 10
+
+
+def programs_of(
+    datasets: Datasets, part: str, count: int = 0, generated: int = 0, seed: int = 0
+) -> list[str]:
+    """Returns the URIs of programs of a part: kernels, generated programs, and real software.
+
+    Real software comes from ten packages at most, as each is a download. Packages, rather than
+    files, are split into parts.
+
+    Args:
+        datasets: Those of an LLVM environment. Nothing is downloaded.
+        part: ``"train"``, ``"validation"`` or ``"test"``.
+        count: Number of files of ``opensource-v0``.
+        generated: Number of programs of ``csmith-v0``.
+        seed: Chooses packages of real software, and their files.
+
+    Raises:
+        ValueError: There is no such part, or its packages have fewer files.
+    """
+    check_part(part, "the datasets")
+    kernels = datasets.require(_KERNELS).benchmark_uris(part)
+    seeds = range(_FIRST_SEED[part], _FIRST_SEED[part] + generated)
+    files = _real_software(datasets, part, count, seed) if count else []
+    return [*kernels, *(f"generator://{_CSMITH}/{number}" for number in seeds), *files]
+
+
+def _real_software(datasets: Datasets, part: str, count: int, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    packages: dict[str, list[str]] = {}
+    for uri in datasets.require(_OPENSOURCE).benchmark_uris(part):
+        packages.setdefault(uri.split("/")[3], []).append(uri)
+    names = {*rng.sample(sorted(packages), min(_PACKAGES, len(packages)))}
+    # In the order of the dataset.
+    files = [uri for name, uris in packages.items() if name in names for uri in uris]
+    if count > len(files):
+        raise ValueError(
+            f"expected at most {len(files)} files of {_OPENSOURCE} with the seed {seed}, "
+            f"got {count}"
+        )
+    return rng.sample(files, count)

@@ -68,7 +68,8 @@ def page(browser, client):
     expect(made.locator(".ir .line").first).to_be_visible()
     yield made
     made.close()
-    assert [text for text in problems if "status of 4" not in text] == []
+    expected = re.compile("status of 4|ERR_INTERNET_DISCONNECTED")
+    assert [text for text in problems if not expected.search(text)] == []
 
 
 def apply(page, text):
@@ -201,6 +202,19 @@ def test_the_tree_outlives_what_the_server_knows(page, client):
     client.bench.forget()
     apply(page, "adce")
     expect(current(page)).to_contain_text("adce")
+    assert page.locator(".tree li").count() == 3
+
+
+def test_the_tree_outlives_the_connection(page):
+    apply(page, "sroa")
+    expect(current(page)).to_contain_text("sroa")
+    page.context.set_offline(True)
+    apply(page, "adce")
+    expect(page.get_by_role("alert")).to_contain_text("No connection to the server")
+    page.keyboard.press("r")
+    page.context.set_offline(False)
+    apply(page, "gvn")
+    expect(current(page)).to_contain_text("gvn")
     assert page.locator(".tree li").count() == 3
 
 

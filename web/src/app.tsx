@@ -62,6 +62,9 @@ export function App() {
     setRanking(NO_RANKING);
   }, []);
 
+  const present = useRef({ program, tree, irs });
+  present.current = { program, tree, irs };
+
   /** Goes to a state, and adds it to the tree. */
   const goTo = useCallback(
     async (of: Program, from: Tree, actions: string[], push = true) => {
@@ -71,9 +74,13 @@ export function App() {
       setError(null);
       try {
         const first = knownLength(from, actions);
+        const { program: shown, irs: seen } = present.current;
+        const ir = shown === of && first === actions.length ? seen.get(idOf(actions)) : undefined;
         // The address changes together with the page, so that a reload shows the same.
         const [found, link] = await Promise.all([
-          ask<Path>(of, "path", { program: of.id, actions, first }),
+          ir !== undefined
+            ? { steps: [], ir }
+            : ask<Path>(of, "path", { program: of.id, actions, first }),
           formatLink({ name: of.name, source: of.source, actions }),
         ]);
         if (number !== visit.current) return;
@@ -122,8 +129,6 @@ export function App() {
   );
 
   // The state that the address names, at the beginning and when the browser goes back.
-  const present = useRef({ program, tree });
-  present.current = { program, tree };
   useEffect(() => {
     const follow = async (facts: Info) => {
       try {

@@ -15,6 +15,7 @@ from compiler_gym.cli.console import print_json, working_on
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.optimize_parts import parts_of_program
 from compiler_gym.cli.optimize_program import Result, Settings, optimize_program, print_report
+from compiler_gym.cli.optimize_project import optimize_project
 from compiler_gym.cli.optimize_result import Product
 from compiler_gym.cli.optimize_several import Failed, make_each, print_rest, with_script
 from compiler_gym.cli.optimize_speed import (
@@ -33,12 +34,14 @@ from compiler_gym.cli.options import (
     parse_duration,
     program_uri,
 )
+from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.tools import tool_path
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.checks import command_check
 from compiler_gym.tuning.size.compilation import check_options, options_of_bitcode
+from compiler_gym.tuning.size.compile_commands import FILE_NAME
 from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS, write_html
 from compiler_gym.tuning.size.inputs import Input, known_program
 from compiler_gym.tuning.size.linking import Linker
@@ -75,7 +78,7 @@ def optimize(
             "--output",
             "-o",
             help="The object file; of several programs, the folder for these. By default as clang "
-            "calls it, in the current folder.",
+            "calls it, in the current folder; of a project, the folder optimized.",
         ),
     ] = None,
     objective: Annotated[
@@ -172,6 +175,7 @@ def optimize(
             "assembly, and what each option brings."
         ),
     ] = None,
+    ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make object files smaller or faster than those of clang.
@@ -188,6 +192,10 @@ def optimize(
     programs are parts of one, which --link links. With --objective instructions, the object file
     with the fewest instructions of the machine is kept; for IR instructions see search.
 
+    The argument compile_commands.json stands for all sources of a project, each with the options
+    of its build but -Oz. --jobs is the number of sources at a time then, or --ray uses the nodes of
+    a cluster.
+
     Ctrl-C ends the search, and writes the best that was found by then.
 
     \b
@@ -197,11 +205,33 @@ def optimize(
       compiler-gym optimize src/*.c -o objects --budget 10s -- -Iinclude -DNDEBUG
       compiler-gym optimize src/*.c -o all.o --whole-program -- -Iinclude
       compiler-gym optimize program.c --objective runtime --run "{} < in.txt"
+      compiler-gym optimize build/compile_commands.json -o objects --jobs 8
     """  # noqa: D301, the mark of a paragraph that is not filled.
     options = clang_options(context)
     check_options(options)
     _check_flags(objective.value, run, link, max_slowdown, whole_program, keep)
     is_for_speed = objective.value == _RUNTIME
+    is_project = Path(programs[0]).suffix == ".json"
+    if is_project:
+        _check_project(
+            programs,
+            **{
+                "--policy": policy,
+                "--check": check,
+                "--run": run,
+                "--link": link,
+                "--max-slowdown": max_slowdown,
+                "--whole-program": whole_program,
+                "--script": script,
+                "--html": html,
+                f"--objective {objective.value}": is_for_speed
+                or objective.value == Objective.LINKED.value,
+            },
+        )
+    elif ray is not None:
+        raise typer.BadParameter(
+            f"--ray is for all sources of a project; try {FILE_NAME} in place of {programs[0]}."
+        )
     _check_html(html, len(programs), is_for_speed, whole_program)
     if policy is not None and is_for_speed:
         raise typer.BadParameter("--policy is for programs that are to be small.")
@@ -218,6 +248,11 @@ def optimize(
         with_experimental=experimental,
         is_quiet=as_json,
     )
+    if is_project:
+        folder = output or Path("optimized")
+        if code := optimize_project(Path(programs[0]), folder, settings, ray, as_json):
+            raise typer.Exit(code)
+        return
     if whole_program:
         merged = _merged(programs, output, script, settings, keep or ["main"])
         settings = replace(settings, options=tuple(options_of_bitcode(settings.options)))
@@ -231,6 +266,19 @@ def optimize(
         code = _make_small(inputs, settings, limits, script, as_json, html)
     if code:
         raise typer.Exit(code)
+
+
+def _check_project(programs: Sequence[str], **flags: object) -> None:
+    """Checks that nothing is asked for that is about one program."""
+    if len(programs) > 1:
+        raise typer.BadParameter(
+            f"expected {FILE_NAME} alone, got {plural(len(programs), 'argument')}."
+        )
+    for flag, value in flags.items():
+        if value:
+            raise typer.BadParameter(
+                f"{flag} is for programs that are named one by one, got {programs[0]}."
+            )
 
 
 def _check_flags(

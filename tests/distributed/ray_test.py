@@ -161,3 +161,12 @@ def test_hunt_on_nodes(command, tmp_path):
     assert report["trials"] == sum(report["verdicts"].values()) == 3
     assert report["verdicts"] == {"fine": 3}
     assert report["findings"] == []
+
+
+def test_optimize_a_project_on_nodes(command, tmp_path):
+    entry = {"directory": str(tmp_path), "file": "program.c", "command": "cc -c program.c"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+    words = ("compile_commands.json", "--evaluations", "3", "--ray", "auto", "--json")
+    (made,) = command("optimize", *words)
+    assert made["command_repeats"]
+    assert (tmp_path / "optimized" / "program.o").is_file()

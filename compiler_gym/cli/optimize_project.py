@@ -1,0 +1,258 @@
+"""``compiler-gym optimize compile_commands.json``: the object files of a whole project."""
+
+import math
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compiler_gym.cli.console import print_json, print_line, print_table
+from compiler_gym.cli.interrupts import INTERRUPTED
+from compiler_gym.cli.optimize_program import Settings
+from compiler_gym.cli.pool_options import PoolProgress, command_pool
+from compiler_gym.distributed.optimization import Optimization, Optimized
+from compiler_gym.distributed.pool import Limits
+from compiler_gym.distributed.task import Job, Outcome, digest_of
+from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.compilation import (
+    NO_CHANGE,
+    Change,
+    Compilation,
+    check_options,
+    has_level,
+)
+from compiler_gym.tuning.size.compile_commands import ProjectSource, read_compile_commands
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.shell_format import join_cmd, plural
+
+_SECONDS = 600
+_LONGEST_SEARCH_SECONDS = 24 * 3600.0
+_MAX_ROWS = 20
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The object file of a source."""
+
+    source: ProjectSource
+    target: Path
+    found: Optimized
+    command: Sequence[str]
+    repeats: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "source": str(self.source.folder / self.source.source),
+            "object": str(self.target),
+            "before": self.found.before,
+            "after": self.found.after,
+            "evaluations": self.found.evaluations,
+            "ended_by_time_limit": self.found.is_cut,
+            "folder": str(self.source.folder),
+            "command": [*self.command],
+            "command_repeats": self.repeats,
+        }
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """A source without an object file."""
+
+    source: ProjectSource
+    error: str
+
+    def as_json(self) -> dict[str, Any]:
+        source = str(self.source.folder / self.source.source)
+        return {"source": source, "object": None, "error": self.error}
+
+
+class _Project:
+    """Makes the object files of a project.
+
+    Args:
+        settings: The settings of all sources.
+        folder: The folder of the object files.
+    """
+
+    def __init__(self, settings: Settings, folder: Path):
+        self._settings = settings
+        self._objective = settings.objective or Objective.ALL
+        self._folder = folder.absolute()
+        self._sources: dict[str, list[ProjectSource]] = {}
+        self.made: list[_Made] = []
+        self.failed: list[_Failed] = []
+
+    def jobs(self, sources: Sequence[ProjectSource]) -> Iterator[Job]:
+        """Yields the search of each source that can be preprocessed. Equal searches are one."""
+        for source in sources:
+            try:
+                job = self._job(source)
+            except (CommandError, OSError, ValueError) as error:
+                said = error.said if isinstance(error, CommandError) else str(error)
+                self._fail(source, said)
+                continue
+            same = self._sources.setdefault(job.task.name, [])
+            same.append(source)
+            if len(same) == 1:
+                yield job
+
+    def _compilation(self, source: ProjectSource) -> Compilation:
+        wanted = self._settings.options
+        options = (*wanted, *source.options) if has_level(wanted) else (*source.options, *wanted)
+        return Compilation(
+            tools.clang_path(), Path(source.source), (*options, "-w"), tools.own_passes_path()
+        )
+
+    def _job(self, source: ProjectSource) -> Job:
+        compilation = self._compilation(source)
+        check_options(compilation.options)
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+            text = Path(name) / ("source.ii" if source.is_cxx else "source.i")
+            run_command([*compilation.command(text), "-E"], _SECONDS, cwd=source.folder)
+            data = text.read_bytes()
+        task = Optimization(
+            text.name,
+            digest_of(data),
+            _options_of_text(compilation.options),
+            self._objective,
+            self._settings.seconds,
+            self._settings.evaluations,
+            self._settings.with_experimental,
+        )
+        return Job(task, {task.text: data})
+
+    def take(self, outcome: Outcome) -> int:
+        """Writes the object files of a search. Returns how many sources it was for."""
+        sources = self._sources.pop(outcome.task.name)
+        for source in sources:
+            if outcome.error is not None:
+                self._fail(source, outcome.error)
+                continue
+            try:
+                self.made.append(self._write(source, outcome.value))
+            except (CommandError, OSError, ValueError) as error:
+                self._fail(source, str(error))
+        return len(sources)
+
+    def _fail(self, source: ProjectSource, error: str) -> None:
+        self.failed.append(_Failed(source, error))
+        print(f"{source.source}: {error}", file=sys.stderr)
+
+    def _write(self, source: ProjectSource, found: Optimized) -> _Made:
+        """Compiles a source with the change that was found for its preprocessed text."""
+        target = self._folder / source.output
+        target.parent.mkdir(parents=True, exist_ok=True)
+        compilation = self._compilation(source)
+        made = self._compile(source, compilation, found.change, target)
+        repeats = made.digest == found.digest
+        if not repeats and found.change != NO_CHANGE:
+            changed = self._objective.size_of_sections(made)
+            plain = self._compile(source, compilation, NO_CHANGE, target)
+            if changed < self._objective.size_of_sections(plain):
+                self._compile(source, compilation, found.change, target)
+        return _Made(source, target, found, compilation.command(target, found.change), repeats)
+
+    def _compile(
+        self, source: ProjectSource, compilation: Compilation, change: Change, target: Path
+    ) -> Any:
+        with atomic_file_write(target) as path:
+            run_command(compilation.command(path, change), _SECONDS, cwd=source.folder)
+            return self._objective.read(path)
+
+
+def _options_of_text(options: Sequence[str]) -> tuple[str, ...]:
+    """Returns options without the language, which the name of preprocessed text tells."""
+    kept: list[str] = []
+    words = iter(options)
+    for word in words:
+        if word == "-x":
+            next(words, None)
+        else:
+            kept.append(word)
+    return tuple(kept)
+
+
+def optimize_project(
+    path: Path, output: Path, settings: Settings, ray: str | None, as_json: bool
+) -> int:
+    """Makes the object files of a project smaller.
+
+    Args:
+        path: The file ``compile_commands.json``.
+        output: The folder of the object files, which has the folders of the build.
+        settings: The settings of all sources. ``jobs`` is the number of sources at a time.
+        ray: The address of a Ray cluster; None for processes of this machine.
+        as_json: Whether to print JSON.
+
+    Returns:
+        The exit code: 1 if a source has no object file, 130 after Ctrl-C.
+
+    Raises:
+        ValueError: If the file has another format.
+        OSError: If it cannot be read.
+        PoolError: If there are no workers.
+    """
+    sources = read_compile_commands(path)
+    project = _Project(settings, output)
+    longest = min(settings.seconds, _LONGEST_SEARCH_SECONDS) + _SECONDS
+    limits = Limits(workers=None if ray else settings.jobs, task_seconds=longest)
+    is_finished = True
+    with (
+        command_pool(ray, limits) as pool,
+        PoolProgress(pool, len(sources), "sources").shown() as progress,
+    ):
+        try:
+            for outcome in pool.run(project.jobs(sources)):
+                for _ in range(project.take(outcome)):
+                    progress.advance()
+        except KeyboardInterrupt:
+            is_finished = False
+    if as_json:
+        print_json([each.as_json() for each in (*project.made, *project.failed)])
+    else:
+        _print_results(project, settings, len(sources))
+    return INTERRUPTED if not is_finished else 1 if project.failed else 0
+
+
+def _print_results(project: _Project, settings: Settings, count: int) -> None:
+    objective = settings.objective or Objective.ALL
+    made = sorted(project.made, key=lambda each: each.found.after - each.found.before)
+    rows = [
+        {
+            "object file": str(each.source.output),
+            "clang": each.found.before,
+            "best": each.found.after,
+            "saved": f"{_saved(each.found):.2%}",
+            "tries": each.found.evaluations,
+        }
+        for each in made[:_MAX_ROWS]
+    ]
+    if rows:
+        print_table(rows, f"{objective.unit}, most saved first")
+        before = sum(each.found.before for each in made)
+        after = sum(each.found.after for each in made)
+        mean = math.exp(sum(math.log(1 - _saved(each.found)) for each in made) / len(made))
+        print_line(
+            f"\n{len(made)} of {plural(count, 'object file')} made: {after} {objective.unit}, "
+            f"where clang makes {before}; {1 - mean:.2%} smaller in the geometric mean."
+        )
+        others = [each for each in made if not each.repeats]
+        if others:
+            print_line(
+                f"Other bytes than the search measured, for example because of absolute paths: "
+                f"{plural(len(others), 'object file')}."
+            )
+        print_line(f"The most saved is made in {made[0].source.folder} by")
+        print_line(f"  {join_cmd(made[0].command)}")
+    for each in project.failed:
+        print_line(f"{each.source.source} failed: no object file is written for it, see above.")
+    if rest := count - len(made) - len(project.failed):
+        print_line(f"Ctrl-C ended the search: {plural(rest, 'source')} left.")
+
+
+def _saved(found: Optimized) -> float:
+    return 1 - found.after / found.before if found.before else 0.0

@@ -1,0 +1,102 @@
+"""The search for a smaller object file of one source, as a task of a pool."""
+
+import tempfile
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from compiler_gym.distributed.task import name_of
+from compiler_gym.distributed.worker import Worker
+from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.trial_link import trial_linker
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """The result of a search.
+
+    Attributes:
+        change: The change that makes the smallest object file.
+        digest: The digest of that object file.
+        before: The size of clang's object file, in the unit of the objective.
+        after: The size of the smallest.
+        evaluations: How often clang was run.
+        is_cut: Whether the time limit ended the search.
+    """
+
+    change: Change
+    digest: str
+    before: int
+    after: int
+    evaluations: int
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """The search for a smaller object file.
+
+    Attributes:
+        name_of_file: The name of the preprocessed source, which tells its language.
+        text: The digest of the preprocessed source, which is data of the job.
+        options: The options of clang.
+        objective: The objective.
+        seconds: The time limit.
+        evaluations: The maximum number of runs of clang with changes; None for any number.
+        with_experimental: Whether to use experimental options.
+    """
+
+    name_of_file: str
+    text: str
+    options: tuple[str, ...]
+    objective: Objective
+    seconds: float
+    evaluations: int | None
+    with_experimental: bool
+
+    @cached_property
+    def name(self) -> str:
+        """The hash of the content, of 32 hexadecimal digits."""
+        return name_of({"optimization": _FORMAT, **asdict(self), "seconds": str(self.seconds)})
+
+    def run(self, worker: Worker) -> Optimized:
+        """Searches.
+
+        Raises:
+            BenchmarkInitError: If the source does not compile.
+            EnvironmentNotSupported: If the node has no clang.
+            ValueError: If an option has no place in the compilation of one source.
+        """
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+            source = Path(name) / self.name_of_file
+            source.write_bytes(worker.blob(self.text))
+            compilation = Compilation(
+                tools.clang_path(), source, self.options, tools.own_passes_path()
+            )
+            with Evaluator(
+                compilation,
+                Path(name),
+                Budget(self.seconds, self.evaluations),
+                trial=trial_linker(self.options),
+                read=self.objective.read,
+            ) as evaluator:
+                search = Optimizer(
+                    evaluator, self.objective, with_experimental=self.with_experimental
+                )
+                search.start()
+                search.run()
+                search.minimise(with_costs=False)
+        return Optimized(
+            search.best.change,
+            search.best.object.digest,
+            search.size(search.baseline),
+            search.size(search.best),
+            evaluator.budget.used,
+            evaluator.budget.is_cut,
+        )

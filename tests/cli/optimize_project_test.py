@@ -1,0 +1,84 @@
+"""``compiler-gym optimize compile_commands.json``."""
+
+import json
+
+import pytest
+
+SOURCES = {
+    "a.c": '#include "inc.h"\nint f(int n) { int s = 0; while (n--) s += n * TIMES; return s; }\n',
+    "b.cc": "template <class T> T g(T a, T b) { return a / b + a % b; }\nint h(int x) "
+    "{ return g(x, 3) + g(x, 5); }\n",
+    "bad.c": "int f( {\n",
+    # The search takes longer than anything that a test waits for.
+    "long.c": "".join(
+        f"int f{i}(int n) {{ int s = {i}; while (n--) s += n * {i} % 7; return s; }}\n"
+        for i in range(500)
+    ),
+}
+
+
+@pytest.fixture(name="project")
+def fixture_project(environment):
+    """Makes a project of the sources with these names; returns its compile_commands.json."""
+
+    def project(*names):
+        build = environment / "build"
+        (environment / "inc").mkdir()
+        (environment / "inc" / "inc.h").write_text("#define TIMES 8\n")
+        build.mkdir()
+        entries = []
+        for name in names:
+            (environment / name).write_text(SOURCES[name])
+            words = ["cc", "-O2", "-I../inc", "-c", f"../{name}", "-o", f"x/{name}.o"]
+            entries.append({"directory": str(build), "file": f"../{name}", "arguments": words})
+        (build / "compile_commands.json").write_text(json.dumps(entries))
+        return "build/compile_commands.json"
+
+    return project
+
+
+def test_object_file_of_each_source(run, project, environment):
+    words = ("optimize", project("a.c", "b.cc"), "-o", "objects", "--evaluations", "8", "--json")
+    made = json.loads(run(*words).stdout)
+    assert {each["object"] for each in made} == {
+        str(environment / "objects" / "x" / name) for name in ("a.c.o", "b.cc.o")
+    }
+    for each in made:
+        assert 0 < each["after"] <= each["before"]
+        assert each["command_repeats"]
+        assert each["folder"] == str(environment / "build")
+        assert "-Oz" in each["command"]
+        assert "-O2" not in each["command"]
+        assert each["evaluations"] <= 8
+
+
+def test_source_that_does_not_compile(run, project):
+    words = ("optimize", project("a.c", "bad.c"), "-o", "objects", "--evaluations", "1")
+    done = run(*words, code=1)
+    assert "1 of 2 object files made: " in done.stdout
+    assert "bad.c failed: no object file is written for it" in done.stdout
+    assert "expected parameter declarator" in done.stderr
+
+
+def test_options_that_do_not_go_together(refused, project):
+    path = project("a.c")
+    assert "--check is for programs that are named one by one" in refused(
+        "optimize", path, "--check", "true", code=2
+    )
+    assert "expected compile_commands.json alone, got 2 arguments" in refused(
+        "optimize", path, "a.c", code=2
+    )
+    assert "--ray is for all sources of a project" in refused(
+        "optimize", "a.c", "--ray", "local", code=2
+    )
+
+
+def test_ctrl_c_keeps_what_was_made(interrupt, project, environment):
+    path = project("b.cc", "long.c")
+    first = environment / "objects" / "x" / "b.cc.o"
+    stdout = interrupt(
+        *("optimize", path, "-o", "objects", "--jobs", "1"), when=lambda pid: first.exists()
+    )
+    assert "1 of 2 object files made: " in stdout
+    assert "Ctrl-C ended the search: 1 source left." in stdout
+    assert first.stat().st_size > 0

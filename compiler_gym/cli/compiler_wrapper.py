@@ -47,6 +47,7 @@ EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
     for name in ("EVALUATIONS", "BUDGET", "OBJECTIVE", "EXPERIMENTAL", "POLICY", "LEVEL")
 )
 LOG, LOCK, FROZEN, RECORD = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN", "RECORD"))
+MEMORY = PREFIX + "MEMORY"
 """The environment variables that say what is wanted, as builds cannot."""
 
 SETTINGS = PREFIX + "BUILD"
@@ -403,14 +404,19 @@ def _objective() -> str:
 
 
 def _with_experimental() -> bool:
-    """Returns true if experimental options are enabled.
+    """Returns true if experimental options are enabled."""
+    return _is_on(EXPERIMENTAL, "0")
+
+
+def _is_on(variable: str, default: str) -> bool:
+    """Returns true if an environment variable switches something on.
 
     Raises:
         WrongSettingError: If the variable is neither 0 nor 1.
     """
-    wanted = os.environ.get(EXPERIMENTAL) or "0"
+    wanted = os.environ.get(variable) or default
     if wanted not in ("0", "1"):
-        raise WrongSettingError(f"{EXPERIMENTAL} is {wanted!r}; expected 0 or 1")
+        raise WrongSettingError(f"{variable} is {wanted!r}; expected 0 or 1")
     return wanted == "1"
 
 
@@ -477,12 +483,17 @@ def _search(
         seconds: The time limit.
     """
     from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+    from compiler_gym.tuning.size.memory import MEMORY_FOLDER, Memory
     from compiler_gym.tuning.size.objective import Objective
     from compiler_gym.tuning.size.optimizer import Optimizer
     from compiler_gym.tuning.size.trial_link import trial_linker
 
     compilation, budget = _compilation(clang, command), Budget(seconds, evaluations)
     objective, advice = Objective(_objective()), _advice()
+    memory = None
+    if _is_on(MEMORY, "1"):
+        facts = (objective.value, str(_with_experimental()), os.environ.get(POLICY, ""))
+        memory = Memory(cache_path(MEMORY_FOLDER), compilation, *facts)
     slots = JobSlots.from_environment(os.environ)
     jobs, hold = (os.cpu_count() or 1, slots.hold) if slots else (1, nullcontext)
     with Evaluator(
@@ -497,6 +508,7 @@ def _search(
             evaluator,
             objective,
             advice=advice,
+            memory=memory,
             is_unmarked=compilation.is_ir,
             with_experimental=_with_experimental(),
         )
@@ -506,10 +518,13 @@ def _search(
             return search.baseline.path, None
         search.run()
         search.minimise(with_costs=False)
+        search.remember()
     found = _found(search, command, seconds)
     notes = [f"ended by the time limit after {budget.used} evaluations"] * budget.is_cut
     if evaluator.timed_out:
         notes.append(f"clang took more than 10 minutes in {evaluator.timed_out} evaluations")
+    if search.recalled is not None:
+        notes.append(search.recalled.description)
     _log("search", found.before, found.after, budget, command.output, "; ".join(notes))
     return search.best.path, found
 
@@ -531,6 +546,7 @@ def _found(search: "Optimizer", command: CompilerCommand, seconds: float) -> Fou
         tried=budget.used,
         evaluations=budget.used if budget.evaluations_left(1) == 0 else None,
         time_limit=seconds if budget.is_cut else None,
+        same_functions=search.recalled and search.recalled.same,
     )
 
 

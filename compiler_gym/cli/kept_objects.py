@@ -30,6 +30,8 @@ class Found:
         tried: The number of evaluations.
         evaluations: The limit on evaluations; None if the search tried everything.
         time_limit: The time limit in seconds, if it ended the search; else None.
+        same_functions: The number of unchanged functions, if the search began with the decisions
+            for a former version of the source; else None.
     """
 
     command: list[str]
@@ -41,6 +43,7 @@ class Found:
     tried: int
     evaluations: int | None
     time_limit: float | None
+    same_functions: int | None = None
 
     def is_enough(self, evaluations: int, seconds: float) -> bool:
         """Returns true if a search with a given budget cannot improve the result.

@@ -168,6 +168,13 @@ def optimize(
             help="Also use options that LLVM does not turn on by itself for x86-64.",
         ),
     ] = False,
+    memory: Annotated[
+        bool,
+        typer.Option(
+            "--memory/--no-memory",
+            help="Begin with the decisions for a former version of the source if it was edited.",
+        ),
+    ] = True,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -246,6 +253,7 @@ def optimize(
         check=None if check is None else command_check(check),
         linker=Linker(link),
         with_experimental=experimental,
+        with_memory=memory,
         is_quiet=as_json,
     )
     if is_project:

@@ -18,6 +18,7 @@ from compiler_gym.tuning.size.cycles import estimate_changed_cycles
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.linking import LinkedSize, Linker
+from compiler_gym.tuning.size.memory import MEMORY_FOLDER, Memory
 from compiler_gym.tuning.size.minimise import Part
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
@@ -28,6 +29,7 @@ from compiler_gym.tuning.size.report import FunctionChange, compare_functions, r
 from compiler_gym.tuning.size.stack import StackUse, stack_use
 from compiler_gym.tuning.size.trial_link import trial_linker
 from compiler_gym.tuning.speed.slowdown import Slowdown, SlowdownLimit
+from compiler_gym.util.runfiles_path import cache_path
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8
@@ -55,6 +57,7 @@ class Settings:
         check: Checks an object file; None for the program's own check, if it has one.
         linker: Links an object file to a program, if needed.
         with_experimental: Use experimental options.
+        with_memory: Begin with the decisions for a former version of a source.
         is_quiet: Show progress on terminals only.
     """
 
@@ -67,6 +70,7 @@ class Settings:
     check: Check | None
     linker: Linker
     with_experimental: bool
+    with_memory: bool
     is_quiet: bool
 
 
@@ -158,6 +162,8 @@ class Result(Product):
             "experimental": experimental_options(search.best.change),
             "evaluations": budget.used,
             "ended_by_time_limit": budget.is_cut,
+            "memory": search.recalled
+            and {"same": search.recalled.same, "functions": search.recalled.functions},
             "failed_evaluations": search.evaluator.failed,
             "from_bitcode": self.from_bitcode,
             "stages": [asdict(each) for each in search.stages],
@@ -222,12 +228,14 @@ def optimize_program(
                 objective,
                 all_of(checks) if checks else None,
                 advice=settings.policy and settings.policy.sequences_for,
+                memory=_memory(compilation, settings, objective),
                 is_unmarked=compilation.is_ir and not program.is_for_size,
                 with_experimental=settings.with_experimental,
                 watch=lambda search: progress.show(*_progress(search, Path(target.name))),
             )
             is_finished = _run(search)
             seconds = budget.passed
+            search.remember()
         write_object(search.best, target)
         change = search.best.change
         cycles = estimate_changed_cycles(search.baseline.path, target)
@@ -246,6 +254,18 @@ def optimize_program(
         command=compilation.command(target, change),
         is_repeatable=is_repeatable,
     )
+
+
+def _memory(compilation: Compilation, settings: Settings, objective: Objective) -> Memory | None:
+    if not settings.with_memory:
+        return None
+    policy = settings.policy
+    facts = (
+        objective.value,
+        str(settings.with_experimental),
+        str((policy.sequences, policy.about)) if policy else "",
+    )
+    return Memory(cache_path(MEMORY_FOLDER), compilation, *facts)
 
 
 def _run(search: Optimizer) -> bool:
@@ -332,6 +352,8 @@ def print_report(result: Result) -> None:
         print_line(describe_files(*result.linked))
     if result.program.apart and search.objective is not Objective.LINKED:
         print_line(_comparison(result))
+    if search.recalled is not None:
+        print_line(f"The search {search.recalled.description}.")
     if not result.is_finished:
         print_line("Ctrl-C ended the search. This is the best that was found by then.")
     elif search.evaluator.budget.is_cut:

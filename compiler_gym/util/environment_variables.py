@@ -23,6 +23,7 @@ KNOWN = frozenset(
             "LEVEL",
             "LOCK",
             "LOG",
+            "MEMORY",
             "OBJECTIVE",
             "POLICY",
         ),

@@ -10,6 +10,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/IR/PassInstrumentation.h"
+#include "llvm/IR/StructuralHash.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -167,13 +168,17 @@ llvm::SmallVector<Function*> definedFunctions(Module& module) {
   return functions;
 }
 
+llvm::json::Object describe(size_t index, const Function& function) {
+  const uint64_t content = llvm::StructuralHash(function, /*DetailedHash=*/true);
+  return llvm::json::Object{{"index", static_cast<int64_t>(index)},
+                            {"name", llvm::json::fixUTF8(function.getName())},
+                            {"content", llvm::utohexstr(content, /*LowerCase=*/true)}};
+}
+
 struct ListFunctions : llvm::PassInfoMixin<ListFunctions> {
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& /*analyses*/) {
     for (auto [index, function] : llvm::enumerate(definedFunctions(module))) {
-      llvm::outs() << llvm::json::Value(
-                          llvm::json::Object{{"index", static_cast<int64_t>(index)},
-                                             {"name", llvm::json::fixUTF8(function->getName())}})
-                   << "\n";
+      llvm::outs() << llvm::json::Value(describe(index, *function)) << "\n";
     }
     return PreservedAnalyses::all();
   }

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +91,33 @@ def test_units_become_smaller_once(folder):
     (folder / "limit.h").write_text("#define LIMIT 99\n")
     compile("-Oz", "-c", "unit.c", "-o", "unit.o")
     assert len(log()) == 2 and (folder / "unit.o").read_bytes() != contents
+
+
+def test_edited_unit_starts_from_its_former_version(folder, monkeypatch):
+    compile("-Oz", "-c", "unit.c")
+    (folder / "unit.c").write_text(_SOURCE.replace("x * 5", "x * 6"))
+    compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+    notes = [words[-1] for words in log()]
+    assert notes == [
+        "",
+        "began with the decisions for a former version of the source: 3 of 4 functions unchanged",
+    ]
+    (kept,) = {each for each in facts_of_kept() if each is not None}
+    assert kept == 3
+    # Without a memory, the result is that of an empty cache.
+    monkeypatch.setenv("COMPILER_GYM_MEMORY", "0")
+    (folder / "unit.c").write_text(_SOURCE.replace("x * 5", "x * 7"))
+    made = []
+    for cache in ("cache", "empty"):
+        monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder.parent / cache))
+        compile("-Oz", "-c", "unit.c", "-o", "unit.o")
+        made.append((folder / "unit.o").read_bytes())
+    assert made[0] == made[1] and [words[-1] for words in log()][2:] == ["", ""]
+
+
+def facts_of_kept():
+    folder = Path(os.environ["COMPILER_GYM_CACHE"], "size-objects")
+    return [json.loads(each.read_text())["same_functions"] for each in folder.glob("*.json")]
 
 
 def test_probes_cost_no_time(folder, monkeypatch):

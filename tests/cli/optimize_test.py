@@ -38,6 +38,17 @@ int main(void) {
 """
 
 
+def test_edited_program_starts_from_its_former_version(run, loop_c):
+    words = ("optimize", "loop.c", "-o", "made.o", "--evaluations", "12", "--", "-w")
+    assert "former version" not in run(*words).stdout
+    loop_c.write_text(_LOOP.replace("20000", "20001"))
+    assert "a former version of the source: 3 of 4 functions unchanged.\n" in run(*words).stdout
+    loop_c.write_text(_LOOP.replace("20000", "20002"))
+    for flag, expected in (("--no-memory", None), ("--memory", {"same": 3, "functions": 4})):
+        (result,) = json.loads(run(*words[:-2], flag, "--json", *words[-2:]).stdout)
+        assert result["memory"] == expected
+
+
 @pytest.fixture(name="loop_c")
 def fixture_loop_c(environment):
     """A program that takes some milliseconds; its file, in the working directory."""

@@ -230,7 +230,7 @@ class Evaluator:
         load = f"-load-pass-plugin={self.compilation.plugin}"
         command = [str(tools.opt_path()), load, f"-passes={name}", "-disable-output"]
         try:
-            lines = run_command([*command, str(self.unit)], _LIST_SECONDS).stdout.splitlines()
+            lines = run_started([*command, str(self.unit)], _LIST_SECONDS).stdout.splitlines()
         except CommandError:
             return []
         return [*map(json.loads, lines)]

@@ -5,14 +5,35 @@ keeps what was best for it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
 
 
+@dataclass(frozen=True)
+class Function:
+    """A function of a source.
+
+    Attributes:
+        index: Its number in the module.
+        name: Its name.
+        content: A digest of its unoptimised code, in which names of values do not matter.
+    """
+
+    index: int
+    name: str
+    content: str
+
+
+def functions_of(evaluator: Evaluator) -> list[Function]:
+    """Returns the functions of a compilation."""
+    return [Function(**each) for each in evaluator.facts("list-functions")]
+
+
 def list_functions(evaluator: Evaluator) -> dict[str, int]:
     """Returns the numbers of the functions of a compilation, by name."""
-    return {each["name"]: each["index"] for each in evaluator.facts("list-functions")}
+    return {each.name: each.index for each in functions_of(evaluator)}
 
 
 def skip_passes(

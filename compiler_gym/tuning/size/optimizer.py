@@ -8,8 +8,9 @@ from compiler_gym.tuning.size.checks import Check
 from compiler_gym.tuning.size.climb import Move, climb
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
-from compiler_gym.tuning.size.functions import list_functions, skip_passes
+from compiler_gym.tuning.size.functions import functions_of, list_functions, skip_passes
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, recipe_of
 from compiler_gym.tuning.size.minimise import Part, minimise
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.portfolio import (
@@ -70,6 +71,7 @@ class Optimizer:
         objective: What is to be small.
         check: Whether a result is right; None to believe the compiler.
         advice: Sequences of passes that are tried before that, such as those of a policy.
+        memory: The decisions for a former version of the source; None to begin without.
         is_unmarked: Whether the functions of the source are not marked to be made small.
         with_experimental: Whether to use experimental options.
         watch: Called when there is something new to say.
@@ -82,6 +84,7 @@ class Optimizer:
         wrong: What did not pass the check.
         curve: After which evaluation and how many seconds there was which smallest size.
         parts: The parts of the best change and their worth, after :meth:`minimise`.
+        recalled: What the search began with from the memory; None for nothing.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Optimizer:
         objective: Objective = Objective.ALL,
         check: Check | None = None,
         advice: Advice | None = None,
+        memory: Memory | None = None,
         is_unmarked: bool = False,
         with_experimental: bool = False,
         watch: Callable[["Optimizer"], None] = lambda _: None,
@@ -104,6 +108,10 @@ class Optimizer:
         self.wrong: list[Wrong] = []
         self.curve: list[tuple[int, float, int]] = []
         self.parts: list[Part] = []
+        self.recalled: Recalled | None = None
+        self._memory = memory
+        self._start: Recipe | None = None
+        self._is_past_portfolio = False
         self._check = check
         self._with_experimental = with_experimental
         self._advice = advice
@@ -150,9 +158,14 @@ class Optimizer:
         Raises:
             KeyboardInterrupt: After Ctrl-C. What is best by then has been checked.
         """
-        self._run("marks", self._mark)
-        self._run("policy", self._follow_advice)
-        self._run("portfolio", self._try_portfolio)
+        self._run("memory", self._recall)
+        # Where the memory is no gain any more, the search begins as without one.
+        if self.recalled is not None and self.best is not self.baseline:
+            self._is_past_portfolio = self.recalled.is_past_portfolio
+        if not self._is_past_portfolio:
+            self._run("marks", self._mark)
+            self._run("policy", self._follow_advice)
+            self._run("portfolio", self._try_portfolio)
         inlining = self._inlining()
         while True:
             before = self.best
@@ -186,6 +199,18 @@ class Optimizer:
         if self.best is not before:
             self._note()
             self._end_stage()
+
+    def remember(self) -> None:
+        """Keeps the decisions of the best for the next version of the source.
+
+        Raises:
+            OSError: If they cannot be written.
+        """
+        unit, used = self.evaluator.unit, self.evaluator.budget.used
+        if self._memory is not None and unit is not None and self._directs_clang and used:
+            functions, sites = functions_of(self.evaluator), list_call_sites(self.evaluator)
+            recipe = recipe_of(self.best.change, functions, sites, self._is_past_portfolio)
+            self._memory.keep(unit, self._start, recipe, self.size(self.best))
 
     def _run(self, stage: str, search: Callable[[], None]) -> None:
         """Runs a part of the search if there is time, and ends with a result that is right."""
@@ -222,6 +247,16 @@ class Optimizer:
         budget = self.evaluator.budget
         self.curve.append((budget.used, budget.passed, self.size(self.leading)))
 
+    def _recall(self) -> None:
+        unit = self.evaluator.unit
+        if self._memory is None or unit is None or not self._directs_clang:
+            return
+        self._start = self._memory.start(unit)
+        if self._start is not None:
+            functions, sites = functions_of(self.evaluator), list_call_sites(self.evaluator)
+            self.recalled = recall(self._start, functions, sites)
+            self.evaluator.evaluate([self.recalled.change])
+
     def _mark(self) -> None:
         """Bitcode may have been made for speed."""
         if self._is_unmarked and self._has_passes:
@@ -244,6 +279,7 @@ class Optimizer:
         self.evaluator.evaluate(
             [replace(each.change.plus(*passes), sequence=sequence) for each in self._known()]
         )
+        self._is_past_portfolio = not self.evaluator.budget.is_over
 
     def _known(self) -> list[Known]:
         known = shipped_portfolio(self._with_experimental)

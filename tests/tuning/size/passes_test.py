@@ -107,9 +107,21 @@ def test_attributes():
 def test_functions_have_numbers():
     lines = opt("list-functions").stdout.partition("; ModuleID")[0].splitlines()
     names = ["small", "odr", "weak", "never", "even", "odd", "unoptimised", "main"]
-    assert [*map(json.loads, lines)] == [
-        {"index": index, "name": name} for index, name in enumerate(names)
-    ]
+    functions = [*map(json.loads, lines)]
+    assert [(each["index"], each["name"]) for each in functions] == [*enumerate(names)]
+
+
+def contents(text: str) -> list[str]:
+    lines = opt("list-functions", text).stdout.partition("; ModuleID")[0].splitlines()
+    return [json.loads(line)["content"] for line in lines]
+
+
+def test_functions_are_known_by_their_content():
+    same, other = contents(_TWICE)
+    assert same == other
+    assert contents(_TWICE.replace("%y", "%z").replace("@f", "@h")) == [same, same]
+    edited, kept = contents(_TWICE.replace("i32 %x, 0", "i32 %x, 1", 1))
+    assert edited != same == kept
 
 
 _TWICE = """

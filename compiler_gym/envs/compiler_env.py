@@ -36,12 +36,12 @@ class CompilerEnv(ABC):
     >>> observation, reward, done, info = env.step(env.action_space.sample())
     >>> env.close()
 
-    An environment is to be used by one thread at a time. Close it when done with it, or use it as
-    a context manager. It cannot be copied; ``copy.deepcopy`` makes a fork.
+    Use an environment from one thread at a time. Close it at the end, or use it as a context
+    manager. It cannot be copied; ``copy.deepcopy`` makes a fork.
 
     Attributes:
         metadata: The render modes.
-        spec: What it was made from by ``compiler_gym.make()``, or None.
+        spec: The specification that ``compiler_gym.make()`` used, or None.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -73,7 +73,7 @@ class CompilerEnv(ABC):
     @property
     @abstractmethod
     def observation_space_spec(self) -> ObservationSpaceSpec | None:
-        """The default observation with all that is known about it. Set as observation_space."""
+        """The description of the default observation. Set it like :attr:`observation_space`."""
 
     @observation_space_spec.setter
     @abstractmethod
@@ -85,7 +85,7 @@ class CompilerEnv(ABC):
         """The reward that steps return by default, or None.
 
         Set it by the name of a reward, by a ``Reward`` (which is added to the known ones), or to
-        None for no reward. Setting it during an episode starts ``episode_reward`` anew.
+        None for no reward. Setting it during an episode resets ``episode_reward``.
 
         Raises:
             LookupError: If set to a name that does not exist.
@@ -157,14 +157,14 @@ class CompilerEnv(ABC):
     @property
     @abstractmethod
     def benchmark(self) -> Benchmark | None:
-        """The program of the episode; outside of one, of the next episode if that is known.
+        """The program of the episode; outside of one, that of the next episode if known.
 
         Set it by URI or as a ``Benchmark``; during an episode this warns, and takes effect with
         the next reset.
 
         Raises:
             LookupError: If set to a URI that does not exist.
-            TypeError: If set to something else.
+            TypeError: If set to another type.
         """
 
     @benchmark.setter
@@ -185,13 +185,13 @@ class CompilerEnv(ABC):
     def benchmarks(self) -> list[str]:
         """URIs of benchmarks that can be used at once: those of the installed datasets.
 
-        Of each dataset no more than the first thousand, because some have no end. Use
-        ``env.datasets`` for more.
+        At most the first thousand of each dataset, because some are infinite. Use ``env.datasets``
+        for more.
         """
 
     @abstractmethod
     def require_datasets(self, names: Iterable[str | Dataset]) -> None:
-        """Installs datasets unless they are, and lets episodes begin with a random program of them.
+        """Installs datasets if needed. Further episodes begin with a random program of them.
 
         A benchmark that was chosen explicitly, by ``reset(benchmark=...)`` or by setting
         :attr:`benchmark`, is kept.
@@ -227,13 +227,13 @@ class CompilerEnv(ABC):
     ) -> Any:
         """Starts a new episode.
 
-        Also the way to go on after a failure: a service that has ended is started again.
+        Also continues after a failure: a service that has ended is started again.
 
         Args:
-            benchmark: The program, from now on.
+            benchmark: The program of this and further episodes.
             action_space: The name of an action space to set.
             observation_space: A default observation to set, by name, as object, or None.
-            reward_space: A default reward to set, likewise.
+            reward_space: A default reward to set, by name, as object, or None.
             timeout: Time limit in seconds, over all attempts.
 
         Returns:
@@ -243,7 +243,7 @@ class CompilerEnv(ABC):
             TypeError: If there is no benchmark to use.
             LookupError: If there is nothing of a given name.
             BenchmarkInitError: If the program cannot be used. It is an OSError and a ValueError.
-            OSError: If the service fails repeatedly, or does not answer in time (TimeoutError).
+            OSError: If the service fails repeatedly, or exceeds the time limit (TimeoutError).
         """
 
     def prepare_reset(  # noqa: B027 - there may be nothing to prepare.
@@ -251,10 +251,10 @@ class CompilerEnv(ABC):
     ) -> None:
         """Ends the episode, and begins what the next :meth:`reset` does, without waiting for it.
 
-        Several environments can so be reset at the same time. May do nothing.
+        This resets several environments in parallel. It may do nothing.
 
         Args:
-            benchmark: The program that the next :meth:`reset` will be given.
+            benchmark: The program of the next :meth:`reset`.
             timeout: Time limit in seconds, counted from this call.
         """
 
@@ -276,8 +276,7 @@ class CompilerEnv(ABC):
         An episode that is lost for another reason (time limit, a process killed from outside,
         Ctrl-C, no service) ends with the last observation, the reward 0, and
         ``info["TimeLimit.truncated"]`` as well.
-        Environments that can recover from it go on instead, and say so by
-        ``info["recovered"]``.
+        Environments that recover continue instead, with ``info["recovered"]``.
 
         Args:
             action: An element of :attr:`action_space`, or its name if the space has names.
@@ -289,8 +288,8 @@ class CompilerEnv(ABC):
             timeout: Time limit in seconds.
 
         Returns:
-            Observation, reward, whether the episode has ended, and information: whether the
-            ``action_had_no_effect``, and whether there is a ``new_action_space``.
+            Observation, reward, True if the episode has ended, and information with the booleans
+            ``action_had_no_effect`` and ``new_action_space``.
 
         Raises:
             TypeError: If the action is of a wrong type.
@@ -318,11 +317,11 @@ class CompilerEnv(ABC):
     def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
         """Starts the work of :meth:`multistep` without waiting for the result.
 
-        Several environments can so be stepped at the same time. A class that overrides
-        :meth:`multistep` or :meth:`step` alone gets one that waits for the step.
+        This steps several environments in parallel. A class that only overrides :meth:`multistep`
+        or :meth:`step` gets a version that waits for the step.
 
-        Until the step is finished, by its ``result()``, nothing else is to be done with the
-        environment but :meth:`reset` and :meth:`close`, after its ``cancel()``.
+        Until the step is finished by its ``result()``, only :meth:`reset` and :meth:`close` are
+        allowed, after its ``cancel()``.
 
         Args:
             actions: The actions, in order. The step returns the default observation and reward.
@@ -343,7 +342,7 @@ class CompilerEnv(ABC):
         # Not issubclass(): it fails on abstract classes that are still being created.
         known = origin("begin_multistep").__mro__
         if origin("multistep") not in known or origin("step") not in known:
-            # That of a base class would leave out what these do.
+            # The method of a base class would skip these overrides.
             cls.begin_multistep = CompilerEnv.begin_multistep  # type: ignore[method-assign]
 
     @abstractmethod
@@ -351,7 +350,7 @@ class CompilerEnv(ABC):
         """Returns an independent environment in exactly the state of this one.
 
         Starts an episode first if there was none yet. If the episode has ended, by a failure or by
-        :meth:`close`, so has that of the fork. Both are to be closed. They share a service.
+        :meth:`close`, the fork's has too. Close both. They share a service.
         """
 
     @abstractmethod
@@ -415,7 +414,7 @@ class CompilerEnv(ABC):
     @property
     @abstractmethod
     def state(self) -> CompilerEnvState:
-        """The current state: the program and its actions, enough to reach it again.
+        """The current state: the program and its actions, which reproduce it.
 
         Raises:
             SessionNotFound: If there was no episode yet.
@@ -433,10 +432,10 @@ class CompilerEnv(ABC):
 
     @abstractmethod
     def validate(self, state: CompilerEnvState | None = None) -> ValidationResult:
-        """Checks that a state can be reached again, with the same reward, and works.
+        """Checks that a state is reproducible, has the same reward, and behaves correctly.
 
-        Replays the actions in an environment of its own; this one stays as it is. Compares the
-        reward if the reward space is deterministic, then runs the validators of the benchmark.
+        Replays the actions in a separate environment; this one does not change. Compares the reward
+        if the reward space is deterministic, then runs the validators of the benchmark.
 
         Args:
             state: The state, by default the current one.
@@ -447,7 +446,7 @@ class CompilerEnv(ABC):
         return self.action_space.to_string(self.actions)
 
     def commandline_to_actions(self, commandline: str) -> list[Any]:
-        """Returns the actions that a command line stands for.
+        """Returns the actions of a command line.
 
         Raises:
             ValueError: If a part of it is not an action.
@@ -476,7 +475,7 @@ class CompilerEnv(ABC):
         return self
 
     def _known_costs(self) -> str:
-        """Describes the costs of the program that are known already. Computes none."""
+        """Describes the known costs of the program. Computes nothing."""
         return ""
 
     def __repr__(self) -> str:

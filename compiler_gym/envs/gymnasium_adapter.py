@@ -17,21 +17,21 @@ from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.registration import make
 from compiler_gym.util.settings import is_setting
 
-# Users of gymnasium count on an observation; this is the one of environments that have none.
+# The observation of environments without one, because users of gymnasium expect one.
 _NO_OBSERVATION_SPACE = spaces.Box(low=0, high=0, shape=(0,), dtype=np.float32)
 
 _RESET_OPTIONS = ("benchmark", "action_space", "observation_space", "reward_space", "timeout")
 
-# In gymnasium there is no such method; its checker warns of environments that have it.
+# Methods that gymnasium does not have. Its checker warns of environments with them.
 _NOT_FORWARDED = ("seed",)
 
 # Episodes of learners are much shorter.
 _MANY_STEPS = 1000
 
-# What some learners ask for whether they show it or not, as there are no pictures of programs.
+# A render mode that some learners request, although programs have no pictures.
 _PICTURE = "rgb_array"
 
-# What is shown to humans after each step, where an environment has it, rather than the program.
+# The render mode for humans after each step, if an environment has it.
 _SHORT_MODE = "summary"
 
 # Observation, reward, terminated, truncated, info.
@@ -41,15 +41,15 @@ GymnasiumStepResult = tuple[Any, Any, bool, bool, dict[str, Any]]
 class GymnasiumEnv(gymnasium.Env):
     """A :class:`CompilerEnv` with the interface of gymnasium.
 
-    What ``gymnasium.make()`` returns. All attributes of the environment proper are there too, to be
-    read and to be set; the difference is in ``reset()``, and in ``step()`` and ``multistep()`` with
-    their five results. ``terminated`` tells of the end of an episode by the compiler, also by a
-    crash, about which ``info`` then has more. ``truncated`` tells that the episode was cut short:
-    by the wrapper :class:`compiler_gym.wrappers.TimeLimit` around the environment proper, or
-    because its session was lost. That is so if ``info["error_type"]`` is ``TimeoutError``,
-    ``ServiceIsClosed``, ``ServiceTransportError``, ``SessionLost`` or ``SessionNotFound``. Such a
-    step returns the last observation, and the reward 0. After a crash, the observation is the
-    default value of its space; where that is None, zeros, or an empty text or sequence.
+    ``gymnasium.make()`` returns it. It has all attributes of the inner environment. Only
+    ``reset()``, and ``step()`` and ``multistep()`` with their five results, differ. ``terminated``
+    is true if the compiler has ended the episode, perhaps by a crash, which ``info`` describes.
+    ``truncated`` is true if the episode was cut short: by the wrapper
+    :class:`compiler_gym.wrappers.TimeLimit` around the inner environment, or because its session
+    was lost. The latter is so if ``info["error_type"]`` is ``TimeoutError``, ``ServiceIsClosed``,
+    ``ServiceTransportError``, ``SessionLost`` or ``SessionNotFound``. Such a step returns the last
+    observation, and the reward 0. After a crash, the observation is the default value of its space;
+    where that is None, zeros, or an empty text or sequence.
 
     Single numbers, also those in dictionaries, are observed as arrays of shape ``(1,)``, which is
     what learners take. In an episode without a limit, step 1,000 gives a warning.
@@ -65,7 +65,7 @@ class GymnasiumEnv(gymnasium.Env):
     :class:`~compiler_gym.envs.gymnasium_adapter.TransparentWrapper`.
 
     Args:
-        env: The environment proper, or its id.
+        env: The inner environment, or its id.
         render_mode: What ``render()`` does: ``"human"`` prints the default observation,
             ``"ansi"`` returns it as text, and LLVM environments print a ``"summary"``, also for
             ``"human"``, or the ``"diff"`` to the step before. None for nothing. There are no
@@ -73,7 +73,7 @@ class GymnasiumEnv(gymnasium.Env):
         **kwargs: If an id is given, arguments of the environment.
 
     Attributes:
-        observes_for_learning: Whether ``reset()`` warns if there is no observation.
+        observes_for_learning: ``reset()`` warns if there is no observation.
 
     Raises:
         ValueError: If there is no such render mode.
@@ -114,16 +114,16 @@ class GymnasiumEnv(gymnasium.Env):
         self._is_warned_of: set[str] = set()
         self._is_closed = False
         self._steps = 0
-        # The space of the environment proper, and the one that it is here.
+        # The space of the inner environment, and the converted space.
         self._converted: tuple[Any, spaces.Space[Any]] = (None, _NO_OBSERVATION_SPACE)
 
     @property
     def compiler_env(self) -> CompilerEnv:
-        """The environment proper, with the classic interface."""
+        """The inner environment, with the classic interface."""
         return self._compiler_env
 
     def insert_wrapper(self, wrap: Callable[[CompilerEnv], CompilerEnv]) -> None:
-        """Puts a wrapper with the classic interface around the environment proper."""
+        """Inserts a wrapper with the classic interface around the inner environment."""
         self._compiler_env = wrap(self._compiler_env)
 
     @property
@@ -140,7 +140,7 @@ class GymnasiumEnv(gymnasium.Env):
 
     @property
     def action_space(self) -> Any:
-        """The actions that can follow, a space of any kind as of the environment proper."""
+        """The space of the next action, of any kind."""
         return self._compiler_env.action_space
 
     @action_space.setter
@@ -199,8 +199,8 @@ class GymnasiumEnv(gymnasium.Env):
             )
 
     def _seed(self, seed: int) -> None:
-        """Seeds the choices of the environment proper, but not its actions."""
-        # Who seeds each episode would otherwise sample the same actions in all of them.
+        """Seeds the choices of the inner environment, but not its actions."""
+        # Otherwise, a seed for each episode would sample the same actions in all of them.
         action_space = self._compiler_env.action_space
         seed_of_actions = int(action_space.np_random.integers(np.iinfo(np.int32).max))
         self._compiler_env.seed(seed)
@@ -233,11 +233,11 @@ class GymnasiumEnv(gymnasium.Env):
         names = ("observation_spaces", "observations")
         if all(arguments.get(name) is None for name in names):
             return self.step_result(result)
-        # What was asked for by name stays as it is.
+        # Observations requested by name are not converted.
         return result[0], *self.step_result((None, *result[1:]))[1:]
 
     def _count_steps(self, count: int) -> None:
-        """Warns, once, of an episode that seems to have no end."""
+        """Warns once of an episode that seems endless."""
         self._steps += count
         if self._steps < _MANY_STEPS or "end" in self._is_warned_of:
             return
@@ -253,7 +253,7 @@ class GymnasiumEnv(gymnasium.Env):
         )
 
     def step_result(self, result: StepResult) -> GymnasiumStepResult:
-        """Returns what a step returns here of which the environment proper has returned this."""
+        """Converts the result of the inner environment's step."""
         observation, reward, done, info = result
         if reward is None:
             self.warn_of_none("reward")
@@ -294,7 +294,7 @@ class GymnasiumEnv(gymnasium.Env):
         return clone
 
     def close(self) -> None:
-        """Closes the environment proper. There are no further episodes."""
+        """Closes the inner environment. There are no further episodes."""
         self._is_closed = True
         self._compiler_env.close()
 
@@ -386,5 +386,5 @@ class TransparentWrapper(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArg
 
 
 def made_transparent(env: gymnasium.Env) -> gymnasium.Env:
-    """Returns a :class:`GymnasiumEnv` as it is, and others inside of a transparent wrapper."""
+    """Returns a :class:`GymnasiumEnv` unchanged, and others in a transparent wrapper."""
     return env if isinstance(env, GymnasiumEnv) else TransparentWrapper(env)

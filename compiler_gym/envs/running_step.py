@@ -1,4 +1,4 @@
-"""Steps of environments that are being made while their user does something else."""
+"""Asynchronous steps of environments."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -7,10 +7,11 @@ from compiler_gym.util.gym_type_hints import StepType
 
 
 class RunningStep(ABC):
-    """A step that has begun. What ``env.begin_multistep()`` returns.
+    """A pending step, the result of ``env.begin_multistep()``.
 
     Attributes:
-        deadline: When :meth:`result` stops waiting, by :func:`time.monotonic`; None for never.
+        deadline: The time at which :meth:`result` stops waiting, by :func:`time.monotonic`; None
+            for never.
         fd: A descriptor that is readable as soon as there is something of the result; -1 if there
             is nothing to wait for.
     """
@@ -20,22 +21,22 @@ class RunningStep(ABC):
 
     @abstractmethod
     def result(self) -> StepType:
-        """Waits for the end of the step. To be called once.
+        """Waits for the end of the step. Call it once.
 
         Returns:
-            What ``env.multistep()`` returns.
+            The result of ``env.multistep()``.
 
         Raises:
-            Exception: As ``env.multistep()``.
+            Exception: Any error of ``env.multistep()``.
         """
 
     @abstractmethod
     def cancel(self) -> None:
-        """Gives up the step, and with it the episode. To be called instead of :meth:`result`."""
+        """Cancels the step, and so the episode. Call it instead of :meth:`result`."""
 
 
 class FinishedStep(RunningStep):
-    """A step that was made at once.
+    """A step that has been made already.
 
     Args:
         result: Its result.
@@ -48,11 +49,11 @@ class FinishedStep(RunningStep):
         self._result = result
 
     def result(self) -> StepType:
-        """Returns what the step has returned."""
+        """Returns the result of the step."""
         return self._result
 
     def cancel(self) -> None:
-        """Does nothing, as the step was made."""
+        """Does nothing, because the step is finished."""
 
 
 class ConvertedStep(RunningStep):
@@ -60,7 +61,7 @@ class ConvertedStep(RunningStep):
 
     Args:
         step: The step.
-        convert: Called with its result; returns what is the result of this.
+        convert: Converts its result.
     """
 
     def __init__(self, step: RunningStep, convert: Callable[[StepType], StepType]):
@@ -74,5 +75,5 @@ class ConvertedStep(RunningStep):
         return self._convert(self._step.result())
 
     def cancel(self) -> None:
-        """Gives up the step inside."""
+        """Cancels the step inside."""
         self._step.cancel()

@@ -1,4 +1,4 @@
-"""Getting hold of what is printed."""
+"""Capture of printed output."""
 
 import io
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ class CapturedOutput:
 
 @contextmanager
 def capture_output() -> Iterator[CapturedOutput]:
-    """Collects what Python code prints in the block, instead of printing it.
+    """Collects the output of Python code in the block, instead of printing it.
 
-    What other processes, or libraries that are not written in Python, print is not collected.
+    Output of other processes, and of libraries that are not written in Python, is not collected.
     """
     output = CapturedOutput()
     with redirect_stdout(output._stdout), redirect_stderr(output._stderr):

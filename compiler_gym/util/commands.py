@@ -1,4 +1,4 @@
-"""Running other programs, and ending them with everything they started."""
+"""Running of other programs, and ending them with all their child processes."""
 
 import contextlib
 import os
@@ -116,10 +116,10 @@ def killable(kill: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def commands_of(owner: object) -> Iterator[None]:
-    """Makes the programs that this thread starts in the ``with`` block those of an owner.
+    """Assigns the programs that this thread starts in the ``with`` block to an owner.
 
     Args:
-        owner: Any object, by which :func:`kill_running_commands` knows them.
+        owner: Any object, for :func:`kill_running_commands`.
     """
     former, _thread.owner = _thread.owner, owner
     try:
@@ -129,14 +129,14 @@ def commands_of(owner: object) -> Iterator[None]:
 
 
 def kill_running_commands(owner: object = None) -> None:
-    """Kills programs that :func:`Popen` runs now in any thread, with all they have started.
+    """Kills all programs of :func:`Popen` in all threads, with their child processes.
 
     Args:
-        owner: Whose programs, see :func:`commands_of`; None for all.
+        owner: The owner of the programs, see :func:`commands_of`; None for all.
 
-    For the end of a program with threads: Ctrl-C reaches only the main thread. Each of the others
-    sees the end of what it waits for, and may start something else, or be just about to: call this
-    until they have ended.
+    Programs with threads need this at their end, because Ctrl-C only reaches the main thread.
+    Another thread sees the end of its command, and may start the next one: call this until all
+    threads have ended.
     """
     with _running_lock:
         for kill, of in _running.values():
@@ -146,7 +146,7 @@ def kill_running_commands(owner: object = None) -> None:
 
 def kill_process_group(process: subprocess.Popen[Any]) -> None:
     """Kills a program that leads a process group, and everything in that group."""
-    # The group outlives its leader as long as anything is left in it.
+    # The group outlives its leader while it has other processes.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -154,15 +154,15 @@ def kill_process_group(process: subprocess.Popen[Any]) -> None:
 def communicate(
     process: subprocess.Popen[Any], input: Any = None, timeout: float | None = None
 ) -> tuple[Any, Any]:
-    """Waits for the end of a program, as ``process.communicate()``, and kills it on a timeout.
+    """Waits for the end of a program, like ``process.communicate()``, and kills it on a timeout.
 
     Args:
         process: The program, of :func:`Popen` or of ``subprocess.Popen``.
-        input: What it reads.
+        input: The standard input.
         timeout: The greatest number of seconds to wait; None for any.
 
     Returns:
-        What was written to the standard output and error streams, as far as these are pipes.
+        The standard output and error output, if these are pipes.
 
     Raises:
         subprocess.TimeoutExpired: The program did not end in time. It has been killed then, with
@@ -172,7 +172,7 @@ def communicate(
         return process.communicate(input, timeout=timeout)
     except BaseException:
         kill_process_group(process)
-        process.kill()  # If it is in the group of somebody else, it is not killed yet.
+        process.kill()  # In another process's group, it has not been killed yet.
         process.wait()
         raise
 
@@ -187,19 +187,19 @@ def run_command(
     text: bool = True,
     check: bool = True,
 ) -> subprocess.CompletedProcess[Any]:
-    """Runs a program to its end, and kills all it has started.
+    """Runs a program to its end, and kills its remaining child processes.
 
     Args:
         cmd: The program and its arguments; there is no shell between.
         timeout: The greatest number of seconds to wait; None for any.
         cwd: The working directory.
         env: The environment variables, instead of those of this process.
-        stdin: What the program reads, a ``str`` if ``text``, else ``bytes``; nothing by default.
-        text: Whether input and output are text (UTF-8) rather than bytes.
-        check: Whether an exit code other than 0 is an error.
+        stdin: The standard input, a ``str`` if ``text``, else ``bytes``; empty by default.
+        text: Input and output are text (UTF-8) instead of bytes.
+        check: Raise an error for an exit code other than 0.
 
     Returns:
-        The exit code and what was written to the standard output and error streams.
+        The exit code, the standard output and the error output.
 
     Raises:
         FileNotFoundError: There is no such program or working directory.

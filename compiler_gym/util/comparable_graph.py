@@ -1,4 +1,4 @@
-"""Graphs of networkx that can be compared. Importing this module takes long, as networkx does."""
+"""Graphs of networkx that can be compared. The import of networkx is slow."""
 
 from typing import TYPE_CHECKING, Any
 

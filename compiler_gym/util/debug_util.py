@@ -11,8 +11,8 @@ _LOGGING_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 def get_debug_level() -> int:
     """Returns the debug level: 0 errors, 1 warnings, 2 information, 3 and more debugging.
 
-    It is read from the environment variable ``COMPILER_GYM_DEBUG``; services are started with
-    one less as their verbosity.
+    It is read from the environment variable ``COMPILER_GYM_DEBUG``; services are started with a
+    verbosity that is one less.
 
     Raises:
         ValueError: The variable is not a number.
@@ -47,5 +47,5 @@ def is_output_shown() -> bool:
 
 
 def show_output() -> None:
-    """From now on, services are started such that :func:`is_output_shown`."""
+    """Enables the output of services that are started from now on, see :func:`is_output_shown`."""
     os.environ[_OUTPUT_VARIABLE] = "1"

@@ -22,16 +22,16 @@ class memoized_property(cached_property[Any]):  # noqa: N801
 
     @override
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        # Python does not look into the __dict__ by itself once there is a __set__().
+        # Python does not use the __dict__ by itself if there is a __set__().
         if instance is not None and self._name in vars(instance):
             return vars(instance)[self._name]
         return super().__get__(instance, owner)
 
 
 def frozen_class(cls: _Class) -> _Class:
-    """Makes the attributes of objects unchangeable once ``__init__`` is done.
+    """Makes the attributes of objects immutable after ``__init__``.
 
-    To set one then raises TypeError. A method that is to change the object all the same uses
+    Setting one then raises TypeError. Methods that need to change the object use
     ``object.__setattr__``.
     """
     initialise: Callable[..., None] = cls.__init__
@@ -39,7 +39,7 @@ def frozen_class(cls: _Class) -> _Class:
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         initialise(self, *args, **kwargs)
-        if type(self) is cls:  # Else the constructor of a subclass goes on.
+        if type(self) is cls:  # Otherwise, the constructor of a subclass is still running.
             object.__setattr__(self, "_is_frozen", True)
 
     def refuse(self: Any, name: str, value: Any) -> None:

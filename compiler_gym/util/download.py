@@ -1,11 +1,11 @@
 """Downloads of files with known checksums.
 
-Files are kept by checksum in the ``downloads`` folder of the cache, so that nothing is
-downloaded twice. Without network, ``COMPILER_GYM_DATASET_MIRROR`` may name a directory, or the
-base address of a server, that holds the files under their own names or under their checksums.
+Files are cached by checksum in the ``downloads`` folder of the cache. Without network,
+``COMPILER_GYM_DATASET_MIRROR`` may name a directory, or the base address of a server, with the
+files under their own names or checksums.
 
-Not pooch, which checks and keeps files too, because mirrors by checksum, the lock between processes
-and the limits on time would still have to be here, and they are most of this.
+The library pooch also checks and caches files, but has no mirrors by checksum, no lock between
+processes and no time limits, which are most of this module.
 """
 
 import base64
@@ -32,25 +32,25 @@ from compiler_gym.util.runfiles_path import cache_path
 
 MIRROR_VARIABLE = "COMPILER_GYM_DATASET_MIRROR"
 
-# From the first look-up of the host name to the headers of the reply. Short, because without
-# network the user waits for it.
+# The time limit from the look-up of the host name to the headers of the reply. Short, because
+# without network the user waits for it.
 _CONNECT_SECONDS = 10.0
-# Without any data once a reply has started.
+# The time limit without any data during a reply.
 _STALL_SECONDS = 30.0
-# Waits before another attempt, growing by a factor each time.
+# The waits before further attempts, and their growth.
 _WAIT_SECONDS = 1.0
-# After a name server that cannot answer now. That is also how some machines without network look.
+# The wait after a failure of the name server, which may also mean that there is no network.
 _NAME_WAIT_SECONDS = 0.25
 _TOO_MANY_REQUESTS_WAIT_SECONDS = 10.0
 _MAX_WAIT_SECONDS = 120.0
 _WAIT_FACTOR = 1.5
 _BLOCK_BYTES = 1 << 20
-# The HTTP status of requests for what comes after the end.
+# The HTTP status of requests beyond the end.
 _NOT_SATISFIABLE = 416
 
 
 class _PassingFailure(Exception):  # noqa: N818
-    """A failure that another attempt may cure."""
+    """A transient failure."""
 
     def __init__(self, reason: str, too_many_requests: bool = False, wait: float = 0.0):
         super().__init__(reason)
@@ -64,9 +64,8 @@ def download(urls: str | Iterable[str], sha256: str | None = None, max_retries: 
     Args:
         urls: The address of the file, or several that are tried in order.
         sha256: Its checksum in hexadecimal. Without one, the file is neither checked nor kept.
-        max_retries: How often each address is tried when it fails in a way that may pass: too
-            many requests, a server error, a connection or transfer that breaks, a name server
-            that cannot answer now.
+        max_retries: The number of attempts for each address after transient failures: too many
+            requests, a server error, a broken connection or transfer, a failing name server.
 
     Returns:
         The contents of the file.
@@ -87,8 +86,8 @@ def download(urls: str | Iterable[str], sha256: str | None = None, max_retries: 
 def download_file(urls: str | Iterable[str], sha256: str, max_retries: int = 5) -> Path:
     """Downloads a file into the cache, unless it is there.
 
-    Safe to call from several processes at once: one of them downloads. What a download that was
-    broken off has left is completed, by this call or a later one, if the server can do so.
+    Safe with several processes: one of them downloads. An interrupted download is resumed, if the
+    server supports it.
 
     Args:
         urls: The address of the file, or several that are tried in order.
@@ -106,7 +105,7 @@ def download_file(urls: str | Iterable[str], sha256: str, max_retries: int = 5) 
     addresses = _addresses(urls, sha256)
     path = cache_path("downloads") / sha256
     with file_lock(path.with_name(f"{sha256}.lock")):
-        # A file of the right name may still be damaged, by a full disk for example.
+        # A file with the right name may be damaged, for example by a full disk.
         if not (path.is_file() and _sha256_of(path) == sha256):
             partial = path.with_name(f"{sha256}.part")
             _fetch_first(addresses, partial, sha256, max_retries)
@@ -121,8 +120,8 @@ def mirror_names(urls: str | Iterable[str]) -> list[str]:
         urls: The addresses of the file.
 
     Returns:
-        The last part of the path of each address, e.g. ``"npb-v0.tar.bz2"``. Addresses with a
-        query do not count: their path names what answers the query, not the answer.
+        The last part of the path of each address, e.g. ``"npb-v0.tar.bz2"``. Addresses with a query
+        are skipped, because their path does not name the file.
     """
     split = [urlsplit(url) for url in ([urls] if isinstance(urls, str) else urls)]
     names = [unquote(url.path.rpartition("/")[2]) for url in split if not url.query]
@@ -131,14 +130,14 @@ def mirror_names(urls: str | Iterable[str]) -> list[str]:
 
 def hide_credentials(text: str) -> str:
     """Returns a text without the users and passwords of the addresses in it."""
-    # Up to the last "@" of an address, because a password may have been written with a slash.
+    # Up to the last "@" of an address, because a password may contain a slash.
     return re.sub(r"(?<=://)[^\s'\"]*@", "", text)
 
 
 def request_of(url: str, headers: dict[str, str]) -> Request:
     """Returns a request of an address, which may have a user and password.
 
-    They are sent to the server of the address only, not to one that it redirects to.
+    They are not sent to servers that the address redirects to.
     """
     parts = urlsplit(url)
     credentials, _, host = parts.netloc.rpartition("@")
@@ -165,7 +164,7 @@ def _addresses(urls: str | Iterable[str], sha256: str | None) -> list[str]:
 
 
 def _fetch_first(urls: Sequence[str], path: Path, sha256: str | None, max_retries: int) -> None:
-    """Writes to a file what the first address that works holds."""
+    """Downloads a file from the first address that works."""
     failures: list[DownloadFailed] = []
     for url in urls:
         try:
@@ -180,7 +179,7 @@ def _fetch_first(urls: Sequence[str], path: Path, sha256: str | None, max_retrie
 
 
 def _fetch(url: str, path: Path, sha256: str | None, max_retries: int) -> None:
-    """Writes to a file what one address holds, trying again after failures that may pass."""
+    """Downloads a file from one address. Repeats after transient failures."""
     for attempt in range(max(max_retries, 1)):
         try:
             return _fetch_once(url, path, sha256)
@@ -192,16 +191,16 @@ def _fetch(url: str, path: Path, sha256: str | None, max_retries: int) -> None:
 
 
 def _fetch_once(url: str, path: Path, sha256: str | None) -> None:
-    """Writes to a file what one address holds, but for the beginning if the file has that.
+    """Downloads a file from one address, or its rest if the file has the beginning.
 
     Raises:
-        _PassingFailure: It is worth trying again.
-        DownloadFailed: It is not.
+        _PassingFailure: If the failure is transient.
+        DownloadFailed: For other failures.
     """
-    # Without a checksum, nobody would notice if the beginning is that of another file.
+    # Without a checksum, a beginning of another file would go unnoticed.
     start = path.stat().st_size if sha256 and path.is_file() else 0
     with _open(url, start) as response:
-        # Not all servers can leave something out.
+        # Not all servers support ranges.
         given = response.headers.get("Content-Range")
         is_rest = given is not None and given.startswith(f"bytes {start}-")
         if given is not None and not is_rest:
@@ -218,14 +217,15 @@ def _fetch_once(url: str, path: Path, sha256: str | None) -> None:
 
 
 def _open(url: str, start: int) -> HTTPResponse:
-    """Opens an address, within a time that holds for name look-up and connecting together.
+    """Opens an address, with one time limit for name look-up and connection.
 
-    By itself, an opener has no limit on name look-up, and one for each address of a host.
+    By default, an opener has no limit on name look-up, and a separate one for each address of a
+    host.
 
     Args:
         url: The address.
-        start: How many bytes the reply may leave out, as they are known. If there is nothing
-            after them, it has them all.
+        start: The number of known bytes, which the reply may omit. If nothing follows, it has all
+            of them.
     """
     headers = {"User-Agent": "compiler_gym"}
     if start:
@@ -235,7 +235,7 @@ def _open(url: str, start: int) -> HTTPResponse:
     def run() -> None:
         try:
             request = request_of(url, headers)
-            # Not urlopen(), which goes by the proxy settings of its first use for ever.
+            # Not urlopen(), which keeps the proxy settings of its first use.
             results.put(build_opener().open(request, timeout=_STALL_SECONDS))
         except Exception as error:
             results.put(error)
@@ -250,7 +250,7 @@ def _open(url: str, start: int) -> HTTPResponse:
     if isinstance(result, HTTPError):
         raise _http_failure(result) from result
     if isinstance(result, InvalidURL):
-        # Its text has part of the address, which may be a password.
+        # Its text has part of the address, perhaps a password.
         raise DownloadFailed("not a valid address") from None
     if isinstance(result, Exception):
         raise _connection_failure(result) from result
@@ -258,7 +258,7 @@ def _open(url: str, start: int) -> HTTPResponse:
 
 
 def _connection_failure(error: Exception) -> Exception:
-    """Returns what it means for the download that there was no reply."""
+    """Returns the failure for a missing reply."""
     cause = error.reason if isinstance(error, URLError) else error
     reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:
@@ -269,7 +269,7 @@ def _connection_failure(error: Exception) -> Exception:
 
 
 def _http_failure(error: HTTPError) -> Exception:
-    """Returns what an HTTP error status means for the download."""
+    """Returns the failure for an HTTP error status."""
     reason = f"HTTP status {error.code} {error.reason}".strip()
     if error.code == 429:
         return _PassingFailure(reason, too_many_requests=True, wait=_requested_wait(error))
@@ -318,7 +318,7 @@ class _Progress:
     def __init__(self, name: str, total: int | None):
         self._progress = None
         if sys.stderr.isatty():
-            # Takes a while to load, and is of use only here.
+            # Slow to import, and only needed here.
             from rich import progress
             from rich.console import Console
 

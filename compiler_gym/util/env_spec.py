@@ -9,7 +9,7 @@ from typing import Any
 
 from compiler_gym.util.nearest_names import did_you_mean
 
-# Loaded when needed: wrappers need most of the package.
+# Imported when needed, because wrappers import most of the package.
 _TIME_LIMIT = "compiler_gym.wrappers.time_limit:TimeLimit"
 _WITH_BENCHMARKS = "compiler_gym.wrappers.datasets:with_benchmarks"
 
@@ -25,12 +25,12 @@ class EnvSpec:
 
     Attributes:
         id: Its name, e.g. ``"llvm-ic-v0"``.
-        entry_point: What to call to make it: a function or class, or ``"module:name"`` of one.
-        kwargs: The arguments to call it with.
+        entry_point: The function or class that makes it, or ``"module:name"`` of one.
+        kwargs: Its arguments.
         reward_threshold: The sum of rewards that counts as success; for information.
-        nondeterministic: Whether the same actions may give different results.
-        order_enforce: Whether gym and gymnasium insist on ``reset()`` before ``step()``.
-        max_episode_steps: How many actions an episode has at most; None for any number.
+        nondeterministic: True if the same actions may give different results.
+        order_enforce: True if gym and gymnasium require ``reset()`` before ``step()``.
+        max_episode_steps: The maximum number of actions in an episode; None for no limit.
         library_options: Further arguments of the functions by which gym and gymnasium register it.
         gymnasium_kwargs: Arguments that ``gymnasium.make()`` adds, unless its caller gives others.
     """
@@ -46,7 +46,7 @@ class EnvSpec:
     gymnasium_kwargs: dict[str, Any] = field(default_factory=dict)
 
     def load(self) -> Callable[..., Any]:
-        """Returns what is to be called to make it."""
+        """Returns the entry point."""
         return _load(self.entry_point)
 
     def make(
@@ -72,12 +72,12 @@ class EnvSpec:
             raise
 
     def limit(self, max_episode_steps: int | None) -> int | None:
-        """Returns how many actions an episode has if ``make()`` is called with this number."""
+        """Returns the limit of an episode if ``make()`` is called with a number."""
         limit = self.max_episode_steps if max_episode_steps is None else max_episode_steps
         return None if limit == NO_LIMIT else limit
 
     def make_plain(self, limit: int | None, kwargs: dict[str, Any]) -> Any:
-        """Makes the environment as it is, which only says that it has this limit."""
+        """Makes the environment without wrappers. Its spec has the limit."""
         entry_point = self.load()
         try:
             env = entry_point(**{**self.kwargs, **kwargs})
@@ -102,7 +102,7 @@ def _explained(
     match = _UNEXPECTED_ARGUMENT.search(str(error))
     if match is None or match[1] not in kwargs:
         return error
-    # A class passes arguments on to those that it is derived from.
+    # A class passes arguments on to its base classes.
     functions = [each.__init__ for each in getattr(entry_point, "__mro__", ())] or [entry_point]
     known = {name for each in functions for name in inspect.signature(each).parameters}
     known |= set(inspect.signature(EnvSpec.make).parameters)

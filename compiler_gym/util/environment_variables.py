@@ -1,4 +1,4 @@
-"""The environment variables that the package knows, and the error for others like these."""
+"""The environment variables of the package, and the error for misspelt ones."""
 
 from collections.abc import Iterable
 
@@ -37,10 +37,10 @@ KNOWN = frozenset(
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Checks the names of environment variables that begin as ours.
+    """Checks the names of environment variables with the package's prefix.
 
     Raises:
-        UnknownNameError: If there is none of a name. The text suggests some.
+        UnknownNameError: If a name does not exist. The text suggests similar ones.
     """
     for name in sorted(names):
         if name.startswith(PREFIX) and name not in KNOWN:

@@ -1,4 +1,4 @@
-"""Running functions elsewhere: in other processes, or on the machines of a cluster."""
+"""Execution of functions in other processes, or on a cluster."""
 
 import multiprocessing
 import signal
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Executor(BaseModel):
-    """Says where functions are to run.
+    """Settings for the place where functions run.
 
     Example::
 
@@ -66,15 +66,15 @@ class Executor(BaseModel):
     def get_executor(
         self, logs_dir: Path, timeout_hours: float | None = None, cpus: int | None = None
     ) -> PoolExecutor:
-        """Makes what runs functions: ``submit(function, *args, **kwargs)`` returns a job.
+        """Returns an executor, whose ``submit(function, *args, **kwargs)`` returns a job.
 
         A job has ``result()``, which waits for the end, and returns or raises what the function
         does. The end of a ``with`` block, or ``shutdown()``, waits for jobs on this machine.
 
         Args:
-            logs_dir: The folder of what the jobs of a cluster write; made if there is none.
-            timeout_hours: In place of :attr:`timeout_hours`.
-            cpus: In place of :attr:`cpus`.
+            logs_dir: The folder for the logs of cluster jobs. Created if missing.
+            timeout_hours: Overrides :attr:`timeout_hours`.
+            cpus: Overrides :attr:`cpus`.
 
         Raises:
             ImportError: If the package for clusters is not installed.
@@ -111,7 +111,7 @@ class Executor(BaseModel):
 
 
 class _Jobs(PoolExecutor):
-    """Hands functions on to an executor of another kind, perhaps inside of another function."""
+    """Passes functions to another executor, perhaps inside of another function."""
 
     def __init__(self, executor: Any, block: bool, around: Callable[..., Any] | None = None):
         self._executor = executor

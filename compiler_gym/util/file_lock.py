@@ -1,6 +1,6 @@
 """Mutual exclusion between processes, and between the threads of one.
 
-Not filelock, which locks files only: `compiler-gym lock` locks a directory.
+The library filelock only locks files; `compiler-gym lock` locks a directory.
 """
 
 import fcntl
@@ -21,15 +21,15 @@ def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
     Args:
         path: The file to lock. It is created, with its parent directories, when missing. A
             directory can be locked, too, which leaves nothing behind.
-        wait: Whether to wait for another holder to release it.
+        wait: Wait for another holder to release it.
 
     Raises:
-        BlockingIOError: There is another holder, and no waiting.
+        BlockingIOError: There is another holder, and ``wait`` is False.
         OSError: The file cannot be created or locked.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
-    # Each use opens the file anew, which is what makes the lock exclude threads too.
+    # Each use opens the file again, so that the lock excludes threads too.
     descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

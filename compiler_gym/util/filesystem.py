@@ -14,15 +14,15 @@ _MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @contextmanager
 def atomic_file_write(path: Path, fileobj: bool = False, mode: str = "wb") -> Iterator[Any]:
-    """Writes a file so that nobody ever sees a part of it.
+    """Writes a file atomically.
 
-    The block writes to a new file beside, which takes the place of ``path`` at the end of the
-    block, or is removed if the block raises an exception.
+    The block writes to a new file beside ``path``, which replaces ``path`` at the end, or is
+    removed if the block raises an exception.
 
     Args:
         path: The file to write. Its directory must exist.
         fileobj: Yield an open file rather than the path of the new file.
-        mode: How to open it.
+        mode: The mode for opening the file.
 
     Yields:
         The path of the new file, which is empty, or the file opened for writing.
@@ -45,13 +45,13 @@ def atomic_file_write(path: Path, fileobj: bool = False, mode: str = "wb") -> It
 
 
 def is_in_memory(path: Path) -> bool:
-    """Says whether a file or directory, which need not exist, is in a memory file system."""
+    """Returns true if a path, which need not exist, is in a memory file system."""
     target = Path(os.path.realpath(path))
     kinds = {}
     with suppress(OSError):
         for line in _MOUNTS.read_text().splitlines():
             _, mount_point, kind, *_ = line.split(" ")
-            # Blanks and the like are written as octal numbers there.
+            # Blanks are written as octal numbers there.
             kinds[re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), mount_point)] = kind
     for directory in (target, *target.parents):
         if str(directory) in kinds:

@@ -1,4 +1,4 @@
-"""Names for the types that environments take and return."""
+"""Names of the types that environments use."""
 
 from enum import Enum
 from typing import Any, TypeVar

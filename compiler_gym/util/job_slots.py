@@ -1,6 +1,6 @@
-"""Job slots that programs share: those of GNU make's jobserver, if there is one.
+"""Job slots shared by programs: those of GNU make's jobserver, if there is one.
 
-Pools of the standard library and of joblib do not know of that.
+Pools of the standard library and of joblib do not support a jobserver.
 """
 
 import os
@@ -17,7 +17,7 @@ _POLL_MILLISECONDS = 20
 
 
 class JobSlots:
-    """The slots of a jobserver, of which a program that make runs has one from the beginning.
+    """The slots of a jobserver. A program that make runs has one from the start.
 
     Args:
         read: A descriptor to read tokens from, which does not block.
@@ -33,7 +33,7 @@ class JobSlots:
     def from_environment(cls, environment: Mapping[str, str]) -> "JobSlots | None":
         """Returns the slots of the jobserver that ``MAKEFLAGS`` names; None if there is none.
 
-        With make 4.3 and older the descriptors reach only commands that make takes for a make.
+        With make 4.3 and older, only commands that make recognises as make get the descriptors.
         """
         found = _AUTHORITY.findall(environment.get("MAKEFLAGS", ""))
         if not found:
@@ -43,8 +43,9 @@ class JobSlots:
         try:
             if not all(stat.S_ISFIFO(path.stat().st_mode) for path in (read, write)):
                 return None
-            # Opened anew: not to block is a property of the description, which make shares.
-            # Reading comes first, as a named pipe cannot be opened for writing before.
+            # Opened again, because make shares the old description, and non-blocking mode belongs
+            # to it. Reading comes first, because a named pipe cannot be opened for writing without
+            # a reader.
             return cls(
                 os.open(read, os.O_RDONLY | os.O_NONBLOCK),
                 os.open(write, os.O_WRONLY | os.O_NONBLOCK),
@@ -54,7 +55,7 @@ class JobSlots:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Holds a slot for the duration of the context; waits until there is one."""
+        """Holds a slot for the duration of the context. Waits for a free one."""
         token = self._take()
         try:
             yield

@@ -20,7 +20,7 @@ def init_logging(level: int | None = None, logger: logging.Logger | None = None)
     for handler in list(logger.handlers):
         if handler.name == _HANDLER_NAME:
             logger.removeHandler(handler)
-    # Made anew, because sys.stderr may be another one by now.
+    # Created again, because sys.stderr may have changed.
     handler = logging.StreamHandler(sys.stderr)
     handler.name = _HANDLER_NAME
     handler.setFormatter(

@@ -1,8 +1,8 @@
-"""Finds out which actions of an episode matter, e.g. which of them break the program.
+"""Minimisation of an episode's actions, e.g. to those that break the program.
 
-Each function takes an environment in whose state a hypothesis holds, and brings it into states of
-ever fewer actions in which it still holds. It yields the environment whenever it has found such a
-state, and leaves it in the last. ``list(bisect_trajectory(env))`` goes to the end.
+Each function takes an environment in a state where a hypothesis holds, and finds states with fewer
+actions where it still holds. It yields the environment in each such state, and leaves it in the
+last one. ``list(bisect_trajectory(env))`` goes to the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Hypothesis = Callable[[CompilerEnv], bool]
 
 
 def environment_validation_fails(env: CompilerEnv) -> bool:
-    """The hypothesis that the program does not do what it should, or cannot be compiled."""
+    """The hypothesis that the program misbehaves, or cannot be compiled."""
     return not env.validate().okay()
 
 
@@ -28,17 +28,16 @@ def bisect_trajectory(
     reverse: bool = False,
     flakiness: int = 1,
 ) -> Iterator[CompilerEnv]:
-    """Takes away the end of the actions, by a binary search.
+    """Removes actions from the end, by a binary search.
 
-    Asks about the logarithm of the number of actions. What is left is the least number of first
-    actions if the hypothesis, once it holds, goes on to hold with more actions.
+    Tests the hypothesis a logarithmic number of times. The result is the shortest prefix, if the
+    hypothesis keeps holding with more actions once it holds.
 
     Args:
         env: The environment. There has to be an episode.
         hypothesis: What is to hold; called with the environment.
-        reverse: Take away the beginning of the actions instead.
-        flakiness: How often to ask before the hypothesis is taken not to hold, for one that holds
-            at times only.
+        reverse: Remove actions from the beginning instead.
+        flakiness: The number of tests before a hypothesis counts as false, for flaky ones.
 
     Raises:
         MinimizationError: If the hypothesis does not hold to begin with.
@@ -68,16 +67,16 @@ def random_minimization(
     flakiness: int = 1,
     rng: np.random.Generator | None = None,
 ) -> Iterator[CompilerEnv]:
-    """Takes away random actions, many at once at first, and fewer as this fails.
+    """Removes random actions, many at once at first, then fewer.
 
-    It ends once taking away one random action fails as often as there are actions. Good for a long
-    list of actions of which few matter.
+    It ends when removing single random actions has failed as often as there are actions. It suits
+    long lists with few relevant actions.
 
     Args:
         env: The environment. There has to be an episode.
         hypothesis: What is to hold; called with the environment.
-        init_discard_ratio: Which share of the actions to take away at first.
-        discard_ratio_decay: What this share is multiplied with after a failure.
+        init_discard_ratio: The share of the actions to remove at first.
+        discard_ratio_decay: The factor for this share after a failure.
         flakiness: Same as in :func:`bisect_trajectory`.
         rng: Chooses the actions.
 
@@ -110,7 +109,7 @@ def minimize_trajectory_iteratively(
     hypothesis: Hypothesis = environment_validation_fails,
     flakiness: int = 1,
 ) -> Iterator[CompilerEnv]:
-    """Takes away actions until none of those that are left can be, each by itself.
+    """Removes actions until no single one of the rest can be removed.
 
     Tries long pieces first; see :func:`compiler_gym.util.sequence_reducer.reduce_sequence`.
 
@@ -129,10 +128,10 @@ def minimize_trajectory_iteratively(
 
 
 class _Trajectory:
-    """The least number of actions that was found so far.
+    """The shortest list of actions so far.
 
     Attributes:
-        actions: These actions, with which the hypothesis holds.
+        actions: The actions, with which the hypothesis holds.
     """
 
     def __init__(self, env: CompilerEnv, hypothesis: Hypothesis, flakiness: int):
@@ -148,7 +147,7 @@ class _Trajectory:
             )
 
     def try_actions(self, actions: list[Any]) -> bool:
-        """Says whether the hypothesis holds after a list of actions; keeps them if so."""
+        """Returns true if the hypothesis holds after a list of actions, and keeps them."""
         self._apply(actions)
         if not self._holds():
             return False
@@ -156,7 +155,7 @@ class _Trajectory:
         return True
 
     def restore(self) -> None:
-        """Brings the environment into the state after the actions that were found."""
+        """Brings the environment into the state after the shortest list."""
         if list(self._env.actions) != self.actions:
             self._apply(self.actions)
 

@@ -1,4 +1,4 @@
-"""Names that do not exist: the error that says so, and suggestions."""
+"""Errors and suggestions for names that do not exist."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,27 +7,27 @@ from itertools import islice, takewhile
 # Comparing takes about 20 us a candidate, and an error should not take seconds to be raised.
 _MAX_CANDIDATES = 10_000
 
-# If there are no more names than these, an error names them all; else only those that look like it.
+# An error lists all names if there are at most this many, else only similar ones.
 _FEW_NAMES = 12
 
 
 class UnknownNameError(KeyError, ValueError):
-    """There is nothing of a name, or a part of a text does not stand for a value of a space.
+    """A name does not exist, or a part of a text is not a value of a space.
 
-    Users meet it when they misspell the name of an environment, benchmark, dataset, observation,
-    reward or action. The text suggests names that look like it.
+    Raised for misspelt names of environments, benchmarks, datasets, observations, rewards and
+    actions. The text suggests similar names.
     """
 
-    __str__ = Exception.__str__  # That of KeyError is the repr of the text.
+    __str__ = Exception.__str__  # The text of a KeyError would be the repr.
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
-    """Returns the error for a name that does not exist, with names that look like it.
+    """Returns the error for a name that does not exist, with similar names.
 
     Args:
-        kind: What it should be the name of, e.g. ``"dataset"``.
+        kind: The kind of the name, e.g. ``"dataset"``.
         name: The name.
-        known: What there is; may have no end.
+        known: The existing names, perhaps infinitely many.
     """
     names = list(islice(map(str, known), _MAX_CANDIDATES))
     suggestion = did_you_mean(str(name), names)
@@ -40,19 +40,19 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameEr
 def nearest_names(name: str, candidates: Iterable[str], count: int = 3) -> list[str]:
     """Returns the candidates most like a name, best first.
 
-    Upper and lower case are not told apart. If none is similar, candidates are returned that begin
-    with the name, or it with them. Only the first 10,000 candidates are looked at.
+    Ignores case. If none is similar, returns candidates that are a prefix of the name, or the
+    reverse. Only the first 10,000 candidates are looked at.
 
     Args:
-        name: What was asked for.
-        candidates: What there is.
+        name: The requested name.
+        candidates: The existing names.
         count: The largest number of names to return.
 
     Returns:
         Up to ``count`` candidates; none if nothing is similar.
     """
     names = list(islice(candidates, _MAX_CANDIDATES))
-    # What all URIs of a scheme or of a dataset have in common does not make them similar.
+    # The common prefix of URIs does not make them similar.
     scheme = name[: name.find("://") + 3] if "://" in name else ""
     same_scheme = [each for each in names if each.startswith(scheme)]
     common = _common_prefix([name, *(same_scheme or names)])

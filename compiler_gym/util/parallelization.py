@@ -23,7 +23,7 @@ class _LockedIterator(Iterator[_T]):
 def thread_safe_tee(iterable: Iterable[_T], n: int = 2) -> tuple[Iterator[_T], ...]:
     """Returns several iterators over the same values, as ``itertools.tee``.
 
-    Unlike those, they can be used by different threads.
+    Different threads may use them.
 
     Args:
         iterable: The values.

@@ -8,16 +8,17 @@ _T = TypeVar("_T")
 
 
 def shallow_copy(original: _T) -> _T:
-    """Returns what ``copy.copy`` does for an object that has a ``__dict__`` only, but sooner."""
+    """Same as ``copy.copy`` for an object with only a ``__dict__``, but faster."""
     clone = object.__new__(type(original))
     clone.__dict__ = original.__dict__.copy()
     return clone
 
 
 def copy_generator(rng: np.random.Generator) -> np.random.Generator:
-    """Returns a generator of the same numbers; what ``copy.deepcopy`` does, but sooner."""
+    """Same as ``copy.deepcopy`` for a generator, but faster."""
     bits = rng.bit_generator
-    # The seed does not matter, but to make one takes time. Older releases of NumPy do not give it.
+    # The seed does not matter, but creating one takes time. Older releases of NumPy have no access
+    # to it.
     clone = type(bits)(getattr(bits, "seed_seq", None))
     clone.state = bits.state
     return np.random.Generator(clone)

@@ -1,11 +1,10 @@
 """Environments by id.
 
-Environments are registered here, and with ``gymnasium`` and ``gym`` as soon as the program has
-imported these. Neither is imported on their account: the one takes time that is not always
-needed (each call of ``compiler-gym-cc`` imports this), the other prints a notice, and not everybody
-has it.
+Environments are registered here, and with ``gymnasium`` and ``gym`` once the program imports these.
+This module imports neither: gymnasium is slow to import, and each call of ``compiler-gym-cc``
+imports this module; gym prints a notice and may not be installed.
 
-Two tricks are left, because gymnasium offers no other way:
+This needs two tricks, because gymnasium offers no other way:
 
 - An import hook (:class:`_ImportHook`). Entry points of packages would do the same, but gymnasium
   dropped them in version 1.0, and gym 0.26 loads those of all packages whenever it is imported. Not
@@ -40,7 +39,7 @@ _VECTOR_ADAPTER = "compiler_gym.vector.making:make_for_gymnasium"
 _OUTERMOST = "compiler_gym.envs.gymnasium_adapter:made_transparent"
 
 
-# What register() takes for each library besides what is common to them.
+# Arguments of register() that only one library has.
 _GYM_OPTIONS = ("apply_api_compatibility", "autoreset", "disable_env_checker")
 _GYMNASIUM_OPTIONS = ("additional_wrappers", "disable_env_checker", "vector_entry_point")
 
@@ -61,18 +60,18 @@ def register(
     """Makes an environment available by an id.
 
     ``compiler_gym.make(id)`` and ``gym.make(id)`` then make the environment with the classic
-    interface, ``gymnasium.make(id)`` one with the interface of gymnasium. An id that is taken is
-    given to the new environment.
+    interface, ``gymnasium.make(id)`` one with the interface of gymnasium. A new environment
+    replaces an old one with the same id.
 
     Args:
         id: The id, in gym's form ``name-v0``.
         entry_point: What to call to make the environment, a class or function, or
             ``"module:name"`` of one, which is then imported only when needed.
-        kwargs: Arguments to call it with; those of ``make()`` override them.
+        kwargs: Its arguments. Those of ``make()`` override them.
         order_enforce: Whether gym and gymnasium shall insist on ``reset()`` before ``step()``.
             Their wrapper for it hides the extended interface, which insists by itself.
         reward_threshold: The sum of rewards that counts as success.
-        nondeterministic: Whether the same actions may give different results.
+        nondeterministic: True if the same actions may give different results.
         max_episode_steps: How many actions an episode has at most; None for any number.
         gymnasium_kwargs: Further arguments, with which ``gymnasium.make()`` alone makes the
             environment: the observation and the reward, which its users count on.
@@ -82,7 +81,7 @@ def register(
             alone. Their checkers are disabled by default.
 
     Raises:
-        TypeError: If there is no such argument.
+        TypeError: If an argument does not exist.
     """
     known = sorted({*_GYM_OPTIONS, *_GYMNASIUM_OPTIONS})
     if unknown := sorted(library_options.keys() - known):
@@ -146,7 +145,7 @@ def make(
 
 
 def spec_of(id: str) -> EnvSpec:
-    """Returns what is known about a registered environment. Raises LookupError if there is none."""
+    """Returns the specification of an environment. Raises LookupError if it does not exist."""
     spec = _specs.get(id)
     if spec is None:
         raise unknown_name("environment", id, COMPILER_GYM_ENVS)
@@ -171,7 +170,7 @@ class _Library:
     def register_if_imported(self, spec: EnvSpec) -> None:
         """Registers an environment, unless that has to wait for the import of the library."""
         module = sys.modules.get(self.module_name)
-        # Until it is executed to the end, a module is there but not complete.
+        # A module exists before it is complete.
         if module and hasattr(module, "register"):
             self._register(module, spec)
 
@@ -182,7 +181,7 @@ class _Library:
 
     def _register(self, module: ModuleType, spec: EnvSpec) -> None:
         try:
-            # Replaced without the warning that the library would give.
+            # Replaced without the library's warning.
             getattr(module, "registry", {}).pop(spec.id, None)
             module.register(
                 id=spec.id,
@@ -209,7 +208,7 @@ def _classic_arguments(gym: ModuleType, spec: EnvSpec) -> dict[str, Any]:
 
 def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
     options = _options_for(_GYMNASIUM_OPTIONS, spec)
-    # Comes last, and so around what gymnasium.make() itself puts around the environment.
+    # Comes last, and so around the wrappers of gymnasium.make().
     outermost = gymnasium.WrapperSpec("TransparentWrapper", _OUTERMOST, {})
     if options.get("additional_wrappers"):
         options["additional_wrappers"] = (*options["additional_wrappers"], outermost)
@@ -223,7 +222,7 @@ def _adapter_arguments(gymnasium: ModuleType, spec: EnvSpec) -> dict[str, Any]:
 
 
 class _WrappersOfSingleEnvs(tuple[Any, ...]):
-    """Wrappers that vector environments do without.
+    """Wrappers that vector environments do not have.
 
     ``gymnasium.make_vec()`` refuses to make vector environments of an id whose environments have
     wrappers, by looking how many there are.
@@ -236,7 +235,7 @@ class _WrappersOfSingleEnvs(tuple[Any, ...]):
 
 
 def _options_for(names: Iterable[str], spec: EnvSpec) -> dict[str, Any]:
-    """Returns those of the library options that are among the names."""
+    """Returns the library options with given names."""
     options = {"disable_env_checker": True, **spec.library_options}
     return {name: options[name] for name in names if name in options}
 
@@ -248,7 +247,7 @@ _LIBRARIES = (
 
 
 class _ImportHook(importlib.abc.MetaPathFinder):
-    """Notices the import of the libraries; leaves finding them to the other finders."""
+    """Detects the import of the libraries. Other finders find them."""
 
     def __init__(self, libraries: Iterable[_Library]):
         self._libraries = {library.module_name: library for library in libraries}

@@ -1,4 +1,4 @@
-"""Paths of the package's files, and of files that it keeps for the user."""
+"""Paths of the package's files, and of the user's data and caches."""
 
 import getpass
 import os
@@ -10,7 +10,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 
 
 def user_name() -> str:
-    """Returns the name of the user, or the number of one without a name."""
+    """Returns the name of the user, or the number if it has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # No such entry in the password database.
@@ -26,7 +26,7 @@ def runfiles_path(relpath: str | Path = "") -> Path:
             when installed; the environment variable ``COMPILER_GYM_RUNFILES`` names another root.
     """
     root = os.environ.get("COMPILER_GYM_RUNFILES")
-    # Not resolved: under Bazel, this file is a link to one outside of the tree of runfiles.
+    # Not resolved, because under Bazel this file is a link out of the tree of runfiles.
     return (Path(root) if root else Path(__file__).absolute().parents[2]) / relpath
 
 
@@ -45,7 +45,7 @@ def site_data_path(relpath: str | Path = "") -> Path:
 
 
 def cache_path(relpath: str | Path = "") -> Path:
-    """Returns a path below the directory of what can be made or downloaded anew.
+    """Returns a path below the cache directory, for files that can be created or downloaded again.
 
     That is ``COMPILER_GYM_CACHE``, else ``~/.local/cache/compiler_gym``, else (without ``HOME``)
     ``compiler_gym_<user>/cache`` in the directory of temporary files. It is made, open to nobody
@@ -58,7 +58,7 @@ def cache_path(relpath: str | Path = "") -> Path:
 
 
 def transient_cache_path(relpath: str | Path = "") -> Path:
-    """Returns a path below the directory of what may be lost at the next start of the machine.
+    """Returns a path below the transient cache, for files that may be lost at a reboot.
 
     That is ``COMPILER_GYM_TRANSIENT_CACHE``, else ``/dev/shm/compiler_gym_<user>``, which is in
     memory and fast but may not allow executables, else the directory of :func:`cache_path`. It
@@ -74,7 +74,7 @@ def transient_cache_path(relpath: str | Path = "") -> Path:
         try:
             return _owned_directory(_SHARED_MEMORY / f"compiler_gym_{user_name()}") / relpath
         except OSError:
-            pass  # Somebody else took the name, or shared memory is used up.
+            pass  # Another user has the name, or shared memory is full.
     return cache_path(relpath)
 
 
@@ -96,7 +96,7 @@ def create_user_logs_dir(name: str, base: Path | None = None) -> Path:
     parent = root / name
     parent.mkdir(parents=True, exist_ok=True)
     path = _new_directory(parent, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
-    # Made aside and renamed, so that there is a link at any time.
+    # Created aside and renamed, so that the link always exists.
     link = path.with_name(f".latest-{path.name}")
     link.symlink_to(path.name)
     link.replace(parent / "latest")
@@ -104,7 +104,7 @@ def create_user_logs_dir(name: str, base: Path | None = None) -> Path:
 
 
 def _new_directory(parent: Path, name: str) -> Path:
-    """Makes a directory, with a number appended to its name if there is one of that name."""
+    """Creates a directory. Appends a number to its name if the name exists."""
     number = 1
     path = parent / name
     while True:
@@ -117,7 +117,7 @@ def _new_directory(parent: Path, name: str) -> Path:
 
 
 def _user_directory(variable: str, path_in_home: str, path_in_temp: str) -> Path:
-    """Returns the directory that a variable names, or else a default one, after making it."""
+    """Returns the directory of a variable, or a default one, after creating it."""
     configured = os.environ.get(variable)
     if configured:
         return _private_directory(Path(configured), variable)
@@ -140,7 +140,7 @@ def _private_directory(path: Path, variable: str) -> Path:
 
 
 def _owned_directory(path: Path) -> Path:
-    """Makes a directory where anybody can; refuses one that somebody else has put there."""
+    """Creates a directory in a public place. Refuses one that belongs to another user."""
     path.mkdir(mode=0o700, exist_ok=True)
     if path.is_symlink() or path.stat().st_uid != os.getuid():
         raise PermissionError(

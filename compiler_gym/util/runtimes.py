@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-# Beyond these many pairs the normal approximation is as good as the exact distribution.
+# With more pairs, the normal approximation is as good as the exact distribution.
 _MAX_EXACT_PAIRS = 2500
 
 
@@ -20,8 +20,8 @@ class RuntimeComparison:
             1 if the second is faster.
         low: The lower bound of the confidence interval of the speedup.
         high: The upper bound.
-        p_value: How likely measurements that differ this much are if the programs do not, by a
-            two-sided rank test.
+        p_value: The probability of so large a difference between equal programs, by a two-sided
+            rank test.
         confidence: The confidence of the interval, and 1 minus the level of significance.
     """
 
@@ -46,15 +46,16 @@ def compare_runtimes(
 ) -> RuntimeComparison:
     """Compares the runtimes of two programs, e.g. two ``Runtime`` observations.
 
-    The interval is the percentile bootstrap of the ratio of medians: the medians of measurements
-    drawn anew, with replacement, from those of each program. The test is that of Mann and Whitney.
+    The interval is the percentile bootstrap of the ratio of medians: the medians of resamples,
+    drawn with replacement from the measurements of each program. The test is that of Mann and
+    Whitney.
 
     Args:
         before: Seconds of each run of the first program.
         after: Seconds of each run of the second.
-        confidence: Of the interval, between 0 and 1.
-        resamples: How often to draw.
-        seed: Of the random numbers; the result is the same for the same arguments.
+        confidence: The confidence of the interval, between 0 and 1.
+        resamples: The number of resamples.
+        seed: The seed of the resampling. Equal arguments give equal results.
 
     Raises:
         ValueError: If there are fewer than two measurements of a program, one is not positive, or
@@ -88,20 +89,21 @@ def compare_paired_runtimes(
 ) -> RuntimeComparison:
     """Compares the runtimes of two programs that ran in turns.
 
-    A machine that becomes slower for a while does so for both runs of a pair, so their ratio says
-    more than the runtimes apart. The speedup is the median of the ratios, its interval the
-    percentile bootstrap of that, and the p-value of the two-sided Wilcoxon signed-rank test of
-    their logarithms.
+    A temporary slowdown of the machine affects both runs of a pair, so their ratio is more precise
+    than the separate runtimes. The speedup is the median of the ratios, its interval the percentile
+    bootstrap of that, and the p-value of the two-sided Wilcoxon signed-rank test of their
+    logarithms.
 
     Args:
         before: Seconds of each run of the first program.
-        after: Seconds of the run of the second that belongs to it.
-        confidence: Same as in :func:`compare_runtimes`, like the other arguments.
-        resamples: See there.
-        seed: See there.
+        after: Seconds of the paired run of the second program.
+        confidence: The confidence of the interval, between 0 and 1.
+        resamples: The number of resamples.
+        seed: The seed of the resampling.
 
     Raises:
-        ValueError: If the programs ran a different number of times; and as there.
+        ValueError: If the programs have different numbers of runs, and the errors of
+            :func:`compare_runtimes`.
         ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
     """
     first, second = _checked(before), _checked(after)
@@ -161,7 +163,7 @@ def scipy_statistics() -> Any:
 
 def _wilcoxon_p_value(differences: np.ndarray) -> float:
     wilcoxon = scipy_statistics().wilcoxon
-    # Of no difference at all the test is undefined.
+    # The test is undefined if there is no difference at all.
     return float(wilcoxon(differences).pvalue) if differences.any() else 1.0
 
 

@@ -1,4 +1,4 @@
-"""Finds out which elements of a sequence matter."""
+"""Reduction of sequences to their relevant elements."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -7,15 +7,15 @@ T = TypeVar("T")
 
 
 def reduce_sequence(sequence: Sequence[T], is_wrong: Callable[[list[T]], bool]) -> list[T]:
-    """Takes elements out of a sequence as long as something stays wrong with it.
+    """Removes elements from a sequence as long as it stays wrong.
 
     Args:
         sequence: A wrong sequence.
-        is_wrong: Whether a part of it, in the same order, is wrong in the same way. Asked about
-            once for each element, and some times the logarithm of their number.
+        is_wrong: Returns true if a part of it, in the same order, is wrong in the same way. Called
+            about once for each element, plus a few times the logarithm of their number.
 
     Returns:
-        A wrong sequence which is right as soon as any one of its elements is taken out.
+        A wrong sequence that is right without any single one of its elements.
 
     Raises:
         ValueError: If the sequence is not wrong to begin with.
@@ -27,9 +27,9 @@ def reduce_sequence(sequence: Sequence[T], is_wrong: Callable[[list[T]], bool]) 
 
 
 def reductions(sequence: Sequence[T], is_wrong: Callable[[list[T]], bool]) -> Iterator[list[T]]:
-    """Yields the ever shorter wrong sequences that :func:`reduce_sequence` finds on its way.
+    """Yields the shorter and shorter wrong sequences of :func:`reduce_sequence`.
 
-    None, if the sequence cannot be reduced. It is taken to be wrong.
+    Yields nothing if the sequence cannot be reduced. The sequence must be wrong.
     """
     kept = list(sequence)
     size = max(1, len(kept) // 2)
@@ -38,7 +38,7 @@ def reductions(sequence: Sequence[T], is_wrong: Callable[[list[T]], bool]) -> It
         for shorter in _without_chunks(kept, size, is_wrong):
             kept = shorter
             yield kept
-        # An element that was needed may have become needless once a later one was gone.
+        # A needed element may become removable after a later one is removed.
         if size > 1 or length == len(kept):
             size //= 2
 
@@ -46,7 +46,7 @@ def reductions(sequence: Sequence[T], is_wrong: Callable[[list[T]], bool]) -> It
 def _without_chunks(
     kept: list[T], size: int, is_wrong: Callable[[list[T]], bool]
 ) -> Iterator[list[T]]:
-    """Goes over a sequence once and takes out what chunks of a size it can."""
+    """Goes over a sequence once, and removes chunks of a given size if possible."""
     start = 0
     while start < len(kept):
         shorter = kept[:start] + kept[start + size :]

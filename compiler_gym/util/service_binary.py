@@ -1,4 +1,4 @@
-"""Paths of the compiler services' programs."""
+"""Paths of the compiler services' executables."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from compiler_gym.errors import EnvironmentNotSupported
 
 _PACKAGE_DIRECTORY = Path(__file__).absolute().parents[1]
 
-# Packages that pip installs with an extra, by what Bazel builds them of.
+# Packages that pip installs with an extra, by their Bazel package.
 _COMPANIONS = {"mlir_service": "compiler_gym_mlir"}
 _SHARED_SERVICE = "compiler_gym-llvm-service-shared"
 
@@ -29,7 +29,7 @@ def find_service_binary(name: str, package: str = "llvm_service") -> Path:
         The path of the executable.
 
     Raises:
-        EnvironmentNotSupported: It is in none of these places.
+        EnvironmentNotSupported: It does not exist in these places.
     """
     candidates = list(_candidates(name, package))
     for path in candidates:
@@ -38,7 +38,7 @@ def find_service_binary(name: str, package: str = "llvm_service") -> Path:
     install = f"pip install {_requirement(name, package)}"
     if _is_installed():
         raise EnvironmentNotSupported(f'{name} is not installed; try "{install}"')
-    # A service is the main target of its package.
+    # The service is the main target of its package.
     target = f"//{package}" if package == "llvm_service" else f"//{package}:{name}"
     places = ", ".join(str(path) for path in candidates)
     raise EnvironmentNotSupported(
@@ -78,5 +78,5 @@ def _candidates(name: str, package: str) -> Iterator[Path]:
     if companion and (found := find_spec(companion)) and found.submodule_search_locations:
         yield Path(found.submodule_search_locations[0]) / name
     yield _PACKAGE_DIRECTORY / "_service" / name
-    yield root / package / name  # Bazel lays out runfiles as the source tree is.
+    yield root / package / name  # Runfiles have the layout of the source tree.
     yield root / "bazel-bin" / package / name

@@ -2,11 +2,11 @@
 
 
 def is_setting(env: object, name: str) -> bool:
-    """Says whether an attribute is one of an environment, rather than of what is around it.
+    """Returns true if an attribute belongs to an environment, not to a wrapper.
 
-    These are the public properties of its class and its public attributes. If it is a wrapper,
-    those of the environment inside, and the properties of wrappers, are meant; what wrappers
-    remember in plain attributes is their own. No property is asked for its value.
+    These are the public properties of its class and its public attributes. For a wrapper, they are
+    those of the environment inside and the properties of wrappers. Plain attributes of wrappers are
+    their own. No property is evaluated.
 
     Args:
         env: The environment. Wrappers have the one inside as their attribute ``env``.

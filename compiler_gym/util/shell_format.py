@@ -1,4 +1,4 @@
-"""Spelling of things for a terminal."""
+"""Text formatting for terminals."""
 
 import shlex
 from collections.abc import Iterable
@@ -30,5 +30,5 @@ def indent(text: str, n: int = 4) -> str:
 
 
 def join_cmd(cmd: Iterable[object]) -> str:
-    """Returns a command as one would type it in a shell, quoted where needed."""
+    """Returns a command quoted for a shell."""
     return shlex.join(str(word) for word in cmd)

@@ -1,8 +1,8 @@
-"""Source distributions of the Python package index, which hold much C and C++.
+"""Source distributions of the Python package index, a source of C and C++ programs.
 
 The files are found through the index that ``pip`` is configured to use, and read as archives:
-nothing in them is installed, built or run. Not pypi-simple or unearth: pip is asked for its index,
-and what is left is to request one page and find a link in it.
+nothing in them is installed, built or run. The libraries pypi-simple and unearth are not needed:
+pip knows its index, and the rest is to find a link on one page.
 """
 
 import json
@@ -55,7 +55,7 @@ class SourceDistribution:
 def fetch(distribution: SourceDistribution) -> Path:
     """Downloads a source distribution into the cache, unless it is there.
 
-    With ``COMPILER_GYM_DATASET_MIRROR``, it is first looked for there by the name of the file.
+    With ``COMPILER_GYM_DATASET_MIRROR``, the mirror is tried first, by the name of the file.
 
     Returns:
         The path of the file in the cache. It must not be changed.
@@ -64,14 +64,14 @@ def fetch(distribution: SourceDistribution) -> Path:
         DownloadFailed: It cannot be found or fetched.
     """
     if os.environ.get(MIRROR_VARIABLE):
-        # It needs no more than the name. A mirror need not have everything.
+        # The mirror only needs the name. It may lack some files.
         with suppress(DownloadFailed):
             return download_file(f"file:///{distribution.file}", distribution.sha256)
     return download_file(_address_of(distribution), distribution.sha256)
 
 
 def _address_of(distribution: SourceDistribution) -> str:
-    """Asks the index where the file is."""
+    """Returns the address of the file in the index."""
     page = f"{_index()}/{re.sub(r'[-_.]+', '-', distribution.name).lower()}/"
     shown = hide_credentials(page)
     try:
@@ -79,7 +79,7 @@ def _address_of(distribution: SourceDistribution) -> str:
             is_json = reply.headers.get_content_type() == _JSON
             text = reply.read().decode()
     except InvalidURL:
-        # Its text has part of the address, which may be a password.
+        # Its text has part of the address, perhaps a password.
         raise DownloadFailed("The address of pip's package index is not valid") from None
     except (URLError, OSError, ValueError, HTTPException) as error:
         raise DownloadFailed(f"Cannot ask the package index at {shown}: {error}") from error

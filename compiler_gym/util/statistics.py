@@ -34,8 +34,7 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Returns a confidence interval of a mean, by the percentile bootstrap.
 
-    It assumes no distribution. SciPy has it too, but the package does without SciPy unless it is
-    asked for more.
+    It assumes no distribution. SciPy has it too, but is only an optional dependency.
 
     Args:
         values: At least one number. The interval of a single one has no bounds.

@@ -1,4 +1,4 @@
-"""A working directory for a while."""
+"""A temporary working directory."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ from pathlib import Path
 def temporary_working_directory(directory: Path | None = None) -> Iterator[Path]:
     """Changes the working directory of the process for the duration of the block.
 
-    It is that of all threads; other processes are not affected.
+    It affects all threads, but no other processes.
 
     Args:
         directory: The directory; by default a new one that is removed at the end.

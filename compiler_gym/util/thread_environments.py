@@ -1,4 +1,4 @@
-"""Environments for the threads of a pool, as each may be used by one thread only."""
+"""Environments for the threads of a pool, because environments are not thread-safe."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ThreadEnvironments:
-    """An environment for each thread that asks for one.
+    """Creates an environment for each thread on demand.
 
     Args:
         make_env: Makes an environment.

@@ -9,7 +9,6 @@ from functools import cache
 def get_thread_pool_executor() -> ThreadPoolExecutor:
     """Returns the pool of threads of this process, one for each processor.
 
-    It is the same at each call. What runs there must not wait for something else that is to run
-    there.
+    Every call returns the same pool. Tasks of the pool must not wait for other tasks of the pool.
     """
     return ThreadPoolExecutor(os.cpu_count() or 1, "compiler_gym")

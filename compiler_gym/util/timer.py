@@ -1,4 +1,4 @@
-"""Measuring and spelling durations."""
+"""Measurement and formatting of durations."""
 
 import time
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class Timer:
         print(timer.time)                 # 1.234...
 
     Args:
-        label: What is timed; None to print nothing.
+        label: The label to print; None to print nothing.
         print_fn: Called with the line to print.
     """
 
@@ -46,7 +46,7 @@ class Timer:
         self._elapsed: float | None = None
 
     def reset(self) -> "Timer":
-        """Starts anew."""
+        """Restarts the timer."""
         self._elapsed = None
         self._start = time.perf_counter()
         return self

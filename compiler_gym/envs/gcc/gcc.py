@@ -1,4 +1,4 @@
-"""Runs a GCC, be it of the machine or of an image of Docker."""
+"""Runs a GCC of this machine, or of a Docker image."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ class Gcc:
         bin: A name in ``PATH``, a path, or ``docker:`` and the name of an image.
 
     Attributes:
-        bin: How to find it from anywhere: an absolute path, or as above for an image.
+        bin: An absolute path, or ``docker:`` and the name of an image.
         version: The first line of ``gcc --version``.
 
     Raises:
@@ -67,16 +67,17 @@ class Gcc:
     ) -> str:
         """Runs it.
 
-        Messages are in English. It may use 4 GiB of memory, and takes the present time for 1970.
+        Messages are in English. It may use 4 GiB of memory, and its clock says 1970.
 
         Args:
-            arguments: What follows its name on a command line.
+            arguments: The arguments of the command line.
             folder: The working directory, where it may write files.
-            timeout: Seconds after which it is killed, with all it has started. None for no limit.
+            timeout: The time limit in seconds, after which it is killed with its child processes.
+                None for no limit.
             readable: Other folders with files that it reads, for Docker.
 
         Returns:
-            What it wrote to its standard output.
+            The standard output.
 
         Raises:
             CommandError: If it fails.

@@ -138,9 +138,9 @@ class GccEnv(ClientServiceCompilerEnv):
 
     @property
     def choices(self) -> list[int]:
-        """The value of each option, by its number; -1 where the option is left out.
+        """The number of each option's value; -1 if the option is left out.
 
-        Setting it forgets the actions of the episode, which have no influence any more.
+        Setting it clears the actions of the episode, because they no longer have an effect.
         ``env.gcc_spec.choices_of("-Os -fno-gcse")`` makes choices of options.
 
         Raises:
@@ -158,9 +158,9 @@ class GccEnv(ClientServiceCompilerEnv):
 
     @property
     def timeout(self) -> float | None:
-        """Seconds that a compilation may take; None for no limit. Can be set at any time.
+        """The time limit of a compilation in seconds; None for no limit. Can be set at any time.
 
-        It is inherited by forks. Raises ValueError if it is not above 0.
+        Forks inherit it. Raises ValueError if it is not positive.
         """
         return self._timeout
 
@@ -323,7 +323,7 @@ class GccEnv(ClientServiceCompilerEnv):
             copt: Options of the preprocessor: ``-D``, ``-U``, ``-I``, ``-isystem`` and ``-std=``.
 
         Returns:
-            The benchmark. Its name says all about it: ``env.reset(benchmark=name)`` makes it again.
+            The benchmark. Its name is complete: ``env.reset(benchmark=name)`` makes it again.
 
         Raises:
             FileNotFoundError: If there is no such file.

@@ -1,4 +1,4 @@
-"""Reads what GCC says about its options.
+"""Parser of GCC's descriptions of its options.
 
 There are two texts of each list: with ``-Q`` GCC prints the present value of each option, and
 without it what the option is for. The forms have changed over the versions:

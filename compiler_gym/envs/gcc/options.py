@@ -1,4 +1,4 @@
-"""The options of a GCC that are chosen among, each with its values.
+"""The options of a GCC, with their values.
 
 A value is given by its number, from 0; -1 stands for leaving the option out. The text of a value is
 one word of a command line.
@@ -20,7 +20,7 @@ class Option(ABC):
     ``len(option)`` is the number of its values, and ``option[i]`` the text of one.
 
     Attributes:
-        name: How it is written, without the part that says the value, e.g. ``"-fgcse"``.
+        name: Its spelling without the value, e.g. ``"-fgcse"``.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Option(ABC):
         return next((i for i in range(len(self)) if self._text(i) == text), None)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what :func:`option_from_json` makes the option of."""
+        """Returns the option as JSON values, for :func:`option_from_json`."""
         return {"kind": type(self).__name__, **asdict(self)}
 
     def __str__(self) -> str:
@@ -106,10 +106,10 @@ class GccOOption(_WordsOption):
 
 @dataclass(frozen=True)
 class GccFlagOption(Option):
-    """Something to be switched on and off: ``-fgcse`` and ``-fno-gcse``.
+    """A switch: ``-fgcse`` and ``-fno-gcse``.
 
     Attributes:
-        no_fno: Whether it can only be switched on.
+        no_fno: True if it can only be switched on.
     """
 
     no_fno: bool = False
@@ -163,7 +163,7 @@ def words(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def option_from_json(fields: dict[str, Any]) -> Option:
-    """Makes an option of what :meth:`Option.to_json` has returned.
+    """Makes an option from the result of :meth:`Option.to_json`.
 
     Raises:
         LookupError: If it is of no known kind.

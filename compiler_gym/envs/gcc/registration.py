@@ -8,6 +8,6 @@ def register_environments() -> None:
     register(
         id="gcc-v0",
         entry_point="compiler_gym.envs.gcc.gcc_env:GccEnv",
-        # What those observe and are rewarded for behind gymnasium that do not say so themselves.
+        # The observation and reward that gymnasium users get by default.
         gymnasium_kwargs={"observation_space": "choices", "reward_space": "obj_size"},
     )

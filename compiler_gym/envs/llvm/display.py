@@ -1,4 +1,4 @@
-"""The program of an environment as text that is easy to look at: a summary, a diff."""
+"""Readable text about an environment's program: a summary and a diff."""
 
 import difflib
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ _COSTS = {
 
 
 def ir_before(env: CompilerEnv, steps: int = 1) -> str:
-    """Returns the program as it was some actions ago, as textual IR.
+    """Returns the program from before the last actions, as textual IR.
 
-    The actions before are done again, in a session of their own; the environment stays as it is.
+    The earlier actions are repeated in a separate session; the environment does not change.
 
     Args:
         env: The environment. There has to be an episode.

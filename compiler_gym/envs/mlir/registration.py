@@ -9,6 +9,6 @@ def register_environments() -> None:
         id="mlir-v0",
         entry_point="compiler_gym.envs.mlir.mlir_env:MlirEnv",
         nondeterministic=True,  # The reward is from measured times.
-        # What those observe and are rewarded for behind gymnasium that do not say so themselves.
+        # The observation and reward that gymnasium users get by default.
         gymnasium_kwargs={"observation_space": "LoopNest", "reward_space": "SpeedUp"},
     )

@@ -1,4 +1,4 @@
-"""Options of command lines that programs have in common, for those that use absl.
+"""Shared command line flags, for programs that use absl.
 
-To import a module defines its flags.
+Importing a module defines its flags.
 """

@@ -1,4 +1,4 @@
-"""From programs to embeddings, in three steps."""
+"""Conversion of programs to embeddings, in three steps."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _TYPE_DEFINITION = re.compile(rf"^%({_NAME}) = type (.*)$", re.MULTILINE)
 _DEBUG_RECORD = re.compile(r"^    #dbg_.*\n", re.MULTILINE)
 _NAMED = re.compile(rf"%({_NAME})")
 
-# What is done to a statement, in this order.
+# The rewrites of a statement, in order.
 _SUBSTITUTIONS = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -52,7 +52,7 @@ _SUBSTITUTIONS = [
     )
 ]
 
-# How many different statements are remembered, and for how many sets of structures.
+# The maximum numbers of cached statements and of sets of structures.
 _MAX_STATEMENTS = 200_000
 _MAX_STRUCTURES = 8
 

@@ -7,7 +7,7 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationView
 
-# What a baseline has to change of the unoptimised cost, at least, to be a measure of rewards.
+# The minimum change by a baseline, as a share of the unoptimised cost, to normalise rewards by.
 CLEAR_CHANGE = 0.1
 
 
@@ -38,7 +38,7 @@ class CostFunctionReward(Reward):
         self._unoptimised_cost: float | None = None
 
     def reset(self, benchmark: Benchmark, observation_view: ObservationView) -> None:
-        """Starts an episode. What was computed for the benchmark is kept while it is the same."""
+        """Starts an episode. Costs of the same benchmark stay cached."""
         del observation_view
         self.previous_cost = None
         if self._benchmark is not benchmark:
@@ -48,7 +48,7 @@ class CostFunctionReward(Reward):
             self._benchmark = benchmark
 
     def parameters_changed(self) -> None:
-        """Forgets what was computed for the benchmark, now and with the next episode.
+        """Forgets the costs of the benchmark, now and at the next episode.
 
         That begins with the parameters which are sent to each session again, and no others.
         """
@@ -56,7 +56,7 @@ class CostFunctionReward(Reward):
         self._benchmark = None
 
     def forget_costs(self) -> None:
-        """Asks for costs of the benchmark again when they are needed again."""
+        """Clears the cached costs of the benchmark."""
         self._unoptimised_cost = None
 
     def update(
@@ -90,7 +90,7 @@ class CostFunctionReward(Reward):
         return f"{self.cost_function} {self.previous_cost:.0f}"
 
     def unoptimised_cost(self, observation_view: ObservationView) -> float:
-        """Returns the cost of the unoptimised program, which is asked for once a benchmark."""
+        """Returns the cost of the unoptimised program. It is cached for each benchmark."""
         if self._unoptimised_cost is None:
             self._unoptimised_cost = float(observation_view[self.init_cost_function])
         return self._unoptimised_cost
@@ -128,7 +128,7 @@ class NormalizedReward(CostFunctionReward):
         return super().update(actions, observations, observation_view) / self.cost_norm
 
     def get_cost_norm(self, observation_view: ObservationView) -> float:
-        """Returns what the reduction is divided by; less than one counts as one."""
+        """Returns the divisor of the reduction; less than one counts as one."""
         return self.unoptimised_cost(observation_view)
 
 

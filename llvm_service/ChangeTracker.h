@@ -17,7 +17,7 @@ class Module;
 
 namespace compiler_gym::llvm_service {
 
-/// What happened to a module between two looks at it.
+/// The changes of a module between two observations of it.
 struct ModuleChange {
   /// Whether its bitcode is different.
   bool changed = false;
@@ -31,9 +31,9 @@ struct ModuleChange {
   uint64_t instructionsAfter = 0;
 };
 
-/// Tells whether a pass changed a module, and what, which the pass itself does not say reliably:
-/// some change alignments or attributes and claim to have preserved everything, others claim a
-/// change and make none.
+/// Detects whether and what a pass changed in a module. Passes do not report that reliably: some
+/// change alignments or attributes and claim to have preserved everything, others claim a change
+/// and make none.
 ///
 /// Fingerprints find the functions that may have changed, and content hashes decide about these.
 /// The fingerprint of a function is best taken right after a pass has run on it, when it is in the

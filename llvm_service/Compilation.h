@@ -52,8 +52,8 @@ class Compilation {
   /// @param changed whether the module's bitcode is different now, whatever the pass claims.
   [[nodiscard]] grpc::Status apply(const Action& action, bool& changed);
 
-  /// Runs one action, and leaves it to the next that is judged, or to whoever asks first, to find
-  /// out what both have changed.
+  /// Runs one action without looking for changes. The next action or query finds the changes of
+  /// both.
   [[nodiscard]] grpc::Status applyUnjudged(const Action& action);
 
   /// The program that the compilation started from.

@@ -30,8 +30,8 @@ class Context {
 
   using RemarkHandler = std::function<void(const llvm::DiagnosticInfoOptimizationBase&)>;
 
-  /// Makes passes report what they do, and calls the handler for each report; an empty handler, as
-  /// at first, makes them silent, as they are in `opt`. Some compute more when they report.
+  /// Enables the remarks of passes, and calls the handler for each. An empty handler, the default,
+  /// disables them, as in `opt`. Some passes compute more if remarks are enabled.
   void setRemarkHandler(RemarkHandler handler) { remarkHandler_ = std::move(handler); }
 
  private:

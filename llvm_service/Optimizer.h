@@ -36,7 +36,7 @@ class Optimizer {
 
   /// Runs a pipeline, e.g. "function(sroa)" or "default<Oz>". An empty one does nothing.
   ///
-  /// What its passes claim to have preserved is not told: several claim too much.
+  /// Does not return what its passes claim to have preserved, because several claim too much.
   ///
   /// @return INVALID_ARGUMENT if LLVM cannot parse the pipeline.
   [[nodiscard]] grpc::Status run(llvm::StringRef pipeline);

@@ -6,7 +6,7 @@ class Function;
 
 namespace compiler_gym::llvm_service {
 
-/// Is told of what passes have been run on.
+/// A listener for the functions and modules that passes have run on.
 class PassListener {
  public:
   virtual ~PassListener() = default;

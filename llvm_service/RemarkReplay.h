@@ -24,7 +24,7 @@ struct Remark {
   std::string message;
 };
 
-/// Finds out what the last action reported by repeating all actions on a copy of the program.
+/// Collects the remarks of the last action by repeating all actions on a copy of the program.
 ///
 /// The program itself is compiled silently, as `opt` does it: some passes compute more when they
 /// report, and later passes may do more when an analysis happens to be there already. The copy

@@ -9,7 +9,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Saves what the authors of LLVM need to see what an action does to a program:
+/// Saves files that show the authors of LLVM the effect of an action on a program:
 ///   before.bc  the program just before the action
 ///   start.bc   the program before all actions
 ///   run.sh     the `opt` of this LLVM with the action on before.bc, and with all actions on

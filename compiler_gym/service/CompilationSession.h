@@ -12,7 +12,7 @@
 
 namespace compiler_gym {
 
-// One program under compilation. Subclass it, implement the pure methods, and hand the class to
+// One program under compilation. Subclass it, implement the pure methods, and pass the class to
 // runtime::createAndRunCompilerGymService() to obtain a service.
 //
 // Life of a session:
@@ -21,7 +21,7 @@ namespace compiler_gym {
 //   2. init() is called once, with a benchmark.
 //   3. Any number of steps: beginStep(), applyAction() for each action, computeObservation() for
 //      each observation, then endOfStep().
-//   4. It is destroyed. If its process is killed or crashes, it is not.
+//   4. It is destroyed, unless its process is killed or crashes.
 //
 // Processes: a service gives each session a process of its own, and copies sessions by copying
 // processes, as fork(2) does. That is how a client's fork is made,
@@ -93,19 +93,19 @@ class CompilationSession {
   // CompilerGym 0.2.5. UNIMPLEMENTED by default.
   [[nodiscard]] virtual grpc::Status init(CompilationSession* other);
 
-  // Whether a copy of the process is a copy of the session, see above. Asked after each request. A
-  // copy may be made at any time until the next request, and several of them. True by default.
+  // True if a copy of the process is a copy of the session, see above. Called after each request.
+  // Until the next request, any number of copies may be made. True by default.
   virtual bool forkable() const;
 
-  // Called on the object in a process that was just copied, and nowhere else. It must leave what
-  // belongs to the original alone. If it fails, so does every request to the copy, with this
-  // error. Does nothing by default.
+  // Called on the object in a process that was just copied, and nowhere else. It must not touch
+  // resources of the original. If it fails, every request to the copy fails with this error. Does
+  // nothing by default.
   [[nodiscard]] virtual grpc::Status afterFork();
 
-  // Called before the actions of a step, with how many there are. What is asked of the whole step
-  // only, a session may then put off until the last of them: `actionHadNoEffect` of the others may
-  // be true if the last accounts for them, too. A step can end with fewer, if one fails. Does
-  // nothing by default.
+  // Called before the actions of a step, with their number. A session may then delay work that only
+  // concerns the whole step until the last action: `actionHadNoEffect` of the others may be true if
+  // the last one accounts for them, too. A step has fewer actions if one fails. Does nothing by
+  // default.
   virtual void beginStep(int actions);
 
   // Applies one action. The outputs hold their defaults on entry: `endOfEpisode` false,
@@ -114,46 +114,46 @@ class CompilationSession {
   //   newActionSpace     when the actions that can follow have changed;
   //   actionHadNoEffect  when the action changed nothing, so that every deterministic observation
   //                      keeps its value. When in doubt leave it false.
-  // An action that is refused leaves the program as it was: INVALID_ARGUMENT if it is not in the
-  // action space, or NOT_FOUND, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED. After any other
-  // error, or an exception, nobody knows what the program is, and the runtime fails every later
-  // request with it.
+  // A refused action must leave the program unchanged: INVALID_ARGUMENT if it is not in the action
+  // space, or NOT_FOUND, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED. After any other error,
+  // or an exception, the state of the program is unknown, and the runtime fails every later request
+  // with the same error.
   [[nodiscard]] virtual grpc::Status applyAction(const Event& action, bool& endOfEpisode,
                                                  std::optional<ActionSpace>& newActionSpace,
                                                  bool& actionHadNoEffect) = 0;
 
   // Computes one observation into `observation`, which is empty on entry. `observationSpace` is an
-  // element of getObservationSpaces(). Must not change what later actions do. If it fails, the
-  // session goes on.
+  // element of getObservationSpaces(). It must not affect later actions. If it fails, the session
+  // continues.
   [[nodiscard]] virtual grpc::Status computeObservation(const ObservationSpace& observationSpace,
                                                         Event& observation) = 0;
 
   // Called once at the end of each step, after its observations, e.g. to check the program.
-  // `actionHadNoEffect` is what the client is about to be told of the whole step (true if it had no
-  // action). On entry `endOfEpisode` and `newActionSpace` hold what the actions reported; both may
-  // be changed. An error fails the step, and unless it is one of those for refused actions every
-  // later request, too. Does nothing by default.
+  // `actionHadNoEffect` is the value for the whole step that the client will get (true if there was
+  // no action). On entry `endOfEpisode` and `newActionSpace` hold the values that the actions
+  // reported; both may be changed. An error fails the step and, unless it is one of those for
+  // refused actions, every later request. Does nothing by default.
   [[nodiscard]] virtual grpc::Status endOfStep(bool actionHadNoEffect, bool& endOfEpisode,
                                                std::optional<ActionSpace>& newActionSpace);
 
-  // Handles a parameter that a client sends. Set `reply` if the key is known to this class;
-  // otherwise leave it unset, and the runtime looks among its own. INVALID_ARGUMENT if the key is
-  // known but the value is malformed; DATA_LOSS if the program was to change and is broken now:
-  // then the runtime fails every later request with it. A key whose last part begins with "get_",
-  // e.g. "llvm.get_target_triple", changes nothing: it is not repeated where the session is copied
-  // by repeating what was done with it. Knows no key by default.
+  // Handles a parameter that a client sends. Set `reply` if this class knows the key; otherwise
+  // leave it unset, and the runtime tries its own parameters. INVALID_ARGUMENT if the key is known
+  // but the value is malformed; DATA_LOSS if the parameter has broken the program: then the runtime
+  // fails every later request with it. A key whose last part begins with "get_", e.g.
+  // "llvm.get_target_triple", changes nothing: it is not repeated where the session is copied by
+  // repeating what was done with it. Knows no key by default.
   [[nodiscard]] virtual grpc::Status handleSessionParameter(const std::string& key,
                                                             const std::string& value,
                                                             std::optional<std::string>& reply);
 
-  // Saves into `directory`, which exists, what is needed to repeat `action` on the program as it is
-  // now outside of this service, for a report to the authors of the compiler. The runtime calls it
-  // on a session like one that did not survive the action. UNIMPLEMENTED by default.
+  // Saves files to `directory`, which exists, that reproduce `action` on the current program
+  // outside of this service, for a report to the authors of the compiler. The runtime calls it on a
+  // copy of a session that the action crashed. UNIMPLEMENTED by default.
   [[nodiscard]] virtual grpc::Status saveReproducer(const Event& action,
                                                     const boost::filesystem::path& directory);
 
-  // Whether this object holds nothing but memory, so that the process which it has to itself can
-  // end without destroying it, which may take long. False by default.
+  // True if this object holds only memory, so that its process can end without destroying it, which
+  // may be slow. False by default.
   virtual bool holdsOnlyMemory() const;
 
  protected:

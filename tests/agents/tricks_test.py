@@ -37,7 +37,7 @@ int main(void) {
 
 @pytest.fixture
 def verdict_of(make_bench):
-    """What is said of a program after some passes."""
+    """Returns a function that gives the verdict on a program after some passes."""
 
     def make(source, passes=(), language="c"):
         bench = make_bench(may_run=True)

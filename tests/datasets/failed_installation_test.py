@@ -290,7 +290,7 @@ def test_two_processes_at_once(place):
 
 
 def test_other_process_is_killed(place):
-    """What waits for another process takes over when that is killed."""
+    """A waiting process takes over if the installing one is killed."""
     place.server.stop_at = (1 << 20) + 1000
     first = place.begin()
     assert place.server.is_stopped.wait(100)

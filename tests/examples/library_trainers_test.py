@@ -40,7 +40,7 @@ def test_grpo_makes_two_updates():
 
 
 def test_maskable_ppo_takes_our_masks():
-    """What it chooses is not known to do nothing."""
+    """It never chooses an action that is known to have no effect."""
     env = TimeLimit(ActionMask(compiler_gym.make("llvm-autophase-ic-v0")), max_episode_steps=30)
     env = GymnasiumEnv(env)
     model = MaskablePPO("MlpPolicy", env, n_steps=30, batch_size=30, seed=0)

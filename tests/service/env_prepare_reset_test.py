@@ -63,7 +63,7 @@ def test_session_is_asked_for():
     ],
 )
 def test_another_reset(env, change):
-    """What was prepared is not what is wanted, and is given up."""
+    """A reset with other arguments discards the prepared session."""
     env.prepare_reset()
     assert change(env) in ("abcdefghijklmnopqrstuvwxyz", 5, "hello")
     assert open_sessions(env.service) == 1

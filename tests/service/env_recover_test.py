@@ -38,7 +38,7 @@ def make_env(service: FakeService, **kwargs) -> ClientServiceCompilerEnv:
 
 @pytest.fixture(params=DEATHS)
 def death(request, service) -> str:
-    """How sessions die of action 2: the name of the error."""
+    """Makes sessions die of action 2, and returns the name of the error."""
     service.fatal[2] = DEATHS[request.param]
     return request.param
 

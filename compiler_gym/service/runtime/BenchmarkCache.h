@@ -1,4 +1,4 @@
-// The programs that a service knows.
+// A cache of the programs of a service.
 #pragma once
 
 #include <cstddef>

@@ -19,9 +19,9 @@
 
 namespace compiler_gym::runtime {
 
-// Implements the RPCs of proto/compiler_gym_service.proto, which documents what they do, for
-// sessions of class `CompilationSessionType`. Programs call createAndRunCompilerGymService() of
-// Runtime.h rather than using this class.
+// Implements the RPCs that proto/compiler_gym_service.proto documents, for sessions of class
+// `CompilationSessionType`. Programs call createAndRunCompilerGymService() of Runtime.h rather than
+// using this class.
 //
 // All methods may be called from any number of threads. Requests for one session are handled one
 // after the other; requests for different sessions never wait for each other, and neither does

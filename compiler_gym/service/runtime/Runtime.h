@@ -5,8 +5,8 @@
 
 namespace compiler_gym::runtime {
 
-// The same as the next with sessions that a function makes, which is called after the flags were
-// parsed: for programs with several classes of sessions, of which a flag chooses one.
+// Same as the next function, but with a factory of sessions, which is called after the flags were
+// parsed. For programs with several classes of sessions, of which a flag chooses one.
 [[nodiscard]] int createAndRunCompilerGymService(int argc, char** argv, const char* usage,
                                                  const SessionFactory& makeSession);
 

@@ -77,7 +77,7 @@ def test_the_reproducer_crashes_opt(env, tmp_path):
 
 
 def test_the_reproducer_names_the_opt_of_the_service(env, tmp_path):
-    """What a shell finds first is often another."""
+    """The first opt on the PATH is often another one."""
     for name in ("opt", f"opt-{LLVM_VERSION}"):
         (tmp_path / name).write_text(f"#!/bin/sh\necho this is {name}\n")
         (tmp_path / name).chmod(0o755)

@@ -108,7 +108,7 @@ def test_states_and_command_lines(env: LlvmEnv, tmp_path):
 
 
 def test_statements_embedded_by_hand(env: LlvmEnv):
-    """What the ``Inst2vec`` observation does, in its steps."""
+    """The three steps of the ``Inst2vec`` observation, one by one."""
     env.reset()
     encoder = env.inst2vec
     statements = encoder.preprocess(env.observation["Ir"])

@@ -90,7 +90,7 @@ def test_error_has_the_last_log_lines(script):
 
 
 def test_missing_shared_library(tmp_path):
-    """What the dynamic loader says is in the error."""
+    """The error quotes the dynamic loader."""
     path = tmp_path / "service"
     path.write_bytes(toy_service().read_bytes().replace(b"libgflags.so", b"libabsent.so"))
     path.chmod(0o700)

@@ -61,7 +61,7 @@ def test_files_that_nobody_needs_are_removed(compilation, start):
 
 
 def test_a_removed_file_is_made_again(compilation, start, monkeypatch):
-    """What is minimised may have been met, and been no better, during the search."""
+    """A minimised change may have been evaluated earlier, without an improvement."""
     evaluator = start(compilation, 600, 4)
     search = searched(evaluator, check=command_check("test -s {}"))
     removed = [each for each in evaluator._known.values() if each and not each.path.is_file()]

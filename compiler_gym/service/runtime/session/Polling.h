@@ -1,4 +1,4 @@
-// Decides when to poll for the next request instead of sleeping until it comes.
+// Decides whether to poll or to sleep until the next request.
 #pragma once
 
 #include <chrono>
@@ -6,10 +6,10 @@
 
 namespace compiler_gym::runtime {
 
-// To wake a sleeping process takes longer than a short step, and a client that makes short steps
-// sends the next one soon. So the receiver polls for a while, if requests have lately come within
-// such a while. It yields the processor between any two looks, and stops for some time when that
-// shows that others need it.
+// Waking a sleeping process takes longer than a short step, and a client with short steps sends the
+// next one soon. So the receiver polls for a short time, if recent requests arrived within that
+// time. It yields the processor between polls, and pauses polling when other processes need the
+// processor.
 class Polling {
  public:
   // Returns true as soon as `isThere` does. False if it is better to sleep.

@@ -1,4 +1,4 @@
-// A session as the runtime holds it.
+// The runtime's wrapper of a session.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -15,12 +15,12 @@
 
 namespace compiler_gym::runtime {
 
-// A CompilationSession with what the runtime must remember about it. When an action, or the end of
-// a step, has failed other than by being refused, nobody knows what the program is now: from then
-// on all methods that return a status fail with what that failed with.
+// A CompilationSession with the runtime's state about it. If an action, or the end of a step, fails
+// without being refused, the state of the program is unknown: from then on, all methods that return
+// a status fail with the same error.
 class Session {
  public:
-  // Takes over a session on which start() will call init(). What it does is noted in `record`.
+  // Takes over a session on which start() will call init(). `record` gets its activities.
   // `description` and `record` must live as long as this object.
   Session(std::unique_ptr<CompilationSession> session, const ServiceDescription& description,
           SessionRecord& record);
@@ -33,13 +33,13 @@ class Session {
   // See CompilationSession. After a failure, all further calls fail.
   void afterFork();
 
-  // Notes from now on in another record: this process is a copy of the one that had the former.
+  // Switches to another record, in a copy of the process.
   void setRecord(SessionRecord& record) { record_ = &record; }
 
   // Computes the observations of the request, without making a step.
   grpc::Status observe(const StepRequest& request, StepReply* reply);
 
-  // Has the session save what is needed to repeat an action elsewhere.
+  // Makes the session save a reproducer of an action.
   grpc::Status saveReproducer(const Event& action, const boost::filesystem::path& directory);
 
   // Applies the actions in order up to the one that ends the episode, computes the observations,

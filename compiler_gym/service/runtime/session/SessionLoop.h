@@ -26,7 +26,7 @@ class SessionLoop {
               const Limits& limits, util::FileDescriptor control,
               std::unique_ptr<SessionRecord> record, int forkServerPid, int notices);
 
-  // Returns when it is done, also in each copy of the process.
+  // Returns at the end of the session, in each copy of the process.
   void run();
 
  private:
@@ -46,7 +46,7 @@ class SessionLoop {
   // The first steps of a session process, copied or not: ties its life to that of the fork
   // server, and what it prints to the record.
   void tieToForkServer();
-  // Tells the service who it is.
+  // Identifies this process to the service.
   void introduce();
   void handOutputOn() const;
   void tellOfCommands();

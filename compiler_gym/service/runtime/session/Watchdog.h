@@ -11,13 +11,12 @@
 
 namespace compiler_gym::runtime {
 
-// Ends this process when a request takes longer than it may, when nobody waits for it any more, or
-// when it needs more memory than it may have. It works by a signal, so an endless loop in a
-// compiler does not stop it. There is at most one in a process. It notes in the record why it has
-// ended the process.
+// Ends this process when a request exceeds its time limit or the memory limit, or when its client
+// is gone. It works by a signal, so an endless loop in a compiler does not stop it. There is at
+// most one in a process. It writes the reason to the record.
 class Watchdog {
  public:
-  // Limits the memory of the process; 0 means not at all. Under a sanitizer it is never limited.
+  // Limits the memory of the process; 0 means no limit. There is no limit under a sanitizer.
   explicit Watchdog(uint64_t memoryBytes);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -27,7 +26,7 @@ class Watchdog {
   // process anew: a copy has none of the timers of its original.
   void watch(SessionRecord* record, int controlSocket, int directSocket);
 
-  // The request that begins has this much time; 0 means as much as it needs.
+  // Sets the time limit of the request that begins; 0 means no limit.
   void arm(std::chrono::microseconds timeout);
   void disarm();
 

@@ -27,7 +27,7 @@ enum class Activity : uint32_t {
   kForking,
 };
 
-// The reason why a session process ended itself, or was not made.
+// The reason that a session process ended itself, or was not created.
 enum class EndReason : uint32_t {
   kNone,
   kDeadline,
@@ -46,12 +46,12 @@ struct HistoryEntry {
   std::string message;
 };
 
-// Memory that a session process shares with the process of the service: what the session is doing,
-// what it has done, and the end of what it and its compiler have printed. A session process writes
-// it, with a few stores per action, and the service reads it after the process has ended, however
-// that happened.
+// Memory that a session process shares with the process of the service: the current activity of the
+// session, its history, and the end of its output and its compiler's. A session process writes it,
+// with a few stores per action, and the service reads it after the process has ended, however that
+// happened.
 //
-// The reading methods trust nothing that is in the memory.
+// The reading methods do not trust the contents of the memory.
 class SessionRecord {
  public:
   static constexpr off_t kMaxLogBytes = off_t{64} << 20;
@@ -69,7 +69,7 @@ class SessionRecord {
 
   // --- For the session process.
 
-  // Sends what this process prints to the record.
+  // Redirects the output of this process to the record.
   void adopt() const;
   // Continues a record: a copied session has the history and the state of its original.
   void copyHistory(const SessionRecord& original);
@@ -116,7 +116,7 @@ class SessionRecord {
   std::string subject() const;
   // The last lines that were printed and not handed on, each indented by two blanks.
   std::string outputTail() const;
-  // False if there were too many actions to remember all.
+  // False if there were too many actions for the record.
   bool history(std::vector<HistoryEntry>* entries) const;
 
  private:

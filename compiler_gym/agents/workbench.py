@@ -1,17 +1,10 @@
 """The workbench: tools for agents on a program and its variants, with answers of bounded length."""
 
-import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from compiler_gym.agents import exports
-from compiler_gym.agents.compiler import Compiler
-from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.programs import (
     SUITE,
@@ -21,53 +14,20 @@ from compiler_gym.agents.programs import (
     named_program,
     text_program,
 )
-from compiler_gym.agents.texts import blocks_of, function_text, kept_symbols, page, table
+from compiler_gym.agents.texts import table
 from compiler_gym.agents.verify import Verdict, verify
-from compiler_gym.envs.llvm.display import diff_of_ir
-from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.agents.views import ProgramViews, versus
+from compiler_gym.agents.workspace import Branch, Objective
 from compiler_gym.errors import ServiceError
-from compiler_gym.explorer.problems import ExplorerError
-from compiler_gym.explorer.sources import check_assembly
-from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.util.nearest_names import did_you_mean
 from compiler_gym.util.shell_format import plural
-
-Objective = Literal["instructions", "bytes", "cycles"]
-Length = Literal["summary", "detail", "ir"]
-
-COSTS: dict[str, tuple[str, str]] = {
-    "instructions": ("IrInstructionCount", "IrInstructionCount"),
-    "bytes": ("ObjectTextSizeBytes", "ObjectTextSize"),
-    "cycles": ("CyclesEstimate", "CyclesEstimate"),
-}
-"""The observation of each objective, and the prefix of the observations of its baselines."""
 
 MAX_SCORE = 10.0
 """The largest score: ten times the reduction by -Oz."""
 
 _LEAST_CHANGE = 0.1
-_MAIN = "main"
-_SHOWN = 12
 
 
-@dataclass
-class Branch:
-    """A variant of the program: an environment, the passes so far, and the cost after each."""
-
-    env: LlvmEnv
-    passes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Step:
-    """The effect of a pass: its name, whether it changed anything, and the IR instructions left."""
-
-    name: str
-    has_changed: bool
-    instructions: int
-
-
-class Workbench:
+class Workbench(ProgramViews):
     """The tools of one agent.
 
     Each tool returns text of bounded length, and raises :class:`AgentError`, which says what to do
@@ -80,35 +40,6 @@ class Workbench:
         may_run: Whether the program may be run, to compare what it prints.
         pass_budget: The total number of passes that may be run; None for no limit.
     """
-
-    def __init__(
-        self,
-        compiler: Compiler,
-        limits: Limits | None = None,
-        root: Path | None = None,
-        may_run: bool = False,
-        pass_budget: int | None = None,
-    ):
-        self.limits = limits or Limits()
-        self.passes_run = 0
-        self.pass_budget = pass_budget
-        self._compiler = compiler
-        self._root = root
-        self._may_run = may_run
-        self._lock = threading.RLock()
-        self._program: OpenedProgram | None = None
-        self._symbols: frozenset[str] = frozenset()
-        self._branches: dict[str, Branch] = {}
-        self._current = _MAIN
-
-    def close(self) -> None:
-        """Ends all sessions. The workbench can be used again."""
-        with self._lock:
-            for branch in self._branches.values():
-                branch.env.close()
-            self._branches.clear()
-            self._program = None
-            self._current = _MAIN
 
     # ----------------------------------------------------------------------------------------------
     # Tools: programs.
@@ -176,31 +107,6 @@ class Workbench:
         with self._lock:
             self._open(OpenedProgram(uri.removeprefix("benchmark://"), uri))
 
-    def _open(self, program: OpenedProgram) -> None:
-        env = self._compiler.open(program.benchmark, self.limits.compile_seconds)
-        try:
-            instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
-            if program.is_own:
-                check_assembly(ir)
-            self._check_size(int(instructions))
-        except ExplorerError as error:
-            env.close()
-            raise AgentError(str(error)) from error
-        except BaseException:
-            env.close()
-            raise
-        self.close()
-        self._program = program
-        self._symbols = kept_symbols(ir)
-        self._branches[_MAIN] = Branch(env)
-
-    def _check_size(self, instructions: int) -> None:
-        if instructions > self.limits.instructions:
-            raise AgentError(
-                f"expected a program of at most {self.limits.instructions:,} instructions, got "
-                f"{instructions:,}; open a smaller one"
-            )
-
     # ----------------------------------------------------------------------------------------------
     # Tools: passes.
 
@@ -247,7 +153,7 @@ class Workbench:
             after = steps[-1].instructions if steps else before
             return self._page(
                 f"{table(rows)}\ninstructions: {before} before, {after} now "
-                f"({_versus(after, before)})"
+                f"({versus(after, before)})"
             )
 
     def undo(self, count: int = 1) -> str:
@@ -300,7 +206,7 @@ class Workbench:
                     rows.append((f"{number}: {error}", "-", "-", "-", "-"))
                     continue
                 after = plural(length, "pass", "passes")
-                rows.append((number, cost, _versus(cost, start), _versus(cost, oz), after))
+                rows.append((number, cost, versus(cost, start), versus(cost, oz), after))
                 if best is None or (cost, length) < best[:2]:
                     best = (cost, length, names[:length])
             rows[1:] = sorted(rows[1:], key=lambda row: (row[1] == "-", row[1]))
@@ -396,188 +302,6 @@ class Workbench:
                 rows.append((f"{name}{star}", len(branch.passes), cost))
             return self._page(table(rows))
 
-    def _known_branch(self, name: str) -> None:
-        self._branch()
-        if name not in self._branches:
-            raise AgentError(
-                f"expected the name of a branch, got {name!r}.{did_you_mean(name, self._branches)} "
-                f"There are {', '.join(self._branches)}"
-            )
-
-    # ----------------------------------------------------------------------------------------------
-    # Tools: looking at the program.
-
-    def describe(self, length: Length = "summary", offset: int = 0) -> str:
-        """Describes the program of the current branch at one of three lengths.
-
-        Args:
-            length: "summary" for costs beside -O0, -O3 and -Oz; "detail" for functions, remarks and
-                all passes as well; "ir" for the whole textual LLVM IR.
-            offset: The number of characters to skip, as an earlier answer said.
-        """
-        with self._lock:
-            branch = self._branch()
-            if length == "ir":
-                return self._page(branch.env.ir, offset)
-            if length == "summary":
-                return page(self._summary(branch), self.limits.summary_characters, offset)
-            if length != "detail":
-                raise AgentError(f"expected length 'summary', 'detail' or 'ir', got {length!r}")
-            parts = [
-                self._summary(branch),
-                f"passes: {' '.join(branch.passes) or 'none'}",
-                self.function_sizes(),
-                self.remarks(),
-            ]
-            return self._page("\n\n".join(parts), offset)
-
-    def _summary(self, branch: Branch) -> str:
-        assert self._program is not None
-        last = f", the last {branch.passes[-1]}" if branch.passes else ""
-        counts = self._properties(branch.env)
-        largest = sorted(counts, key=lambda row: -row[1])[:5]
-        return (
-            f"program {self._program.name}, branch {self._current}, "
-            f"{plural(len(branch.passes), 'pass', 'passes')}{last}\n{self.compare()}\n"
-            f"{plural(len(counts), 'function')}, the largest: "
-            + ", ".join(f"{name} {count}" for name, count, *_ in largest)
-        )
-
-    def compare(self) -> str:
-        """Compares the current branch with -O0, -O3 and -Oz: instructions, bytes and cycles.
-
-        Instructions are those of LLVM IR. Bytes are the machine code of an object file. Cycles are
-        an estimate. Lower is better for all.
-        """
-        with self._lock:
-            env = self._branch().env
-            names = [
-                name
-                for cost, prefix in COSTS.values()
-                for name in (cost, f"{prefix}O0", f"{prefix}O3", f"{prefix}Oz")
-            ]
-            values = iter([int(each) for each in env.observation.observe(names)])
-            rows: list[tuple[object, ...]] = [("cost", "now", "-O0", "-O3", "-Oz", "now to -Oz")]
-            for objective in COSTS:
-                now, o0, o3, oz = next(values), next(values), next(values), next(values)
-                rows.append((objective, now, o0, o3, oz, _versus(now, oz)))
-            return table(rows)
-
-    def function_sizes(self, objective: Objective = "instructions", offset: int = 0) -> str:
-        """Lists the functions of the current branch by size, the largest first.
-
-        Args:
-            objective: "instructions" of LLVM IR, or "bytes" of machine code.
-            offset: The number of characters to skip, as an earlier answer said.
-        """
-        with self._lock:
-            env = self._branch().env
-            if objective == "bytes":
-                with exports.object_file(env) as path:
-                    sizes = sorted(read_object(path).functions.items(), key=lambda each: -each[1])
-                return self._page(table([("function", "bytes"), *sizes]), offset)
-            if objective != "instructions":
-                raise AgentError(f"expected objective 'instructions' or 'bytes', got {objective!r}")
-            rows = sorted(self._properties(env), key=lambda row: -row[1])
-            head = ("function", "instructions", "blocks", "loops", "loop depth")
-            return self._page(table([head, *rows]), offset)
-
-    def read_function(self, function: str, offset: int = 0) -> str:
-        """Returns the LLVM IR of one function of the current branch.
-
-        Args:
-            function: Its name, e.g. "main".
-            offset: The number of characters to skip, as an earlier answer said.
-        """
-        with self._lock:
-            return self._page(function_text(self._branch().env.ir, function), offset)
-
-    def control_flow(self, function: str, offset: int = 0) -> str:
-        """Summarises the control flow of one function: a line for each basic block.
-
-        Args:
-            function: Its name, e.g. "main".
-            offset: The number of characters to skip, as an earlier answer said.
-        """
-        with self._lock:
-            text = function_text(self._branch().env.ir, function)
-            rows = []
-            for block in blocks_of(text):
-                common = ", ".join(f"{count} {name}" for name, count in block.opcodes.most_common())
-                targets = ", ".join(block.successors) or "the end"
-                rows.append(f"{block.name}: {common} -> {targets}")
-            return self._page("\n".join(rows), offset)
-
-    def diff(self, count: int = 1, function: str = "", offset: int = 0) -> str:
-        """Shows what the last passes changed in the LLVM IR, as a unified diff.
-
-        Args:
-            count: The number of last passes to look at.
-            function: Only this function; all if it is empty.
-            offset: The number of characters to skip, as an earlier answer said.
-        """
-        with self._lock:
-            branch = self._branch()
-            self._check_count(branch, count)
-            with self._earlier(branch, len(branch.passes) - count) as fork:
-                before = fork.ir
-            after = branch.env.ir
-            if function:
-                after = function_text(after, function)
-                before = function_text(before, function)
-            lines = [*diff_of_ir(before, after)]
-            return self._page("\n".join(lines) or "No difference", offset)
-
-    def remarks(self, function: str = "", offset: int = 0) -> str:
-        """Lists LLVM's remarks about the last pass: what it did, and what it missed and why.
-
-        Args:
-            function: Only remarks about this function; all if it is empty.
-            offset: The number of characters to skip, as an earlier answer said.
-        """
-        with self._lock:
-            branch = self._branch()
-            if not branch.passes:
-                return "No remarks: no pass has been applied yet"
-            rows = self.remarks_of(branch.passes)
-            chosen = [
-                (count, text) for name, text, count in rows if not function or name == function
-            ]
-            if not chosen:
-                return f"No remarks about {branch.passes[-1]}"
-            lines = [f"{count} x {text}" if count > 1 else text for count, text in chosen]
-            return self._page(f"remarks of {branch.passes[-1]}:\n" + "\n".join(lines), offset)
-
-    def remarks_of(self, passes: Sequence[str]) -> list[tuple[str, str, int]]:
-        """Returns the remarks of the last of some passes: function, text, and how often it came."""
-        with self._lock:
-            branch = self._branch()
-            with self._earlier(Branch(branch.env, [*passes]), len(passes) - 1) as fork:
-                (found,), _, done, _ = fork.multistep(
-                    self._numbers(passes[-1:]),
-                    observation_spaces=["Remarks"],
-                    timeout=self.limits.step_seconds,
-                )
-            if done:
-                return []
-            keys = ("function", "kind", "pass", "message")
-            counts = Counter(zip(*(map(str, found[key]) for key in keys), strict=True))
-            return [
-                (function, f"{function}: {kind}: {message}", count)
-                for (function, kind, _, message), count in counts.items()
-            ]
-
-    def _properties(self, env: LlvmEnv) -> list[tuple[str, int, int, int, int]]:
-        """Returns name, instructions, blocks, loops and depth of loops of each function."""
-        found = env.observation["FunctionProperties"]
-        keys = ("TotalInstructionCount", "BasicBlockCount", "TopLevelLoopCount", "MaxLoopDepth")
-        numbers = zip(*([int(each) for each in found[key]] for key in keys), strict=True)
-        return [
-            (str(name), *row)
-            for name, row in zip(found["Function"], numbers, strict=True)
-            if row[1]
-        ]
-
     # ----------------------------------------------------------------------------------------------
     # Tools: results.
 
@@ -651,152 +375,6 @@ class Workbench:
                 return exports.python_program(self._program, branch.passes)
             size = exports.write_file(branch.env, self._root, format, file)
             return f"wrote {file}, {size} bytes"
-
-    # ----------------------------------------------------------------------------------------------
-    # State.
-
-    @property
-    def passes(self) -> tuple[str, ...]:
-        """The passes of the current branch."""
-        return (*self._branch().passes,)
-
-    def restore(self) -> None:
-        """Restores the current branch in a new session, after the old one was lost."""
-        with self._lock:
-            branch = self._branch()
-            self._replay(branch.env, branch.passes)
-
-    def short_name(self, name: str) -> str:
-        """Returns the shortest name of a pass: ``sroa`` of ``function(sroa)``."""
-        return self._compiler.pass_names[self._number(name)]
-
-    def description_of(self, name: str) -> str:
-        """Returns a sentence about a pass."""
-        return f"{name}: {self._compiler.action_space.descriptions[self._number(name)]}."
-
-    @property
-    def pass_names(self) -> list[str]:
-        """The names of all passes."""
-        return self._compiler.pass_names
-
-    def cost(self, objective: Objective = "instructions") -> int:
-        """Returns a cost of the current branch."""
-        self._check_objective(objective)
-        with self._lock:
-            return self._cost(self._branch().env, objective)
-
-    def baseline(self, objective: Objective, level: Literal["O0", "O3", "Oz"]) -> int:
-        """Returns the cost that a level of clang leaves."""
-        with self._lock:
-            return self._baseline(self._branch().env, objective, level)
-
-    def _branch(self) -> Branch:
-        if self._program is None:
-            raise AgentError("There is no program yet: call open_program first, e.g. name='sha256'")
-        return self._branches[self._current]
-
-    def _cost(self, env: LlvmEnv, objective: Objective) -> int:
-        return int(env.observation[COSTS[objective][0]])
-
-    def _baseline(self, env: LlvmEnv, objective: Objective, level: str) -> int:
-        return int(env.observation[f"{COSTS[objective][1]}{level}"])
-
-    def _check_count(self, branch: Branch, count: int) -> None:
-        if not branch.passes:
-            raise AgentError(f"Branch {self._current} has no passes yet: call apply_passes first")
-        if not 1 <= count <= len(branch.passes):
-            raise AgentError(
-                f"expected count from 1 to {len(branch.passes)}, the passes of branch "
-                f"{self._current}, got {count}"
-            )
-
-    def _check_objective(self, objective: str) -> None:
-        if objective not in COSTS:
-            raise AgentError(f"expected objective {', '.join(COSTS)}, got {objective!r}")
-
-    def _numbers(self, passes: Iterable[str]) -> list[int]:
-        if isinstance(passes, str):
-            raise AgentError(f"expected a list of names of passes, got the text {passes!r}")
-        return [self._number(name) for name in passes]
-
-    def _number(self, name: str) -> int:
-        try:
-            return int(self._compiler.action_space[name])
-        except (LookupError, ValueError, TypeError) as error:
-            similar = did_you_mean(str(name), self._compiler.pass_names)
-            raise AgentError(
-                f"expected the name of a pass, got {name!r}.{similar} Call list_passes for all "
-                "names"
-            ) from error
-
-    def _apply(self, branch: Branch, passes: Sequence[str]) -> list[Step]:
-        """Applies passes to a branch, one by one. If one fails, those before it stay applied."""
-        self._numbers(passes)
-        if len(branch.passes) + len(passes) > self.limits.actions:
-            raise AgentError(
-                f"expected at most {self.limits.actions} passes on a branch, got "
-                f"{len(branch.passes) + len(passes)}; undo some, or leave out those that change "
-                "nothing"
-            )
-        deadline = time.monotonic() + self.limits.call_seconds
-        return [self._step(branch, name, deadline) for name in passes]
-
-    def _step(self, branch: Branch, name: str, deadline: float) -> Step:
-        self._spend_pass()
-        seconds = min(self.limits.step_seconds, deadline - time.monotonic())
-        if seconds <= 0:
-            raise AgentError(
-                f"The passes of one call took longer than {self.limits.call_seconds:g} s. "
-                f"{name} and those after it were not run: apply fewer at a time"
-            )
-        (count, stats), _, done, info = branch.env.multistep(
-            self._numbers([name]),
-            observation_spaces=["IrInstructionCount", "PassStats"],
-            timeout=seconds,
-        )
-        if done or int(count) > self.limits.instructions:
-            self._replay(branch.env, branch.passes)
-            if done:
-                details = " ".join(info.get("error_details", "").split())[:200]
-                raise AgentError(f"{name} failed and was undone: {details}. Use another pass")
-            raise AgentError(
-                f"{name} made the program larger than {self.limits.instructions:,} instructions "
-                "and was undone. Use another pass"
-            )
-        branch.passes.append(name)
-        return Step(name, bool(stats["changed"]), int(count))
-
-    def _spend_pass(self) -> None:
-        if self.pass_budget is not None and self.passes_run >= self.pass_budget:
-            raise AgentError(
-                f"The budget of {self.pass_budget} passes is spent. Call submit to get the reward"
-            )
-        self.passes_run += 1
-
-    def _replay(self, env: LlvmEnv, passes: Sequence[str]) -> None:
-        """Begins the episode of an environment again, and applies passes that are known to work."""
-        env.reset(benchmark=env.benchmark, observation_space=None, reward_space=None)
-        if passes:
-            _, _, done, info = env.multistep(
-                self._numbers(passes), timeout=self.limits.call_seconds
-            )
-            if done:
-                raise AgentError(f"The passes failed: {info.get('error_details', '')[:200]}")
-
-    @contextmanager
-    def _earlier(self, branch: Branch, length: int) -> Iterator[LlvmEnv]:
-        """Yields the program after the first passes of a branch."""
-        with branch.env.fork() as fork:
-            self._replay(fork, branch.passes[:length])
-            yield fork
-
-    def _page(self, text: str, offset: int = 0) -> str:
-        return page(text, self.limits.answer_characters, offset)
-
-
-def _versus(cost: int, other: int) -> str:
-    """Returns how much a cost differs from another one: -9.2% is smaller."""
-    return f"{cost / other - 1:+.1%}" if other else "-"
 
 
 TOOLS = (

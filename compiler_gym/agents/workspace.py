@@ -1,0 +1,261 @@
+"""The state of a workbench: the program, its branches, and the passes that were run."""
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from compiler_gym.agents.compiler import Compiler
+from compiler_gym.agents.limits import Limits
+from compiler_gym.agents.problems import AgentError
+from compiler_gym.agents.programs import (
+    OpenedProgram,
+)
+from compiler_gym.agents.texts import kept_symbols, page
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.explorer.problems import ExplorerError
+from compiler_gym.explorer.sources import check_assembly
+from compiler_gym.util.nearest_names import did_you_mean
+
+Objective = Literal["instructions", "bytes", "cycles"]
+
+COSTS: dict[str, tuple[str, str]] = {
+    "instructions": ("IrInstructionCount", "IrInstructionCount"),
+    "bytes": ("ObjectTextSizeBytes", "ObjectTextSize"),
+    "cycles": ("CyclesEstimate", "CyclesEstimate"),
+}
+"""The observation of each objective, and the prefix of the observations of its baselines."""
+
+_MAIN = "main"
+
+
+@dataclass
+class Branch:
+    """A variant of the program: an environment, the passes so far, and the cost after each."""
+
+    env: LlvmEnv
+    passes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The effect of a pass: its name, whether it changed anything, and the IR instructions left."""
+
+    name: str
+    has_changed: bool
+    instructions: int
+
+
+class Workspace:
+    """A program with its branches, and the operations that all tools use. It is thread-safe.
+
+    Args:
+        compiler: The compiler, which may be shared.
+        limits: The limits.
+        root: The folder of the files that can be opened and written; None for none.
+        may_run: Whether the program may be run, to compare what it prints.
+        pass_budget: The total number of passes that may be run; None for no limit.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        limits: Limits | None = None,
+        root: Path | None = None,
+        may_run: bool = False,
+        pass_budget: int | None = None,
+    ):
+        self.limits = limits or Limits()
+        self.passes_run = 0
+        self.pass_budget = pass_budget
+        self._compiler = compiler
+        self._root = root
+        self._may_run = may_run
+        self._lock = threading.RLock()
+        self._program: OpenedProgram | None = None
+        self._symbols: frozenset[str] = frozenset()
+        self._branches: dict[str, Branch] = {}
+        self._current = _MAIN
+
+    def close(self) -> None:
+        """Ends all sessions. The workbench can be used again."""
+        with self._lock:
+            for branch in self._branches.values():
+                branch.env.close()
+            self._branches.clear()
+            self._program = None
+            self._current = _MAIN
+
+    def _open(self, program: OpenedProgram) -> None:
+        env = self._compiler.open(program.benchmark, self.limits.compile_seconds)
+        try:
+            instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
+            if program.is_own:
+                check_assembly(ir)
+            self._check_size(int(instructions))
+        except ExplorerError as error:
+            env.close()
+            raise AgentError(str(error)) from error
+        except BaseException:
+            env.close()
+            raise
+        self.close()
+        self._program = program
+        self._symbols = kept_symbols(ir)
+        self._branches[_MAIN] = Branch(env)
+
+    def _check_size(self, instructions: int) -> None:
+        if instructions > self.limits.instructions:
+            raise AgentError(
+                f"expected a program of at most {self.limits.instructions:,} instructions, got "
+                f"{instructions:,}; open a smaller one"
+            )
+
+    def _known_branch(self, name: str) -> None:
+        self._branch()
+        if name not in self._branches:
+            raise AgentError(
+                f"expected the name of a branch, got {name!r}.{did_you_mean(name, self._branches)} "
+                f"There are {', '.join(self._branches)}"
+            )
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """The passes of the current branch."""
+        return (*self._branch().passes,)
+
+    def restore(self) -> None:
+        """Restores the current branch in a new session, after the old one was lost."""
+        with self._lock:
+            branch = self._branch()
+            self._replay(branch.env, branch.passes)
+
+    def short_name(self, name: str) -> str:
+        """Returns the shortest name of a pass: ``sroa`` of ``function(sroa)``."""
+        return self._compiler.pass_names[self._number(name)]
+
+    def description_of(self, name: str) -> str:
+        """Returns a sentence about a pass."""
+        return f"{name}: {self._compiler.action_space.descriptions[self._number(name)]}."
+
+    @property
+    def pass_names(self) -> list[str]:
+        """The names of all passes."""
+        return self._compiler.pass_names
+
+    def cost(self, objective: Objective = "instructions") -> int:
+        """Returns a cost of the current branch."""
+        self._check_objective(objective)
+        with self._lock:
+            return self._cost(self._branch().env, objective)
+
+    def baseline(self, objective: Objective, level: Literal["O0", "O3", "Oz"]) -> int:
+        """Returns the cost that a level of clang leaves."""
+        with self._lock:
+            return self._baseline(self._branch().env, objective, level)
+
+    def _branch(self) -> Branch:
+        if self._program is None:
+            raise AgentError("There is no program yet: call open_program first, e.g. name='sha256'")
+        return self._branches[self._current]
+
+    def _cost(self, env: LlvmEnv, objective: Objective) -> int:
+        return int(env.observation[COSTS[objective][0]])
+
+    def _baseline(self, env: LlvmEnv, objective: Objective, level: str) -> int:
+        return int(env.observation[f"{COSTS[objective][1]}{level}"])
+
+    def _check_count(self, branch: Branch, count: int) -> None:
+        if not branch.passes:
+            raise AgentError(f"Branch {self._current} has no passes yet: call apply_passes first")
+        if not 1 <= count <= len(branch.passes):
+            raise AgentError(
+                f"expected count from 1 to {len(branch.passes)}, the passes of branch "
+                f"{self._current}, got {count}"
+            )
+
+    def _check_objective(self, objective: str) -> None:
+        if objective not in COSTS:
+            raise AgentError(f"expected objective {', '.join(COSTS)}, got {objective!r}")
+
+    def _numbers(self, passes: Iterable[str]) -> list[int]:
+        if isinstance(passes, str):
+            raise AgentError(f"expected a list of names of passes, got the text {passes!r}")
+        return [self._number(name) for name in passes]
+
+    def _number(self, name: str) -> int:
+        try:
+            return int(self._compiler.action_space[name])
+        except (LookupError, ValueError, TypeError) as error:
+            similar = did_you_mean(str(name), self._compiler.pass_names)
+            raise AgentError(
+                f"expected the name of a pass, got {name!r}.{similar} Call list_passes for all "
+                "names"
+            ) from error
+
+    def _apply(self, branch: Branch, passes: Sequence[str]) -> list[Step]:
+        """Applies passes to a branch, one by one. If one fails, those before it stay applied."""
+        self._numbers(passes)
+        if len(branch.passes) + len(passes) > self.limits.actions:
+            raise AgentError(
+                f"expected at most {self.limits.actions} passes on a branch, got "
+                f"{len(branch.passes) + len(passes)}; undo some, or leave out those that change "
+                "nothing"
+            )
+        deadline = time.monotonic() + self.limits.call_seconds
+        return [self._step(branch, name, deadline) for name in passes]
+
+    def _step(self, branch: Branch, name: str, deadline: float) -> Step:
+        self._spend_pass()
+        seconds = min(self.limits.step_seconds, deadline - time.monotonic())
+        if seconds <= 0:
+            raise AgentError(
+                f"The passes of one call took longer than {self.limits.call_seconds:g} s. "
+                f"{name} and those after it were not run: apply fewer at a time"
+            )
+        (count, stats), _, done, info = branch.env.multistep(
+            self._numbers([name]),
+            observation_spaces=["IrInstructionCount", "PassStats"],
+            timeout=seconds,
+        )
+        if done or int(count) > self.limits.instructions:
+            self._replay(branch.env, branch.passes)
+            if done:
+                details = " ".join(info.get("error_details", "").split())[:200]
+                raise AgentError(f"{name} failed and was undone: {details}. Use another pass")
+            raise AgentError(
+                f"{name} made the program larger than {self.limits.instructions:,} instructions "
+                "and was undone. Use another pass"
+            )
+        branch.passes.append(name)
+        return Step(name, bool(stats["changed"]), int(count))
+
+    def _spend_pass(self) -> None:
+        if self.pass_budget is not None and self.passes_run >= self.pass_budget:
+            raise AgentError(
+                f"The budget of {self.pass_budget} passes is spent. Call submit to get the reward"
+            )
+        self.passes_run += 1
+
+    def _replay(self, env: LlvmEnv, passes: Sequence[str]) -> None:
+        """Begins the episode of an environment again, and applies passes that are known to work."""
+        env.reset(benchmark=env.benchmark, observation_space=None, reward_space=None)
+        if passes:
+            _, _, done, info = env.multistep(
+                self._numbers(passes), timeout=self.limits.call_seconds
+            )
+            if done:
+                raise AgentError(f"The passes failed: {info.get('error_details', '')[:200]}")
+
+    @contextmanager
+    def _earlier(self, branch: Branch, length: int) -> Iterator[LlvmEnv]:
+        """Yields the program after the first passes of a branch."""
+        with branch.env.fork() as fork:
+            self._replay(fork, branch.passes[:length])
+            yield fork
+
+    def _page(self, text: str, offset: int = 0) -> str:
+        return page(text, self.limits.answer_characters, offset)

@@ -1,4 +1,4 @@
-"""The path by which programs written for former releases import these."""
+"""Import path of 0.2.5 for these."""
 
 from compiler_gym.compat.random_agents import (
     RandomAgentWorker,

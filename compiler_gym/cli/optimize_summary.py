@@ -52,7 +52,7 @@ def print_summary(results: Sequence[Result]) -> None:
 
 
 def _other_saved(result: Result) -> dict[str, str]:
-    """Returns a cell with the share of code that is saved, or of loaded bytes; else nothing."""
+    """Returns a cell with the saved share of code, or of loaded bytes; else empty."""
     before, after = result.search.baseline, result.search.best
     if result.search.objective is Objective.ALL:
         return {"code\nsaved": _share(before.object.text, after.object.text)}
@@ -70,7 +70,7 @@ def _share(before: int, after: int) -> str:
 
 
 def print_linked_summary(results: Sequence[Result]) -> None:
-    """Prints what each part of a program that is linked became smaller by, and all of it."""
+    """Prints the savings of each part of a linked program, and of all of it."""
     level = results[0].search.evaluator.compilation.level
     print_table(
         [

@@ -25,7 +25,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)")
 
 
 def parse_duration(text: str) -> float:
-    """Returns the seconds of a text such as ``60s``, ``2m`` or ``500ms``.
+    """Parses a duration such as ``60s``, ``2m`` or ``500ms`` into seconds.
 
     Raises:
         ValueError: If it is not a time.
@@ -90,19 +90,19 @@ RewardOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 ServiceOption = Annotated[
     str | None,
-    typer.Option("--service", help="The host:port of a service that runs, to use that."),
+    typer.Option("--service", help="The host:port of a running service to use."),
 ]
 
 
 def program_uri(name: str) -> str:
-    """Returns the URI of the program that a user means.
+    """Returns the URI of a program.
 
     Args:
         name: A URI with or without its scheme, the path of a file, or the name of a built-in
             program.
 
     Raises:
-        FileNotFoundError: If it is the name of a file that does not exist.
+        FileNotFoundError: If a file does not exist.
     """
     if "://" in name:
         return name
@@ -119,7 +119,7 @@ def program_uri(name: str) -> str:
 
 
 def _scheme_of(name: str) -> str:
-    """Returns the scheme of the dataset that a name without one begins with."""
+    """Returns the scheme of the dataset at the beginning of a name."""
     try:
         return LlvmDatasets(get_llvm_datasets()).dataset(name.partition("/")[0]).scheme
     except (LookupError, ValueError):
@@ -136,12 +136,12 @@ def program_name(uri: object) -> str:
 
 @contextmanager
 def opened_env(id: str, service: str | None = None, **arguments: Any) -> Iterator[CompilerEnv]:
-    """Makes an environment, and closes it at the end of the block.
+    """Makes an environment for the duration of the context.
 
     Args:
         id: Its id.
         service: The address of a service to use.
-        **arguments: Of the environment; those that are None are left out.
+        **arguments: Arguments of the environment. None is ignored.
 
     Raises:
         Exception: Any error of :func:`compiler_gym.make`.

@@ -21,10 +21,10 @@ class Step:
 
     Attributes:
         action: Its action.
-        name: The name of that.
-        changed: Whether it changed the program.
+        name: The name of the action.
+        changed: True if it changed the program.
         reward: Its reward; None without a reward space.
-        count: The number of instructions afterwards; None if the environment does not tell.
+        count: The number of instructions afterwards; None if unknown.
     """
 
     action: int
@@ -54,7 +54,7 @@ class Player:
         self.begin(program)
 
     def begin(self, program: Any = None) -> None:
-        """Begins an episode: of a program, or of the same as before.
+        """Begins an episode with a program, by default the current one.
 
         Raises:
             Exception: Any error of ``env.reset()``. The current episode continues then.
@@ -72,7 +72,7 @@ class Player:
         """Makes a step.
 
         Raises:
-            ValueError: If the compiler fails. The step is taken back then.
+            ValueError: If the compiler fails. The step is then undone.
         """
         name = self.short_name(action)
         _, reward, done, info = self.env.step(action)
@@ -87,20 +87,20 @@ class Player:
         return step
 
     def undo(self, count: int = 1) -> list[Step]:
-        """Takes the last steps back, and returns them."""
+        """Undoes the last steps, and returns them."""
         kept = max(0, len(self.steps) - count)
         self.steps, undone = self.steps[:kept], self.steps[kept:]
         self._restore()
         return undone
 
     def replace_steps(self, actions: Iterable[int]) -> None:
-        """Begins again, and makes other steps."""
+        """Restarts the episode, and makes other steps."""
         self.begin()
         for action in actions:
             self.play(action)
 
     def _restore(self) -> None:
-        """Comes back to after the steps that there are."""
+        """Restores the state after the recorded steps."""
         self.env.reset(benchmark=self.benchmark)
         if self.steps:
             self.env.multistep([step.action for step in self.steps])
@@ -111,13 +111,13 @@ class Player:
         self._restore()
 
     def count(self) -> int | None:
-        """Returns the number of instructions now, if the environment tells."""
+        """Returns the current number of instructions, if known."""
         if _COUNT not in self.env.observation.spaces:
             return None
         return int(self.env.observation[_COUNT])
 
     def count_of_oz(self) -> int | None:
-        """Returns the number of instructions with -Oz, if the environment tells."""
+        """Returns the number of instructions with -Oz, if known."""
         if _COUNT_OZ not in self.env.observation.spaces:
             return None
         return int(self.env.observation[_COUNT_OZ])
@@ -127,14 +127,14 @@ class Player:
         return diff_of_ir(ir_before(self.env, steps), self.env.observation["Ir"])
 
     def rewards_of_all_actions(self) -> Iterator[tuple[int, float | None]]:
-        """Yields each action, and its reward now; None if the compiler fails with it."""
+        """Yields each action and its reward in the current state; None if the compiler fails."""
         for action in range(self.env.action_space.n):
             with self.env.fork() as clone:
                 _, reward, done, _ = clone.step(action)
             yield action, None if done or reward is None else float(reward)
 
     def shorter(self) -> list[int]:
-        """Returns actions that make the same program, without those that are not needed."""
+        """Returns the necessary actions, which make the same program."""
         wanted = self.env.observation[_HASH]
         actions = [step.action for step in self.steps]
         with self.env.fork() as clone:

@@ -1,4 +1,4 @@
-"""Options and progress of the commands that use many processors or machines."""
+"""Options and progress bars of commands that use many processors or machines."""
 
 import sys
 import time
@@ -41,12 +41,12 @@ def command_pool(ray: str | None, limits: Limits | None = None) -> Iterator[Pool
 
 
 class PoolProgress:
-    """Shows how a pool gets on: a bar on a terminal, and elsewhere a line now and then.
+    """Shows the progress of a pool: a bar on terminals, else a line now and then.
 
     Args:
         pool: The pool.
         total: The number of tasks.
-        noun: The plural of what a task is.
+        noun: The plural name of a task.
     """
 
     def __init__(self, pool: Pool, total: int, noun: str):
@@ -59,7 +59,7 @@ class PoolProgress:
         self._task = self._bar.add_task(noun, total=total)
 
     def advance(self) -> None:
-        """Counts a task that has ended."""
+        """Counts a finished task."""
         self._ended += 1
         self._bar.update(self._task, advance=1, description=self._text())
         now = time.monotonic()
@@ -74,6 +74,6 @@ class PoolProgress:
 
     @contextmanager
     def shown(self) -> Iterator["PoolProgress"]:
-        """Shows it for the duration of the context."""
+        """Shows the progress for the duration of the context."""
         with self._bar:
             yield self

@@ -35,7 +35,7 @@ class LogLine:
 
 
 def read_log(path: Path) -> list[LogLine]:
-    """Returns the lines of a log; none if there is none."""
+    """Returns the lines of a log; empty if it does not exist."""
     if not path.exists():
         return []
     return [LogLine(*line.split("\t")) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -47,14 +47,14 @@ def compilers() -> dict[str, str]:
 
 
 def _program(name: str, function: str) -> Path:
-    """Returns the path of a compiler, which build systems may remember."""
+    """Returns the path of a compiler. Build systems may store it."""
     beside = Path(sys.executable).with_name(name)
     if os.access(beside, os.X_OK):
         return beside
     path = cache_path("compilers") / name
     path.parent.mkdir(exist_ok=True)
     places = ":".join(filter(None, sys.path))
-    # The modules of the folder that is built are not ours.
+    # Modules in the built folder must not shadow ours.
     own = "import sys; sys.path.remove('')"
     code = f"{own}; from compiler_gym.cli.compiler_wrapper import {function}; {function}()"
     text = (
@@ -69,11 +69,11 @@ def _program(name: str, function: str) -> Path:
 
 
 def run_build(words: Sequence[str], variables: Mapping[str, str]) -> int:
-    """Runs a build with our compilers; what it prints goes to the standard error stream.
+    """Runs a build with our compilers. Its output goes to stderr.
 
     Args:
         words: The command. One word is a command for a shell.
-        variables: Settings of our compilers. What a makefile says of these does not count.
+        variables: Settings of our compilers. They override those of makefiles.
 
     Returns:
         Its exit code.
@@ -84,7 +84,7 @@ def run_build(words: Sequence[str], variables: Mapping[str, str]) -> int:
     own = compilers()
     command = [*words] if len(words) > 1 else ["/bin/sh", "-c", words[0]]
     if Path(words[0]).name in _MAKES:
-        # Makefiles set their own, which only words of the command line replace.
+        # Makefiles set their own variables, which only the command line overrides.
         given = {word.partition("=")[0] for word in words}
         more = [f"{name}={shlex.quote(path)}" for name, path in own.items() if name not in given]
         command = [*words, *more]
@@ -100,14 +100,14 @@ def started(
     variables: Mapping[str, str],
     folder: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a program with our compilers, which at the end of the block is told of Ctrl-C.
+    """Runs a program with our compilers. The end of the context sends Ctrl-C to it.
 
-    Our compilers need a moment then to end what they run and to remove temporary files.
+    Our compilers then end their commands and remove temporary files.
 
     Args:
-        command: The program and its arguments. It prints to the standard error stream.
+        command: The program and its arguments. It prints to stderr.
         environment: Its environment variables.
-        variables: Settings of our compilers, which come before those of the environment.
+        variables: Settings of our compilers. They override ``environment``.
         folder: Its working directory; by default the current one.
     """
     with subprocess.Popen(

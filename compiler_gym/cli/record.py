@@ -1,4 +1,4 @@
-"""``compiler-gym record``: plays episodes, and writes them to Parquet files."""
+"""``compiler-gym record``: writes episodes to Parquet files."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,9 @@ def record(
     ],
     output_folder: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The folder of the table. Recording goes on there."),
+        typer.Option(
+            "--output", "-o", help="The folder of the table. An existing recording continues."
+        ),
     ] = Path("recorded"),
     policy: Annotated[
         str,
@@ -66,10 +68,10 @@ def record(
     episodes: Annotated[
         int, typer.Option(min=1, help="Random episodes of each program, with different seeds.")
     ] = 10,
-    steps: Annotated[int, typer.Option(min=1, help="Actions of a random episode.")] = 45,
+    steps: Annotated[int, typer.Option(min=1, help="Number of actions of a random episode.")] = 45,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     count: Annotated[
-        int, typer.Option(min=1, help="The largest number of programs of a dataset.")
+        int, typer.Option(min=1, help="Maximum number of programs of a dataset.")
     ] = 100,
     env_id: EnvOption = "llvm-v0",
     observation: Annotated[
@@ -85,14 +87,14 @@ def record(
     reward: RewardOption = "IrInstructionCountOz",
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Episodes at a time; by default one for each processor."),
+        typer.Option(min=1, help="Number of parallel episodes; by default one for each processor."),
     ] = None,
     ray: RayOption = None,
     tries: Annotated[
-        int, typer.Option(min=1, help="How often to start an episode before it counts as failed.")
+        int, typer.Option(min=1, help="Number of attempts before an episode counts as failed.")
     ] = 3,
     timeout: Annotated[
-        float, typer.Option(min=1, help="The longest time for an episode, in seconds.")
+        float, typer.Option(min=1, help="Time limit of an episode in seconds.")
     ] = 600,
     form: Annotated[
         Literal["table", "chat"],
@@ -105,7 +107,7 @@ def record(
         int | None,
         typer.Option(
             min=1,
-            help="How many episodes of each program become conversations, the best ones.",
+            help="Number of episodes of each program that become conversations, the best ones.",
             show_default=False,
         ),
     ] = None,
@@ -115,10 +117,10 @@ def record(
 
     The rows have programs, actions, observations, rewards and sizes.
 
-    Each row is an episode. Actions are random, those of a policy, or those of a file. The same
-    command goes on where it was interrupted, and plays no episode twice. The rows do not depend on
-    what plays them: this machine, or with --ray the nodes of a cluster. Exit code 1 if an episode
-    failed. Then its row says why, and failures/NAME.txt says more.
+    Each row is an episode. Actions are random, from a policy, or from a file. The same command
+    continues after an interrupt, and plays no episode twice. The rows are the same on this machine
+    and, with --ray, on the nodes of a cluster. The exit code is 1 if an episode failed. Its row
+    then has the reason, and failures/NAME.txt has the details.
 
     \b
     Examples:
@@ -196,7 +198,7 @@ class _Choice:
             return cls(ACTIONS, tuple(_read_sequences(actions, env)))
         if policy == RANDOM:
             return cls(RANDOM, seeds=seeds, steps=steps)
-        Policy.load(policy)  # Raises if it is none.
+        Policy.load(policy)  # Raises an error for another file.
         return cls(policy, file=SHIPPED.get(policy, Path(policy)).read_bytes())
 
     @property
@@ -249,7 +251,7 @@ def _uris(datasets: Datasets, names: Sequence[str], count: int) -> list[str]:
 
 
 def _dataset_of(datasets: Datasets, name: str) -> str | None:
-    """Returns the name of the dataset that is meant; None if it is a program."""
+    """Returns the name of a dataset; None for a program."""
     try:
         uri = BenchmarkUri.from_string(name)
         return None if uri.path.strip("/") else datasets.dataset(name).name

@@ -1,4 +1,4 @@
-"""``compiler-gym replay``: what each pass of a sequence did."""
+"""``compiler-gym replay``: shows the effect of each pass of a sequence."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -37,13 +37,13 @@ def replay(
     ] = None,
     reward: RewardOption = None,
     write: Annotated[
-        Path | None, typer.Option(help="Write the program at the end to a file: .ll or .bc.")
+        Path | None, typer.Option(help="Write the final program to a file: .ll or .bc.")
     ] = None,
     env: EnvOption = "llvm-ic-v0",
     service: ServiceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Play passes again, and show what each did.
+    """Replay passes, and show the effect of each.
 
     \b
     Examples:
@@ -85,7 +85,7 @@ def _replay_state(env: CompilerEnv, state: CompilerEnvState) -> list[dict[str, A
 
 
 def played(env: CompilerEnv, actions: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Makes steps, and yields what came of each, as rows of a table.
+    """Makes steps, and yields their results as rows of a table.
 
     Raises:
         ValueError: If the compiler fails.
@@ -111,12 +111,12 @@ def played(env: CompilerEnv, actions: Iterable[int]) -> Iterator[dict[str, Any]]
 def print_replay(
     env: CompilerEnv, rows: list[dict[str, Any]], state: CompilerEnvState | None = None
 ) -> None:
-    """Prints what came of the steps of an episode.
+    """Prints the results of an episode's steps.
 
     Args:
         env: The environment, after the steps.
-        rows: What :func:`played` has yielded.
-        state: What was played, whose reward is compared.
+        rows: The rows of :func:`played`.
+        state: The state, whose reward is compared.
     """
     reward_name = f": {env.reward_space.name}" if env.reward_space else ""
     print_table(rows, f"{env.benchmark}{reward_name}")

@@ -1,4 +1,4 @@
-"""``compiler-gym search``: passes that make programs smaller than those of ``opt -Oz`` do."""
+"""``compiler-gym search``: searches for passes that beat ``opt -Oz``."""
 
 import threading
 from collections.abc import Callable
@@ -45,17 +45,17 @@ def search(
             show_default=False,
         ),
     ] = None,
-    seconds: Annotated[
-        float, typer.Option(min=0, help="Search time of all programs together.")
-    ] = 60,
+    seconds: Annotated[float, typer.Option(min=0, help="Total search time of all programs.")] = 60,
     goal: Annotated[
-        Goal, typer.Option(help="What to make small: IR instructions, or bytes of machine code.")
+        Goal, typer.Option(help="The size to reduce: IR instructions, or bytes of machine code.")
     ] = Goal.instructions,
     output_folder: Annotated[
         Path, typer.Option("--output", "-o", help="The folder for the results.")
     ] = Path("optimised"),
-    seed: Annotated[int, typer.Option(help="Repeats a search, as far as it comes.")] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Programs to search for at a time.")] = 2,
+    seed: Annotated[
+        int, typer.Option(help="The seed. A search with the same seed repeats the same steps.")
+    ] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of parallel searches.")] = 2,
     ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -101,7 +101,7 @@ def search(
 def _run(
     games: list[Game], start: Callable[[Game, threading.Event], None], jobs: int, shows: bool
 ) -> bool:
-    """Plays all games, some at a time, and shows how it goes; False if Ctrl-C ended that."""
+    """Runs all searches in parallel, and shows the progress. Returns False after Ctrl-C."""
     stop, finished = threading.Event(), threading.Event()
     watcher = threading.Thread(target=_watch, args=(games, finished, shows))
     watcher.start()
@@ -125,7 +125,7 @@ def _run(
 def _run_on_nodes(
     games: list[Game], ray: str, seconds: float, seed: int, output_folder: Path
 ) -> bool:
-    """Has the nodes of a cluster search for all programs; False if Ctrl-C ended that."""
+    """Searches for all programs on the nodes of a cluster. Returns False after Ctrl-C."""
     places = {game.uri: place for place, game in enumerate(games)}
     datasets = LlvmDatasets(get_llvm_datasets())
     found = search_on_nodes(games, datasets, ray, seconds, seed, output_folder)
@@ -139,7 +139,7 @@ def _run_on_nodes(
 
 
 def _watch(games: list[Game], finished: threading.Event, shows: bool) -> None:
-    """Shows the table until the search has finished: live, or as lines where that cannot be."""
+    """Shows the table until the search ends: live on terminals, else as lines."""
     screen = messages()
     if screen.is_terminal:
         with Live(console=screen, refresh_per_second=4, transient=True) as live:
@@ -170,7 +170,7 @@ def _table(games: list[Game]) -> Any:
 
 
 def _print_report(games: list[Game], finished: bool) -> None:
-    """Says what a person needs to repeat the results."""
+    """Prints the commands that repeat the results."""
     for game in games:
         if game.bitcode is not None:
             print_line(f"\n{game.name}: {game.bitcode} is made from {game.unoptimised} by")

@@ -15,19 +15,19 @@ from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, name_of
 from compiler_gym.distributed.worker import Worker
 
-# A search is over in its time, but for the last compilation, and what it begins with.
+# A search exceeds its time by the first and the last compilation.
 _SLACK_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
 class Search:
-    """The search for one program. How far it comes depends on the machine.
+    """The search for one program. Its progress depends on the machine.
 
     Attributes:
         program: The URI of the program.
         message: The hash of the message for the service, which is data of the job.
-        goal: What is to become small, see :class:`Game`.
-        seconds: For how long to search.
+        goal: The size to reduce, see :class:`Game`.
+        seconds: The search time.
         seed: The seed.
     """
 
@@ -46,7 +46,7 @@ class Search:
         """Searches.
 
         Returns:
-            What was found out, and the bitcode of the program before and after the passes.
+            The result, and the bitcode of the program before and after the passes.
         """
         env = worker.env("llvm-v0", {})
         env.benchmark = worker.program(self.message)
@@ -67,14 +67,14 @@ def search_on_nodes(
 
     Args:
         games: The programs.
-        datasets: Where to look them up.
+        datasets: The datasets of the programs.
         ray: The address of the cluster.
         seconds: Search time of all programs together.
         seed: The seed.
         folder: The folder of the files.
 
     Yields:
-        What was found out about each, as they come.
+        The result of each search, as they come.
 
     Raises:
         PoolError: If there are no workers.

@@ -1,9 +1,8 @@
 """A search for sequences of LLVM passes that make a program smaller than ``-Oz`` does.
 
 Each program is an episode, played again and again: the search begins with a sequence that was
-learnt from many programs, changes the best sequence known a little, compiles the program with it,
-and keeps it if the program became smaller. At the end passes that make no difference are taken out,
-and the real ``opt`` proves each result.
+learnt from many programs. It mutates the best sequence, compiles the program, and keeps
+improvements. At the end it removes passes without effect, and the real ``opt`` proves each result.
 """
 
 import random
@@ -23,16 +22,16 @@ from compiler_gym.tuning.policies.sequences import FIRST_SEQUENCE, mutate
 from compiler_gym.util.registration import make
 from compiler_gym.util.sequence_reducer import reductions
 
-#: The proof of a result where ``opt`` is not installed.
+#: The proof of a result if ``opt`` is not installed.
 NO_OPT = "not installed"
 
-#: What can be made small: the observation of each cost, and how its baselines are called.
+#: The sizes to reduce: the observation of each cost, and the prefix of its baselines.
 COSTS = {
     "instructions": ("IrInstructionCount", "IrInstructionCount"),
     "bytes": ("ObjectTextSizeBytes", "ObjectTextSize"),
 }
 
-# How long to take passes out that make no difference, as a share of the search time.
+# The time for removing passes without effect, as a share of the search time.
 _SHARE_OF_SHORTENING = 0.2
 
 _FILE_NAME = re.compile(r"[^\w.-]+")
@@ -44,16 +43,16 @@ class Game:
 
     Attributes:
         uri: Its URI.
-        goal: Which of the costs is to become small.
-        state: What happens to it now: "waiting", "baselines", "searching", "shortening",
-            "proving" or "done".
-        costs: For each cost, what it is after ``O0``, after ``Oz``, and at ``best``.
-        tries: How many sequences have been tried.
+        goal: The cost to reduce.
+        state: The current phase: "waiting", "baselines", "searching", "shortening", "proving" or
+            "done".
+        costs: The values of each cost after ``O0``, after ``Oz``, and at ``best``.
+        tries: The number of evaluated sequences.
         actions: The best of them.
         commandline: The command line of ``opt`` that does the same.
-        bitcode: The file of the program after that, once it is written.
-        proof: Whether ``opt`` makes the same bytes: "identical", "DIFFERENT" or :data:`NO_OPT`;
-            empty before.
+        bitcode: The file of the optimised program, once written.
+        proof: The comparison with ``opt``: "identical", "DIFFERENT" or :data:`NO_OPT`; empty
+            before.
     """
 
     uri: str
@@ -79,12 +78,12 @@ class Game:
 
     @property
     def unoptimised(self) -> Path | None:
-        """The file of the program before all passes, once it is written."""
+        """The file of the unoptimised program, once written."""
         return self.bitcode and self.bitcode.with_suffix(".input.bc")
 
 
 def play(game: Game, stop: threading.Event, seconds: float, seed: int, folder: Path) -> None:
-    """Searches for one program, and writes it to a folder as it was and as it is now.
+    """Searches for one program, and writes the unoptimised and the optimised program.
 
     Args:
         game: What is found out is written there at once.
@@ -143,7 +142,7 @@ def _search(
 
 
 def _try(env: LlvmEnv, game: Game, actions: list[int]) -> None:
-    """Keeps a sequence if it is as good as the best."""
+    """Evaluates a sequence, and keeps it if it is as good as the best."""
     costs = game.costs[game.goal]
     cost = _compile(env, actions, game.goal)
     if cost is not None and cost <= costs["best"]:
@@ -152,7 +151,7 @@ def _try(env: LlvmEnv, game: Game, actions: list[int]) -> None:
 
 
 def _shorten(env: LlvmEnv, game: Game, stop: threading.Event, deadline: float) -> None:
-    """Takes passes out of the best sequence without which the program is no larger."""
+    """Removes passes without effect from the best sequence."""
     best = game.costs[game.goal]["best"]
 
     def is_as_good(actions: list[int]) -> bool:
@@ -166,7 +165,7 @@ def _shorten(env: LlvmEnv, game: Game, stop: threading.Event, deadline: float) -
 
 
 def _compile(env: LlvmEnv, actions: list[int], goal: str) -> int | None:
-    """Plays one episode; the cost at its end, or None if the compiler failed."""
+    """Plays one episode. Returns the final cost, or None if the compiler failed."""
     env.reset()
     (cost,), _, done, _ = env.multistep(actions, observation_spaces=[COSTS[goal][0]])
     return None if done else int(cost)
@@ -188,12 +187,12 @@ def write(env: LlvmEnv, game: Game, folder: Path) -> None:
 
 
 def stem_of(game: Game) -> str:
-    """Returns what the names of a program's files begin with."""
+    """Returns the stem of the names of a program's files."""
     return _FILE_NAME.sub("-", game.name.removesuffix(".bc")).strip("-")
 
 
 def prove(game: Game) -> None:
-    """Has the real ``opt`` make the file of a program once more."""
+    """Checks that the real ``opt`` makes the same file of a program."""
     try:
         game.proof = "identical" if is_made_by_opt(game) else "DIFFERENT"
     except EnvironmentNotSupported:  # The search itself needs no tools.
@@ -202,7 +201,7 @@ def prove(game: Game) -> None:
 
 
 def is_made_by_opt(game: Game) -> bool:
-    """Runs the command line with the real ``opt``; whether it writes the same, byte by byte."""
+    """Runs the command line with the real ``opt``. Returns true if it writes the same bytes."""
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
         folder = Path(name)
         (folder / "input.bc").symlink_to(game.unoptimised.absolute())

@@ -1,4 +1,4 @@
-"""``compiler-gym service``: what a compiler service offers; or one that serves."""
+"""``compiler-gym service``: describes or runs a compiler service."""
 
 import socket
 import time
@@ -16,13 +16,13 @@ from compiler_gym.service.connection_opts import ConnectionOpts
 def service(
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Serve at this port until Ctrl-C; 0 for a free one."),
+        typer.Option(min=0, max=65535, help="Serve on this port until Ctrl-C; 0 for a free one."),
     ] = None,
     address: ServiceOption = None,
     env: EnvOption = "llvm-v0",
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a compiler service offers, or serve.
+    """Describe a compiler service, or run one.
 
     Programs of the same user on this machine can use a service that serves, by
     make(..., service="localhost:PORT"). For other machines, see docs/security.md.
@@ -68,13 +68,13 @@ def _facts(env: CompilerEnv) -> dict[str, str]:
 
 
 def port_argument(port: int) -> str:
-    """Returns the argument with which a service listens at a port.
+    """Returns the argument that makes a service listen on a port.
 
     Args:
         port: The port; 0 for any free one.
 
     Raises:
-        ValueError: If it is taken.
+        ValueError: If the port is in use.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -46,9 +46,9 @@ def shell(
 ) -> None:
     """Play by hand, pass by pass.
 
-    Apply passes, look at what they do, take them back; help lists the commands.
+    Apply passes, look at their effect, undo them. help lists the commands.
 
-    Without a terminal, commands are read from standard input, and the first that fails ends it.
+    Without a terminal, commands are read from standard input until one fails.
 
     \b
     Examples:
@@ -63,13 +63,13 @@ def shell(
 
 
 class Shell:
-    """Reads commands and does them, until there are no more.
+    """Reads and runs commands until the end of the input.
 
     Args:
-        player: Who plays.
-        commands: What can be done besides ``help`` and ``quit``.
-        prompt: Returns what to ask with.
-        greeting: What is said first at a terminal.
+        player: The player.
+        commands: The commands besides ``help`` and ``quit``.
+        prompt: Returns the prompt.
+        greeting: The greeting on terminals.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class Shell:
         self._greeting = greeting
 
     def run(self) -> None:
-        """Reads commands from the terminal, or from what standard input is else.
+        """Reads commands from the terminal or from standard input.
 
         Raises:
-            ValueError: If a command fails, and there is no terminal. The text says which.
+            ValueError: If a command fails without a terminal. The text names it.
         """
         if sys.stdin.isatty():
             self._converse()
@@ -123,7 +123,7 @@ class Shell:
                     return
 
     def _do_line(self, line: str) -> bool:
-        """Does the commands of a line; False if it says to leave."""
+        """Runs the commands of a line. Returns False to leave."""
         try:
             for command in split_commands(line):
                 if command[0] in _LEAVING:
@@ -139,7 +139,7 @@ class Shell:
         return True
 
     def do(self, words: list[str]) -> None:
-        """Does a command, given by its name and what comes after it. Names of passes are steps.
+        """Runs a command, given by its name and arguments. Names of passes are steps.
 
         Raises:
             Exception: If it fails.
@@ -179,14 +179,14 @@ class Shell:
         return self._commands[name]
 
     # ----------------------------------------------------------------------------------------------
-    # The line that is being typed.
+    # The current input line.
 
     def completions(self, before: str, word: str) -> list[str]:
-        """Returns the words that may stand at the end of a line.
+        """Returns the completions of the last word of a line.
 
         Args:
-            before: What comes before the word.
-            word: What there is of it.
+            before: The text before the word.
+            word: The beginning of the word.
         """
         earlier = before.rpartition(";")[2].split()
         if not earlier:
@@ -201,10 +201,10 @@ class Shell:
 
     @contextmanager
     def _readline(self) -> Iterator[None]:
-        """Completes words and remembers lines, where Python can do that."""
+        """Enables completion and history, if Python supports them."""
         try:
             import readline
-        except ImportError:  # Not every Python has it.
+        except ImportError:  # Optional in Python.
             yield
             return
 
@@ -230,10 +230,10 @@ class Shell:
 
 
 def split_commands(line: str) -> list[list[str]]:
-    """Returns the commands of a line, each as its words. What comes after # is a remark.
+    """Returns the commands of a line, each as its words. # begins a comment.
 
     Raises:
-        ValueError: If a quote does not end.
+        ValueError: If a quote is not closed.
     """
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";")
     lexer.whitespace_split = True

@@ -32,9 +32,9 @@ class Command:
     """A command of the shell.
 
     Attributes:
-        usage: Its name, and what comes after it.
-        run: Does it. The first line of its documentation says what it does.
-        complete: Returns the words that may come after the name.
+        usage: Its name and arguments.
+        run: Runs the command. The first line of its docstring is the help text.
+        complete: Returns completions of the arguments.
     """
 
     usage: str
@@ -72,7 +72,7 @@ def _one(words: list[str], what: str) -> str:
 
 
 def program(player: Player, words: list[str]) -> None:
-    """Begin with another program, or say which it is."""
+    """Begin with another program, or show the current one."""
     if words:
         name = _one(words, "the name of one program")
         with working_on(f"compiling {name}"):
@@ -93,7 +93,7 @@ def programs(player: Player, words: list[str]) -> None:
 
 
 def datasets(player: Player, words: list[str]) -> None:
-    """List the datasets that there are."""
+    """List the datasets."""
     print_table(dataset_row(dataset) for dataset in player.env.datasets)
 
 
@@ -126,7 +126,7 @@ def describe_step(number: int, made: Step, player: Player) -> str:
 
 
 def undo(player: Player, words: list[str]) -> None:
-    """Take back the last step, or the last N."""
+    """Undo the last step, or the last N."""
     undone = player.undo(_count_of(words))
     if not undone:
         raise ValueError("There is no step to take back")
@@ -134,7 +134,7 @@ def undo(player: Player, words: list[str]) -> None:
 
 
 def reset(player: Player, words: list[str]) -> None:
-    """Begin again with the same program."""
+    """Restart with the same program."""
     player.begin()
     print_line(f"{player.benchmark}{_sizes(player)}")
 
@@ -152,7 +152,7 @@ def history(player: Player, words: list[str]) -> None:
 
 
 def simplify(player: Player, words: list[str]) -> None:
-    """Leave out steps that the program does not need."""
+    """Remove steps without effect."""
     with working_on("looking for steps that are not needed"):
         shorter = player.shorter()
         dropped = len(player.steps) - len(shorter)
@@ -207,7 +207,7 @@ def climb(player: Player, words: list[str]) -> None:
 
 
 def actions(player: Player, words: list[str]) -> None:
-    """List the actions, or those about a word."""
+    """List the actions, or those matching a word."""
     rows = table_of(player.env, Part.actions, " ".join(words))
     for row in rows:
         row["action"] = player.short_name(row["number"])
@@ -266,7 +266,7 @@ def set_observation(player: Player, words: list[str]) -> None:
 
 
 def reward(player: Player, words: list[str]) -> None:
-    """Say what the steps have saved, by any reward."""
+    """Show the savings of the steps, by any reward."""
     names = words or ([player.env.reward_space.name] if player.env.reward_space else [])
     if not names:
         raise ValueError("Which reward? 'rewards' lists them")
@@ -292,13 +292,13 @@ def rewards(player: Player, words: list[str]) -> None:
 
 
 def set_reward(player: Player, words: list[str]) -> None:
-    """Set the default reward, and make the steps again."""
+    """Set the default reward, and repeat the steps."""
     player.env.reward_space = _one(words, "the name of one reward")
     player.replace_steps([each.action for each in player.steps])
 
 
 def commandline(player: Player, words: list[str]) -> None:
-    """Show the command line of the compiler that does the same."""
+    """Show the equivalent command line of the compiler."""
     print_line(player.env.commandline())
 
 
@@ -319,7 +319,7 @@ def debug(player: Player, words: list[str]) -> None:
 
 
 def _sizes(player: Player) -> str:
-    """Returns how large the program is, for the end of a line."""
+    """Returns the size of the program, for the end of a line."""
     count, oz = player.count(), player.count_of_oz()
     if count is None or not oz:
         return ""
@@ -327,7 +327,7 @@ def _sizes(player: Player) -> str:
 
 
 def prompt_of(player: Player) -> str:
-    """Returns what the shell asks with: the program, and how many steps there are."""
+    """Returns the prompt: the program and the number of steps."""
     return f"{program_name(player.benchmark)} {len(player.steps)}> "
 
 

@@ -1,6 +1,6 @@
-"""Ctrl-C before a program of ours begins: while Python imports the package on its account.
+"""Handling of Ctrl-C while Python imports the package for one of its programs.
 
-The package imports this module before all else.
+The package imports this module first.
 """
 
 import os
@@ -13,12 +13,12 @@ _SCRIPTS = ("compiler-gym", "compiler-gym-cc", "compiler-gym-c++")
 
 def _is_program_of_ours() -> bool:
     words = sys.orig_argv
-    # So it is while Python imports the package of a module that it is going to run.
+    # This is the case while Python imports the package of a module to run.
     if sys.argv[:1] == ["-m"]:
         module = "".join(words[words.index("-m") + 1 :][:1]) if "-m" in words else ""
         programs = ("compiler_gym", "compiler_gym.compliance")
         return module in programs or module.startswith("compiler_gym.bin.")
-    # Processes that a program starts by multiprocessing have its arguments, but not as theirs.
+    # Child processes of multiprocessing have the parent's arguments, which are not theirs.
     script = sys.argv[0] if sys.argv else ""
     return os.path.basename(script) in _SCRIPTS and script in words
 

@@ -1,4 +1,4 @@
-"""``compiler-gym validate``: whether states can be reached again, and the programs work."""
+"""``compiler-gym validate``: checks that states are reproducible and programs work."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
@@ -25,7 +25,10 @@ def validate(
     reward: RewardOption = None,
     env: EnvOption = "llvm-ic-v0",
     nproc: Annotated[
-        int | None, typer.Option(min=1, help="States at a time; by default one a processor.")
+        int | None,
+        typer.Option(
+            min=1, help="Number of parallel validations; by default one for each processor."
+        ),
     ] = None,
     sanitizer: Annotated[
         list[str] | None,
@@ -39,11 +42,11 @@ def validate(
     inorder: Annotated[bool, typer.Option(help="Print in the order of the files.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Validate states, which others have found.
+    """Validate recorded states.
 
-    Played again, a state has to give the same reward, and a program that works.
+    A replay of a state must give the same reward and a working program.
 
-    Exit code 1 if any state is not what it should be.
+    The exit code is 1 if any state is invalid.
 
     \b
     Examples:
@@ -65,7 +68,7 @@ def validate(
             made.datasets = _SanitizedDatasets(sanitizer)
         return made
 
-    with opened_env(env, reward_space=reward) as opened:  # A wrong name is told about once.
+    with opened_env(env, reward_space=reward) as opened:  # Report a wrong name only once.
         reward_name = opened.reward_space.name if opened.reward_space else None
     results = []
     for result in validated(make_env, states, nproc, inorder):
@@ -109,7 +112,7 @@ def validated(
 
 
 def as_plain(result: ValidationResult) -> dict[str, Any]:
-    """Returns a result as it is written as JSON."""
+    """Returns a result as values for JSON."""
     return {"okay": result.okay(), **result.model_dump(mode="json")}
 
 
@@ -122,7 +125,7 @@ def summary(
     """Yields lines that sum up the validation of states.
 
     Args:
-        results: What is known.
+        results: The results so far.
         count: The number of states.
         reward: The name of the reward.
         aggregation: How rewards are averaged: ``"geomean"`` or ``"mean"``.

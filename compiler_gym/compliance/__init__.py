@@ -1,7 +1,7 @@
-"""Checks whether a compiler service does what clients of CompilerGym count on.
+"""Checks of compiler services against the rules that clients rely on.
 
-It takes the program of a service, whatever it is written in, and looks at it from outside: its
-requests and answers, files, flags and exit codes::
+The checks work from outside on the executable of a service in any language: requests and replies,
+files, flags and exit codes::
 
     python -m compiler_gym.compliance my_service.py --benchmark program.txt
 

@@ -1,4 +1,4 @@
-"""The time that a rule may take."""
+"""Time limits of rules."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Clock:
         self.restart()
 
     def restart(self) -> None:
-        """Begins anew."""
+        """Restarts the clock."""
         self._begin = time.monotonic()
 
     def elapsed(self) -> float:
@@ -32,7 +32,7 @@ class Clock:
         """Returns the seconds that are left.
 
         Raises:
-            Violation: If there are none.
+            Violation: If no time is left.
         """
         left = self.seconds - self.elapsed()
         if left <= 0:
@@ -40,7 +40,7 @@ class Clock:
         return left
 
     def wait_until(self, condition: Callable[[], object], seconds: float) -> bool:
-        """Waits until a condition holds, but no longer than it may; returns whether it does."""
+        """Waits until a condition holds, within the time limit. Returns true if it holds."""
         end = time.monotonic() + min(seconds, self.left())
         pause = _FIRST_POLL_SECONDS
         while not condition():

@@ -1,4 +1,4 @@
-"""A client that starts sessions and waits: a program that is there to be killed."""
+"""A client that starts sessions and waits to be killed."""
 
 import sys
 import time
@@ -8,10 +8,10 @@ from compiler_gym.compliance.clock import Clock
 from compiler_gym.compliance.wire import WireClient
 from compiler_gym.service.proto import Benchmark, StartSessionRequest
 
-#: What it prints when it has its sessions.
+#: The line that it prints when its sessions have started.
 READY = "ready"
 
-# Should nobody kill it, it ends by itself.
+# The time after which it ends by itself.
 _MAX_SECONDS = 120
 
 
@@ -19,9 +19,9 @@ def main(port: str, program: str, sessions: str) -> None:
     """Starts sessions on a service.
 
     Args:
-        port: Of the service.
+        port: The port of the service.
         program: The path of a file with a Benchmark message.
-        sessions: How many.
+        sessions: The number of sessions.
     """
     client = WireClient(f"127.0.0.1:{port}", Clock(_MAX_SECONDS))
     lease = client.hold_lease()

@@ -1,4 +1,4 @@
-"""A service as a process of its own, seen from outside."""
+"""A service process under test."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def command_of(target: Target, *flags: str) -> list[str]:
 
 
 def environment_of(target: Target, temporary: Path) -> dict[str, str]:
-    """Returns the environment variables of a service, whose temporary files go to a folder."""
+    """Returns the environment variables of a service, with a folder for temporary files."""
     path = os.pathsep.join(each for each in sys.path if each)
     return {**os.environ, "PYTHONPATH": path, "TMPDIR": str(temporary), **target.environment}
 
 
 def run_to_end(target: Target, clock: Clock, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Runs a service that is to end by itself.
+    """Runs a service that must end by itself.
 
     Raises:
-        Violation: If it does not.
+        Violation: If it does not end.
     """
     with tempfile.TemporaryDirectory(prefix="cgc-") as folder:
         process = ServiceProcess(target, clock, *flags, working_directory=Path(folder) / "wd")
@@ -52,19 +52,19 @@ def run_to_end(target: Target, clock: Clock, *flags: str) -> subprocess.Complete
 
 
 class ServiceProcess:
-    """A service that was started, whose working directory goes when it is closed.
+    """A started service. Closing it removes its working directory.
 
     Args:
         target: The service.
         clock: The time of the rule.
-        flags: Of the service, besides ``--working_dir``.
+        flags: The flags of the service, besides ``--working_dir``.
         working_directory: Its working directory; by default a new one.
-        names_directory: Whether to tell the service its working directory.
+        names_directory: Pass ``--working_dir`` to the service.
 
     Attributes:
         directory: The working directory.
-        temporary: The folder for temporary files that the service has been told.
-        pid: The number of the process.
+        temporary: The folder for the service's temporary files.
+        pid: The process id.
     """
 
     def __init__(
@@ -105,14 +105,14 @@ class ServiceProcess:
         return self.wait_for_port(self.directory)
 
     def wait_for_port(self, directory: Path) -> int:
-        """Does as :meth:`wait_until_ready`, with the port in another directory."""
+        """Same as :meth:`wait_until_ready`, for another directory."""
         pid_file = directory / "pid.txt"
         self._clock.wait_until(
             lambda: pid_file.is_file() or self._child.poll() is not None, _START_SECONDS
         )
         if not pid_file.is_file():
             if self.is_running():
-                self._clock.left()  # It may just be that which was too short.
+                self._clock.left()  # The time may just have been too short.
             raise Violation(f"the service {self.state()} and there is no pid.txt{self.log_tail()}")
         text = read_text(directory / "port.txt").strip()
         if not text.isdecimal():
@@ -124,12 +124,12 @@ class ServiceProcess:
         return self._child.poll() is None
 
     def state(self) -> str:
-        """Says whether the process runs, or how it has ended."""
+        """Describes the state of the process."""
         code = self._child.poll()
         return "goes on running" if code is None else describe_exit(code)
 
     def wait(self, seconds: float) -> int | None:
-        """Waits for the end of the process; returns its exit code, or None."""
+        """Waits for the end of the process. Returns its exit code, or None."""
         return self._child.wait(min(seconds, self._clock.left()))
 
     def signal(self, number: int) -> None:
@@ -139,21 +139,21 @@ class ServiceProcess:
             os.kill(self.pid, number)
 
     def descendants(self) -> list[int]:
-        """Returns the processes that the service has started, and those that they have."""
+        """Returns all child processes of the service, including indirect ones."""
         found = _descendants(self.pid)
         self._known |= {pid: _start_of(pid) for pid in found if pid not in self._known}
         return found
 
     def left_over(self) -> list[int]:
-        """Returns which processes of the service run on, of those that were ever asked for."""
+        """Returns the known child processes that are still running."""
         return [pid for pid, start in self._known.items() if start and _start_of(pid) == start]
 
     def output(self) -> str:
-        """Returns what the service has written to its standard output and error."""
+        """Returns the output of the service on stdout and stderr."""
         return read_text(self._output)
 
     def log_tail(self) -> str:
-        """Returns the end of that for a message."""
+        """Returns the end of the output, for a message."""
         text = self.output().strip()[-_LOG_CHARACTERS:]
         return f". It wrote: {text}" if text else ""
 
@@ -180,7 +180,7 @@ class ServiceProcess:
 
 
 def read_text(path: Path) -> str:
-    """Returns what is in a file; nothing if there is none."""
+    """Returns the contents of a file; empty if it does not exist."""
     try:
         return path.read_text(errors="replace")
     except OSError:
@@ -188,14 +188,14 @@ def read_text(path: Path) -> str:
 
 
 def free_port() -> int:
-    """Returns a port at which nobody listens."""
+    """Returns an unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def listening_addresses(port: int) -> set[str]:
-    """Returns the addresses, in the notation of the kernel, where somebody listens at a port."""
+    """Returns the addresses with a listener on a port, in the notation of the kernel."""
     found = set()
     for name in ("tcp", "tcp6"):
         for line in read_text(Path("/proc/net") / name).splitlines()[1:]:

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-#: Given what is checked: a :class:`compiler_gym.compliance.subject.Subject`.
+#: The function of a rule. Its argument is a :class:`compiler_gym.compliance.subject.Subject`.
 Check = Callable[[Any], str | None]
 
 
 class Violation(Exception):  # noqa: N818 - it is about the service.
-    """The service does not do what the rule says. The text is what was found."""
+    """The service breaks the rule. The text has the finding."""
 
 
 class NotChecked(Exception):  # noqa: N818
-    """Nothing can be said about the rule for this service. The text is why."""
+    """The rule cannot be checked for this service. The text has the reason."""
 
 
 class Outcome(str, Enum):
@@ -30,14 +30,14 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing that every service has to do.
+    """A requirement for every service.
 
     Attributes:
         id: Its name, ``theme.what``.
         sentence: What the service has to do.
         advice: What to change in a service that does not.
-        check: Finds out. Returns nothing, or a text about what was left out; raises
-            :class:`Violation` or :class:`NotChecked`.
+        check: The check. Returns None, or a text about skipped parts; raises :class:`Violation` or
+            :class:`NotChecked`.
     """
 
     id: str
@@ -57,9 +57,9 @@ class Result:
 
     Attributes:
         rule: The rule.
-        outcome: Whether it holds.
-        text: What was found, why it was not checked, or what was left out; may be empty.
-        seconds: How long it took.
+        outcome: The outcome.
+        text: The finding, the reason for not checking it, or the skipped parts; may be empty.
+        seconds: The duration of the check.
     """
 
     rule: Rule
@@ -69,7 +69,7 @@ class Result:
 
 
 def rule(id: str, sentence: str, advice: str) -> Callable[[Check], Rule]:
-    """Makes a rule of a function.
+    """Makes a rule from a function.
 
     Args:
         id: Same as in :class:`Rule`, like the other arguments.
@@ -80,6 +80,6 @@ def rule(id: str, sentence: str, advice: str) -> Callable[[Check], Rule]:
 
 
 def require(holds: object, found: str) -> None:
-    """Raises :class:`Violation` with what was found, unless something holds."""
+    """Raises :class:`Violation` with a finding, unless a condition holds."""
     if not holds:
         raise Violation(found)

@@ -1,4 +1,4 @@
-"""Checks rules one after the other."""
+"""Runs the checks of rules one after the other."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from compiler_gym.compliance.rules import RULES
 from compiler_gym.compliance.subject import Subject
 from compiler_gym.compliance.target import Target
 
-#: Without it there is nothing to check.
+#: If it fails, nothing else is checked.
 FIRST_RULE = RULES[0]
 
-#: The seconds that a rule may take.
+#: The default time limit of a rule in seconds.
 DEFAULT_TIME_LIMIT = 60.0
 
 
 def select(patterns: Iterable[str]) -> list[Rule]:
-    """Returns the rules whose ids have one of some texts in them; all if there are no texts.
+    """Returns the rules whose ids contain one of some texts; all rules without texts.
 
     Raises:
-        LookupError: If there are none.
+        LookupError: If there are no such rules.
     """
     texts = [*patterns]
     found = [rule for rule in RULES if not texts or any(text in rule.id for text in texts)]
@@ -33,7 +33,7 @@ def select(patterns: Iterable[str]) -> list[Rule]:
 
 
 def check_rule(rule: Rule, subject: Subject) -> Result:
-    """Checks a rule, and ends what it has left open.
+    """Checks a rule, and closes its open sessions.
 
     Raises:
         OSError: If the service cannot be executed.
@@ -48,7 +48,7 @@ def check_rule(rule: Rule, subject: Subject) -> Result:
         outcome, text = Outcome.NOT_CHECKED, str(reason)
     except OSError:
         raise
-    except Exception as error:  # Of what a service may answer, not everything can be foreseen.
+    except Exception as error:  # A service may answer in unforeseen ways.
         outcome, text = Outcome.FAILED, f"unexpected {type(error).__name__}: {error}"
     seconds = subject.clock.elapsed()
     subject.end_rule()
@@ -56,7 +56,7 @@ def check_rule(rule: Rule, subject: Subject) -> Result:
 
 
 def check_all(rules: Iterable[Rule], subject: Subject) -> Iterator[Result]:
-    """Checks rules. After one that the service does not even start for, checks no other."""
+    """Checks rules. Stops if the service does not start."""
     starts: Result | None = None
     for rule in rules:
         if starts is None:
@@ -78,12 +78,12 @@ def check(
 ) -> Iterator[Result]:
     """Checks a service.
 
-    Processes that were started for it end with the iterator.
+    The processes of the check end with the iterator.
 
     Args:
         target: The service.
-        patterns: Check only rules whose ids have one of these in them.
-        time_limit: The seconds that each rule may take.
+        patterns: Check only rules whose ids contain one of these.
+        time_limit: The time limit of each rule in seconds.
         max_actions: The maximum number of actions that are tried, evenly spaced. By default all
             that half of the time limit allows.
 

@@ -25,10 +25,10 @@ from compiler_gym.service.proto import (
     StartSessionRequest,
 )
 
-# A service that does not answer so long after a rule is replaced before the next one.
+# The time after a rule in which the service must answer; otherwise it is replaced.
 _ALIVE_SECONDS = 30
 
-# The part of a rule's time in which actions are tried.
+# The share of a rule's time for trying actions.
 _SURVEY_SHARE = 0.5
 
 # How many actions are played in turn, how far apart those are that come after each other, and how
@@ -68,7 +68,7 @@ class RunningService:
         return self.client.call("GetVersion", GetVersionRequest(), _ALIVE_SECONDS).is_ok
 
     def require_alive(self, after: str) -> None:
-        """Raises Violation if it does not answer; ``after`` tells what it has been through."""
+        """Raises Violation if the service does not answer ``after`` a given request."""
         if not self.is_alive():
             raise Violation(
                 f"after {after} the service does not answer; its process {self.process.state()}"
@@ -84,12 +84,12 @@ class RunningService:
 class Subject:
     """The service that is checked.
 
-    Most rules share a process, which is started when it is first needed, and again if a rule has
-    ended it. Sessions are ended after each rule.
+    Most rules share a process, which is started on demand, and again if a rule has ended it.
+    Sessions are ended after each rule.
 
     Args:
         target: The service.
-        time_limit: The seconds that each rule may take.
+        time_limit: The time limit of each rule in seconds.
         max_actions: The maximum number of actions that are tried, evenly spaced.
 
     Attributes:
@@ -127,7 +127,7 @@ class Subject:
             service.close()
 
     def end_rule(self) -> None:
-        """Ends what a rule has left open; gives up the shared process if it is unusable."""
+        """Ends the open sessions of a rule. Drops the shared process if it is unusable."""
         self.clock.restart()
         sessions, self._open = self._open, []
         if self._service is None:
@@ -155,7 +155,7 @@ class Subject:
 
     @property
     def action_space(self) -> ActionSpace:
-        """The space that actions are taken from where any will do: the first."""
+        """The default space for actions: the first."""
         if not self.spaces.action_space_list:
             raise NotChecked("the service has no action space")
         return self.spaces.action_space_list[0]
@@ -188,7 +188,7 @@ class Subject:
 
     @property
     def other_benchmark(self) -> Benchmark:
-        """Another program, likewise."""
+        """Another program. Raises NotChecked if there is none."""
         others = [each for each in self.target.benchmarks[1:] if each.HasField("program")]
         if not others:
             raise NotChecked("only one program is known: give a second --benchmark")
@@ -203,7 +203,7 @@ class Subject:
         client: WireClient | None = None,
         timeout: float | None = None,
     ) -> Answer:
-        """Starts a session, which is nobody's to end if it starts; returns the answer."""
+        """Starts a session that is not ended automatically. Returns the answer."""
         request = StartSessionRequest(
             benchmark=self.benchmark if benchmark is None else benchmark,
             observation_space=observe,
@@ -213,7 +213,7 @@ class Subject:
         return (client or self.client).call("StartSession", request, timeout)
 
     def start(self, **arguments: Any) -> Session:
-        """Starts a session, which ends with the rule; arguments are those of :meth:`try_start`.
+        """Starts a session that ends with the rule. Takes the arguments of :meth:`try_start`.
 
         Raises:
             Violation: If it does not start.
@@ -232,7 +232,7 @@ class Subject:
         return session
 
     def open_sessions(self, client: WireClient | None = None) -> int:
-        """Returns how many sessions the service has, by starting one and ending it."""
+        """Returns the number of open sessions. Starts and ends one to find out."""
         return self._start_unknown(client=client or self.client).end()
 
     # What is known about actions and observations, by trying.
@@ -244,7 +244,7 @@ class Subject:
 
     @property
     def state_spaces(self) -> list[int]:
-        """The observations that are declared deterministic, and come quickly."""
+        """The fast observations that are declared deterministic."""
         return self.observed.state_spaces
 
     @property

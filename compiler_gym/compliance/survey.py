@@ -16,7 +16,7 @@ _STATE_SECONDS = 0.1
 _OBSERVATION_SECONDS = 10.0
 _ACTION_SECONDS = 5.0
 
-#: With these an action is refused: nothing has happened.
+#: The status codes of refused actions, which had no effect.
 REFUSALS = ("INVALID_ARGUMENT", "OUT_OF_RANGE", "NOT_FOUND", "UNIMPLEMENTED", "FAILED_PRECONDITION")
 
 Start = Callable[[], Session]
@@ -27,9 +27,9 @@ class Observed:
     """The observations of a program at the start of a session.
 
     Attributes:
-        events: The value of each observation that can be computed, by its number.
-        failures: What the service says about each of the others, by its number.
-        state_spaces: The numbers of those that are used to compare states.
+        events: The values of available observations, by their number.
+        failures: The errors of all other observations, by their number.
+        state_spaces: The numbers of the observations that compare states.
     """
 
     events: dict[int, Event] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Observed:
 
 
 def observe_once(start: Start, spaces: Sequence[ObservationSpace]) -> Observed:
-    """Asks for each observation alone.
+    """Requests each observation by itself.
 
     Args:
         start: Starts a session; it is called again after each observation that fails.
@@ -72,13 +72,13 @@ class Survey:
     """The effect of each action on a program.
 
     Attributes:
-        effective: Actions that change what is observed, and after which the session goes on.
-        harmless: Actions that change nothing of that, likewise.
-        ending: Actions after which the session has reached its end.
-        refused: What the service says about actions that it does not accept.
-        failed: What it says about others that have failed.
-        idle: Actions that are said to have had no effect.
-        ignored: How many actions were not tried.
+        effective: Actions that change an observation without ending the session.
+        harmless: Actions that change no observation and do not end the session.
+        ending: Actions that end the session.
+        refused: The errors of refused actions.
+        failed: The errors of failed actions.
+        idle: Actions that the service reports as without effect.
+        ignored: The number of untried actions.
     """
 
     effective: list[Action] = field(default_factory=list)
@@ -96,7 +96,7 @@ def try_actions(start: Start, actions: Sequence[Action], seconds: float) -> Surv
     Args:
         start: Starts a session.
         actions: The actions.
-        seconds: No more actions are tried after this time.
+        seconds: The time limit for trying actions.
 
     Raises:
         Violation: If an action ends the service.

@@ -12,24 +12,24 @@ from typing import Any
 import compiler_gym
 from compiler_gym.service.proto import Benchmark, File
 
-#: How many programs are taken from a dataset: some rules need two.
+#: The number of programs to take from a dataset. Some rules need two.
 _PROGRAMS = 2
 
 
 @dataclass(frozen=True)
 class Target:
-    """A service, and what it has to be told.
+    """A service with its settings.
 
     Attributes:
-        service: The program; one that ends in ``.py`` is run by this Python.
-        benchmarks: Programs that it understands. Without any, little can be checked; a second,
-            different one lets more be checked.
+        service: The executable. This Python runs a ``.py`` file.
+        benchmarks: Programs for the service. Without any, little can be checked; two different ones
+            allow more checks.
         arguments: Further arguments of the program.
-        environment: Further environment variables of it.
+        environment: Further environment variables.
         crash_action: The name or the number of an action that crashes.
         hang_action: The name or the number of an action that never ends.
         rewards: The names of the observations that each reward needs, by the name of the reward.
-        derived: The names of observations that the environment makes of others.
+        derived: The names of derived observations of the environment.
     """
 
     service: Path
@@ -43,7 +43,7 @@ class Target:
 
 
 def benchmark_of(text: str) -> Benchmark:
-    """Returns the program that a text names.
+    """Returns the program for a path or URI.
 
     Args:
         text: The path of a file, whose contents are the program; or the URI of a program that the
@@ -97,7 +97,7 @@ def target_of_env(id: str, benchmarks: Sequence[str] = (), **changes: Any) -> Ta
         id: The id of the environment; ``module:id`` imports a module first, which registers it.
         benchmarks: Programs, as of :func:`benchmark_of`, or URIs that the environment knows. By
             default the program that its episodes are about, and another of the same dataset.
-        **changes: Attributes of the target that are to be others.
+        **changes: Attributes of the target to change.
 
     Raises:
         LookupError: If there is no environment of that id.

@@ -50,8 +50,8 @@ class Action:
     """An action to try.
 
     Attributes:
-        name: What it is called in messages.
-        event: What is sent.
+        name: The name for messages.
+        event: The encoded action.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Action:
 
 
 def action_count(space: Space) -> int | None:
-    """Returns how many actions there are in a space of numbered ones; None for other spaces."""
+    """Returns the number of actions in a space of numbered ones; None for other spaces."""
     kind = space.WhichOneof("value")
     if kind == "discrete":
         return space.discrete.n
@@ -101,7 +101,7 @@ def _samples(message: ActionSpace) -> Iterator[Action]:
 
 
 def action_named(space: ActionSpace, name: str) -> Action | None:
-    """Returns the action of a name or a number; any text is one if actions are texts."""
+    """Returns the action with a name or number. If actions are texts, any text is one."""
     names, count = _names_of(space.space), action_count(space.space)
     if names is not None and name in names:
         return Action(name, Event(int64_value=names.index(name)))
@@ -114,10 +114,10 @@ def action_named(space: ActionSpace, name: str) -> Action | None:
 
 
 def mismatch(space: ObservationSpace, event: Event) -> str | None:
-    """Returns why a value is not in its space; None if it is.
+    """Returns the reason that a value is not in its space; None if it is.
 
     Args:
-        space: What the service has declared.
+        space: The space that the service declares.
         event: The value.
     """
     declared = space.exact_space if space.HasField("exact_space") else space.space
@@ -145,7 +145,7 @@ def _unreadable(event: Event) -> str | None:
 
 
 def exact(event: Event) -> bytes:
-    """Returns the bytes by which equal values are known."""
+    """Returns bytes that identify equal values."""
     return event.SerializeToString(deterministic=True)
 
 

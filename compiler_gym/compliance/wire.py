@@ -1,4 +1,4 @@
-"""A client that adds nothing: requests as they are, and what comes back, errors included."""
+"""A minimal client: sends requests unchanged, and returns replies and errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ METHODS: dict[str, tuple[type[Message], type[Message]]] = {
     "SendSessionParameter": (SendSessionParameterRequest, SendSessionParameterReply),
 }
 
-# No single request needs longer, unless it hangs.
+# The time limit of a single request. Longer ones hang.
 _CALL_SECONDS = 30.0
 
 _MAX_DETAILS = 200
@@ -65,8 +65,8 @@ class Answer:
     Attributes:
         method: The method that was called.
         code: The name of the status, ``"OK"`` or another of gRPC.
-        details: What the service says about it.
-        reply: The reply; nothing is set in it after an error.
+        details: The error text of the service.
+        reply: The reply; empty after an error.
     """
 
     method: str
@@ -86,7 +86,7 @@ class Answer:
         return self.reply
 
     def expect(self, *codes: str, about: str = "") -> None:
-        """Raises Violation unless the status is one of these; ``about`` tells what was asked."""
+        """Raises Violation unless the status is one of these. ``about`` describes the request."""
         if self.code not in codes:
             what = f" {about}" if about else ""
             raise Violation(f"{self.method}{what} answers {self} rather than {' or '.join(codes)}")
@@ -110,12 +110,12 @@ class Lease:
         self.id = id
 
     def cancel(self) -> None:
-        """Gives it up."""
+        """Ends the lease."""
         self._call.cancel()
 
 
 class WireClient:
-    """A connection of its own to a service.
+    """A separate connection to a service.
 
     Args:
         address: Where the service listens, as gRPC writes addresses.
@@ -135,7 +135,7 @@ class WireClient:
         self._channel.close()
 
     def switch_to_direct_channel(self) -> None:
-        """Makes all further requests on the direct channel, without gRPC.
+        """Switches all further requests to the direct channel.
 
         Raises:
             NotChecked: If the service has none.
@@ -160,7 +160,7 @@ class WireClient:
         return self._ask(method, getattr(self._stub, method), request, timeout)
 
     def begin(self, method: str, request: Message, timeout: float | None = None) -> Any:
-        """Makes a request and does not wait; returns a future of gRPC for :meth:`finish`."""
+        """Makes a request without waiting. Returns a future for :meth:`finish`."""
         return getattr(self._stub, method).future(request, timeout=self._limit(timeout))
 
     def finish(self, method: str, future: Any) -> Answer:

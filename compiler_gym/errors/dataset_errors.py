@@ -7,7 +7,7 @@ The names are those of the documented interface, hence the suppressed naming rul
 class BenchmarkInitError(OSError, ValueError):
     """A benchmark cannot be used.
 
-    Users meet it when a program cannot be made or loaded: its source does not compile, its
+    Raised when a program cannot be made or loaded: its source does not compile, its
     bitcode does not parse, a file of it is missing, or it lacks the commands that the
     requested observation or reward needs.
     """
@@ -16,7 +16,7 @@ class BenchmarkInitError(OSError, ValueError):
 class DatasetInitError(OSError):
     """A dataset cannot be installed.
 
-    Users meet it at the first use of a dataset whose files are incomplete, of unexpected
+    Raised at the first use of a dataset whose files are incomplete, of unexpected
     layout, or cannot be written to the site data directory.
     """
 
@@ -24,7 +24,7 @@ class DatasetInitError(OSError):
 class DownloadFailed(OSError):  # noqa: N818
     """A file could not be downloaded.
 
-    Users meet it when a dataset is to be installed without network, from an address that no
+    Raised when a dataset is to be installed without network, from an address that no
     longer exists, or when what arrives does not have the expected checksum.
     """
 
@@ -32,5 +32,5 @@ class DownloadFailed(OSError):  # noqa: N818
 class TooManyRequests(DownloadFailed):
     """A server refused a download because there were too many.
 
-    Users meet it after the download has been retried with growing waits; try again later.
+    Raised after the download has been retried with growing waits; try again later.
     """

@@ -1,4 +1,4 @@
-"""The path by which programs written for former releases import these errors."""
+"""Import path of 0.2.5 for these errors."""
 
 from compiler_gym.errors.dataset_errors import DownloadFailed, TooManyRequests
 

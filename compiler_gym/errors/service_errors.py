@@ -7,7 +7,7 @@ The names are those of the documented interface, hence the suppressed naming rul
 class ServiceError(Exception):
     """The compiler service could not do what was asked of it.
 
-    Users meet it when the compiler behind an environment fails: a pass crashes, leaves the
+    Raised when the compiler behind an environment fails: a pass crashes, leaves the
     program invalid, or an observation cannot be computed. ``env.step()`` does not raise it but
     ends the episode and reports it in ``info["error_type"]`` and ``info["error_details"]``;
     ``env.reset()`` and ``env.observation[...]`` raise it.
@@ -17,7 +17,7 @@ class ServiceError(Exception):
 class SessionNotFound(ServiceError):  # noqa: N818
     """The session is unknown to the service.
 
-    Users meet it when they ask for something that needs a running episode, such as an
+    Raised when users request something that needs a running episode, such as an
     observation, before ``env.reset()`` or after the episode ended abnormally.
     """
 
@@ -42,7 +42,7 @@ class SessionDied(ServiceError):  # noqa: N818
 class SessionLost(SessionDied):
     """The session has ended through no fault of the compiler.
 
-    Users meet it when its process was killed from outside (``kill``, or the kernel for want of
+    Raised when its process was killed from outside (``kill``, or the kernel for want of
     memory), or when a request was interrupted by Ctrl-C. The text says which. The episode is
     truncated, and no action is to blame.
     """
@@ -51,14 +51,14 @@ class SessionLost(SessionDied):
 class ServiceOSError(ServiceError, OSError):
     """The operating system denied the service something.
 
-    Users meet it when the service reaches a limit on memory, sessions, files or message size.
+    Raised when the service reaches a limit on memory, sessions, files or message size.
     """
 
 
 class ServiceInitError(ServiceError, OSError):
     """The service did not start.
 
-    Users meet it when making an environment: the service binary exits at once, does not report
+    Raised when making an environment: the service binary exits at once, does not report
     its port in time, or is of another version.
     """
 
@@ -66,7 +66,7 @@ class ServiceInitError(ServiceError, OSError):
 class EnvironmentNotSupported(ServiceInitError):  # noqa: N818
     """This machine cannot run the environment.
 
-    Users meet it when something that the environment needs is not there: the service binary
+    Raised when something that the environment needs is not there: the service binary
     has not been built, or a compiler is not installed.
     """
 
@@ -74,7 +74,7 @@ class EnvironmentNotSupported(ServiceInitError):  # noqa: N818
 class ServiceTransportError(ServiceError, OSError):
     """The service cannot be reached, or the connection broke.
 
-    Users meet it when an unmanaged service (one given as ``host:port``) is down, or when the
+    Raised when an unmanaged service (one given as ``host:port``) is down, or when the
     connection fails more often than ``ConnectionOpts.rpc_max_retries``.
     """
 
@@ -82,7 +82,7 @@ class ServiceTransportError(ServiceError, OSError):
 class ServiceIsClosed(ServiceError, TypeError):  # noqa: N818
     """The connection or the service process has ended.
 
-    Users meet it when they go on using an environment after ``env.close()``, or when the
+    Raised when users continue to use an environment after ``env.close()``, or when the
     service was killed from outside.
     """
 

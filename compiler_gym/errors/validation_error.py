@@ -10,7 +10,7 @@ from typing import Any
 class MinimizationError(OSError):
     """A list of actions cannot be minimised.
 
-    Users meet it when the hypothesis to keep (for example "validation fails") does not hold for
+    Raised when the hypothesis to keep (for example "validation fails") does not hold for
     the full list of actions to begin with, or does not hold reliably.
     """
 

@@ -1,4 +1,4 @@
-"""The path by which programs written for former releases import this class."""
+"""Import path of 0.2.5 for this class."""
 
 from compiler_gym.views.reward_view import RewardView
 

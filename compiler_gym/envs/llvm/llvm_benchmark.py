@@ -1,4 +1,4 @@
-"""The path by which programs written for former releases import these functions."""
+"""Import path of 0.2.5 for these functions."""
 
 from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.own_programs import (

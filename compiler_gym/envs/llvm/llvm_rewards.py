@@ -1,4 +1,4 @@
-"""The path by which programs written for former releases import these classes."""
+"""Import path of 0.2.5 for these classes."""
 
 from compiler_gym.envs.llvm.rewards.cost_rewards import (
     BaselineImprovementNormalizedReward,

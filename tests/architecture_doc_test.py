@@ -44,7 +44,7 @@ def test_everything_named_exists():
     assert missing(names) == []
 
 
-def test_what_does_not_exist_is_found():
+def test_missing_names_are_found():
     text = "`server/Gone.cc`, `gone/`, `docs/gone.md` beside `session/Session.cc` and `proto/`\n"
     picture = "     | RpcService.cc ----> GoneService.cc |\n"
     assert missing(names_in(text + picture)) == [

@@ -106,7 +106,7 @@ class TestFourResults:
             assert not done
             assert not info["action_had_no_effect"]
 
-    def test_wrappers_of_ones_own(self):
+    def test_custom_wrappers(self):
         env = Doubled(AlwaysAppend(gym.make("toy-v0")))
         env.reset()
         observation, reward, done, _ = env.step(0)
@@ -162,7 +162,7 @@ class TestFourResults:
         assert (shown is None) == (mode == "human")
         env.close()
 
-    def test_render_mode_that_is_not_there(self):
+    def test_unknown_render_mode(self):
         with pytest.raises(ValueError, match=r"Unknown render mode 'rgb_array'\. There are: human"):
             gym.make("toy-v0", render_mode="rgb_array")
 
@@ -173,7 +173,7 @@ class TestFourResults:
         assert len(env.render()) == 2
         env.close()
 
-    def test_the_checker_says_what_to_do(self):
+    def test_error_of_the_checker_has_advice(self):
         with pytest.raises(ValueError, match="apply_api_compatibility=True"):
             gym.make("toy-v0", disable_env_checker=False)
 
@@ -182,7 +182,7 @@ class TestWrappersOfGym:
     """Those of gym 0.26, which are for five results, around environments of four."""
 
     @pytest.mark.parametrize("make", [gym.make, compiler_gym.make])
-    def test_observations_of_ones_own(self, make):
+    def test_custom_observations(self, make):
         env = Halves(make("toy-v0"))
         assert env.reset().sum() == 2.5
         observation, reward, done, info = env.step(3)
@@ -191,14 +191,14 @@ class TestWrappersOfGym:
         assert env.env.step(3)[0].sum() == 7  # What is inside is as it was.
         env.close()
 
-    def test_a_step_of_ones_own(self):
+    def test_custom_step(self):
         env = CountsTwice(gym.make("toy-v0"))
         env.reset()
         observation, _, done, info = env.step(3)
         assert (observation.sum(), done, info["seen"]) == (6, False, True)
         env.close()
 
-    def test_rewards_of_ones_own(self):
+    def test_custom_rewards(self):
         env = Negative(Negative(Negative(gym.make("toy-v0"))))
         env.reset(benchmark=HELLO)
         assert env.step(3)[1] == -6
@@ -266,7 +266,7 @@ class TestWrappersOfGym:
             assert list(env.step(3)[0]) == ["first"]
             assert isinstance(env.observation_space, gym.spaces.Dict)
 
-    def test_actions_that_are_numbers(self):
+    def test_numeric_actions(self):
         with make_toy_env(
             service_message_converters=ServiceMessageConverters(
                 action_space_converter=lambda message: gym.spaces.Box(0, 3, shape=()),
@@ -279,13 +279,13 @@ class TestWrappersOfGym:
                 observation, _, done, _ = env.step(np.array(6.0, np.float32))
                 assert (observation.sum(), done) == (6, False)
 
-    def test_in_an_episode_that_is_over(self):
+    def test_after_the_end_of_an_episode(self):
         env = Halves(gym.make("toy-v0"))
         env.reset()
         assert env.step(env.action_space["end"])[2] is True
         env.close()
 
-    def test_what_is_inside_is_put_back_after_an_error(self):
+    def test_inner_environment_is_restored_after_an_error(self):
         plain = gym.make("toy-v0")
         env = Halves(plain)
         env.reset()
@@ -294,7 +294,7 @@ class TestWrappersOfGym:
         assert env.env is plain
         env.close()
 
-    def test_around_what_has_made_five_results(self):
+    def test_around_a_wrapper_with_five_results(self):
         five = gym.wrappers.StepAPICompatibility(gym.make("toy-v0"), output_truncation_bool=True)
         env = Halves(five)
         assert env.reset().sum() == 2.5

@@ -134,13 +134,13 @@ def test_row_has_a_test(row):
 @pytest.mark.parametrize(
     "row", [row for row in IMPORTED if "Not there yet" in row.difference], ids=row_id
 )
-def test_what_is_only_a_name_says_so(row):
+def test_mere_names_are_marked(row):
     with pytest.raises(NotImplementedError):
         find(row)()
 
 
 @pytest.mark.parametrize("row", ABSENT, ids=row_id)
-def test_what_is_absent_is_explained(row):
+def test_absent_names_are_explained(row):
     assert row.test == "none"
     assert row.difference
 
@@ -152,7 +152,7 @@ def test_what_is_absent_is_explained(row):
         ("compiler_gym.third_party.llvm", "llvm_extract_one_path"),
     ],
 )
-def test_what_is_not_there_yet_is_not(module, name):
+def test_absent_names_are_absent(module, name):
     """So that the list of what is missing does not outlive its truth."""
     assert f"`{name}`" in TEXT or f"`{module}.{name}`" in TEXT
     assert not hasattr(importlib.import_module(module), name)

@@ -55,7 +55,7 @@ def test_best_of_several(bench):
     assert len([*conversations(bench, rows)]) == 2
 
 
-def test_episode_that_cannot_be_played(bench):
+def test_unplayable_episode(bench):
     rows = [{"program": PROGRAM, "actions": ["sroaa"], "sizes": [1, 1]}]
     with pytest.raises(ValueError, match="cannot be played: expected the name of a pass"):
         [*conversations(bench, rows)]

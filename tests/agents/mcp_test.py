@@ -110,7 +110,7 @@ def test_all_tools_are_described_and_called(server, root):
     assert (root / "out.o").is_file()
 
 
-def test_errors_say_what_to_do(server):
+def test_errors_have_advice(server):
     async def play(client):
         return [
             await answer(client, tool, arguments)
@@ -145,7 +145,7 @@ def test_sessions_do_not_see_each_other(server):
     assert "2613" in asyncio.run(run())[1]
 
 
-def test_session_that_was_used_least_recently_is_closed(server):
+def test_least_recently_used_session_is_closed(server):
     async def run():
         async with Client(server) as first, Client(server) as second, Client(server) as third:
             for client in (first, second, third):

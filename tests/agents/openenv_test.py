@@ -111,7 +111,7 @@ def test_garbage(socket):
     assert asked(socket, "reset", split="test", index=5)["type"] == "observation"
 
 
-def test_message_that_is_too_large(url, socket):
+def test_too_large_message(url, socket):
     with connect(f"{url.replace('http', 'ws')}/ws") as large, pytest.raises(ConnectionClosed):
         large.send("x" * (8 << 20))
         large.recv()
@@ -127,7 +127,7 @@ def test_too_many_passes_are_refused(socket):
 LISTS = [GOOD[:length] for length in range(1, 7)]
 
 
-def test_others_notice_nothing(url):
+def test_other_sessions_are_unaffected(url):
     """Six play at once, while one is killed, one sends garbage and one wants the whole program."""
 
     async def play(passes):

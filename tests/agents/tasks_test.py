@@ -39,7 +39,7 @@ def test_tasks():
 @pytest.mark.parametrize(
     "arguments", [{"split": "exam"}, {"index": 99}, {"index": -1}, {"objective": "cycles"}]
 )
-def test_task_that_does_not_exist(arguments):
+def test_missing_task(arguments):
     with pytest.raises(AgentError, match=r"expected (split|index|objective)"):
         choose_task(**arguments)
 
@@ -92,7 +92,7 @@ def test_no_package_of_a_protocol_is_needed():
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
-def test_session_that_was_lost_is_made_again(play, monkeypatch):
+def test_lost_session_is_restored(play, monkeypatch):
     def fail():
         raise SessionDied("killed")
 

@@ -67,7 +67,7 @@ def test_no_pass_deletes_what_others_may_use(make_bench, compiler):
     assert kept_symbols(bench.describe("ir")) == {"used_elsewhere", "shared"}
 
 
-def test_deleted_symbol_gets_nothing(bench):
+def test_deleted_symbol_gets_no_reward(bench):
     """If there were such a pass."""
     env = bench._branch().env
     verdict = verify(env, frozenset({"main", "gone"}), may_run=True, seconds=1)
@@ -75,13 +75,13 @@ def test_deleted_symbol_gets_nothing(bench):
     assert not verdict.has_run
 
 
-def test_undefined_behaviour_gets_nothing(verdict_of):
+def test_undefined_behaviour_gets_no_reward(verdict_of):
     assert verdict_of(UNDEFINED, ["sroa"]).is_right
     verdict = verdict_of(UNDEFINED, ["sroa", "instcombine", "inline", "instcombine"])
     assert verdict.problems[0].startswith("Wrong output")
 
 
-def test_endless_program_gets_nothing(compiler):
+def test_endless_program_gets_no_reward(compiler):
     """C++ lets compilers delete the loop."""
     bench = Workbench(compiler, Limits(run_seconds=0.1), may_run=True)
     bench.open_program(source="int main() { int x = 1; while (x) x ^= 2; }", language="c++")
@@ -90,11 +90,11 @@ def test_endless_program_gets_nothing(compiler):
     bench.close()
 
 
-def test_program_that_prints_something_else_each_time_gets_nothing(verdict_of):
+def test_unstable_output_gets_no_reward(verdict_of):
     assert verdict_of(RANDOM).problems[0].startswith("Wrong output")
 
 
-def test_program_that_takes_all_memory_gets_nothing(verdict_of):
+def test_exhausted_memory_gets_no_reward(verdict_of):
     assert verdict_of(GREEDY).problems[0].startswith("Runtime error (1) of the unoptimised")
 
 
@@ -103,7 +103,7 @@ def test_broken_module_is_refused(make_bench, fails):
     assert "does not compile" in fails(make_bench().open_program, source=source, language="ir")
 
 
-def test_wrong_program_gets_nothing(episode):
+def test_wrong_program_gets_no_reward(episode):
     """A miscompilation, which no pass is known to make: other output is expected."""
     episode.bench.apply_passes(["sroa", "instcombine", "reg2mem"])
     env = episode.bench._branch().env
@@ -130,7 +130,7 @@ def test_worse_is_not_less_than_broken(episode):
     assert episode.call("submit").reward == 0
 
 
-def test_nothing_is_given_twice(episode):
+def test_reward_is_given_once(episode):
     episode.call("apply_passes", passes=["sroa", "early-cse"])
     episode.call("undo", count=2)
     episode.call("apply_passes", passes=["sroa"])
@@ -145,7 +145,7 @@ def test_nothing_is_given_twice(episode):
 # Limits.
 
 
-def test_program_that_grows_without_end(compiler, fails):
+def test_endlessly_growing_program(compiler, fails):
     bench = Workbench(compiler, Limits(instructions=2_700))
     bench.open_program("sha256")
     assert "was undone" in fails(bench.apply_passes, ["reg2mem", *["inline"] * 50])

@@ -48,7 +48,7 @@ def test_passes_and_undo(bench, fails):
     assert "has no passes yet" in fails(bench.undo)
 
 
-def test_pass_that_does_not_exist(bench, fails):
+def test_missing_pass(bench, fails):
     assert "got 'sroaa'. Did you mean sroa?" in fails(bench.apply_passes, ["gvn", "sroaa"])
     assert "expected a list" in fails(bench.apply_passes, "gvn")
     assert bench.passes == ()
@@ -175,7 +175,7 @@ def test_tools_are_documented():
 
 
 @pytest.mark.parametrize("language", ["c", "c++"])
-def test_program_that_does_not_compile(make_bench, fails, language):
+def test_program_does_not_compile(make_bench, fails, language):
     error = fails(make_bench().open_program, source="int f( { }", language=language)
     assert error.startswith("The program does not compile: line 1: ")
 
@@ -186,7 +186,7 @@ def test_large_program_is_refused(make_bench, fails):
     assert "expected a program of at most 1,000" in fails(bench.open_program, "sha256")
 
 
-def test_program_that_was_right_is_not_run_again(make_bench, monkeypatch):
+def test_verified_program_is_not_run_again(make_bench, monkeypatch):
     calls = []
     monkeypatch.setattr(
         "compiler_gym.agents.workbench.verify",

@@ -41,7 +41,7 @@ def test_short_search(monkeypatch, capsys):
     assert "| smaller | 1 of 1 |" in printed
 
 
-def test_what_is_kept_is_not_measured_again(monkeypatch, capsys, tmp_path):
+def test_cached_results_are_not_measured_again(monkeypatch, capsys, tmp_path):
     options = ["--evaluations", "1", "--jobs", "1", "--objective", "linked"]
     keep = ["--keep", str(tmp_path / "rows")]
     monkeypatch.setattr("sys.argv", ["report", "sorting", *options, *keep])

@@ -33,7 +33,7 @@ def trainer(tmp_path, monkeypatch):
     return make
 
 
-def test_what_a_trainer_shows(trainer):
+def test_output_of_a_trainer(trainer):
     line = "9600 steps: 101.5% of what -Oz saves, 102.0% in the best of 5"
     name = trainer(f"print('hello'); print({line!r}); assert sys.argv[1:] == {ARGUMENTS}")
     assert list(learning.learn(name, 9_600, seed=3)) == [
@@ -45,7 +45,7 @@ def test_what_a_trainer_shows(trainer):
 ARGUMENTS = ["--steps", "9600", "--seed", "3"]
 
 
-def test_trainer_that_fails(trainer):
+def test_failing_trainer(trainer):
     with pytest.raises(subprocess.CalledProcessError):
         list(learning.learn(trainer("sys.exit(3)"), 9_600, seed=3))
 
@@ -60,7 +60,7 @@ def test_random_search():
     assert (one.method, best.method) == ("random, one episode", "random, best of 5")
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_reads_what_it_writes(tmp_path):
     points = [Point("ppo, one episode", 0, 480, 0.5), Point("random search", 1, 960, 1.0625)]
     learning.write(points, tmp_path / "points.csv")
     assert learning.read(tmp_path / "points.csv") == points

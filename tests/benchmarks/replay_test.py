@@ -88,7 +88,7 @@ def test_missing_program_is_named(replay_binary, tmp_path):
         replay.start()
 
 
-def test_usage_is_told(replay_binary):
+def test_prints_usage(replay_binary):
     result = subprocess.run([replay_binary], capture_output=True, text=True, timeout=60)
     assert result.returncode == 1
     assert "program.bc" in result.stderr

@@ -259,6 +259,6 @@ def test_ctrl_c(interrupt, environment):
         ("datasets", ["--download=npb"], "Did you mean benchmark://npb-v0?"),
     ],
 )
-def test_what_is_wrong_is_said(fails, name, arguments, message):
+def test_wrong_arguments(fails, name, arguments, message):
     line = fails(*arguments, module=bin(name))
     assert line.startswith(f"{name}: ") and message in line

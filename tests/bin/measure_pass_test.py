@@ -56,7 +56,7 @@ def test_prints_a_table_and_repeats_it():
         (["sroa", "--program", "benchmark://kernels-v0/none"], "none"),
     ],
 )
-def test_what_is_wrong_is_said(arguments, message):
+def test_wrong_arguments(arguments, message):
     done = run(*arguments)
     assert done.returncode == 1
     assert done.stderr.startswith("measure_pass: ")
@@ -71,7 +71,7 @@ def test_help():
         assert option in done.stdout
 
 
-def test_ctrl_c_prints_what_there_is():
+def test_ctrl_c_prints_partial_results():
     program = (
         "import os, signal\n"
         "from compiler_gym.bin.measure_pass import main\n"
@@ -138,7 +138,7 @@ def test_one_program_has_no_infinite_interval():
 
 
 @pytest.mark.parametrize("name", ["erase-terminators", "multiply-by-three", "abort"])
-def test_what_is_wrong_with_a_pass_is_told(name, monkeypatch):
+def test_failures_of_a_pass_are_reported(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     plugin = runfiles_path("tests/llvm_service/BrokenPasses.so")
     programs = [f"--program=benchmark://kernels-v0/{each}" for each in ("sha256", "huffman")]

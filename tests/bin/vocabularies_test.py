@@ -22,7 +22,7 @@ def run(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["inst2vec", "ir2vec"])
-def test_what_is_there(run, tmp_path, name):
+def test_downloaded_vocabulary(run, tmp_path, name):
     (tmp_path / name).mkdir()
     (tmp_path / name / "origin.txt").touch()
     reply = run(name)

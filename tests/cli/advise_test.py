@@ -30,7 +30,7 @@ def test_advice(run, environment):
     assert os.listdir() == ["main.c"]
 
 
-def test_what_is_wrong_is_said(fails, run, environment):
+def test_wrong_arguments(fails, run, environment):
     assert "'none.c' does not exist" in fails("advise", "none.c", code=2)
     (environment / "part.c").write_text("int g(void);\nint main(void) { return g(); }\n")
     assert "undefined reference to `g'" in run("advise", "part.c", code=1).stderr

@@ -194,7 +194,7 @@ def test_without_a_check_and_with_a_time_limit(run, folder):
     assert not [name for name in os.listdir() if "lock" in name]
 
 
-def test_builds_that_do_not_work(run, fails, folder):
+def test_failing_builds(run, fails, folder):
     done = run("build", "--check", "echo no; exit 3", "--", "make", "unit1.o", code=1)
     assert "The check fails with what clang makes, too: exit code 3: no" in done.stderr
     assert "got none: let it compile anew" in run("build", "--", "true", code=1).stderr
@@ -202,7 +202,7 @@ def test_builds_that_do_not_work(run, fails, folder):
     assert "There is no folder" in fails("build", "--lock", "none/x.lock", "--", "make")
 
 
-def test_ctrl_c_leaves_nothing(folder, monkeypatch, tmp_path):
+def test_ctrl_c_cleans_up(folder, monkeypatch, tmp_path):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     words = command("build", "--evaluations", "10000", "--lock", "size.lock", *CHECK, *MAKE)

@@ -20,7 +20,7 @@ def test_collect(run, project, environment):
     assert counted == run("observe", "main.bc", "IrInstructionCount").stdout
 
 
-def test_what_is_wrong_is_said(run, fails, project):
+def test_wrong_arguments(run, fails, project):
     assert "There is no folder" in fails("collect", "main", "--folder", "projct", "--", "make")
     done = run("collect", "mian", "--folder", project, "--", "make", code=1)
     assert "'make' made no file" in done.stderr

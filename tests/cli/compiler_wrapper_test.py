@@ -138,7 +138,7 @@ def test_probes_cost_no_time(folder, monkeypatch):
         assert (folder / f"{name}.o").read_bytes() == (folder / "clang.o").read_bytes()
 
 
-def test_dependencies_are_those_of_clang(folder):
+def test_dependencies_equal_clangs(folder):
     for words in (
         ["-MD", "-o", "out.o"],
         ["-MMD", "-MP"],
@@ -155,7 +155,7 @@ def test_dependencies_are_those_of_clang(folder):
     assert len(log()) == 1
 
 
-def test_other_commands_are_those_of_clang(folder):
+def test_other_commands_go_to_clang(folder):
     for words in (
         ["-O2", "-c", "unit.c", "-o", "unit.o"],
         ["-c", "unit.c"],
@@ -208,7 +208,7 @@ def test_fewest_instructions(folder, monkeypatch):
     assert counts[0].instruction_count < 100 < counts[0].text
 
 
-def test_errors_and_warnings_are_those_of_clang(folder):
+def test_errors_and_warnings_equal_clangs(folder):
     (folder / "wrong.c").write_text("int f(void) { return g; }\n")
     done = compile("-Oz", "-c", "wrong.c", check=False)
     assert done.returncode == 1 and done.stderr.count("use of undeclared identifier 'g'") == 1
@@ -221,7 +221,7 @@ def test_errors_and_warnings_are_those_of_clang(folder):
     assert compile("-Oz", "-c", "unit.c", "-o", "none/unit.o", check=False).returncode == 1
 
 
-def test_what_goes_wrong_in_the_search_is_no_reason_to_fail(folder, monkeypatch):
+def test_errors_in_the_search_do_not_fail_the_build(folder, monkeypatch):
     clang("-Oz", "-c", "unit.c", "-o", "clang.o")
     monkeypatch.setenv("COMPILER_GYM_CACHE", str(folder / "clang.o"))
     compile("-Oz", "-c", "unit.c", "-o", "unit.o")
@@ -326,7 +326,7 @@ def test_mistyped_settings(folder, monkeypatch, variable, value, said):
         ("speed", "there is no such objective"),
     ],
 )
-def test_objectives_that_are_not_those_of_a_source(folder, monkeypatch, objective, why):
+def test_unsupported_objectives(folder, monkeypatch, objective, why):
     monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", objective)
     done = compile("-Oz", "-c", "unit.c", check=False)
     said = f"compiler-gym: COMPILER_GYM_OBJECTIVE is '{objective}', but has to be "
@@ -344,7 +344,7 @@ def test_policy(folder, monkeypatch):
     assert read_object(folder / "unit.o").text <= read_object(folder / "clang.o").text
 
 
-def test_ctrl_c_ends_it_and_leaves_nothing(folder, monkeypatch, tmp_path):
+def test_ctrl_c_ends_it_and_cleans_up(folder, monkeypatch, tmp_path):
     monkeypatch.setenv("COMPILER_GYM_EVALUATIONS", "100000")
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
@@ -392,7 +392,7 @@ def test_programs_of_several_languages(folder, monkeypatch):
     assert sum(after for _, after in sizes[3:]) < sum(before for before, _ in sizes[3:])
 
 
-def test_what_was_wanted_longest_ago_is_forgotten(environment, monkeypatch):
+def test_least_recently_used_is_evicted(environment, monkeypatch):
     monkeypatch.setattr(kept_objects, "_MAX_BYTES", 250)
     found = kept_objects.Found([], {}, True, "text", 2, 1, 3, 3, None)
     (environment / "made.o").write_bytes(b"x" * 100)

@@ -87,11 +87,11 @@ def test_of_an_environment(run):
     assert "rule    Each reward of the environment needs" in text
 
 
-def test_ctrl_c_leaves_nothing(interrupt, number):
+def test_ctrl_c_cleans_up(interrupt, number):
     interrupt("compliance", PROGRAM, "--benchmark", number, "-k", "hang", "--hang-action", "hang")
 
 
-def test_what_is_wrong_is_said(fails, environment):
+def test_wrong_arguments(fails, environment):
     assert "Give the path of a service, or --env." in fails("compliance", code=2)
     assert "There is no service nothing.py" in fails("compliance", "nothing.py")
     assert "No rule has 'no-rule'" in fails("compliance", PROGRAM, "-k", "no-rule")

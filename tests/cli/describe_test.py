@@ -51,7 +51,7 @@ def test_parts(run):
     assert {row["observation"] for row in everything["observations"]} >= {"Ir", "Autophase"}
 
 
-def test_what_is_wrong_is_said(fails):
+def test_wrong_arguments(fails):
     assert "Did you mean llvm-v0" in fails("describe", "llvm-vo")
     assert "'actions', 'observations'" in fails("describe", "llvm-v0", "action", code=2)
     assert "Did you mean 'describe'?" in fails("descibe", code=2)
@@ -66,7 +66,7 @@ def test_help_and_version(run):
     assert run("--version").stdout == f"compiler-gym {__version__}\n"
 
 
-def test_output_that_nobody_reads():
+def test_closed_output():
     """As before ``head``; more than a pipe holds."""
     words = " ".join(command("describe", "llvm-v0", "actions", "--json"))
     done = subprocess.run(

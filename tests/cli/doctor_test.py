@@ -12,7 +12,7 @@ from compiler_gym.errors import EnvironmentNotSupported
 from tests.cli.conftest import command
 
 
-def test_what_is_installed_works(run):
+def test_installed_parts_work(run):
     report = json.loads(run("doctor", "--json").stdout)
     checks = {check["name"]: check for check in report["checks"]}
     assert report["works"]
@@ -36,7 +36,7 @@ def test_one_screen_with_a_command_for_each_part_that_is_not_there(monkeypatch, 
     assert lines[index + 1].strip() == "try: pip install 'compiler_gym[clang]'"
 
 
-def test_part_that_does_not_work(monkeypatch, tmp_path):
+def test_broken_part(monkeypatch, tmp_path):
     (tmp_path / "bin").mkdir()
     clang = tmp_path / "bin" / "clang"
     clang.write_text("#!/bin/sh\necho no headers >&2\nexit 1\n")
@@ -76,13 +76,13 @@ def test_status_of_errors(error, status):
     assert check == Check("part", status, str(error), "mend it")
 
 
-def test_disk_that_is_full(monkeypatch, tmp_path):
+def test_full_disk(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor_checks, "_MIN_FREE_BYTES", 1 << 80)
     with pytest.raises(OSError, match=r"expected 1 GiB of free disk, got .* free"):
         doctor_checks._folder(tmp_path)
 
 
-def test_limit_that_is_low(monkeypatch):
+def test_low_limit(monkeypatch):
     monkeypatch.setattr(doctor_checks, "_MIN_FILES", 1 << 40)
     with pytest.raises(OSError, match="at least 1099511627776 files"):
         doctor_checks._files()

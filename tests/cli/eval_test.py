@@ -33,7 +33,7 @@ def test_json(run, policy):
     assert (row["tried"], row["output"]) == (6, "not checked")
 
 
-def test_what_is_wrong_is_said(fails, policy):
+def test_wrong_arguments(fails, policy):
     assert "no policy of that name: sequence, coreset, network" in fails(
         "eval", "--policy", "corset"
     )

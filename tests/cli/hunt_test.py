@@ -55,7 +55,7 @@ def test_random_passes_of_the_actions(run, environment):
     assert {len(each) for each in state["kept"]} <= {3}
 
 
-def test_ctrl_c_leaves_nothing_and_prints_what_there_is(interrupt, program_c, endless_opt, scratch):
+def test_ctrl_c_cleans_up_and_prints_partial_results(interrupt, program_c, endless_opt, scratch):
     stdout = interrupt(
         *("hunt", program_c.name, "--opt", endless_opt, "--jobs", "2"),
         when=lambda pid: command_lines(descendants(pid)).count("sleep 1000 ") == 2,
@@ -65,7 +65,7 @@ def test_ctrl_c_leaves_nothing_and_prints_what_there_is(interrupt, program_c, en
     assert os.listdir(scratch) == []
 
 
-def test_what_is_wrong_is_said(fails, program_c, environment):
+def test_wrong_arguments(fails, program_c, environment):
     assert "There is no file none/opt" in fails("hunt", program_c.name, "--opt", "none/opt")
     assert "Did you mean benchmark://kernels-v0" in fails("hunt", "benchmark://kernel-v0")
     assert "'--guided'" in fails("hunt", "--guided", "2", code=2)

@@ -123,7 +123,7 @@ def test_frozen(folder, monkeypatch):
     assert "expected an absolute path, got 'size.lock'" in done.stderr and done.returncode == 1
 
 
-def test_what_does_not_match_is_searched_again(folder):
+def test_mismatches_are_searched_again(folder):
     words = ("--lock=size.lock", "-Oz", "-c", "one.c")
     cc(*words)
     for name, other, said in (
@@ -155,7 +155,7 @@ def test_verify_notices_other_bytes(run, fails, folder):
     assert "There is no lock file" in fails("lock", "verify", "none.lock", "--", "make")
 
 
-def test_update_drops_what_is_gone_and_explain_tells(run, fails, folder):
+def test_update_drops_missing_sources(run, fails, folder):
     run("lock", "update", "size.lock", *BUILD)
     done = run("lock", "explain", "size.lock")
     assert re.search(r"^src/two\.c +\d+ +\d+ +[\d.]+% +\d+ +0$", done.stdout, re.M)

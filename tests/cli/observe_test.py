@@ -36,7 +36,7 @@ def test_json(run):
     assert set(values) == set(arguments[:-1])
 
 
-def test_what_is_wrong_is_said(run, fails, environment):
+def test_wrong_arguments(run, fails, environment):
     assert "Did you mean Autophase" in fails("observe", "sha256", "Autofase")
     assert "Did you mean sroa?" in fails("observe", "sha256", "Ir", "--after", "sroaa")
     assert "There is no environment 'x'" in fails("observe", "sha256", "Ir", "--env", "x")

@@ -29,7 +29,7 @@ def fixture_source(environment):
     return path.name
 
 
-def test_numbers_are_those_of_the_result(run, environment, source):
+def test_numbers_equal_the_result(run, environment, source):
     done = run("optimize", source, "--evaluations", "6", "--html", "page.html", "--json")
     (result,) = json.loads(done.stdout)
     page = (environment / "page.html").read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def test_linked_program(run, environment, source):
     assert f">After: {after['loaded']:,} bytes<" in page
 
 
-def test_what_there_is_no_page_for(fails, environment, source):
+def test_unsupported_pages(fails, environment, source):
     page = ("--html", "page.html")
     assert "--html is for programs that are to be small" in fails(
         "optimize", source, *page, "--objective", "runtime", code=2

@@ -35,7 +35,7 @@ def test_a_program_becomes_faster_or_stays_as_it_is(run, environment):
     assert subprocess.check_output("./p") == subprocess.check_output("./q")
 
 
-def test_what_cannot_be_faster_is_what_clang_makes(run, environment):
+def test_without_speedup_the_result_is_clangs(run, environment):
     # It waits, whatever clang does.
     (environment / "w.c").write_text("int main(void) { return 0; }\n")
     command = "{} && awk 'BEGIN { while (i++ < 300000); }'"
@@ -79,7 +79,7 @@ def test_without_scipy(fails, environment, program_c, tmp_path, monkeypatch):
     assert "pip install 'compiler_gym[statistics]'" in line
 
 
-def test_what_is_wrong_is_said(fails, run, program_c):
+def test_wrong_arguments(fails, run, program_c):
     fast = ("optimize", "program.c", "--objective", "runtime")
     assert "--link needs --run" in fails(*fast, "--link", "x", code=2)
     assert "nothing to measure program.c with. Name a command" in fails(*fast)

@@ -102,7 +102,7 @@ def test_equal_bytes_with_any_number_of_jobs(run, environment, loop_c, monkeypat
     assert results[0] == results[1]
 
 
-def test_the_time_limit_is_told(run, program_c):
+def test_time_limit_is_reported(run, program_c):
     done = run("optimize", "program.c", "--budget", "0s")
     assert "Ended by the time limit after 0 evaluations: other runs may find" in done.stdout
     done = run("optimize", "program.c", "--budget", "0s", "--json")
@@ -251,7 +251,7 @@ def test_messages_have_no_temporary_names(fails, run, environment, program_c):
     assert "/compiler_gym-" not in failed
 
 
-def test_a_cache_folder_that_cannot_be(run, environment, program_c, monkeypatch):
+def test_unusable_cache_folder(run, environment, program_c, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_CACHE", str(program_c / "cache"))
     assert "program.o: " in run("optimize", "program.c", "--evaluations", "1").stdout
 
@@ -291,7 +291,7 @@ def test_warnings_are_shown_once(run, environment):
     assert done.stderr.count("warning: using the result of an assignment") == 1
 
 
-def test_ctrl_c_writes_the_best_and_leaves_nothing(interrupt, loop_c, tmp_path, monkeypatch):
+def test_ctrl_c_writes_the_best_and_cleans_up(interrupt, loop_c, tmp_path, monkeypatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -317,7 +317,7 @@ def test_a_limit_on_time(run, refused, environment, loop_c):
     assert "programs that are to be small" in refused(*limit, "--objective", "runtime", code=2)
 
 
-def test_terminal_shows_how_it_goes(terminal, loop_c):
+def test_terminal_shows_progress(terminal, loop_c):
     screen = terminal("optimize", "loop.c", "-o", "j.o", "--evaluations", "100000")
     screen.wait_for("smaller than the")
     screen.type("\x03")
@@ -325,7 +325,7 @@ def test_terminal_shows_how_it_goes(terminal, loop_c):
     screen.end(code=130)
 
 
-def test_what_is_wrong_is_said(refused, environment, program_c):
+def test_wrong_arguments(refused, environment, program_c):
     assert "There is no file none.c" in refused("optimize", "none.c")
     assert "There is no folder none" in refused("optimize", "program.c", "-o", "none/x.o")
     assert "There is no folder none" in refused("optimize", "program.c", "--script", "none/x")

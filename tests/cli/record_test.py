@@ -60,7 +60,7 @@ def test_conversations(run, program_c, environment):
     assert (environment / "recorded" / "chat.parquet").is_file()
 
 
-def test_what_is_wrong_is_said(fails, program_c, environment):
+def test_wrong_arguments(fails, program_c, environment):
     assert "Did you mean Autophase" in fails("record", program_c.name, "--observation", "Autophas")
     assert "expected an observation that is the same each time, got Runtime" in fails(
         "record", program_c.name, "--observation", "Runtime"
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_said(fails, program_c, environment):
     assert "Did you mean mem2reg?" in fails("record", program_c.name, "--actions", "actions.txt")
 
 
-def test_an_episode_that_fails(run, program_c, environment):
+def test_failing_episode(run, program_c, environment):
     done = run("record", program_c.name, "--episodes", "1", "--tries", "1", "--steps", "100000",
                "--timeout", "1", "--jobs", "1", code=1)  # fmt: skip
     assert "1 failed\nWhy: recorded/failures" in done.stdout

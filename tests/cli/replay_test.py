@@ -37,7 +37,7 @@ def test_replay_of_passes_writes_the_program(run, program_c, environment):
     assert result["steps"][2]["total"] == sum(step["reward"] for step in result["steps"])
 
 
-def test_what_is_wrong_with_replay_is_said(fails, states, program_c):
+def test_wrong_arguments_of_replay(fails, states, program_c):
     assert "Name a CSV file of states" in fails("replay", code=2)
     assert "not out.o" in fails("replay", states, "--write", "out.o", code=2)
     assert fails("replay", "none.csv") == "compiler-gym: none.csv: No such file or directory"
@@ -72,7 +72,7 @@ def test_validate_with_sanitizers(run, environment):
     assert "Number of validated results: 1 of 1" in run(*arguments, stdin=csv).stdout
 
 
-def test_what_is_wrong_with_validate_is_said(fails, states):
+def test_wrong_arguments_of_validate(fails, states):
     assert "There is no sanitizer 'adress': address, memory, thread" in fails(
         "validate", states, "--sanitizer", "adress", code=2
     )

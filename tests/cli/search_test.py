@@ -35,7 +35,7 @@ def test_own_program_as_json(run, program_c, environment):
     assert sorted(os.listdir(environment / "x")) == ["program.c.bc", "program.c.input.bc"]
 
 
-def test_what_is_wrong_is_said(fails, environment):
+def test_wrong_arguments(fails, environment):
     assert "Did you mean benchmark://kernels-v0/sha256?" in fails("search", "sha257")
     assert "There is no file none.c" in fails("search", "none.c")
     assert "several programs called json" in fails("search", "json", "json", code=2)

@@ -12,7 +12,7 @@ from tests.cli.conftest import command
 from tests.processes import descendants, is_running, wait_until
 
 
-def test_what_it_offers(run):
+def test_description_of_a_service(run):
     text = run("service").stdout
     assert re.search(r"^compiler  \d+\.\d+", text, re.M)
     assert re.search(r"^PassesAll +\d+$", text, re.M)
@@ -46,7 +46,7 @@ def test_serves_until_ctrl_c(run):
     wait_until(lambda: not any(map(is_running, started)))
 
 
-def test_what_is_wrong_is_said(fails):
+def test_wrong_arguments(fails):
     assert "Give either --port or --service" in fails(
         "service", "--port", "0", "--service", "localhost:1", code=2
     )
@@ -105,7 +105,7 @@ def test_datasets(run, fails, environment):
     assert "Did you mean 'install'" in fails("datasets", "instal", code=2)
 
 
-def test_what_cannot_be_installed_is_said(fails, environment, monkeypatch):
+def test_failed_installation_is_reported(fails, environment, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_DATASET_MIRROR", str(environment / "nothing"))
     line = fails("datasets", "install", "npb-v0")
     assert "Cannot install dataset benchmark://npb-v0" in line

@@ -25,7 +25,7 @@ def test_steps_and_undo(run, program_c):
     assert max(map(len, lines[:8])) <= 80
 
 
-def test_what_there_is_to_see(run, program_c, environment):
+def test_observation_commands(run, program_c, environment):
     script = "sroa\ndiff\nundo; gvn; undo; sroa; diff 5\nobserve IrInstructionCount\n"
     text = run(
         "shell", program_c, stdin=f"{script}reward IrInstructionCount\nir main\nwrite x.ll"
@@ -100,7 +100,7 @@ def test_settings(run):
         ('reset "', "No closing quotation"),
     ],
 )
-def test_what_is_wrong_is_said(fails, script, message):
+def test_wrong_arguments(fails, script, message):
     line = fails("shell", "sha256", stdin=script + "\nhistory\n")
     assert line.startswith("compiler-gym: ") and message in line
 

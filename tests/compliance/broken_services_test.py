@@ -9,7 +9,7 @@ from compiler_gym.compliance.subject import Subject
 from tests.compliance.breakable import breakable
 
 
-def test_a_service_that_breaks_none():
+def test_correct_service():
     results = list(check(breakable()))
     assert [result.rule for result in results] == list(RULES)
     bad = {result.rule.id: result.text for result in results if result.outcome is not Outcome.OK}
@@ -29,7 +29,7 @@ def impatient(monkeypatch):
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_service_that_breaks_it(rule):
+def test_service_that_breaks_a_rule(rule):
     subject = Subject(breakable(rule.id))
     try:
         result = check_rule(rule, subject)

@@ -46,7 +46,7 @@ def test_rules_can_be_told_apart():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_rules_say_what_to_do(rule):
+def test_rules_have_advice(rule):
     assert re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*", rule.id)
     assert 20 < len(rule.sentence) < 100
     assert 15 < len(rule.advice) < 110
@@ -61,7 +61,7 @@ def test_select():
         select(["no-such-rule"])
 
 
-def test_without_a_program_what_needs_one_is_not_checked():
+def test_rules_that_need_a_program_are_skipped():
     results = {result.rule.id: result for result in check(breakable(benchmarks=[]))}
     assert not [each for each in results.values() if each.outcome is Outcome.FAILED]
     for theme in ("step", "fork", "end", "concurrent", "crash", "observations", "rewards"):
@@ -72,7 +72,7 @@ def test_without_a_program_what_needs_one_is_not_checked():
     assert results["process.exit-0"].outcome is Outcome.OK
 
 
-def test_what_is_not_known_is_not_checked():
+def test_unknown_facts_are_not_checked():
     target = breakable(benchmarks=[number(3)], crash_action=None, hang_action="no", rewards=None)
     patterns = ["benchmark.replaced", "crash.status", "hang.deadline", "rewards."]
     texts = [result.text for result in check(target, patterns)]
@@ -134,7 +134,7 @@ def test_a_service_that_ends_is_started_again(tmp_path):
         assert results[other].outcome is Outcome.OK
 
 
-def test_what_nobody_has_foreseen():
+def test_unforeseen_answers():
     def fails(subject):
         raise ZeroDivisionError("this happens")
 
@@ -164,7 +164,7 @@ def test_an_action_that_ends_the_service(tmp_path):
     assert result.text.startswith("the action crash has ended the service; if it is there for")
 
 
-def test_nothing_is_left_of_an_abandoned_check():
+def test_abandoned_check_cleans_up():
     checking = check(breakable())
     next(checking)
     subject = Subject(breakable())

@@ -249,7 +249,7 @@ class TestCopy:
         assert len(benchmark.sources) == 1 and not benchmark.is_validatable()
         assert len(clone.sources) == 2 and clone.source == "a"
 
-    def test_digest_is_that_of_the_message(self, benchmark):
+    def test_digest_of_the_message(self, benchmark):
         digest = benchmark.digest()
         clone = benchmark.copy()
         assert clone.digest() == digest == benchmark.digest()

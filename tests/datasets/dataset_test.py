@@ -48,7 +48,7 @@ def test_attributes():
         assert dataset.protocol == "benchmark"
 
 
-def test_what_can_be_done_with_the_programs():
+def test_support_for_running_and_validation():
     dataset = Numbers(runnable="Partially", source="https://example.com/numbers")
     assert dataset.runnable == "Partially"
     assert dataset.source == "https://example.com/numbers"
@@ -124,7 +124,7 @@ def test_containing_does_not_install():
 
 
 @pytest.mark.filterwarnings("error")
-def test_containing_does_not_use_what_is_not_its_own():
+def test_containing_ignores_foreign_uris():
     class Careless(Numbers):
         def _check_own(self, uri):
             pass
@@ -153,7 +153,7 @@ def test_random_benchmark_is_reproducible_and_covers_all():
     assert dataset.random_benchmark() in set(dataset.benchmarks())
 
 
-def test_random_benchmark_of_nothing():
+def test_random_benchmark_of_an_empty_dataset():
     with pytest.raises(ValueError, match="no known number"):
         Numbers(count=0).random_benchmark()
 

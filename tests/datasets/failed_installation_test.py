@@ -238,7 +238,7 @@ def test_disk_is_full_while_unpacking(make_place):
     assert is_whole(place)
 
 
-def test_folder_that_cannot_be_written(place):
+def test_unwritable_folder(place):
     # Not even root can make a folder there.
     error = place.install(code=1, site_data_base="/sys/kernel")
     assert error.startswith(f"Cannot change the files of dataset {NAME}: ")

@@ -179,7 +179,7 @@ def test_source_files(root):
 @pytest.mark.parametrize(
     "text, message", [("error", "does not compile"), ("nothing", "wrote no output")]
 )
-def test_source_that_does_not_compile(root, text, message):
+def test_source_does_not_compile(root, text, message):
     (root / "p.c").write_text(text)
     dataset = make(root, benchmark_file_suffix=".c", compiler=Compiler())
     with pytest.raises(BenchmarkInitError, match=message):

@@ -59,7 +59,7 @@ def test_environments_of_a_process_read_a_file_once(path, reads, uri):
 
 
 @pytest.mark.parametrize("uri", [URI, "file://{path}"])
-def test_file_that_changes_is_read_again(path, uri):
+def test_changed_file_is_read_again(path, uri):
     datasets = Datasets([make(path)])
     for contents in (b"first", b"other", b"third one"):
         path.write_bytes(contents)  # Within a tick of the clock.
@@ -74,7 +74,7 @@ def test_file_that_changes_is_read_again(path, uri):
         datasets.benchmark(uri.format(path=path))
 
 
-def test_what_is_done_to_a_benchmark_is_not_kept(path):
+def test_changes_of_a_benchmark_are_not_cached(path):
     dataset = make(path)
     benchmark = dataset[URI]
     benchmark.add_validation_callback(lambda env: [ValidationError("bad")])
@@ -115,7 +115,7 @@ def test_deprecated_datasets_warn_each_time(path):
             dataset.benchmark(URI)
 
 
-def test_by_default_nothing_is_kept():
+def test_no_cache_by_default():
     class Counting(Dataset):
         count = 0
 

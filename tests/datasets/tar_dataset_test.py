@@ -151,7 +151,7 @@ def test_interrupted_installation_is_repeated(source):
     assert not left.exists()
 
 
-def test_failed_unpacking_leaves_nothing(source, monkeypatch):
+def test_failed_unpacking_cleans_up(source, monkeypatch):
     def fail(archive, compression, prefix, destination):
         destination.mkdir(parents=True)
         (destination / "a.bc").write_bytes(b"")

@@ -80,7 +80,7 @@ class TestLostSessions:
         assert info["error_type"] == "ServiceIsClosed"
         assert observation in env.observation_space
 
-    def test_session_that_the_service_does_not_know(self, env):
+    def test_unknown_session(self, env):
         env.reset()
         connection = env.service
         session_id = env.compiler_env._sessions.session.session_id

@@ -75,7 +75,7 @@ def test_model_by_seed_and_deterministic(env):
     assert greedy.interval() is None
 
 
-def test_policy_that_plays_a_whole_episode(env):
+def test_policy_for_whole_episodes(env):
     policy = Policy((PASSES,), {})
     rows = []
     result = compiler_gym.evaluate(

@@ -28,7 +28,7 @@ def test_shipped_policy():
         load_policy("sequense")
 
 
-def test_file_that_is_no_model(tmp_path):
+def test_file_is_not_a_model(tmp_path):
     path = tmp_path / "model.zip"
     with pytest.raises(FileNotFoundError):
         load_policy(str(path))

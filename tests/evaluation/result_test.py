@@ -28,7 +28,7 @@ def test_metric():
     )
 
 
-def test_what_is_worse_than_the_baseline_is_not_clipped():
+def test_results_below_the_baseline_are_not_clipped():
     assert evaluation(row(300)).final == pytest.approx(3)
 
 

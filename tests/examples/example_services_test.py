@@ -81,7 +81,7 @@ def test_fork(env):
         assert env.observation["ir"] != fork.observation["ir"]
 
 
-def test_what_is_refused(env):
+def test_refused_actions(env):
     env.reset(benchmark=FOO)
     with pytest.raises(LookupError, match="There is no program baz; there are foo, bar"):
         env.reset(benchmark="benchmark://example-compiler-v0/baz")

@@ -47,7 +47,7 @@ def test_help():
 
 
 @pytest.mark.parametrize("method", gcc_searches.SEARCHES)
-def test_searches_find_what_is_better(spec, method):
+def test_searches_find_improvements(spec, method):
     """The cost is how many of the flags are not switched off."""
 
     def costs(tries):
@@ -62,7 +62,7 @@ def test_searches_find_what_is_better(spec, method):
     assert shown[-1] < -2
 
 
-def test_what_changes_the_meaning_is_not_used(spec):
+def test_options_that_change_the_meaning_are_not_used(spec):
     rng = np.random.default_rng(0)
     tried = [-1] * len(spec.options)
     for _ in range(2000):

@@ -87,7 +87,7 @@ class TestStableBaselines:
         assert (observations == first).all()
         assert (infos[0]["terminal_observation"] != first[0]).any()
 
-    def test_what_else_there_is(self, envs):
+    def test_further_trainers(self, envs):
         envs.reset()
         assert envs.get_attr("benchmark") == [envs.envs.envs[0].benchmark] * 2
         assert envs.env_method("commandline", indices=1) == [envs.envs.envs[1].commandline()]
@@ -112,7 +112,7 @@ class TestStableBaselines:
             ("llvm-ic-v0", "SameStep", "observation_space="),
         ],
     )
-    def test_of_what_cannot_be_learnt(self, id, mode, text):
+    def test_environments_without_observation(self, id, mode, text):
         with (
             compiler_gym.make_vec(id, 2, autoreset_mode=mode) as envs,
             pytest.raises(ValueError, match=text),

@@ -24,7 +24,7 @@ def test_actions(env):
     assert list(env.observation.spaces) == ["ir", "instructions", "size", "runtime"]
 
 
-def test_unrolling_makes_more_of_it(env):
+def test_unrolling_grows_the_program(env):
     env.reset(reward_space="size")
     before = env.observation["instructions"]
     instructions, reward, done, _ = env.step(env.action_space["unroll-4"])
@@ -52,6 +52,6 @@ def test_vectors():
         assert "<8 x float>" in env.observation["ir"]
 
 
-def test_what_is_no_program(env):
+def test_invalid_program(env):
     with pytest.raises(ValueError, match="Not a program in C"):
         env.reset(benchmark=Benchmark.from_file_contents("benchmark://user-v0/x", b"int ="))

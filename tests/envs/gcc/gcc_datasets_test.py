@@ -44,7 +44,7 @@ class TestKernels:
         assert env.benchmark == "benchmark://kernels-v0/sha256"
         assert env.obj_size > 1000
 
-    def test_what_they_print_is_validated(self, env):
+    def test_output_is_validated(self, env):
         env.reset(benchmark="benchmark://kernels-v0/lzss")
         env.step(env.action_space["-Os"])
         assert env.benchmark.is_run_to_validate()
@@ -59,7 +59,7 @@ class TestKernels:
         env.reset(benchmark=benchmark)
         assert {error.type for error in benchmark.validate(env)} == {"Wrong output"}
 
-    def test_what_cannot_be_linked(self, env):
+    def test_program_without_main(self, env):
         benchmark = env.datasets.benchmark("benchmark://kernels-v0/lzss").copy()
         benchmark.proto.program.contents = b"int nothing;\n"
         env.reset(benchmark=benchmark)

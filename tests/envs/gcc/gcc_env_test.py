@@ -59,14 +59,14 @@ def by_hand(env, tmp_path, *arguments):
 
 
 class TestObservations:
-    def test_object_is_what_gcc_makes(self, env, tmp_path):
+    def test_object_equals_gccs(self, env, tmp_path):
         env.multistep([env.action_space["-Os"], env.action_space["-fno-ivopts"]])
         assert env.command_line == "gcc -Os -fno-ivopts -w -c program.c -o program.o"
         expected = by_hand(env, tmp_path, *env.command_line.split()[1:]) / "program.o"
         assert env.obj == expected.read_bytes()
         assert env.obj_size == len(env.obj)
 
-    def test_assembly_is_what_gcc_makes(self, env, tmp_path):
+    def test_assembly_equals_gccs(self, env, tmp_path):
         env.step(env.action_space["-O2"])
         folder = by_hand(env, tmp_path, "-O2", "-S", "program.c")
         assert env.asm == (folder / "program.s").read_text()
@@ -314,7 +314,7 @@ class TestFailures:
         env.timeout = None
         assert env.obj_size > 0
 
-    def test_program_that_is_none(self, env):
+    def test_invalid_program(self, env):
         with pytest.raises(ValueError, match=r"not valid C: program.c:1:.*error:") as raised:
             env.reset(benchmark=Benchmark.from_file_contents("benchmark://x-v0/y", b"what?"))
         assert "Traceback" not in str(raised.value)

@@ -37,7 +37,7 @@ def test_gcc_of_the_machine():
     assert gcc.version in gcc.identity
 
 
-def test_cc_says_which(fake_gcc, monkeypatch):
+def test_cc_selects_the_compiler(fake_gcc, monkeypatch):
     monkeypatch.setenv("CC", str(fake_gcc.path))
     assert get_gcc().version == "gcc (Fake) 12.0.0"
     assert get_gcc("gcc").version != "gcc (Fake) 12.0.0"

@@ -102,7 +102,7 @@ def test_a_damaged_file_is_replaced(cache):
     assert baselines_of_a_service() == (values, ALL_READ)
 
 
-def test_what_is_built_is_not_kept(cache):
+def test_built_sizes_are_not_cached(cache):
     names = ["TextSizeO0", "TextSizeOz"]
     values, known = baselines_of_a_service(names)
     assert known == "computed=2 read=0"
@@ -129,7 +129,7 @@ def test_switched_off(cache, monkeypatch, by):
     assert files(cache) == []
 
 
-def test_a_folder_that_cannot_be_used(cache):
+def test_unusable_folder(cache):
     cache.mkdir()
     (cache / "baselines").write_text("a file")
     with LlvmEnv(benchmark=PROGRAM) as env:

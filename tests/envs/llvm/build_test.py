@@ -13,7 +13,7 @@ ACTIONS = ("sroa", "instcombine", "simplifycfg")
 
 
 @pytest.mark.parametrize("kernel", ["json", "sha256", "containers"])
-def test_the_object_has_the_size_that_is_observed(env, tmp_path, kernel):
+def test_object_has_the_observed_size(env, tmp_path, kernel):
     env.reset(benchmark=kernel_uri(kernel))
     for action in (None, *ACTIONS):
         if action:
@@ -62,7 +62,7 @@ def test_a_program_without_a_build_command_is_linked(env, tmp_path, small):
     assert subprocess.run([env.write_executable(tmp_path / "small")]).returncode == before
 
 
-def test_what_cannot_be_built_says_why(env, tmp_path):
+def test_failed_build_has_a_reason(env, tmp_path):
     source = tmp_path / "program.c"
     source.write_text("int f(int x) { return x + 1; }\n")
     env.reset(benchmark=make_benchmark(source))

@@ -72,7 +72,7 @@ def test_other_driver(project, tmp_path):
         make_benchmark_from_command_line(cmd)
 
 
-def test_source_that_does_not_compile(project):
+def test_source_does_not_compile(project):
     with pytest.raises(BenchmarkInitError, match="undeclared identifier 'VALUE'"):
         make_benchmark_from_command_line("gcc main.c lib/value.c")
 
@@ -122,7 +122,7 @@ def test_compile_uses_the_program_of_the_environment(env, project):
     assert sizes[1] < sizes[0]
 
 
-def test_compile_that_fails(env, project):
+def test_failing_compilation(env, project):
     benchmark = make_benchmark_from_command_line("gcc main.c -o prog")
     env.reset(benchmark=benchmark)
     with pytest.raises(BenchmarkInitError, match="value"):

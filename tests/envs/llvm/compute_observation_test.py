@@ -66,7 +66,7 @@ def test_missing_file(tmp_path):
 
 
 @pytest.mark.parametrize("contents", [b"", b"not a program", b"BC\xc0\xde broken"])
-def test_file_that_is_no_program(tmp_path, contents):
+def test_file_is_not_a_program(tmp_path, contents):
     path = tmp_path / "bad.bc"
     path.write_bytes(contents)
     with pytest.raises(ValueError, match="Cannot parse the program"):
@@ -83,6 +83,6 @@ def test_time_limit(bitcode):
         compute_observation("InstCount", bitcode, timeout=0.001)
 
 
-def test_observation_that_cannot_be_computed(bitcode):
+def test_failing_observation(bitcode):
     with pytest.raises(ServiceError, match=r"Ir2vec needs (a vocabulary|the IR2Vec analysis)"):
         compute_observation("Ir2vec", bitcode)

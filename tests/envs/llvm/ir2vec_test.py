@@ -45,7 +45,7 @@ if tools.opt_path().with_name("llvm-ir2vec").exists():
             with env.fork() as fork:
                 assert np.array_equal(fork.observation["Ir2vec"], program)
 
-    def test_spaces_that_learners_can_use(shared_env, vocabulary):
+    def test_spaces_for_learners(shared_env, vocabulary):
         with LlvmEnv(service_connection=shared_env.service, ir2vec_vocabulary=vocabulary) as env:
             spaces = {name: env.observation.spaces[name].space for name in SPACES}
             box = spaces["Ir2vec"]

@@ -88,7 +88,7 @@ def test_same_program_stays_as_it_is():
     assert renumbered("", "") == ""
 
 
-def test_functions_that_are_gone_and_others():
+def test_removed_and_added_functions():
     text = "define void @g() {\n  %1 = load ptr, ptr @x\n  ret void\n}"
     assert renumbered(text, BEFORE).count("%old1") == 1
     assert renumbered(BEFORE, text).count("%old3") == 2

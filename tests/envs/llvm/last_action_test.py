@@ -57,6 +57,6 @@ def test_values_are_in_their_spaces(env):
         assert not spec.platform_dependent
 
 
-def test_what_tells_of_the_last_action_says_so(env):
+def test_observations_of_the_last_action_are_marked(env):
     spaces = env.service.observation_spaces
     assert {space.name for space in spaces if space.of_last_action} == {"PassStats", "Remarks"}

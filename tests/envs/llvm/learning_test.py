@@ -97,7 +97,7 @@ class TestWrappers:
             assert is_over
             assert info.get("TimeLimit.truncated", True)
 
-    def test_one_that_fails_leaves_nothing_running(self):
+    def test_failing_trainer_leaves_no_process(self):
         made = []
 
         def fail(env):
@@ -111,7 +111,7 @@ class TestWrappers:
 
 
 class TestCopies:
-    def test_pickle_says_what_to_do(self):
+    def test_pickle_error_has_advice(self):
         with gymnasium.make("llvm-autophase-ic-v0", max_episode_steps=3) as env:
             for each in (env, env.unwrapped, env.unwrapped.compiler_env):
                 with pytest.raises(TypeError, match=r"Send env\.state, or what .*make"):

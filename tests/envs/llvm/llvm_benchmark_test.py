@@ -82,13 +82,13 @@ def test_clang_invocation(main_c):
     assert "@g" in ir_of(make_benchmark([invocation]))
 
 
-def test_file_that_does_not_compile(tmp_path):
+def test_file_does_not_compile(tmp_path):
     (tmp_path / "a.c").write_text("int main(void) { return undeclared; }")
     with pytest.raises(BenchmarkInitError, match="undeclared identifier 'undeclared'"):
         make_benchmark(tmp_path / "a.c")
 
 
-def test_files_that_do_not_link(tmp_path, main_c):
+def test_files_do_not_link(tmp_path, main_c):
     (tmp_path / "other.c").write_text("int main(void) { return 0; }")
     with pytest.raises(BenchmarkInitError, match="symbol multiply defined"):
         make_benchmark([main_c, tmp_path / "other.c"])
@@ -129,6 +129,6 @@ def test_from_source_in_c():
     assert "ret i32 7" in ir_of(benchmark)
 
 
-def test_from_source_that_does_not_compile():
+def test_from_source_with_errors():
     with pytest.raises(BenchmarkInitError, match="<stdin>:1:5: error"):
         make_benchmark_from_source("int;}", lang="c")

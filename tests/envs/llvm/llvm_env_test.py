@@ -258,7 +258,7 @@ def test_random_benchmark_is_repeatable(env):
         assert env.benchmark == uri
 
 
-def test_dataset_that_cannot_be_downloaded(env, monkeypatch):
+def test_failed_download(env, monkeypatch):
     # A proxy that refuses stands for a machine without network.
     for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(variable, "http://127.0.0.1:9")

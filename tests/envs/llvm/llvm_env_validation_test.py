@@ -64,7 +64,7 @@ def test_wrong_output_is_noticed(env, tmp_path):
     assert [error.type for error in result.errors] == ["Wrong output"] * 2
 
 
-def test_program_that_cannot_be_had_is_noticed(env):
+def test_unavailable_program_is_reported(env):
     """As where LLVM's verifier rejects the module after passes that broke it."""
 
     def validate(env):

@@ -112,7 +112,7 @@ def test_variables_are_a_part(variable):
     assert defined_functions(merge_benchmarks(parts)) == ["f"]
 
 
-def test_names_that_textual_ir_quotes_and_names_that_are_none():
+def test_quoted_and_empty_names():
     ir = (
         'define i32 @"a \\22quoted\\22 name"() {\n  %x = call i32 @0()\n  ret i32 %x\n}\n'
         "define internal i32 @0() {\n  ret i32 1\n}\n"

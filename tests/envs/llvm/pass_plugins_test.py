@@ -53,7 +53,7 @@ def test_a_broken_plugin(tmp_path):
         LlvmEnv(pass_plugins=[broken])
 
 
-def test_plugins_that_make_no_sense(env, plugin):
+def test_invalid_plugins(env, plugin):
     with pytest.raises(FileNotFoundError, match="no pass plugin /nonexistent"):
         LlvmEnv(pass_plugins=["/nonexistent.so:a"])
     with pytest.raises(TypeError, match="list of plugins"):
@@ -74,7 +74,7 @@ def test_plugin_options(tmp_path, monkeypatch):
     assert plugin_options([]) == []
 
 
-def test_a_pass_that_leaves_invalid_ir_is_told_at_once():
+def test_invalid_ir_of_a_pass_is_reported_at_once():
     broken = runfiles_path("tests/llvm_service/BrokenPasses.so")
     with LlvmEnv(pass_plugins=[broken], reward_space="IrInstructionCountO3") as env:
         env.reset(benchmark=kernel_uri("huffman"))
@@ -90,7 +90,7 @@ def test_a_pass_that_leaves_invalid_ir_is_told_at_once():
 
 
 @pytest.mark.parametrize("is_shown", [False, True])
-def test_what_a_pass_prints_is_in_the_log_or_shown(is_shown, capfd):
+def test_output_of_a_pass_is_logged_or_shown(is_shown, capfd):
     broken = runfiles_path("tests/llvm_service/BrokenPasses.so")
     settings = ConnectionOpts(show_output=is_shown)
     with LlvmEnv(pass_plugins=[broken], connection_settings=settings) as env:

@@ -76,7 +76,7 @@ def test_cxx_and_a_program_in_a_folder(tmp_path):
         ("echo x > script", "script", "There is no bitcode of '.*script'"),
     ],
 )
-def test_what_goes_wrong_is_said(project, tmp_path, command, program, message):
+def test_errors_of_a_build(project, tmp_path, command, program, message):
     output = tmp_path / "double.bc"
     if not message:
         assert collect_bitcode(command, program, output, project) == output
@@ -91,7 +91,7 @@ def test_no_folder(tmp_path):
         collect_bitcode("make", "x", "x.bc", tmp_path / "nowhere")
 
 
-def test_a_build_that_does_not_end(project, tmp_path):
+def test_endless_build(project, tmp_path):
     with pytest.raises(subprocess.TimeoutExpired):
         collect_bitcode("sleep 1000", "double", tmp_path / "double.bc", project, timeout=0.1)
 

@@ -108,7 +108,7 @@ def test_uri_says_what_is_in_it(folder):
         ),
     ],
 )
-def test_files_that_cannot_be_expected(folder, arguments, error, message):
+def test_unusable_expected_files(folder, arguments, error, message):
     with pytest.raises(error, match=message):
         compiler_gym.benchmark("sort.cc", **arguments)
 
@@ -123,6 +123,6 @@ def test_files_that_cannot_be_expected(folder, arguments, error, message):
         (([],), ValueError, "No inputs"),
     ],
 )
-def test_what_cannot_be_made(folder, arguments, error, message):
+def test_invalid_arguments(folder, arguments, error, message):
     with pytest.raises(error, match=message):
         compiler_gym.benchmark(*arguments)

@@ -44,7 +44,7 @@ def test_program_without_commands(env, small):
     assert env.observation["Buildtime"].shape == (0,)
 
 
-def test_program_that_is_only_buildable(env, small):
+def test_program_without_run_command(env, small):
     env.reset(benchmark=with_dynamic_config(small, run=None))
     assert env.observation["IsBuildable"] is True
     assert env.observation["IsRunnable"] is False
@@ -139,7 +139,7 @@ def test_environment_and_pre_run_commands(env, small, tmp_path):
         ({"run": "true", "infiles": ["none.txt"]}, "none.txt"),
     ],
 )
-def test_commands_that_fail(env, small, config, message):
+def test_failing_commands(env, small, config, message):
     env.reset(benchmark=with_dynamic_config(small, **config))
     with pytest.raises(Exception, match=message):
         _ = env.observation["Runtime"]

@@ -63,7 +63,7 @@ def errors_of(sanitizer, before, after):
 
 
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
-def test_what_a_sanitizer_sees(sanitizer):
+def test_findings_of_a_sanitizer(sanitizer):
     wrong, kind = WRONG[sanitizer]
     (error,) = errors_of(sanitizer, RIGHT, wrong)
     assert (error.type, error.data["sanitizer"]) == (kind, sanitizer)
@@ -72,7 +72,7 @@ def test_what_a_sanitizer_sees(sanitizer):
     assert error.type == f"{kind} of the unoptimised program"
 
 
-def test_a_program_that_passes_have_changed():
+def test_program_changed_by_passes():
     with compiler_gym.make("llvm-v0") as env:
         program = env.datasets.benchmark(kernel_uri("sha256"))
         sanitized = with_sanitizers(program, ["address", "memory", "undefined"])
@@ -84,7 +84,7 @@ def test_a_program_that_passes_have_changed():
         assert result.okay() and result.benchmark_semantics_validated
 
 
-def test_what_makes_no_sense():
+def test_invalid_arguments():
     program = Benchmark.from_file_contents("benchmark://user-v0/x", b"")
     with pytest.raises(ValueError, match="Nobody knows how to run benchmark://user-v0/x"):
         with_sanitizers(program)

@@ -93,7 +93,7 @@ def test_the_llvm_of_the_service_comes_next(no_debian, monkeypatch):
     assert tools.opt_path() == opt
 
 
-def test_what_the_build_writes_beside_the_service(monkeypatch, tmp_path):
+def test_files_of_the_build_beside_the_service(monkeypatch, tmp_path):
     file = tmp_path / "llvm_prefix.txt"
     file.write_text("/opt/llvm\n19.1.7\n")
     monkeypatch.setattr(tools, "find_service_file", lambda name: file)
@@ -150,7 +150,7 @@ def test_file_that_is_not_executable_is_no_tool(no_debian):
         tools.opt_path()
 
 
-def test_version_of_a_tool_that_fails(tmp_path):
+def test_version_of_a_failing_tool(tmp_path):
     broken = make_executable(tmp_path / "clang", "#!/bin/sh\nexit 3\n")
     with pytest.raises(EnvironmentNotSupported, match="exit code 3"):
         tools.tool_version(broken)

@@ -65,7 +65,7 @@ def test_with_fresh_analyses_all_ways_to_a_program_are_one(shared_env):
         assert info["transition_was_known"]
 
 
-def test_what_tells_of_the_last_action_is_not_taken_for_that_of_another(shared_env):
+def test_observations_of_the_last_action_are_not_shared(shared_env):
     shared_env.service.transitions = None
     with LlvmEnv(
         service_connection=shared_env.service, analyses="fresh", transition_cache=True
@@ -100,7 +100,7 @@ def test_the_command_line_forgets_what_the_environment_forgot(shared_env, tmp_pa
     assert (tmp_path / "output.bc").read_bytes() == (tmp_path / "expected.bc").read_bytes()
 
 
-def test_what_is_wrong_is_said(env):
+def test_wrong_arguments(env):
     with pytest.raises(ValueError, match="not 'new'"):
         LlvmEnv(analyses="new")
     env.reset()

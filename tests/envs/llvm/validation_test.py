@@ -71,7 +71,7 @@ def test_different_from_opt(tmp_path):
     assert errors[0].data["environment_sha1"] != errors[0].data["opt_sha1"]
 
 
-def test_opt_that_differs_from_run_to_run(tmp_path, monkeypatch):
+def test_unstable_opt(tmp_path, monkeypatch):
     numbers = itertools.count()
 
     def run_opt(commandline, folder, check):
@@ -82,14 +82,14 @@ def test_opt_that_differs_from_run_to_run(tmp_path, monkeypatch):
     assert errors_of(validate_against_opt, OptEnv(tmp_path)) == ["opt is not deterministic"]
 
 
-def test_opt_that_fails(tmp_path):
+def test_failing_opt(tmp_path):
     commandline = COMMANDLINE.replace("sroa", "no-such-pass")
     errors = list(validate_against_opt(OptEnv(tmp_path, commandline=commandline)))
     assert [error.type for error in errors] == ["opt failed"]
     assert "no-such-pass" in errors[0].data["stderr"]
 
 
-def test_opt_that_takes_too_long(tmp_path, monkeypatch):
+def test_opt_timeout(tmp_path, monkeypatch):
     env = OptEnv(tmp_path)
     monkeypatch.setattr(validation, "OPT_TIMEOUT_SECONDS", 1e-6)
     assert errors_of(validate_against_opt, env) == ["opt timeout"]
@@ -135,7 +135,7 @@ def test_details_of_wrong_output(tmp_path):
 
 
 @pytest.mark.parametrize(("failures", "verdict"), [(1, "(flaky)"), (4, "(flaky)"), (5, "")])
-def test_what_fails_now_and_then_is_told_from_what_fails_each_time(tmp_path, failures, verdict):
+def test_flaky_failures_are_distinguished(tmp_path, failures, verdict):
     # A run leaves a mark, and fails as long as there are too few.
     marks = tmp_path / "marks"
     command = f'echo x >> {marks}; [ "$(wc -l < {marks})" -gt {failures} ]'
@@ -149,14 +149,14 @@ def test_each_run_is_reported(tmp_path):
     assert errors_of(validator, OptEnv(tmp_path)) == ["Wrong output"] * 2
 
 
-def test_program_that_does_not_link(tmp_path):
+def test_program_does_not_link(tmp_path):
     source = "int missing(void); int main(void) { return missing(); }"
     errors = list(ProgramValidator([make_run(tmp_path)])(OptEnv(tmp_path, source)))
     assert [error.type for error in errors] == ["Compilation failed"]
     assert "missing" in errors[0].data["stderr"]
 
 
-def test_compilation_that_takes_too_long(tmp_path, monkeypatch):
+def test_compilation_timeout(tmp_path, monkeypatch):
     env = OptEnv(tmp_path)
     monkeypatch.setattr(validation, "COMPILE_TIMEOUT_SECONDS", 1e-6)
     assert errors_of(ProgramValidator([make_run(tmp_path)]), env) == ["Compilation timeout"]
@@ -178,7 +178,7 @@ def with_changed_program(folder, body):
     return env
 
 
-def test_what_prints_the_same_as_without_optimisations(tmp_path):
+def test_same_output_as_unoptimised(tmp_path):
     assert errors_of(ReferenceValidator(), OptEnv(tmp_path, PRINTS % 'puts("1");')) == []
 
 
@@ -191,7 +191,7 @@ def test_what_prints_the_same_as_without_optimisations(tmp_path):
         ("pause();", "Execution timeout"),
     ],
 )
-def test_what_differs_from_the_unoptimised_program(tmp_path, monkeypatch, body, error):
+def test_other_output_than_unoptimised(tmp_path, monkeypatch, body, error):
     if "pause" in body:
         monkeypatch.setattr(validation, "RUN_TIMEOUT_SECONDS", 1)
     assert errors_of(ReferenceValidator(), with_changed_program(tmp_path, body)) == [error]
@@ -222,7 +222,7 @@ def test_commands_run_in_a_folder_of_their_own(tmp_path):
         ("./a.out && echo other", "Wrong output"),
     ],
 )
-def test_what_commands_do_wrong(tmp_path, command, error):
+def test_errors_of_commands(tmp_path, command, error):
     run = make_run(tmp_path, expected="right\n")
     run = ProgramRun(expected_stdout=run.expected_stdout, command=command)
     (found,) = ProgramValidator([run])(OptEnv(tmp_path))

@@ -57,7 +57,7 @@ def env():
         (kernel(CRASH), "crashed"),
     ],
 )  # fmt: skip
-def test_what_is_not_a_kernel(env, benchmark, reason):
+def test_invalid_kernel(env, benchmark, reason):
     with pytest.raises((BenchmarkInitError, ValueError), match=reason):
         env.reset(benchmark=benchmark)
 

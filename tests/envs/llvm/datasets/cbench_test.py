@@ -132,7 +132,7 @@ def test_commands(recipe, tmp_path_factory, bitcode):
 
 
 @pytest.mark.parametrize("name", ["bitcount", "qsort?dataset=7"])
-def test_program_that_is_run(env, inputs, dataset, name):
+def test_runnable_program(env, inputs, dataset, name):
     env.reset(benchmark=f"{NAME}/{name}")
     assert env.benchmark.is_validatable()
     env.multistep(["sroa", "instcombine", "gvn"])

@@ -29,7 +29,7 @@ def test_programs_are_made_again_from_their_seeds(dataset):
     assert program.is_validatable()
 
 
-def test_it_has_no_end(dataset):
+def test_is_infinite(dataset):
     assert dataset.size == len(dataset) == 0
     first = [f"{dataset.name}/{seed}" for seed in range(3)]
     assert list(itertools.islice(dataset.benchmark_uris(), 3)) == first
@@ -38,7 +38,7 @@ def test_it_has_no_end(dataset):
 
 
 @pytest.mark.parametrize("path", ["", "/", "/x", "/-1", f"/{SEEDS}", "/1/2", "/1?a=b", "/²", "/+1"])
-def test_what_is_no_seed(dataset, path):
+def test_invalid_seed(dataset, path):
     uri = dataset.name + path
     assert uri not in dataset
     with pytest.raises((ValueError, LookupError), match=f"seed N from 0 to {SEEDS - 1}"):
@@ -51,7 +51,7 @@ def test_seeds_out_of_range(dataset, seed):
         dataset.benchmark_from_seed(seed)
 
 
-def test_to_ask_whether_there_is_a_program_does_not_make_it(dataset, monkeypatch):
+def test_membership_does_not_generate_the_program(dataset, monkeypatch):
     monkeypatch.setattr(type(dataset), "_make", None)
     assert f"{dataset.name}/{SEEDS - 1}" in dataset
     assert f"{dataset.name}/0" in dataset

@@ -180,7 +180,7 @@ def test_missing_column_of_a_stream(make):
 
 
 @pytest.mark.parametrize("column, row", [("content", 0), ("content", 1), ("number", 2)])
-def test_what_is_not_a_program(make, tmp_path, column, row):
+def test_invalid_program(make, tmp_path, column, row):
     table = pyarrow.table({"content": [None, b"", b"x"], "number": [1, 2, 3]})
     pyarrow.parquet.write_table(table, tmp_path / "odd.parquet")
     dataset = make(column=column, options={"data_files": str(tmp_path / "odd.parquet")})

@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
 """
 
 
-def test_program_that_is_run(publish, tmp_path):
+def test_runnable_program(publish, tmp_path):
     publish("benchmark://jotaibench-v0", {"add.c": DRIVER}, "add\n")
     dataset = JotaiBenchRunnableDataset(tmp_path)
     assert dataset.name == "benchmark://jotai-runnable-v0"

@@ -108,7 +108,7 @@ def test_containing_does_not_compile(dataset):
     assert not dataset.site_data_path.exists()
 
 
-def test_program_that_does_not_compile(dataset):
+def test_program_does_not_compile(dataset):
     with pytest.raises(BenchmarkInitError, match=r"program\.c:1:\d+: error"):
         dataset.benchmark("benchmark://kernels-v0/broken")
     assert files_of(dataset) == []
@@ -174,14 +174,14 @@ def test_concurrent_first_use(dataset):
     assert len(files_of(dataset)) == 1
 
 
-def test_compilation_that_takes_too_long(dataset, monkeypatch):
+def test_compilation_timeout(dataset, monkeypatch):
     monkeypatch.setattr(kernels_dataset, "_COMPILE_TIMEOUT_SECONDS", 1e-6)
     with pytest.raises(BenchmarkInitError, match="took more than"):
         dataset.benchmark("benchmark://kernels-v0/copy")
     assert files_of(dataset) == []
 
 
-def test_site_data_that_cannot_be_written(kernels, tmp_path):
+def test_unwritable_site_data(kernels, tmp_path):
     (tmp_path / "file").write_text("in the way")
     dataset = KernelsDataset(tmp_path / "file", kernels_path=kernels)
     with pytest.raises(OSError, match="file"):

@@ -48,7 +48,7 @@ def test_quoted_path_of_a_source_file(datasets, tmp_path):
     assert datasets.benchmark(f"file://{tmp_path}/a%20program.c").proto.program.contents
 
 
-def test_source_file_that_does_not_compile(datasets, tmp_path):
+def test_source_file_does_not_compile(datasets, tmp_path):
     (tmp_path / "bad.c").write_text("int main(")
     with pytest.raises(BenchmarkInitError, match="error"):
         datasets.benchmark(f"file://{tmp_path}/bad.c")

@@ -121,7 +121,7 @@ def test_damaged_archives(make):
     assert not any((dataset.site_data_path / "packages").glob("first*"))
 
 
-def test_packages_that_cannot_be_stored(make, tmp_path):
+def test_unwritable_packages(make, tmp_path):
     dataset = make()
     (tmp_path / "site").write_text("not a directory")
     with pytest.raises(DatasetInitError, match="Cannot store first"):

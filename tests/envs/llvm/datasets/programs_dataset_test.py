@@ -123,7 +123,7 @@ def test_the_run_that_is_measured(make, tmp_path):
     assert "-lstdc++" in config.build_cmd.argument
 
 
-def test_other_output_is_told(make):
+def test_wrong_output_is_reported(make):
     dataset = make()
     program = dataset.benchmark(f"{NAME}/words")
     expected = dataset._folder / "words" / "expected-0.txt"
@@ -138,7 +138,7 @@ def test_other_output_is_told(make):
     }
 
 
-def test_what_cannot_be_had(make):
+def test_unavailable_programs(make):
     dataset = make()
     with pytest.raises(LookupError, match=f"Did you mean {NAME}/greet"):
         dataset.benchmark(f"{NAME}/great")

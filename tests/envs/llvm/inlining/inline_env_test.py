@@ -184,7 +184,7 @@ def test_states_are_saved_replayed_and_validated(env):
     assert env.episode_reward == pytest.approx(state.reward)
 
 
-def test_programs_of_ones_own(env, tmp_path):
+def test_own_programs(env, tmp_path):
     source = tmp_path / "program.c"
     source.write_text("int main(void) { return 0; }\n")
     env.reset(benchmark=make_benchmark(source))

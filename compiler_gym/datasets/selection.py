@@ -31,7 +31,7 @@ def programs_of(
         ValueError: There is no such part, or its packages have fewer files.
     """
     check_part(part, "the datasets")
-    kernels = datasets.require(_KERNELS).benchmark_uris(part)
+    kernels = datasets.dataset(_KERNELS).benchmark_uris(part)
     seeds = range(_FIRST_SEED[part], _FIRST_SEED[part] + generated)
     files = _real_software(datasets, part, count, seed) if count else []
     return [*kernels, *(f"generator://{_CSMITH}/{number}" for number in seeds), *files]
@@ -40,7 +40,7 @@ def programs_of(
 def _real_software(datasets: Datasets, part: str, count: int, seed: int) -> list[str]:
     rng = random.Random(seed)
     packages: dict[str, list[str]] = {}
-    for uri in datasets.require(_OPENSOURCE).benchmark_uris(part):
+    for uri in datasets.dataset(_OPENSOURCE).benchmark_uris(part):
         packages.setdefault(uri.split("/")[3], []).append(uri)
     names = {*rng.sample(sorted(packages), min(_PACKAGES, len(packages)))}
     # In the order of the dataset.

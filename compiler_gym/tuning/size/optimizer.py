@@ -1,13 +1,16 @@
 """The search for the smallest object file that clang makes of a source."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from compiler_gym.tuning.size.checks import Check
 from compiler_gym.tuning.size.climb import Move, climb
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
+from compiler_gym.tuning.size.features import ir_features, object_features
 from compiler_gym.tuning.size.functions import functions_of, list_functions, skip_passes
 from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
 from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, recipe_of
@@ -19,6 +22,7 @@ from compiler_gym.tuning.size.portfolio import (
     skippable_passes,
     toggles,
 )
+from compiler_gym.tuning.size.ranking import Ranking
 from compiler_gym.tuning.size.unmarking import unmark
 
 # What clang does with functions that are to be small: of bitcode they need not be marked.
@@ -26,6 +30,11 @@ _MARKS = ("mark-for-size<Oz>",)
 
 # Before the passes of clang, or with this in place of them.
 _IN_PLACE_OF_CLANGS = ("skip-rest",)
+
+# How many sets of options are tried first, and how many passes are left out then: as many as make
+# ten evaluations with what comes of them together.
+_FIRST_OPTIONS = 3
+_FIRST_SKIPS = 6
 
 # If so many different results are wrong, those that have more in common with them are not tried.
 _MAX_WRONG = 8
@@ -74,6 +83,9 @@ class Optimizer:
         memory: The decisions for a former version of the source; None to begin without.
         is_unmarked: Whether the functions of the source are not marked to be made small.
         with_experimental: Whether to use experimental options.
+        ranking: What changes are expected to be worth, which decides what is tried first; None for
+            the order of the portfolio. It is used for :attr:`Objective.ALL` at ``-Oz``, without
+            advice and experimental options.
         watch: Called when there is something new to say.
 
     Attributes:
@@ -96,6 +108,7 @@ class Optimizer:
         memory: Memory | None = None,
         is_unmarked: bool = False,
         with_experimental: bool = False,
+        ranking: Ranking | None = None,
         watch: Callable[["Optimizer"], None] = lambda _: None,
     ):
         self.evaluator = evaluator
@@ -116,7 +129,9 @@ class Optimizer:
         self._with_experimental = with_experimental
         self._advice = advice
         self._is_unmarked = is_unmarked
-        self._watch = watch
+        self._ranking = ranking
+        self._untried: tuple[Change, ...] = ()
+        self.watch = watch
         self._seen: list[Evaluation] = []
         self._verdicts: dict[str, str] = {}
         evaluator.watch = self._take
@@ -147,7 +162,7 @@ class Optimizer:
         """
         self.baseline = self.best = self.leading = self.evaluator.evaluate_source()
         self._note()
-        self._watch(self)
+        self.watch(self)
         why = self._why_wrong(self.best)
         if why:
             raise ValueError(f"What clang makes without any change fails the check, too: {why}")
@@ -165,13 +180,13 @@ class Optimizer:
         if not self._is_past_portfolio:
             self._run("marks", self._mark)
             self._run("policy", self._follow_advice)
-            self._run("portfolio", self._try_portfolio)
+            self._run("portfolio", self._try_ranked if self._is_ranked else self._try_portfolio)
         inlining = self._inlining()
         while True:
             before = self.best
             self._run("unmark", self._unmark)
             self._run("callees", lambda: self._climb(inlining.moves_of_callees(self.best.change)))
-            self._run("functions", self._skip_passes)
+            self._run("functions", lambda: self._skip_passes(skippable_passes()))
             self._run("options", lambda: self._climb(self._toggles()))
             self._run("calls", lambda: self._climb(inlining.moves_of_calls(self.best.change)))
             if self.best is before or self.evaluator.budget.is_over:
@@ -187,7 +202,7 @@ class Optimizer:
             KeyboardInterrupt: After Ctrl-C. The best is as it was.
         """
         self.stage = "minimise"
-        self._watch(self)
+        self.watch(self)
         before = self.best
         self.best, self.parts = minimise(
             *(self.evaluator, self.best, self._cost, self._sizes),
@@ -241,7 +256,7 @@ class Optimizer:
             if self._cost(evaluation) < self._cost(self.leading):
                 self.leading = evaluation
                 self._note()
-        self._watch(self)
+        self.watch(self)
 
     def _note(self) -> None:
         budget = self.evaluator.budget
@@ -281,6 +296,35 @@ class Optimizer:
         )
         self._is_past_portfolio = not self.evaluator.budget.is_over
 
+    @property
+    def _is_ranked(self) -> bool:
+        """Whether the model of what changes are worth is about this search."""
+        return (
+            self._ranking is not None
+            and self.objective is Objective.ALL
+            and self.evaluator.compilation.level == "-Oz"
+            and self._directs_clang
+            and not self._with_experimental
+            and self.best is self.baseline
+        )
+
+    def _try_ranked(self) -> None:
+        """Tries the most promising sets of options, then leaves passes out of functions."""
+        assert self._ranking is not None and self.evaluator.unit is not None
+        before = self.baseline.loaded
+        features = object_features(self.baseline.object, before)
+        belief = self._ranking.belief(features | ir_features(self.evaluator.unit))
+        left, least = [*self._ranking.candidates], 0.0
+        for _ in range(min(_FIRST_OPTIONS, len(left))):
+            change = belief.choose(left, least)
+            left.remove(change)
+            for each in self.evaluator.evaluate([change]):
+                result = math.log(each.loaded / max(before, 1))
+                belief.learn(change, result)
+                least = min(least, result)
+        self._untried = tuple(left)
+        self._skip_passes(self._ranking.skips[:_FIRST_SKIPS])
+
     def _known(self) -> list[Known]:
         known = shipped_portfolio(self._with_experimental)
         return [each for each in known if self._has_passes or not each.change.passes]
@@ -302,12 +346,15 @@ class Optimizer:
 
     def _toggles(self) -> list[Move]:
         moves = toggles(self._has_passes, self._with_experimental)
-        return [*moves, _without_sequence] if self.best.change.sequence else moves
+        options = [partial(_with_options_of, each) for each in self._untried]
+        self._untried = ()
+        if self.best.change.sequence:
+            moves.append(_without_sequence)
+        return [*options, *moves]
 
-    def _skip_passes(self) -> None:
+    def _skip_passes(self, names: Sequence[str]) -> None:
         if self._directs_clang:
             functions = list_functions(self.evaluator)
-            names = skippable_passes()
             skip_passes(
                 self.leading, functions, names, self.evaluator.evaluate, self._cost, self._sizes
             )
@@ -353,6 +400,10 @@ class Optimizer:
             self.evaluator.restore(evaluation)
             self._verdicts[digest] = self._check(evaluation.path)
         return self._verdicts[digest]
+
+
+def _with_options_of(other: Change, change: Change) -> Change:
+    return replace(change, options=other.options, passes=other.passes)
 
 
 def _without_sequence(change: Change) -> Change:

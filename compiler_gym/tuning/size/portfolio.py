@@ -12,6 +12,7 @@ from compiler_gym.tuning.size.climb import Move
 from compiler_gym.tuning.size.compilation import Change
 
 _SHIPPED = Path(__file__).parent / "portfolio.json"
+_RANKING = Path(__file__).parent / "ranking.json"
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def is_experimental(change: Change) -> bool:
 @cache
 def shipped_digest() -> str:
     """Returns a digest of what searches try, which results that were kept depend on."""
-    return hashlib.sha256(_SHIPPED.read_bytes()).hexdigest()
+    return hashlib.sha256(_SHIPPED.read_bytes() + _RANKING.read_bytes()).hexdigest()
 
 
 def toggles(with_passes: bool, with_experimental: bool = False) -> list[Move]:
@@ -68,7 +69,18 @@ def toggles(with_passes: bool, with_experimental: bool = False) -> list[Move]:
         with_passes: Whether clang has the plugin, which parts with passes need.
         with_experimental: Whether to include experimental options.
     """
-    return moves_of(map(_change, _shipped()["parts"]), with_passes, with_experimental)
+    return moves_of(shipped_parts(True), with_passes, with_experimental)
+
+
+@cache
+def shipped_parts(with_experimental: bool = False) -> tuple[Change, ...]:
+    """Returns the parts that :func:`toggles` adds to changes.
+
+    Args:
+        with_experimental: Whether to include experimental options.
+    """
+    parts = map(_change, _shipped()["parts"])
+    return tuple(each for each in parts if with_experimental or not is_experimental(each))
 
 
 def moves_of(

@@ -1,0 +1,103 @@
+"""Trials of changes on programs, and tables of them."""
+
+import json
+from contextlib import closing
+
+import pytest
+
+import compiler_gym.tuning.changes.trials as module
+from compiler_gym.datasets import Datasets
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.task import Outcome
+from compiler_gym.distributed.worker import Worker
+from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
+from compiler_gym.tuning.changes.judging import JudgedRow, read_rows, table_of
+from compiler_gym.tuning.changes.programs import breadth_first
+from compiler_gym.tuning.changes.table import FILE, record, rows_of, write_card
+from compiler_gym.tuning.changes.trials import Trials
+from compiler_gym.tuning.size.portfolio import shipped_portfolio
+
+
+@pytest.fixture(name="datasets")
+def fixture_datasets(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "site"))
+    return Datasets(get_llvm_datasets())
+
+
+class LocalPool:
+    """Runs tasks in this process."""
+
+    def run(self, jobs):
+        with closing(Worker()) as worker:
+            for job in jobs:
+                yield Outcome(job.task, worker.run_or_raise(job))
+
+
+def test_recording(datasets, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "shipped_portfolio", lambda: shipped_portfolio()[:2])
+    monkeypatch.setattr(module, "skippable_passes", lambda: ["simplifycfg", "licm"])
+    program = Program.of(datasets.benchmark("benchmark://kernels-v0/life"))
+    job = Trials.job(program, toggles=1, alone=1, combined=0, instructions=True)
+    seen = []
+    record(LocalPool(), [job, job], tmp_path, seen.append)
+    assert [outcome is None for outcome in seen] == [False, True]
+    (row,) = rows_of(tmp_path)
+    kinds = [change["kind"] for change in row["changes"]]
+    assert kinds == ["portfolio", "portfolio", "toggle", "alone"]
+    assert row["features"]["LoadInstCount"] > 0
+    assert 0 < row["baseline"]["instructions"] < row["baseline"]["code"] < row["baseline"]["loaded"]
+    assert {*row["skips"]} == {"simplifycfg", "licm"}
+    assert len(row["functions"]) == len(row["skips"]["licm"]["functions"])
+    assert row["best"]["loaded"] <= row["start"]["loaded"] < row["baseline"]["loaded"]
+    assert row["best"]["change"]["skipped"]
+    # An interrupted line is written again.
+    path = tmp_path / FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"trials": "abc')
+    record(LocalPool(), [job], tmp_path)
+    assert path.read_bytes() == whole
+    write_card(tmp_path, "the command")
+    card = (tmp_path / "README.md").read_text()
+    assert "Made by `the command`: 6 trials on 1 programs, 0 packages" in card
+    assert row["clang"] in card
+
+
+def test_programs_that_are_too_large_get_no_trials(datasets):
+    program = Program.of(datasets.benchmark("benchmark://kernels-v0/life"))
+    with closing(Worker()) as worker:
+        row = worker.run_or_raise(Trials.job(program, most_text=100))
+    assert row["changes"] == [] and row["baseline"]["code"] > 100
+
+
+def test_one_file_of_each_package_comes_first(datasets, monkeypatch):
+    monkeypatch.setattr(PackagedDataset, "install", lambda self: pytest.fail("downloads"))
+    uris = [*breadth_first(datasets, "train", 2, ["lz4", "ujson"], 0)]
+    assert [uri.split("/")[2] for uri in uris] == [
+        "opensource-v0",
+        "opensource-v0",
+        "kernels-v0",
+    ] * 2
+    assert [uri.split("/")[3] for uri in uris[:2]] == ["lz4", "ujson"]
+    assert uris == [*breadth_first(datasets, "train", 2, ["lz4", "ujson"], 0)]
+    with pytest.raises(LookupError, match="capstone"):
+        next(breadth_first(datasets, "train", 2, ["capstone"], 0))
+
+
+def test_table_of_a_comparison(tmp_path):
+    def row(name, model):
+        sizes = {"portfolio": {"0": 100, "1": 100}, "model": {"0": 100, "1": model}}
+        return JudgedRow(name, sizes, sizes)
+
+    rows = [row("a", 90), row("b", 110), JudgedRow("large", {}, {})]
+    path = tmp_path / "rows.jsonl"
+    assert read_rows(path) == {}
+    path.write_text("".join(each.as_json() + "\n" for each in rows))
+    assert [*read_rows(path).values()] == rows
+    text = table_of(rows)
+    assert "| 2 programs | after 1 |" in text
+    assert "| saved of loaded bytes, portfolio | 0.00% |" in text
+    assert "| saved of loaded bytes, model | 0.50% |" in text
+    assert "| larger, model | 1 |" in text
+    assert table_of(rows[2:]) == "No program has results."
+    assert json.loads(rows[0].as_json())["program"] == "a"

@@ -37,6 +37,7 @@ from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.portfolio import shipped_portfolio
+from compiler_gym.tuning.size.ranking import shipped_ranking
 from compiler_gym.tuning.size.trial_link import trial_linker
 
 MILESTONES = (1, 10, 60, 120)
@@ -174,7 +175,14 @@ def measure(source: Source, way: Way, jobs: int) -> Row:
             trial_linker(source.options),
             way.objective.read,
         ) as evaluator:
-            search = Optimizer(evaluator, way.objective, source.check, advice, watch=leads.watch)
+            search = Optimizer(
+                evaluator,
+                way.objective,
+                source.check,
+                advice,
+                ranking=shipped_ranking(),
+                watch=leads.watch,
+            )
             search.start()
             search.run()
     found = {count: leads.at(search, count) for count in way.milestones}

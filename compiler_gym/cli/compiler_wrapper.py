@@ -486,6 +486,7 @@ def _search(
     from compiler_gym.tuning.size.memory import MEMORY_FOLDER, Memory
     from compiler_gym.tuning.size.objective import Objective
     from compiler_gym.tuning.size.optimizer import Optimizer
+    from compiler_gym.tuning.size.ranking import shipped_ranking
     from compiler_gym.tuning.size.trial_link import trial_linker
 
     compilation, budget = _compilation(clang, command), Budget(seconds, evaluations)
@@ -511,6 +512,7 @@ def _search(
             memory=memory,
             is_unmarked=compilation.is_ir,
             with_experimental=_with_experimental(),
+            ranking=shipped_ranking(),
         )
         search.start()
         if search.baseline.object.text < _WORTH_BYTES:

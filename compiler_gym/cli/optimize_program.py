@@ -25,6 +25,7 @@ from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.portfolio import experimental_options
 from compiler_gym.tuning.size.product import reproduces, write_object
+from compiler_gym.tuning.size.ranking import shipped_ranking
 from compiler_gym.tuning.size.report import FunctionChange, compare_functions, readable_names
 from compiler_gym.tuning.size.stack import StackUse, stack_use
 from compiler_gym.tuning.size.trial_link import trial_linker
@@ -231,6 +232,7 @@ def optimize_program(
                 memory=_memory(compilation, settings, objective),
                 is_unmarked=compilation.is_ir and not program.is_for_size,
                 with_experimental=settings.with_experimental,
+                ranking=shipped_ranking(),
                 watch=lambda search: progress.show(*_progress(search, Path(target.name))),
             )
             is_finished = _run(search)

@@ -49,6 +49,7 @@ COMMANDS = {
     "advise": CommandSource("advise", "advise", CommandWithClangOptions),
     "eval": CommandSource("eval", "evaluate"),
     "hunt": CommandSource("hunt", "hunt"),
+    "mine": CommandSource("mine", "mine"),
     "record": CommandSource("record", "record"),
     "build": CommandSource("build", "build"),
     "explore": CommandSource("explore", "explore"),

@@ -100,6 +100,16 @@ def moves_of(
     ]
 
 
+def shipped_parts(with_experimental: bool = False) -> list[Change]:
+    """Returns the parts that moves add or take away, the most promising first.
+
+    Args:
+        with_experimental: Whether to include experimental options.
+    """
+    parts = map(_change, _shipped()["parts"])
+    return [each for each in parts if with_experimental or not is_experimental(each)]
+
+
 def skippable_passes() -> list[str]:
     """Returns passes of LLVM that some functions are better without, the most promising first."""
     return _shipped()["skipped"]

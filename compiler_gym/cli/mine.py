@@ -1,0 +1,221 @@
+"""``compiler-gym mine``: looks for missed optimisations of LLVM, and explains them."""
+
+import math
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
+from compiler_gym.cli.interrupts import INTERRUPTED
+from compiler_gym.cli.options import JsonOption, complete_program, program_uri
+from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.mine.decisions import Decision, Tools, known_decisions
+from compiler_gym.mine.findings import Finding
+from compiler_gym.mine.miner import Mine, Settings
+from compiler_gym.mine.programs import DATABASE, Program, programs_of_database, programs_of_dataset
+from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.util.shell_format import plural
+
+_PROGRAMS = ("kernels-v0",)
+_MAX_ROWS = 25
+
+
+def mine(
+    programs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help=f"Datasets, such as kernels-v0, programs: URIs or files, and {DATABASE} files. "
+            f"By default: {' '.join(_PROGRAMS)}.",
+            autocompletion=complete_program,
+            show_default=False,
+        ),
+    ] = None,
+    output_folder: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for findings. A mine goes on there.")
+    ] = Path("mine"),
+    jobs: Annotated[int, typer.Option(min=1, help="Number of compilers at a time.")] = 1,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of programs of each argument.")
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Begin no further reduction after this time; by default no limit."
+        ),
+    ] = None,
+    min_bytes: Annotated[
+        int, typer.Option(min=1, help="Bytes that a decision must save of a function.")
+    ] = Settings.least,
+    per_decision: Annotated[
+        int, typer.Option(min=0, help="Functions to reduce for each decision; 0 only measures.")
+    ] = Settings.per_decision,
+    reduce_seconds: Annotated[
+        float, typer.Option(min=1, help="Time limit of each reduction.")
+    ] = Settings.reduce_seconds,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Try this decision only, e.g. 'without licm'. May be repeated."),
+    ] = None,
+    other_llvm: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The folder of another LLVM with bin/clang and bin/opt, for the reports. May be "
+            "repeated. Those in /usr/lib/llvm-* are found.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for missed optimisations of LLVM, and explain them.
+
+    Compiles each program with clang -Oz and single decisions: an option, a pass left out, a pass
+    run first or once more. A function that is smaller with one is taken out of the program and
+    reduced, as long as the decision saves bytes. The result is checked: savings that come from
+    undefined behaviour do not count. Each finding is a folder with a bug report, the IR, and a
+    script that shows it.
+
+    Ctrl-C ends the command; the same command goes on. The exit code is 0 with or without findings.
+
+    \b
+    Examples:
+      compiler-gym mine
+      compiler-gym mine sha256 --only "without licm"
+      compiler-gym mine build/compile_commands.json --jobs 2
+      compiler-gym mine opensource-v0 --limit 20 --seconds 600
+    """  # noqa: D301, the mark of a paragraph that is not filled.
+    datasets = LlvmDatasets(get_llvm_datasets())
+    own = Tools.of(tools.clang_path(), tools.opt_path())
+    settings = Settings(
+        decisions=_decisions(only),
+        tools=own,
+        versions=_versions(own, other_llvm or []),
+        least=min_bytes,
+        per_decision=per_decision,
+        reduce_seconds=reduce_seconds,
+        seconds=math.inf if seconds is None else seconds,
+    )
+    with working_on("looking for programs"):
+        found = _programs(programs or [*_PROGRAMS], datasets, limit)
+    screen = messages()
+    session = Mine(
+        output_folder, datasets, settings, lambda text: screen.print(text, soft_wrap=True)
+    )
+    is_interrupted = False
+    try:
+        with working_on("mining"):
+            session.run(found, jobs)
+    except KeyboardInterrupt:
+        is_interrupted = True
+    _print_results(session, as_json)
+    if is_interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _decisions(only: list[str] | None) -> list[Decision]:
+    """Returns the decisions to try.
+
+    Raises:
+        LookupError: If one is not known.
+    """
+    known = {each.title: each for each in known_decisions()}
+    for title in only or ():
+        if title not in known:
+            raise unknown_name("decision", title, known)
+    return [known[title] for title in only or known]
+
+
+def _programs(names: list[str], datasets: Datasets, limit: int | None) -> list[Program]:
+    found: dict[Program, None] = {}
+    for name in names:
+        path = Path(name).expanduser()
+        if path.suffix == ".json":
+            if not path.is_file():
+                raise FileNotFoundError(
+                    f"expected a {DATABASE}, got {name}, which is not there; "
+                    "try cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, or bear -- make"
+                )
+            programs = programs_of_database(path)
+        else:
+            programs = [*programs_of_dataset(datasets, _uri(datasets, name))]
+        found |= dict.fromkeys(programs[:limit])
+    return [*found]
+
+
+def _uri(datasets: Datasets, name: str) -> str:
+    """Returns the URI of a dataset or of a program."""
+    try:
+        uri = BenchmarkUri.from_string(name)
+        if not uri.path.strip("/"):
+            return datasets.dataset(name).name
+    except (LookupError, ValueError):
+        pass
+    return program_uri(name)
+
+
+def _versions(own: Tools, folders: list[Path]) -> dict[str, Tools]:
+    """Returns the LLVMs that reports name, by their version, the own one first."""
+    found = {_version(tools.clang_path()): own}
+    for folder in folders:
+        if not (folder / "bin" / "clang").is_file():
+            raise FileNotFoundError(
+                f"expected the folder of an LLVM, got {folder}, which has no bin/clang; "
+                "try a folder such as /usr/lib/llvm-19"
+            )
+    for folder in [*folders, *sorted(Path("/usr/lib").glob("llvm-*"))]:
+        clang, opt = folder / "bin" / "clang", folder / "bin" / "opt"
+        if clang.is_file() and opt.is_file():
+            found.setdefault(_version(clang), Tools.of(clang, opt))
+    return found
+
+
+def _version(clang: Path) -> str:
+    match = re.search(r"version (\d+\.\d+\.\d+)", tools.tool_version(clang))
+    return f"LLVM {match[1]}" if match else str(clang)
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    return {
+        "finding": finding.name,
+        "lines": finding.lines,
+        "bytes": f"{finding.before} → {finding.after}",
+        "seen": len(finding.members),
+        "inputs": finding.checks.get("inputs", "").partition(":")[0].partition(",")[0],
+    }
+
+
+def _print_results(session: Mine, as_json: bool) -> None:
+    table, findings = session.table(), session.ranked()
+    if as_json:
+        print_json(
+            {
+                "programs": len(session.scanned),
+                "bytes": sum(each.size for each in session.scanned),
+                "failed": session.failed,
+                "decisions": [asdict(row) for row in table],
+                "verdicts": session.verdicts,
+                "bogus": session.why_bogus,
+                "findings": [asdict(finding) for finding in findings],
+            }
+        )
+        return
+    if table:
+        rows = [{**asdict(row), "share": f"{row.share:.2%}"} for row in table[:_MAX_ROWS]]
+        print_table(rows, "Decisions that make functions smaller than clang -Oz")
+        print_line()
+    if findings:
+        print_table(map(_row, findings))
+        print_line()
+    for name, why in session.failed.items():
+        print_line(f"{name}: {why}")
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in session.verdicts.items())
+    size = sum(each.size for each in session.scanned)
+    print_line(
+        f"{plural(len(session.scanned), 'program')}, {size:,} bytes of code, "
+        f"{plural(len(findings), 'finding')}" + (f"; functions: {verdicts}" if verdicts else "")
+    )

@@ -1,0 +1,242 @@
+"""Findings of a mine: a folder for each, in the form that LLVM's bug tracker wants."""
+
+import hashlib
+import json
+import re
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from compiler_gym.mine.decisions import Decision, Kind, Tools, baseline_command
+from compiler_gym.mine.reduction import SCRIPT, code_lines, script
+from compiler_gym.mine.scan import compile_with, measure
+from compiler_gym.util.filesystem import atomic_file_write
+
+FACTS = "finding.json"
+MODULE = "reduced.ll"
+
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_OPCODE = re.compile(
+    r"^  (?:[%@][^ ]+ = )?(?:(?:tail|musttail|notail) )?"
+    r"(?P<opcode>[a-z]+)(?P<rest>.*)$",
+    re.MULTILINE,
+)
+_INTRINSIC = re.compile(r"@(llvm\.[a-z]+(?:\.[a-z]+)?)")
+_PREDICATE = re.compile(r" (eq|ne|[su][gl][te]|o[a-z]{2}) ")
+# What textual IR of LLVM 22 has and that of older versions has not. The code means the same.
+_NEW_IN_IR = re.compile(r" ?captures\([^()]*\)| samesign| dead_on_return| nocreateundeforpoison")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A function of a program that was reduced to a finding.
+
+    Attributes:
+        program: The program.
+        function: The symbol.
+        saved: The bytes that the decision saves of it.
+    """
+
+    program: str
+    function: str
+    saved: int
+
+
+@dataclass
+class Finding:
+    """A missed optimisation.
+
+    Attributes:
+        name: The name of its folder.
+        kind: The kind of the decision: option, without, before or after.
+        text: The option or the pass.
+        title: The decision in words.
+        before: The bytes of the reduced function with ``clang -Oz``.
+        after: The bytes with the decision.
+        lines: The lines of its IR.
+        is_complete: Whether the reduction came to its end.
+        shape: The instructions of the reduced function, each once.
+        checks: The result of each check.
+        versions: For each LLVM, the bytes without and with the decision, or why there are none.
+        members: The functions of the programs that were reduced to it.
+    """
+
+    name: str
+    kind: str
+    text: str
+    title: str
+    before: int
+    after: int
+    lines: int
+    is_complete: bool
+    shape: str
+    checks: dict[str, str]
+    versions: dict[str, str]
+    members: list[Member] = field(default_factory=list)
+
+    @property
+    def decision(self) -> Decision:
+        """The decision."""
+        return Decision(Kind(self.kind), self.text)
+
+    @property
+    def saved(self) -> int:
+        """The bytes saved of all functions that were reduced to it."""
+        return sum(each.saved for each in self.members)
+
+
+class Findings:
+    """The findings of a folder. Threads may share an object.
+
+    Args:
+        folder: The folder, which need not exist.
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._lock = threading.Lock()
+        found = [_read(path) for path in sorted(folder.glob(f"*/{FACTS}"))]
+        self._found = {(each.decision, each.shape): each for each in found}
+
+    def all(self) -> list[Finding]:
+        """Returns all findings, the largest savings first."""
+        with self._lock:
+            return sorted(self._found.values(), key=lambda each: (-each.saved, each.name))
+
+    def count_of(self, decision: Decision) -> int:
+        """Returns how many findings a decision has."""
+        with self._lock:
+            return sum(each == decision for each, _ in self._found)
+
+    def count_known(self, decision: Decision, shape: str, member: Member) -> Finding | None:
+        """Adds a function to the finding that it was reduced to; None if there is no such."""
+        with self._lock:
+            finding = self._found.get((decision, shape))
+            if finding is not None and member not in finding.members:
+                finding.members.append(member)
+                _write_facts(self._folder / finding.name, finding)
+            return finding
+
+    def add(self, finding: Finding, module: Path, report: str, tools: Tools) -> None:
+        """Writes a finding to a folder of its own, which is there whole or not at all."""
+        with self._lock:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self._folder, prefix=".writing-") as temporary:
+                folder = Path(temporary) / finding.name
+                folder.mkdir()
+                shutil.copyfile(module, folder / MODULE)
+                path = folder / SCRIPT
+                least = finding.before - finding.after
+                path.write_text(script(finding.decision, least, tools, is_guarded=False))
+                path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+                (folder / "README.md").write_text(report)
+                _write_facts(folder, finding)
+                if not (self._folder / finding.name).exists():
+                    folder.rename(self._folder / finding.name)
+            self._found[finding.decision, finding.shape] = finding
+
+
+def shape_of(module: str) -> str:
+    """Returns the instructions of textual IR, each once: what makes two findings the same."""
+    found = set()
+    for match in _OPCODE.finditer("\n".join(code_lines(module))):
+        opcode, rest = match["opcode"], match["rest"]
+        intrinsic = _INTRINSIC.search(rest) if opcode == "call" else None
+        predicate = _PREDICATE.search(rest) if opcode.endswith("cmp") else None
+        more = intrinsic[1] if intrinsic else predicate[1] if predicate else ""
+        found.add(f"{opcode} {more}".strip())
+    return ", ".join(sorted(found))
+
+
+def name_of(decision: Decision, shape: str) -> str:
+    """Returns the name of a finding's folder."""
+    digest = hashlib.sha256(f"{decision.title} {shape}".encode()).hexdigest()[:6]
+    return _NOT_IN_NAMES.sub("-", f"{decision.title} {digest}".lower()).strip("-")
+
+
+def versions_of(
+    decision: Decision, module: Path, folder: Path, others: Mapping[str, Tools]
+) -> dict[str, str]:
+    """Returns for each LLVM the bytes of a module without and with a decision, in words."""
+    older = folder / "older.ll"
+    older.write_text(_NEW_IN_IR.sub("", module.read_text()))
+    found = {}
+    for version, tools in others.items():
+        source = next((s for s in (module, older) if measure(None, s, folder, tools)), None)
+        before = measure(None, source, folder, tools) if source else None
+        after = measure(decision, source, folder, tools) if source else None
+        if before is None:
+            found[version] = "it does not read this IR"
+        elif after is None:
+            found[version] = f"{before.all} bytes; it does not know this decision"
+        else:
+            found[version] = f"{before.all} bytes, {after.all} with the decision"
+    return found
+
+
+def write_report(finding: Finding, module: Path, folder: Path, tools: Tools) -> str:
+    """Returns the report of a finding: title, IR, commands, expected and actual code."""
+    decision = finding.decision
+    code = {}
+    for name, each in (("actual", None), ("expected", decision)):
+        path = folder / f"{name}.s"
+        compile_with(each, module, path, tools, "-S")
+        code[name] = _instructions(path.read_text())
+    parts = [
+        f"# clang -Oz makes {finding.before} bytes, and {finding.after} {finding.title}",
+        _block("llvm", "\n".join(module.read_text().splitlines())),
+        "Commands:",
+        _block(
+            "sh",
+            baseline_command(MODULE, "before.o")
+            + "\n"
+            + decision.command(MODULE, "after.o")
+            + "\nllvm-size before.o after.o",
+        ),
+        f"Expected, {finding.after} bytes ({finding.title}):",
+        _block("asm", code["expected"]),
+        f"Actual, {finding.before} bytes (`clang -Oz`):",
+        _block("asm", code["actual"]),
+        "Versions tried:",
+        _items(finding.versions),
+        "Checks:",
+        _items(finding.checks),
+        f"Seen in: {_members(finding.members)}.",
+    ]
+    if not finding.is_complete:
+        parts.append("The reduction ended when its time was over.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _instructions(text: str) -> str:
+    """Returns assembly without directives and comments."""
+    lines = (line.partition("#")[0].rstrip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line.strip() and not re.match(r"\s+\.", line))
+
+
+def _block(language: str, text: str) -> str:
+    return f"```{language}\n{text.strip()}\n```"
+
+
+def _items(items: Mapping[str, str]) -> str:
+    return "\n".join(f"- {name}: {text}" for name, text in items.items())
+
+
+def _members(members: Sequence[Member]) -> str:
+    return ", ".join(f"`{each.function}` of {each.program}" for each in members)
+
+
+def _read(path: Path) -> Finding:
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    members = [Member(**each) for each in facts.pop("members")]
+    return Finding(**facts, members=members)
+
+
+def _write_facts(folder: Path, finding: Finding) -> None:
+    with atomic_file_write(folder / FACTS, fileobj=True, mode="w") as file:
+        json.dump(asdict(finding), file, indent=2)
+        file.write("\n")

@@ -1,0 +1,287 @@
+"""Writes a C program that calls a function of textual IR with random inputs."""
+
+import ctypes
+import re
+from dataclasses import dataclass
+
+ENTRY = "mined_function"
+"""The name that the function has in the program."""
+
+# Attributes with arguments, e.g. "range(i32 0, 5)". They are nested at most once.
+_IN_PARENTHESES = re.compile(r"(\w+)\((?:[^()]|\([^()]*\))*\)(?=[ ,)]|$)")
+_FUNCTION = r"^{keyword} (?P<before>[^@\n]*?)@(?P<name>[\w.$-]+|\"[^\"]+\")\((?P<rest>.*)$"
+_DEFINE = re.compile(_FUNCTION.format(keyword="define"), re.MULTILINE)
+_DECLARE = re.compile(_FUNCTION.format(keyword="declare"), re.MULTILINE)
+_GLOBAL = re.compile(
+    r"^@([\w.$-]+|\"[^\"]+\") = (?:[a-z_]+ )*?external (?P<rest>.*)$", re.MULTILINE
+)
+_GROUP = re.compile(r"^attributes (#\d+) = \{(.*)\}$", re.MULTILINE)
+
+_TYPES = {
+    "void": "void",
+    "i1": "_Bool",
+    "i8": "uint8_t",
+    "i16": "uint16_t",
+    "i32": "uint32_t",
+    "i64": "uint64_t",
+    "float": "float",
+    "double": "double",
+    "ptr": "void *",
+}
+_MAX_PARAMETERS = 16
+
+
+class NoHarnessError(ValueError):
+    """A function cannot be called with random inputs. The text says why."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The types of a function.
+
+    Attributes:
+        name: The symbol.
+        result: The C type of its result.
+        parameters: The C types of its parameters.
+        tail: What IR says behind the parameters: attributes.
+    """
+
+    name: str
+    result: str
+    parameters: tuple[str, ...]
+    tail: str
+
+
+def write_harness(module: str, function: str) -> str:
+    """Returns the C program, which defines all that the module only declares.
+
+    Its arguments are the first and the last of the inputs, which are numbers. It prints a line for
+    each: the number, a digest of what the function returns, writes and calls; or that it ended in
+    another way.
+
+    Args:
+        module: The textual IR.
+        function: The symbol.
+
+    Raises:
+        NoHarnessError: If that is impossible.
+    """
+    found = [_signature(each) for each in _DEFINE.finditer(module)]
+    signature = next((each for each in found if each.name == function), None)
+    if signature is None:
+        raise NoHarnessError(f"the module does not define {function}")
+    groups = dict(_GROUP.findall(module))
+    stubs = [_stub(each, groups) for each in map(_signature, _DECLARE.finditer(module))]
+    names = [each[1].strip('"') for each in _GLOBAL.finditer(module)]
+    if any(" thread_local" in each[0] for each in _GLOBAL.finditer(module)):
+        raise NoHarnessError("it uses a variable of a thread")
+    externs = [
+        f'unsigned char g{index}[SIZE] __asm__("{name}") __attribute__((aligned(64)));'
+        for index, name in enumerate(names)
+    ]
+    fills = [f"  fill(g{index}, {index});" for index in range(len(names))]
+    ends = [f"  mix_bytes(g{index});" for index in range(len(names))]
+    arguments = [_argument(each, index) for index, each in enumerate(signature.parameters)]
+    call = f"{ENTRY}({', '.join(arguments)})"
+    if signature.result == "void":
+        call = f"{call};"
+    elif signature.result == "void *":
+        call = f"mix_pointer({call});"
+    elif signature.result in ("float", "double"):
+        call = f"{{ double result = {call}; mix_double(result); }}"
+    else:
+        call = f"mix({call});"
+    pieces = {
+        "declaration": f"{signature.result} {ENTRY}({', '.join(signature.parameters) or 'void'});",
+        "stubs": "\n".join((*filter(None, stubs),)),
+        "externs": "\n".join(externs),
+        "fills": "\n".join(fills),
+        "call": call,
+        "ends": "\n".join(ends),
+    }
+    text = _PROGRAM
+    for key, value in pieces.items():
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+def _signature(match: "re.Match[str]") -> Signature:
+    rest = _IN_PARENTHESES.sub(r"\1", match["rest"])
+    parameters, _, tail = rest.partition(")")
+    words = [each.split() for each in parameters.split(",") if each.strip()]
+    if len(words) > _MAX_PARAMETERS:
+        raise NoHarnessError(f"it has more than {_MAX_PARAMETERS} parameters")
+    result = _IN_PARENTHESES.sub(r"\1", match["before"]).split()[-1]
+    name = match["name"].strip('"')
+    types = tuple(_c_type(each, name) for each in words)
+    return Signature(name, _c_type([result], name), types, tail)
+
+
+def _c_type(words: list[str], name: str) -> str:
+    """Returns the C type of a parameter, whose attributes follow its type in IR."""
+    if {"byval", "sret", "inreg", "swiftself", "nest"} & {*words}:
+        raise NoHarnessError(f"{name} has a parameter that is passed in a special way")
+    if words[0] not in _TYPES and words[0] != "...":
+        raise NoHarnessError(f"{name} has a parameter or result of the type {words[0]}")
+    kind = _TYPES.get(words[0], "...")
+    return kind.removeprefix("u") if "signext" in words else kind
+
+
+def _stub(signature: Signature, groups: dict[str, str]) -> str:
+    """Returns the definition of a function that is only declared; none for those of libc."""
+    name = signature.name
+    if name.startswith("llvm.") or hasattr(ctypes.CDLL(None), name):
+        return ""
+    if "..." in signature.parameters:
+        raise NoHarnessError(f"it calls {name}, which takes any number of arguments")
+    attributes = signature.tail + " ".join(
+        text for group, text in groups.items() if re.search(rf"{group}\b", signature.tail)
+    )
+    is_pure = "memory(none)" in attributes or "memory(read" in attributes
+    parameters = [f"{kind} p{index}" for index, kind in enumerate(signature.parameters)]
+    mixes = [_mix(kind, f"p{index}") for index, kind in enumerate(signature.parameters)]
+    result = signature.result
+    head = f"{result} stub_{_identifier(name)}({', '.join(parameters) or 'void'})"
+    lines = [f'{head} __asm__("{name}");', f"{head} {{", "  uint64_t before = digest;"]
+    if is_pure:
+        lines.append("  digest = 7;")
+    lines += [f"  {each}" for each in mixes]
+    lines.append("  uint64_t value = digest * 0x9E3779B97F4A7C15u >> 17;")
+    if is_pure:
+        lines.append("  digest = before;")
+    if "noreturn" in attributes:
+        lines.append("  report();")
+    lines.append("  (void)before; (void)value;")
+    if result == "void *":
+        lines.append("  return region + value % (SIZE / 2);")
+    elif result != "void":
+        lines.append(f"  return ({result})value;")
+    return "\n".join([*lines, "}"])
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", lambda each: f"_{ord(each[0]):x}_", name)
+
+
+def _mix(kind: str, value: str) -> str:
+    if kind == "void *":
+        return f"mix_pointer({value});"
+    if kind in ("float", "double"):
+        return f"mix_double({value});"
+    return f"mix({value});"
+
+
+def _argument(kind: str, index: int) -> str:
+    if kind == "void *":
+        return f"region + {index + 1} * SIZE"
+    if kind in ("float", "double"):
+        return f"({kind})(int64_t)scalar() / 8"
+    return f"({kind})scalar()"
+
+
+_PROGRAM = """\
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SIZE = 4096, BUFFERS = 18, MICROSECONDS = 5000 };
+static unsigned char *const region = (unsigned char *)0x20000000;
+static uint64_t state, digest, number;
+
+static uint64_t next(void) {
+  state ^= state << 13; state ^= state >> 7; state ^= state << 17;
+  return state * 0x2545F4914F6CDD1Du;
+}
+static void mix(uint64_t value) { digest = (digest ^ value) * 0x100000001B3u + 1; }
+static void mix_double(double value) {
+  uint64_t bits;
+  if (value != value) value = 0.0 / 1.0 + 42;
+  memcpy(&bits, &value, 8);
+  mix(bits);
+}
+static int is_inside(uint64_t value) {
+  return value >= (uint64_t)region && value < (uint64_t)region + BUFFERS * SIZE;
+}
+/* The stack and the heap may be elsewhere each time. */
+static void mix_pointer(const void *value) {
+  mix(value == 0 ? 0 : is_inside((uint64_t)value) ? (uint64_t)value : 1);
+}
+static void mix_bytes(const unsigned char *bytes) {
+  for (int i = 0; i < SIZE; i += 8) {
+    uint64_t value;
+    memcpy(&value, bytes + i, 8);
+    mix(value);
+  }
+}
+static uint64_t scalar(void) {
+  static const uint64_t special[] = {0, 1, 2, 255, 127, 128, 0x7fffffff, 0x80000000, -1, -2};
+  uint64_t value = next();
+  switch (value % 8) {
+    case 0: return special[(value >> 8) % 10];
+    case 1: return (value >> 8) % 64;
+    case 2: case 3: return (value >> 8) % 4;
+    case 4: case 5: return (value >> 8) % 16;
+    default: return next();
+  }
+}
+/* By the number of the input: small numbers, anything, zeros, and pointers to such bytes. */
+static void fill(unsigned char *bytes, int index) {
+  for (int i = 0; i < SIZE; i += 8) {
+    uint64_t value = 0;
+    switch ((number + index) % 4) {
+      case 0: value = next() % 4 ? next() % 8 : 0; break;
+      case 1: value = next(); break;
+      case 2: value = (uint64_t)region + next() % (BUFFERS * SIZE / 2) / 8 * 8; break;
+      default: value = next() % 8 ? 0x0101010101010101u * (next() % 3) : next();
+    }
+    memcpy(bytes + i, &value, 8);
+  }
+}
+static void report(void) {
+  printf("%llu %016llx\\n", (unsigned long long)number, (unsigned long long)digest);
+  fflush(stdout);
+  _exit(0);
+}
+@declaration@
+@externs@
+@stubs@
+static void run(void) {
+  state = number * 0x9E3779B97F4A7C15u + 1;
+  digest = 1;
+  for (int i = 0; i < BUFFERS; i++) fill(region + i * SIZE, i);
+@fills@
+  @call@
+  for (int i = 0; i < BUFFERS; i++) mix_bytes(region + i * SIZE);
+@ends@
+  report();
+}
+int main(int argc, char **argv) {
+  void *got = mmap(region, BUFFERS * SIZE, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (argc != 3 || got != region) return 2;
+  for (number = strtoul(argv[1], 0, 10); number < strtoul(argv[2], 0, 10); number++) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      struct itimerval limit = {{0, 0}, {0, MICROSECONDS}};
+      setitimer(ITIMER_VIRTUAL, &limit, 0);
+      run();
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM) {
+      printf("%llu takes too long\\n", (unsigned long long)number);
+    } else if (status != 0) {
+      printf("%llu ended with %d\\n", (unsigned long long)number, status);
+    }
+  }
+  return 0;
+}
+"""

@@ -1,0 +1,61 @@
+"""``compiler-gym mine`` through the program that people run."""
+
+import json
+import os
+
+import pytest
+
+from tests.processes import command_lines, descendants
+
+_SOURCE = """
+void sort(int *a, unsigned long n, unsigned long *moves) {
+  for (unsigned long i = 1; i < n; i++) {
+    const int value = a[i];
+    unsigned long j = i;
+    while (j > 0 && value < a[j - 1]) {
+      a[j] = a[j - 1];
+      j--;
+    }
+    a[j] = value;
+    *moves += i - j + 1;
+  }
+}
+"""
+_ONLY = ("--only", "without correlated-propagation")
+
+
+@pytest.fixture(name="sort_c")
+def fixture_sort_c(environment):
+    path = environment / "sort.c"
+    path.write_text(_SOURCE)
+    return path
+
+
+def test_decisions_are_measured_over_a_corpus(run, sort_c):
+    done = run("mine", sort_c.name, *_ONLY, "--per-decision", "0", "--json")
+    result = json.loads(done.stdout)
+    assert (result["programs"], result["failed"], result["findings"]) == (1, {}, [])
+    (row,) = result["decisions"]
+    assert (row["decision"], row["files"], row["functions"]) == (_ONLY[1], 1, 1)
+    assert row["saved"] >= 4
+    assert row["share"] == pytest.approx(row["saved"] / result["bytes"])
+
+
+def test_ctrl_c_leaves_nothing(interrupt, sort_c, environment, monkeypatch):
+    scratch = environment.parent / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    stdout = interrupt(
+        *("mine", sort_c.name, *_ONLY),
+        when=lambda pid: any("llvm-reduce" in line for line in command_lines(descendants(pid))),
+    )
+    assert stdout.splitlines()[-1].startswith("1 program, ")
+    assert os.listdir(scratch) == []
+
+
+def test_what_is_wrong_is_said(refused, sort_c, environment):
+    assert "Did you mean without licm" in refused("mine", sort_c.name, "--only", "without lcm")
+    assert "try cmake -DCMAKE_EXPORT" in refused("mine", "compile_commands.json")
+    assert "which has no bin/clang" in refused("mine", sort_c.name, "--other-llvm", "none")
+    (environment / "compile_commands.json").write_text("{}")
+    assert not (environment / "mine").exists()

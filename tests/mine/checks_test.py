@@ -1,0 +1,93 @@
+"""Tests of the checks: savings that come from undefined behaviour, and wrong results."""
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.mine.checks import check, compare_results, why_undefined
+from compiler_gym.mine.decisions import Decision, Kind, Tools
+from compiler_gym.mine.harness import NoHarnessError, write_harness
+from compiler_gym.mine.scan import compile_with
+
+_HEAD = 'target triple = "x86_64-pc-linux-gnu"\n'
+_CALLER = """
+@table = external global [4 x i32]
+declare i32 @unknown(i32, ptr)
+define i32 @caller(i32 %x, ptr %place) {
+  %first = load i32, ptr %place
+  %sum = add i32 %first, STEP
+  store i32 %sum, ptr @table
+  %result = call i32 @unknown(i32 %sum, ptr %place)
+  %product = mul i32 %result, %x
+  ret i32 %product
+}
+"""
+
+
+@pytest.fixture(name="compiled")
+def fixture_compiled(tmp_path):
+    """Compiles textual IR with ``clang -Oz``; returns the IR and the object file."""
+
+    def compiled(name, text):
+        source, output = tmp_path / f"{name}.ll", tmp_path / f"{name}.o"
+        source.write_text(_HEAD + text)
+        llvm = Tools.of(tools.clang_path(), tools.opt_path())
+        assert compile_with(None, source, output, llvm)
+        return source, output
+
+    return compiled
+
+
+def test_equal_results_of_calls_and_memory(tmp_path, compiled):
+    source, output = compiled("before", _CALLER.replace("STEP", "7"))
+    assert compare_results(source, output, output, tmp_path).startswith("equal for ")
+
+
+def test_a_wrong_result_differs(tmp_path, compiled):
+    source, before = compiled("before", _CALLER.replace("STEP", "7"))
+    _, after = compiled("after", _CALLER.replace("STEP", "8"))
+    assert compare_results(source, before, after, tmp_path).startswith("differs for input ")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("  %a = add i32 %b, undef", "undefined behaviour"),
+        ("  store i32 poison, ptr %p", "undefined behaviour"),
+        ("  %a = load i32, ptr null", "undefined behaviour"),
+        ("  %a = fadd fast double %b, %c", "fast-math"),
+        ("  %a = fmul nnan float %b, %c", "fast-math"),
+    ],
+)
+def test_ir_without_a_meaning_does_not_count(line, why):
+    assert why_undefined(line).startswith(why)
+
+
+@pytest.mark.parametrize(
+    "line", ["define i32 @undef(i32 noundef %poison) {", "  %a = fadd double %b, %c", "; undef"]
+)
+def test_other_ir_counts(line):
+    assert why_undefined(line) == ""
+
+
+def test_a_saving_by_undefined_behaviour_is_bogus(tmp_path):
+    module = tmp_path / "module.ll"
+    module.write_text(
+        _HEAD + "define i32 @f(i32 %x) minsize optsize {\n  %y = sdiv i32 %x, 0\n  ret i32 %y\n}\n"
+    )
+    llvm = Tools.of(tools.clang_path(), tools.opt_path())
+    verdict = check(module, Decision(Kind.WITHOUT, "instcombine"), tmp_path, llvm)
+    assert "undefined behaviour" in verdict.bogus
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("define <4 x i32> @f(<4 x i32> %x) {\n", "the type"),
+        ("define void @f(ptr byval(i32) %x) {\n", "special way"),
+        ("define void @f() {\n  ret void\n}\ndeclare void @g(i32, ...)\n", "any number"),
+        ("define void @g() {\n", "does not define f"),
+    ],
+)
+def test_functions_that_cannot_be_called(text, why):
+    with pytest.raises(NoHarnessError, match=why):
+        write_harness(text, "f")

@@ -1,0 +1,104 @@
+"""Mines a program in which one pass makes the code larger."""
+
+import json
+import subprocess
+
+import pytest
+
+from compiler_gym.datasets import Datasets
+from compiler_gym.envs.llvm import tools
+from compiler_gym.mine.decisions import Decision, Kind, Tools
+from compiler_gym.mine.findings import shape_of
+from compiler_gym.mine.miner import Mine, Settings
+from compiler_gym.mine.programs import Program, programs_of_database
+
+# The pass rewrites the inner loop so that strength reduction makes it a third larger.
+_SOURCE = """
+int unused(int value) { return value + 1; }
+void planted(int *a, unsigned long n, unsigned long *moves) {
+  for (unsigned long i = 1; i < n; i++) {
+    const int value = a[i];
+    unsigned long j = i;
+    while (j > 0 && value < a[j - 1]) {
+      a[j] = a[j - 1];
+      j--;
+    }
+    a[j] = value;
+    *moves += i - j + 1;
+  }
+}
+"""
+_DECISION = Decision(Kind.WITHOUT, "correlated-propagation")
+
+
+@pytest.fixture(name="program")
+def fixture_program(tmp_path) -> Program:
+    (tmp_path / "planted.c").write_text(_SOURCE)
+    entry = {"directory": str(tmp_path), "file": "planted.c", "command": "cc -c planted.c"}
+    path = tmp_path / "compile_commands.json"
+    path.write_text(json.dumps([entry]))
+    return programs_of_database(path)[0]
+
+
+@pytest.fixture(name="mine")
+def fixture_mine(tmp_path, program):
+    """Mines the program; returns the mine and the lines that it has reported."""
+
+    def mine(decision=_DECISION, **settings):
+        llvm = Tools.of(tools.clang_path(), tools.opt_path())
+        lines: list[str] = []
+        session = Mine(
+            tmp_path / "mine",
+            Datasets(),
+            Settings([decision], llvm, {"LLVM": llvm}, reduce_seconds=1, **settings),
+            lines.append,
+        )
+        session.run([program], jobs=1)
+        return session, lines
+
+    return mine
+
+
+def test_a_planted_saving_is_found_and_not_mined_again(tmp_path, mine):
+    session, lines = mine()
+    assert session.verdicts == {"found": 1}
+    (finding,) = session.findings.all()
+    assert finding.before - finding.after >= 4
+    assert [each.function for each in finding.members] == ["planted"]
+    (row,) = session.table()
+    assert (row.decision, row.files, row.functions, row.findings) == (_DECISION.title, 1, 1, 1)
+    assert len(lines) == 2
+
+    folder = tmp_path / "mine" / "findings" / finding.name
+    assert (
+        "clang -Oz -mllvm -opt-disable=correlated-propagation" in (folder / "README.md").read_text()
+    )
+    shown = subprocess.run([folder / "check.sh"], capture_output=True, text=True, check=True)
+    assert f"clang -Oz: {finding.before} bytes" in shown.stdout
+
+    again, lines = mine()
+    assert (again.verdicts, lines) == ({"found": 1}, [])
+    assert again.findings.all() == [finding]
+
+
+def test_a_decision_without_effect_finds_nothing(mine):
+    session, _ = mine(Decision(Kind.WITHOUT, "memcpyopt"))
+    assert (session.table(), session.findings.all()) == ([], [])
+    assert [each.program.endswith("planted.c") for each in session.scanned] == [True]
+
+
+def test_no_reduction_begins_after_the_time(mine):
+    session, _ = mine(seconds=0)
+    assert session.table()
+    assert not session.verdicts
+
+
+def test_shapes_ignore_names_types_and_order():
+    first = (
+        "define i32 @f(i32 %x) {\n  %a = add i32 %x, 1\n  %b = icmp eq i32 %a, 0\n  ret i32 %a\n}"
+    )
+    second = (
+        "define i64 @g(i64 %y) {\n  %1 = icmp eq i64 %y, 0\n  %2 = add i64 %y, 9\n  ret i64 %2\n}"
+    )
+    assert shape_of(first) == shape_of(second) == "add, icmp eq, ret"
+    assert shape_of(first.replace("icmp eq", "icmp ne")) != shape_of(first)

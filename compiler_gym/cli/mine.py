@@ -46,7 +46,8 @@ def mine(
     seconds: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Begin no further reduction after this time; by default no limit."
+            min=0,
+            help="Begin no further reduction after this time, no further program after half of it.",
         ),
     ] = None,
     min_bytes: Annotated[
@@ -197,6 +198,7 @@ def _print_results(session: Mine, as_json: bool) -> None:
                 "programs": len(session.scanned),
                 "bytes": sum(each.size for each in session.scanned),
                 "failed": session.failed,
+                "skipped": session.skipped,
                 "decisions": [asdict(row) for row in table],
                 "verdicts": session.verdicts,
                 "bogus": session.why_bogus,
@@ -213,6 +215,8 @@ def _print_results(session: Mine, as_json: bool) -> None:
         print_line()
     for name, why in session.failed.items():
         print_line(f"{name}: {why}")
+    if session.skipped:
+        print_line(f"No time for {plural(session.skipped, 'program')}: the same command goes on")
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in session.verdicts.items())
     size = sum(each.size for each in session.scanned)
     print_line(

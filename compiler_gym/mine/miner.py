@@ -51,7 +51,8 @@ class Settings:
         least: The bytes that a decision has to save of a function.
         per_decision: How many functions are reduced for each decision, at most.
         reduce_seconds: How long ``llvm-reduce`` may take for each.
-        seconds: After how many seconds no further function is begun.
+        seconds: After how many seconds no further function is begun. After half of that, no
+            further program is.
     """
 
     decisions: Sequence[Decision]
@@ -153,6 +154,7 @@ class Mine:
     Attributes:
         scanned: The programs so far.
         failed: Programs that cannot be mined, with the reasons.
+        skipped: How many programs there was no time for.
         verdicts: How many candidates had which verdict.
         why_bogus: The candidates that did not count, with the reasons.
     """
@@ -163,6 +165,7 @@ class Mine:
     report: Callable[[str], None] = lambda _: None
     scanned: list[Scanned] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    skipped: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
     why_bogus: dict[str, str] = field(default_factory=dict)
 
@@ -170,7 +173,7 @@ class Mine:
         self.findings = Findings(self.folder / "findings")
         self._stop = threading.Event()
         self._units: dict[str, Path] = {}
-        self._end = math.inf
+        self._end = self._end_of_scans = math.inf
 
     def run(self, programs: Sequence[Program], jobs: int) -> None:
         """Scans programs, and reduces what is promising.
@@ -184,6 +187,7 @@ class Mine:
             OSError: If another process uses the folder, or it cannot be written.
         """
         self._end = time.monotonic() + self.settings.seconds
+        self._end_of_scans = time.monotonic() + self.settings.seconds / 2
         with self._locked(), tempfile.TemporaryDirectory(prefix="compiler_gym-") as scratch:
             folder = Path(scratch)
             self._each(jobs, [partial(self._scan, each, folder) for each in programs])
@@ -255,6 +259,9 @@ class Mine:
             path = self.folder / "programs" / f"{key}.json"
             if path.is_file():
                 found = _scanned(json.loads(path.read_text(encoding="utf-8")))
+            elif time.monotonic() >= self._end_of_scans:
+                self.skipped += 1
+                return
             else:
                 before, effects = scan(unit, self.settings.decisions, folder, self.settings.tools)
                 found = Scanned(program.name, key, before.text, (*effects,))

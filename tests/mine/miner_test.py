@@ -87,7 +87,10 @@ def test_a_decision_without_effect_finds_nothing(mine):
     assert [each.program.endswith("planted.c") for each in session.scanned] == [True]
 
 
-def test_no_reduction_begins_after_the_time(mine):
+def test_nothing_begins_after_the_time(mine):
+    session, _ = mine(seconds=0)
+    assert (session.skipped, session.scanned) == (1, [])
+    mine(per_decision=0)
     session, _ = mine(seconds=0)
     assert session.table()
     assert not session.verdicts

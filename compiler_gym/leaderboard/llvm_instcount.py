@@ -108,7 +108,10 @@ def _main(policy: Policy, argv: Sequence[str]) -> None:
 
 def _evaluate(policy: Policy) -> list[CompilerEnvState]:
     """Plays and prints the episodes. Returns all results, including those of earlier runs."""
-    benchmarks = _benchmarks()
+    with _make_env() as env:
+        # The baseline of rewards is that of this compiler: see "-Oz by version of LLVM".
+        print(f"Compiler:               LLVM {env.compiler_version}", flush=True)
+        benchmarks = _benchmarks(env)
     results = FLAGS.leaderboard_results
     episodes = evaluate(
         policy, _make_env, benchmarks, FLAGS.n, results, nproc=FLAGS.leaderboard_nproc
@@ -118,12 +121,11 @@ def _evaluate(policy: Policy) -> list[CompilerEnvState]:
     return [state for state in read_results(results) if state.benchmark in benchmarks]
 
 
-def _benchmarks() -> list[str]:
-    with _make_env() as env:
-        if not FLAGS.test_dataset:
-            return programs_of(env.datasets, "test")[: FLAGS.max_benchmarks or None]
-        uris = env.datasets[FLAGS.test_dataset].benchmark_uris()
-        return list(islice(uris, FLAGS.max_benchmarks or None))
+def _benchmarks(env: LlvmEnv) -> list[str]:
+    if not FLAGS.test_dataset:
+        return programs_of(env.datasets, "test")[: FLAGS.max_benchmarks or None]
+    uris = env.datasets[FLAGS.test_dataset].benchmark_uris()
+    return list(islice(uris, FLAGS.max_benchmarks or None))
 
 
 def _make_env() -> LlvmEnv:

@@ -76,6 +76,7 @@ def test_results(evaluate, tmp_path):
         walltime, abs=1e-3
     )
     assert "Valid results:          4 of 4" in output
+    assert re.search(r"^Compiler: +LLVM \d+\.\d+", output, re.M)
     log = (tmp_path / "llvm_instcount-results.log").read_text()
     assert "4 of 4" in log
 

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm_service/Games.h"
 #include "llvm_service/Target.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/actions/Policy.h"
@@ -64,8 +65,9 @@ bool reportIfInvalid(const char* flag, const std::string& problem) {
 }
 
 bool validateGame(const char* flag, const std::string& text) {
-  const bool known = text == "passes" || text == "inlining";
-  return reportIfInvalid(flag, known ? "" : "expected passes or inlining, not '" + text + "'");
+  using namespace compiler_gym::llvm_service;
+  const bool known = findGame(text) != nullptr;
+  return reportIfInvalid(flag, known ? "" : "expected " + namesOfGames() + ", not '" + text + "'");
 }
 
 bool validatePolicy(const char* flag, const std::string& path) {

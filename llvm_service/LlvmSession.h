@@ -4,20 +4,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler_gym/service/CompilationSession.h"
-#include "llvm_service/Compilation.h"
-#include "llvm_service/SessionSettings.h"
-#include "llvm_service/actions/ActionSpaces.h"
-#include "llvm_service/observations/Observation.h"
+#include "llvm_service/Games.h"
 
 namespace compiler_gym::llvm_service {
 
-/// Compiles one program with LLVM. An action is one pass, given by its index in the action space.
+/// Compiles one program with LLVM. An action is the index of one of the actions of a game.
 class LlvmSession final : public CompilationSession {
  public:
-  explicit LlvmSession(const boost::filesystem::path& workingDirectory);
+  explicit LlvmSession(const boost::filesystem::path& workingDirectory,
+                       const GameRules& rules = passGame());
 
   /// The version of LLVM and its default target, e.g. "22.1.8 x86_64-pc-linux-gnu".
   std::string getCompilerVersion() const final;
@@ -36,11 +35,11 @@ class LlvmSession final : public CompilationSession {
   [[nodiscard]] grpc::Status computeObservation(const ObservationSpace& observationSpace,
                                                 Event& observation) final;
 
+  /// Knows llvm.{set,get}_target_triple, those of SessionSettings, and those of the game.
   [[nodiscard]] grpc::Status handleSessionParameter(const std::string& key,
                                                     const std::string& value,
                                                     std::optional<std::string>& reply) final;
 
-  /// Saves the program before the action, and a command for `opt`. See Reproducer.h.
   [[nodiscard]] grpc::Status saveReproducer(const Event& action,
                                             const boost::filesystem::path& directory) final;
 
@@ -50,30 +49,25 @@ class LlvmSession final : public CompilationSession {
  private:
   /// The cached value of an observation.
   struct Observed {
-    /// The last value, if the observation is deterministic, and the version of the module or the
-    /// number of the action that it belongs to.
+    /// The last value, if the observation is deterministic, and the version that it belongs to.
     std::optional<std::pair<uint64_t, Event>> value;
     /// See ObservationInput.
     std::any kept;
   };
 
-  [[nodiscard]] grpc::Status run(const Action& action, bool& changed);
-  /// True if the module is verified after actions that changed it.
-  bool isVerified(const Action& action) const;
-  [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
-                                           std::optional<std::string>& reply);
-
-  /// Starts on the program, retargeted if the session has a target.
-  [[nodiscard]] grpc::Status start(std::shared_ptr<const Program> program);
+  /// Starts the game on the program, retargeted if the session has a target.
+  [[nodiscard]] grpc::Status start();
   [[nodiscard]] grpc::Status setTargetTriple(const std::string& triple);
 
+  const GameRules& rules_;
   const ActionList* actions_ = nullptr;
-  std::unique_ptr<Compilation> compilation_;
   SessionSettings settings_;
   // The program as the benchmark has it, whatever the target.
   std::shared_ptr<const Program> program_;
   // Empty for the target that the program names.
   std::string targetTriple_;
+  std::unique_ptr<Game> game_;
+  bool hasActed_ = false;
   // By index of the observation.
   std::vector<Observed> observed_;
   // Actions left in the current step.

@@ -19,7 +19,6 @@
 #include "llvm_service/ComputeObservation.h"
 #include "llvm_service/Flags.h"
 #include "llvm_service/LlvmSession.h"
-#include "llvm_service/inlining/InlineSession.h"
 
 namespace {
 
@@ -89,10 +88,9 @@ using compiler_gym::CompilationSession;
 
 /// A session of the game that the flag chooses.
 std::unique_ptr<CompilationSession> makeSession(const boost::filesystem::path& workingDirectory) {
-  using compiler_gym::llvm_service::InlineSession;
   using compiler_gym::llvm_service::LlvmSession;
-  if (FLAGS_game == "inlining") return std::make_unique<InlineSession>(workingDirectory);
-  return std::make_unique<LlvmSession>(workingDirectory);
+  const auto rules = compiler_gym::llvm_service::findGame(FLAGS_game);
+  return std::make_unique<LlvmSession>(workingDirectory, rules());
 }
 
 }  // namespace

@@ -41,13 +41,13 @@ std::vector<InlineActions> makeInlineActions() {
 
 }  // namespace
 
-ActionSpace InlineActions::toProto() const {
+ActionList InlineActions::toList() const {
   ActionList list{name, {}};
   for (const InlineDecision& decision : decisions) {
     list.actions.push_back(
         {decision.text(), decision.text(), describe(decision), {ownPassesOption()}});
   }
-  return list.toProto();
+  return list;
 }
 
 const std::vector<InlineActions>& listInlineActions() {

@@ -10,14 +10,13 @@ namespace compiler_gym::llvm_service {
 
 /// The decisions that are the actions of a game, by their numbers.
 struct InlineActions {
-  /// See getActionSpaces() of InlineSession.
   std::string name;
   /// True if they answer the inliner's questions, in its order.
   bool isInOrder;
   std::vector<InlineDecision> decisions;
 
-  /// The space as the service declares it: the text of a decision is the name of its action.
-  ActionSpace toProto() const;
+  /// The same as actions: the text of a decision is the name of its action.
+  ActionList toList() const;
 };
 
 /// InlinerOrder: keep, inline, default, as an answer to the question that the inliner asks next.

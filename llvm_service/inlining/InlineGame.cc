@@ -1,10 +1,13 @@
 #include "llvm_service/inlining/InlineGame.h"
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm_service/Games.h"
 #include "llvm_service/TargetMachine.h"
 #include "llvm_service/inlining/InlineFeatures.h"
+#include "llvm_service/inlining/InlineObservations.h"
 #include "llvm_service/passes/CallSites.h"
 
 namespace compiler_gym::llvm_service {
@@ -24,7 +27,30 @@ std::vector<size_t> openSitesOf(llvm::Module& module) {
   });
 }
 
+GameRules makeRules() {
+  std::vector<ActionList> lists;
+  for (const InlineActions& actions : listInlineActions()) lists.push_back(actions.toList());
+  Observations observations = listObservations();
+  llvm::erase_if(observations, [](const Observation& each) { return each.space.of_last_action(); });
+  llvm::append_range(observations, listInlineObservations());
+  const auto start = [](std::shared_ptr<const Program> program, const ActionList& actions,
+                        const boost::filesystem::path& workingDirectory,
+                        std::unique_ptr<Game>& game) {
+    std::unique_ptr<InlineGame> started;
+    const bool isInOrder = actions.name == listInlineActions().front().name;
+    RETURN_IF_ERROR(InlineGame::start(std::move(program), isInOrder, workingDirectory, started));
+    game = std::move(started);
+    return Status::OK;
+  };
+  return {std::move(lists), std::move(observations), start};
+}
+
 }  // namespace
+
+const GameRules& inlineGame() {
+  static const GameRules rules = makeRules();
+  return rules;
+}
 
 InlineGame::InlineGame(std::shared_ptr<const Program> program, bool isInOrder,
                        const boost::filesystem::path& workingDirectory)
@@ -40,6 +66,15 @@ Status InlineGame::start(std::shared_ptr<const Program> program, bool isInOrder,
   started->defaultCounts_ = started->counts();
   started->defaultInstructions_ = started->compilation().module().getInstructionCount();
   game = std::move(started);
+  return Status::OK;
+}
+
+Status InlineGame::apply(size_t index, int actionsLeft, const SessionSettings& /*settings*/,
+                         Outcome& outcome) {
+  outcome.hadNoEffect = !decide(listInlineActions()[isInOrder_ ? 0 : 1].decisions[index]);
+  // Of decisions in any order the last of a step is soon enough.
+  if (actionsLeft < 2 || isInOrder_) RETURN_IF_ERROR(update());
+  outcome.endsEpisode = isInOrder_ && openQuestion() == nullptr;
   return Status::OK;
 }
 

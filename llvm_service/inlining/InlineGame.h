@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "llvm_service/Compilation.h"
+#include "llvm_service/Game.h"
+#include "llvm_service/inlining/InlineActions.h"
 #include "llvm_service/passes/InlineDecisions.h"
 
 namespace compiler_gym::llvm_service {
@@ -30,11 +31,13 @@ struct InlineCounts {
   int64_t kept = 0;
 };
 
-/// A program, decisions about its calls, and what `clang -Oz` makes of it with these.
+/// A program, decisions about its calls, and what `clang -Oz` makes of it with these. An action is
+/// a decision; see InlineActions.h. The episode ends when the inliner has no further question, if
+/// the actions are answers.
 ///
 /// Whenever a decision has changed, the pipeline is run from its beginning: what results depends on
 /// the program and on the decisions, and not on how they came about.
-class InlineGame {
+class InlineGame final : public Game {
  public:
   /// Optimises with LLVM's own decisions.
   ///
@@ -54,6 +57,11 @@ class InlineGame {
   /// is not valid.
   [[nodiscard]] grpc::Status update();
 
+  [[nodiscard]] grpc::Status prepare(const Observation& /*observation*/) final { return update(); }
+  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
+                                   Outcome& outcome) final;
+  uint64_t versionFor(const ObservationSpace& /*space*/) final { return version(); }
+
   const std::vector<InlineSite>& sites() const { return sites_; }
   /// The decision about each of them.
   const std::vector<InlineChoice>& choices() const { return choices_; }
@@ -64,7 +72,8 @@ class InlineGame {
 
   /// Counts the updates and the answers.
   uint64_t version() const { return version_ + answers_.size(); }
-  Compilation& compilation() const { return *compilation_; }
+  Compilation& compilation() final { return *compilation_; }
+  const Compilation& compilation() const { return *compilation_; }
   /// All that the inliner has asked.
   const std::vector<InlineQuestion>& questions() const { return questions_; }
   /// The one that the next answer is for; null if there is none.

@@ -6,6 +6,7 @@
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "llvm_service/inlining/InlineFeatures.h"
+#include "llvm_service/inlining/InlineGame.h"
 #include "llvm_service/observations/Spaces.h"
 
 namespace compiler_gym::llvm_service {
@@ -45,7 +46,7 @@ void fillQuestion(const InlineQuestion* question, int64_t number, Event& event) 
   fields["default"].set_boolean_value(question != nullptr && question->byDefault);
 }
 
-InlineObservation questionObservation() {
+Observation questionObservation() {
   ObservationSpace space;
   space.set_name("InlineQuestion");
   space.set_deterministic(true);
@@ -60,10 +61,10 @@ InlineObservation questionObservation() {
     fillQuestion(game.openQuestion(), static_cast<int64_t>(game.answers()), event);
     return Status::OK;
   };
-  return {space, compute};
+  return observationOf<InlineGame>(space, compute);
 }
 
-InlineObservation featuresObservation() {
+Observation featuresObservation() {
   const int64_t size = static_cast<int64_t>(namesOfInlineFeatures().size());
   ObservationSpace space = countsSpace("InlineFeatures", size);
   // Some are savings, or bonuses.
@@ -74,10 +75,10 @@ InlineObservation featuresObservation() {
     setCounts(game.featuresOfQuestion(), event);
     return Status::OK;
   };
-  return {space, compute};
+  return observationOf<InlineGame>(space, compute);
 }
 
-InlineObservation featureNamesObservation() {
+Observation featureNamesObservation() {
   const auto compute = [](const InlineGame& /*game*/, Event& event) {
     std::vector<std::string> names;
     std::vector<std::string> descriptions;
@@ -89,12 +90,12 @@ InlineObservation featureNamesObservation() {
     addTexts(event, "description", descriptions);
     return Status::OK;
   };
-  return {
+  return observationOf<InlineGame>(
       tableSpace("InlineFeatureNames", {{"name", Column::kTexts}, {"description", Column::kTexts}}),
-      compute};
+      compute);
 }
 
-InlineObservation decisionsObservation() {
+Observation decisionsObservation() {
   const auto compute = [](const InlineGame& game, Event& event) {
     using Question = InlineQuestion;
     const std::vector<Question>& questions = game.questions();
@@ -105,13 +106,13 @@ InlineObservation decisionsObservation() {
     addColumn(event, "decided", questions, [](const Question& each) { return each.decided; });
     return Status::OK;
   };
-  return {tableSpace("InlineDecisions", {{"caller", Column::kTexts},
-                                         {"callee", Column::kTexts},
-                                         {"site", Column::kIntegers},
-                                         {"default", Column::kIntegers},
-                                         {"inlined", Column::kIntegers},
-                                         {"decided", Column::kIntegers}}),
-          compute};
+  return observationOf<InlineGame>(tableSpace("InlineDecisions", {{"caller", Column::kTexts},
+                                                                  {"callee", Column::kTexts},
+                                                                  {"site", Column::kIntegers},
+                                                                  {"default", Column::kIntegers},
+                                                                  {"inlined", Column::kIntegers},
+                                                                  {"decided", Column::kIntegers}}),
+                                   compute);
 }
 
 int64_t numberOf(InlineChoice choice) {
@@ -135,20 +136,21 @@ Status computeSites(const InlineGame& game, Event& event) {
   return Status::OK;
 }
 
-InlineObservation sitesObservation() {
-  return {tableSpace("InlineSites", {{"caller", Column::kTexts},
-                                     {"callee", Column::kTexts},
-                                     {"callee_number", Column::kIntegers},
-                                     {"open", Column::kIntegers},
-                                     {"decision", Column::kIntegers},
-                                     {"inlined", Column::kIntegers},
-                                     {"kept", Column::kIntegers},
-                                     {"default_inlined", Column::kIntegers},
-                                     {"default_kept", Column::kIntegers}}),
-          computeSites};
+Observation sitesObservation() {
+  return observationOf<InlineGame>(
+      tableSpace("InlineSites", {{"caller", Column::kTexts},
+                                 {"callee", Column::kTexts},
+                                 {"callee_number", Column::kIntegers},
+                                 {"open", Column::kIntegers},
+                                 {"decision", Column::kIntegers},
+                                 {"inlined", Column::kIntegers},
+                                 {"kept", Column::kIntegers},
+                                 {"default_inlined", Column::kIntegers},
+                                 {"default_kept", Column::kIntegers}}),
+      computeSites);
 }
 
-InlineObservation siteFeaturesObservation() {
+Observation siteFeaturesObservation() {
   const auto names = namesOfInlineFeatures();
   std::vector<std::pair<std::string, Column>> columns;
   for (const auto& [name, description] : names) columns.emplace_back(name, Column::kIntegers);
@@ -160,34 +162,31 @@ InlineObservation siteFeaturesObservation() {
     }
     return Status::OK;
   };
-  return {tableSpace("InlineSiteFeatures", columns), compute};
+  return observationOf<InlineGame>(tableSpace("InlineSiteFeatures", columns), compute);
 }
 
-InlineObservation inputObservation() {
+Observation inputObservation() {
   const auto compute = [](const InlineGame& game, Event& event) {
     setBytes(game.compilation().program().bitcode(), event);
     return Status::OK;
   };
-  return {bytesSpace("BitcodeInput"), compute};
+  return observationOf<InlineGame>(bytesSpace("BitcodeInput"), compute);
 }
 
-InlineObservation defaultCountObservation() {
+Observation defaultCountObservation() {
   const auto compute = [](const InlineGame& game, Event& event) {
     event.set_int64_value(game.defaultInstructions());
     return Status::OK;
   };
-  return {countSpace("IrInstructionCountDefault"), compute};
+  return observationOf<InlineGame>(countSpace("IrInstructionCountDefault"), compute);
 }
 
 }  // namespace
 
-std::vector<InlineObservation> listInlineObservations() {
-  std::vector<InlineObservation> all = {questionObservation(),     featuresObservation(),
-                                        featureNamesObservation(), decisionsObservation(),
-                                        sitesObservation(),        siteFeaturesObservation(),
-                                        inputObservation(),        defaultCountObservation()};
-  for (InlineObservation& each : all) each.space = forAllClients(std::move(each.space));
-  return all;
+Observations listInlineObservations() {
+  return {questionObservation(),  featuresObservation(),    featureNamesObservation(),
+          decisionsObservation(), sitesObservation(),       siteFeaturesObservation(),
+          inputObservation(),     defaultCountObservation()};
 }
 
 }  // namespace compiler_gym::llvm_service

@@ -1,23 +1,11 @@
 #pragma once
 
-#include <grpcpp/support/status.h>
-
-#include <functional>
-#include <vector>
-
-#include "compiler_gym/service/proto/compiler_gym_service.pb.h"
-#include "llvm_service/inlining/InlineGame.h"
+#include "llvm_service/observations/Observation.h"
 
 namespace compiler_gym::llvm_service {
 
-/// An observation of a game. All are deterministic.
-struct InlineObservation {
-  using Compute = std::function<grpc::Status(const InlineGame&, Event&)>;
-
-  ObservationSpace space;
-  Compute compute;
-};
-
+/// The observations of InlineGame, besides those of its program. All are deterministic.
+///
 /// - InlineQuestion: the call that the inliner asks about next, as a dictionary: "number", how
 ///   many were answered before; "site", the call's number or that of which it is a copy, -1 for one
 ///   that was through a pointer; "caller", "callee"; "default", whether LLVM's cost model inlines
@@ -34,6 +22,6 @@ struct InlineObservation {
 ///   are when the inliner first asks about it; zeros if it does not. Optimises the program anew.
 /// - BitcodeInput: the program before any pass, as LLVM bitcode.
 /// - IrInstructionCountDefault: the IR instructions that LLVM's own decisions lead to.
-std::vector<InlineObservation> listInlineObservations();
+Observations listInlineObservations();
 
 }  // namespace compiler_gym::llvm_service

@@ -12,6 +12,8 @@
 
 namespace compiler_gym::llvm_service {
 
+class Game;
+
 /// The inputs of an observation.
 struct ObservationInput {
   Compilation& compilation;
@@ -22,6 +24,8 @@ struct ObservationInput {
   /// Cached data of the observation for the next time it is computed of the same compilation, see
   /// FunctionParts.h. If there is none, it begins anew.
   std::any* kept = nullptr;
+  /// The game, for the observations of one class of games; see observationOf().
+  const Game* game = nullptr;
 };
 
 /// An observation space and the computation of its values.

@@ -4,7 +4,8 @@
 #include <set>
 #include <string>
 
-#include "llvm_service/inlining/InlineSession.h"
+#include "llvm_service/LlvmSession.h"
+#include "llvm_service/inlining/InlineActions.h"
 #include "tests/llvm_service/Programs.h"
 #include "tests/llvm_service/Statuses.h"
 #include "tests/llvm_service/TemporaryDirectory.h"
@@ -20,8 +21,8 @@ Event numbered(int64_t number) {
 
 class InlineSessionTest : public ::testing::Test {
  protected:
-  std::unique_ptr<InlineSession> start(const std::string& name, int actionSpace) {
-    auto session = std::make_unique<InlineSession>(directory_.path());
+  std::unique_ptr<LlvmSession> start(const std::string& name, int actionSpace) {
+    auto session = std::make_unique<LlvmSession>(directory_.path(), inlineGame());
     EXPECT_THAT(
         session->init(session->getActionSpaces().at(actionSpace), makeBenchmark(kernel(name))),
         IsOk());
@@ -33,7 +34,7 @@ class InlineSessionTest : public ::testing::Test {
     bool hadNoEffect = false;
   };
 
-  static Outcome act(InlineSession& session, int64_t action) {
+  static Outcome act(LlvmSession& session, int64_t action) {
     Outcome outcome;
     std::optional<ActionSpace> newSpace;
     session.beginStep(1);
@@ -42,7 +43,7 @@ class InlineSessionTest : public ::testing::Test {
     return outcome;
   }
 
-  static Event observe(InlineSession& session, const std::string& name) {
+  static Event observe(LlvmSession& session, const std::string& name) {
     ObservationSpace wanted;
     for (const ObservationSpace& space : session.getObservationSpaces()) {
       if (space.name() == name) wanted = space;
@@ -83,7 +84,7 @@ TEST_F(InlineSessionTest, RefusesWhatIsNoAction) {
   }
   ActionSpace unknown;
   unknown.set_name("PassesAll");
-  InlineSession other(directory_.path());
+  LlvmSession other(directory_.path(), inlineGame());
   EXPECT_EQ(other.init(unknown, makeBenchmark(kernel("sha256"))).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
 }
@@ -96,7 +97,7 @@ TEST_F(InlineSessionTest, WhatTheProgramDoesNotHaveHasNoEffect) {
 }
 
 TEST_F(InlineSessionTest, ObservationsHaveDistinctNames) {
-  const InlineSession session(directory_.path());
+  const LlvmSession session(directory_.path(), inlineGame());
   std::set<std::string> names;
   for (const ObservationSpace& space : session.getObservationSpaces()) {
     EXPECT_TRUE(names.insert(space.name()).second) << space.name();

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <boost/filesystem.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "llvm_service/Compilation.h"
+#include "llvm_service/SessionSettings.h"
+#include "llvm_service/actions/ActionSpaces.h"
+#include "llvm_service/observations/Observation.h"
+#include "llvm_service/observations/Spaces.h"
+
+namespace compiler_gym::llvm_service {
+
+/// The effect of an action.
+struct Outcome {
+  bool hadNoEffect = false;
+  bool endsEpisode = false;
+};
+
+/// A program that is being compiled, and the actions that change how. LlvmSession does what all
+/// games have in common. Games are listed in Games.h.
+class Game {
+ public:
+  virtual ~Game() = default;
+
+  /// Applies an action.
+  ///
+  /// @param index of the action in its list.
+  /// @param actionsLeft in this step, with this one. After one that is not the last, nobody asks
+  ///     for the program, and the outcome of the last may account for this one.
+  [[nodiscard]] virtual grpc::Status apply(size_t index, int actionsLeft,
+                                           const SessionSettings& settings, Outcome& outcome) = 0;
+
+  /// Called before an observation is computed. Does what apply() has put off.
+  [[nodiscard]] virtual grpc::Status prepare(const Observation& /*observation*/) {
+    return grpc::Status::OK;
+  }
+
+  /// The program, of which the prepared observation is computed.
+  virtual Compilation& compilation() = 0;
+
+  /// True if compilation() is the same object throughout, so that an observation can keep what it
+  /// knows of its parts.
+  virtual bool hasOneCompilation() const { return false; }
+
+  /// A number that is another one whenever the value of the observation may be.
+  virtual uint64_t versionFor(const ObservationSpace& space) = 0;
+
+  /// Handles a parameter that only this game knows; leaves the reply unset if it does not.
+  [[nodiscard]] virtual grpc::Status handleParameter(const std::string& /*key*/,
+                                                     const std::string& /*value*/,
+                                                     const SessionSettings& /*settings*/,
+                                                     std::optional<std::string>& /*reply*/) {
+    return grpc::Status::OK;
+  }
+
+  /// See CompilationSession.
+  [[nodiscard]] virtual grpc::Status saveReproducer(size_t /*index*/,
+                                                    const boost::filesystem::path& /*directory*/) {
+    return {grpc::StatusCode::UNIMPLEMENTED, "This game saves no reproducers"};
+  }
+};
+
+/// The actions and observations of a game, which are the same for all programs.
+struct GameRules {
+  /// Starts a game on a program.
+  using Start = std::function<grpc::Status(std::shared_ptr<const Program>, const ActionList&,
+                                           const boost::filesystem::path& workingDirectory,
+                                           std::unique_ptr<Game>&)>;
+
+  GameRules(std::vector<ActionList> actionLists, Observations observationList, Start startGame)
+      : actions(std::move(actionLists)),
+        observations(std::move(observationList)),
+        start(std::move(startGame)) {
+    for (size_t i = 0; i < observations.size(); ++i) {
+      observationIndices.emplace(observations[i].space.name(), i);
+    }
+  }
+
+  std::vector<ActionList> actions;
+  Observations observations;
+  /// By name.
+  std::unordered_map<std::string, size_t> observationIndices;
+  Start start;
+};
+
+/// An observation of one class of games.
+template <typename OneGame>
+Observation observationOf(ObservationSpace space,
+                          std::function<grpc::Status(const OneGame&, Event&)> compute) {
+  return {forAllClients(std::move(space)),
+          [compute = std::move(compute)](const ObservationInput& input, Event& event) {
+            return compute(static_cast<const OneGame&>(*input.game), event);
+          }};
+}
+
+}  // namespace compiler_gym::llvm_service

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "llvm_service/Game.h"
+
+namespace compiler_gym::llvm_service {
+
+/// The rules of a game, which are made on first use: after the flags were parsed.
+using GameRulesFunction = const GameRules& (*)();
+
+/// The actions are passes. See PassGame.h.
+const GameRules& passGame();
+/// The actions are decisions about inlining. See InlineGame.h.
+const GameRules& inlineGame();
+
+/// The game that the flag --game names; null if there is none.
+GameRulesFunction findGame(const std::string& name);
+
+/// The names that findGame() knows: "passes or inlining".
+std::string namesOfGames();
+
+}  // namespace compiler_gym::llvm_service

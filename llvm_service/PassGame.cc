@@ -1,0 +1,112 @@
+#include "llvm_service/PassGame.h"
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+#include "llvm_service/Flags.h"
+#include "llvm_service/Games.h"
+#include "llvm_service/Reproducer.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+const std::vector<LoadedPlugin>& plugins() {
+  static const std::vector<LoadedPlugin> loaded =
+      llvm::cantFail(loadPlugins(FLAGS_load_pass_plugin));
+  return loaded;
+}
+
+// The action, after which analyses are forgotten.
+Action forgetAfter(Action action) {
+  if (!action.pipeline.empty()) action.pipeline += ",invalidate<all>";
+  return action;
+}
+
+// True if the module is verified after actions that changed it.
+bool isVerified(const Action& action, const SessionSettings& settings) {
+  // What opt has to be given more for is not LLVM's: it may be anybody's first pass.
+  const bool isForeign = !action.options.empty();
+  return settings.verification == Verification::kAlways ||
+         (settings.verification == Verification::kOnExport && (isForeign || action.mayBreakModule));
+}
+
+Status start(std::shared_ptr<const Program> program, const ActionList& actions,
+             const boost::filesystem::path& workingDirectory, std::unique_ptr<Game>& game) {
+  std::unique_ptr<Compilation> compilation;
+  RETURN_IF_ERROR(Compilation::start(std::move(program), workingDirectory, compilation, plugins()));
+  game = std::make_unique<PassGame>(actions, std::move(compilation));
+  return Status::OK;
+}
+
+}  // namespace
+
+const GameRules& passGame() {
+  static const GameRules rules(
+      ActionSpaces::discover(llvm::cantFail(loadPolicy(FLAGS_action_policy)), plugins()).lists,
+      listObservations(), start);
+  return rules;
+}
+
+Status PassGame::run(const Action& action, const SessionSettings& settings, bool& changed) {
+  RETURN_IF_ERROR(compilation_->apply(action, changed));
+  if (!isVerified(action, settings)) return Status::OK;
+  const Status status = compilation_->verify();
+  return status.ok()
+             ? status
+             : Status(status.error_code(), "After " + action.name + ", " + status.error_message());
+}
+
+Status PassGame::apply(size_t index, int actionsLeft, const SessionSettings& settings,
+                       Outcome& outcome) {
+  // What the last action of a step has changed can be asked for, so the one before is judged, too.
+  const Action& chosen = actions_.actions[index];
+  const bool isJudged = actionsLeft <= 2 || isVerified(chosen, settings);
+  bool changed = false;
+  std::optional<Action> forgetful;
+  if (settings.forgetsAnalyses) forgetful = forgetAfter(chosen);
+  const Action& applied = forgetful ? *forgetful : chosen;
+  RETURN_IF_ERROR(isJudged ? run(applied, settings, changed)
+                           : compilation_->applyUnjudged(applied));
+  outcome.hadNoEffect = !changed;
+  return Status::OK;
+}
+
+uint64_t PassGame::versionFor(const ObservationSpace& space) {
+  return space.of_last_action() ? compilation_->history().size() : compilation_->version();
+}
+
+Status PassGame::applyBaseline(const std::string& value, const SessionSettings& settings,
+                               std::optional<std::string>& reply) {
+  if (value != "-Oz" && value != "-O3") {
+    return {StatusCode::INVALID_ARGUMENT,
+            "llvm.apply_baseline_optimizations expects -Oz or -O3, not \"" + value + "\""};
+  }
+  bool changed = false;
+  const std::string pipeline = "default<" + value.substr(1) + ">";
+  for (const ActionList& list : passGame().actions) {
+    if (list.name != "Pipelines") continue;
+    for (const Action& action : list.actions) {
+      if (action.pipeline != pipeline) continue;
+      RETURN_IF_ERROR(run(action, settings, changed));
+      reply = changed ? "1" : "0";
+      return Status::OK;
+    }
+  }
+  return {StatusCode::UNIMPLEMENTED, "This LLVM does not list the pipeline " + pipeline};
+}
+
+Status PassGame::handleParameter(const std::string& key, const std::string& value,
+                                 const SessionSettings& settings,
+                                 std::optional<std::string>& reply) {
+  if (key == "llvm.apply_baseline_optimizations") return applyBaseline(value, settings, reply);
+  if (key == "llvm.get_baseline_counts") reply = compilation_->program().describeBaselines();
+  return Status::OK;
+}
+
+Status PassGame::saveReproducer(size_t index, const boost::filesystem::path& directory) {
+  return writeReproducer(*compilation_, actions_.actions[index], directory);
+}
+
+}  // namespace compiler_gym::llvm_service

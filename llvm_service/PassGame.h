@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "llvm_service/Game.h"
+
+namespace compiler_gym::llvm_service {
+
+/// An action is one pass, which changes the program. The episode has no end.
+class PassGame final : public Game {
+ public:
+  PassGame(const ActionList& actions, std::unique_ptr<Compilation> compilation)
+      : actions_(actions), compilation_(std::move(compilation)) {}
+
+  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
+                                   Outcome& outcome) final;
+  Compilation& compilation() final { return *compilation_; }
+  bool hasOneCompilation() const final { return true; }
+  uint64_t versionFor(const ObservationSpace& space) final;
+
+  /// Knows llvm.apply_baseline_optimizations and llvm.get_baseline_counts.
+  [[nodiscard]] grpc::Status handleParameter(const std::string& key, const std::string& value,
+                                             const SessionSettings& settings,
+                                             std::optional<std::string>& reply) final;
+
+  /// Saves the program before the action, and a command for `opt`. See Reproducer.h.
+  [[nodiscard]] grpc::Status saveReproducer(size_t index,
+                                            const boost::filesystem::path& directory) final;
+
+ private:
+  [[nodiscard]] grpc::Status run(const Action& action, const SessionSettings& settings,
+                                 bool& changed);
+  [[nodiscard]] grpc::Status applyBaseline(const std::string& value,
+                                           const SessionSettings& settings,
+                                           std::optional<std::string>& reply);
+
+  const ActionList& actions_;
+  const std::unique_ptr<Compilation> compilation_;
+};
+
+}  // namespace compiler_gym::llvm_service

@@ -120,7 +120,7 @@ class Outcome:
 
 @dataclass
 class Row:
-    """What a decision costs a corpus.
+    """The cost of a decision over a corpus.
 
     Attributes:
         decision: The decision in words.

@@ -43,7 +43,7 @@ class JudgedRow:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the program has results."""
+        """True if the program has results."""
         return bool(self.loaded)
 
     def as_json(self) -> str:

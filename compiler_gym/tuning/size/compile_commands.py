@@ -34,7 +34,7 @@ class ProjectSource:
 
     @property
     def is_cxx(self) -> bool:
-        """Whether the source is C++ rather than C."""
+        """True if the source is C++ rather than C."""
         language = self.options[self.options.index("-x") + 1] if "-x" in self.options else ""
         return "c++" in language or Path(self.source).suffix not in (".c", ".i")
 

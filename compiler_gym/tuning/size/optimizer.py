@@ -298,7 +298,7 @@ class Optimizer:
 
     @property
     def _is_ranked(self) -> bool:
-        """Whether the model of what changes are worth is about this search."""
+        """True if the model of what changes are worth is about this search."""
         return (
             self._ranking is not None
             and self.objective is Objective.ALL
@@ -335,7 +335,7 @@ class Optimizer:
 
     @property
     def _directs_clang(self) -> bool:
-        """Whether calls and functions have numbers, which are those of the bitcode."""
+        """True if calls and functions have numbers, which are those of the bitcode."""
         return self._has_passes and self.evaluator.unit is not None
 
     def _inlining(self) -> Inlining:

@@ -74,7 +74,7 @@ def toggles(with_passes: bool, with_experimental: bool = False) -> list[Move]:
 
 @cache
 def shipped_parts(with_experimental: bool = False) -> tuple[Change, ...]:
-    """Returns the parts that :func:`toggles` adds to changes.
+    """Returns the parts that :func:`toggles` adds to changes, the most promising first.
 
     Args:
         with_experimental: Whether to include experimental options.
@@ -98,16 +98,6 @@ def moves_of(
         for part in parts
         if (with_passes or not part.passes) and (with_experimental or not is_experimental(part))
     ]
-
-
-def shipped_parts(with_experimental: bool = False) -> list[Change]:
-    """Returns the parts that moves add or take away, the most promising first.
-
-    Args:
-        with_experimental: Whether to include experimental options.
-    """
-    parts = map(_change, _shipped()["parts"])
-    return [each for each in parts if with_experimental or not is_experimental(each)]
 
 
 def skippable_passes() -> list[str]:

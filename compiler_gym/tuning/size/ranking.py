@@ -104,7 +104,7 @@ class Ranking:
 
 
 class Belief:
-    """What is expected of changes on one source, given the results so far.
+    """Expectations about changes on one source, given the results so far.
 
     Args:
         ranking: The model.

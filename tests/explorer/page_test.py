@@ -240,6 +240,13 @@ def test_blame_charts_features_causes_and_export(page):
     expect(page.locator(".panel pre").first).to_contain_text("-passes='module(function(sroa),")
 
 
+def test_views_of_a_state_whose_predecessor_was_not_visited(page):
+    tab(page, "Charts")
+    apply(page, "sroa,gvn")
+    expect(current(page)).to_contain_text("gvn")
+    expect(page.locator(".chart circle").first).to_be_visible()
+
+
 def test_source_ir_and_code_belong_together(page):
     apply(page, "inline")
     tab(page, "Source")

@@ -28,6 +28,8 @@ const LEVELS = ["O1", "O2", "O3", "Os", "Oz"];
 /** The keys of the views, in their order. */
 const KEYS = "1234567890-=";
 const BEFORE = "before";
+/** The views that show the IR of the state to compare with. */
+const WITH_BASE_IR: readonly Tab[] = ["Change", "Graphs"];
 const NO_ACTIONS: Action[] = [];
 const NO_RANKING: ReadonlyMap<string, RankRow> = new Map();
 
@@ -173,7 +175,7 @@ export function App() {
   // The IR of that state, and with blame that of each step that changed something.
   const needed = useMemo(() => {
     if (tab === "Blame") return nodes.filter((each) => !each.step || each.step.changed);
-    return ["Change", "Graphs"].includes(tab) && baseNode ? [baseNode] : [];
+    return WITH_BASE_IR.includes(tab) && baseNode ? [baseNode] : [];
   }, [tab, nodes, baseNode]);
   useEffect(() => {
     if (!program) return;
@@ -267,7 +269,7 @@ export function App() {
     return blame(needed.map((each) => irs.get(each.id) ?? ""));
   }, [tab, needed, irs]);
   const ir = irs.get(current);
-  const isBaseKnown = !baseNode || irs.has(baseNode.id);
+  const isBaseKnown = !baseNode || !WITH_BASE_IR.includes(tab) || irs.has(baseNode.id);
   const root = tree[ROOT];
 
   return (

@@ -85,7 +85,7 @@ def test_results_of_optimize_as_tables():
         is_finished=False,
         summary="12 bytes, 3 fewer",
         command=["clang", "-Oz", "a&b.c"],
-        repeats=True,
+        is_repeatable=True,
     )
     text = product._repr_html_()
     for part in ("a&amp;b.c", "a&amp;b.o", "12 bytes, 3 fewer", "1.2 s, interrupted", "clang -Oz"):

@@ -24,6 +24,7 @@ from compiler_gym.tuning.size.compilation import (
     has_level,
 )
 from compiler_gym.tuning.size.compile_commands import ProjectSource, read_compile_commands
+from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.filesystem import atomic_file_write
@@ -158,7 +159,7 @@ class _Project:
 
     def _compile(
         self, source: ProjectSource, compilation: Compilation, change: Change, target: Path
-    ) -> Any:
+    ) -> ObjectFile:
         with atomic_file_write(target) as path:
             run_command(compilation.command(path, change), _SECONDS, cwd=source.folder)
             return self._objective.read(path)
@@ -212,7 +213,8 @@ def optimize_project(
         except KeyboardInterrupt:
             is_finished = False
     if as_json:
-        print_json([each.as_json() for each in (*project.made, *project.failed)])
+        made = [each.as_json() for each in project.made]
+        print_json([*made, *(each.as_json() for each in project.failed)])
     else:
         _print_results(project, settings, len(sources))
     return INTERRUPTED if not is_finished else 1 if project.failed else 0

@@ -1,4 +1,6 @@
-"""Measures the evaluations per second of searches, with clang loaded once and for each evaluation.
+"""Measures the evaluations of searches per second of a processor.
+
+clang is loaded once, or for each evaluation:
 
     bazel run //benchmarks:trying_report -- nbody file.c ...
 
@@ -6,8 +8,8 @@ The object files of both ways are compared, byte for byte.
 """
 
 import argparse
+import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,8 +19,8 @@ from unittest.mock import patch
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.tuning.size import evaluator, trial_link
-from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
-from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.portfolio import shipped_portfolio
 from compiler_gym.tuning.size.trial_link import trial_linker
 from compiler_gym.util.commands import run_command
@@ -37,9 +39,9 @@ def way_of(name: str) -> Iterator[Callable]:
         yield _WAYS[name]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Row:
-    """The milliseconds of one source in one way, each the least of all rounds.
+    """The milliseconds of processor time of one source in one way.
 
     Attributes:
         start: Loading clang, and printing its version.
@@ -49,45 +51,74 @@ class Row:
         digests: The object files of the evaluations.
     """
 
-    start: float = float("inf")
-    reading: float = float("inf")
-    linking: float = float("inf")
-    evaluation: float = float("inf")
-    digests: tuple[str, ...] = ()
+    start: float
+    reading: float
+    linking: float
+    evaluation: float
+    digests: tuple[str, ...]
 
 
-def milliseconds(do: Callable[[], object]) -> float:
-    """Returns the time that a function takes."""
-    begin = time.perf_counter()
-    do()
-    return 1000 * (time.perf_counter() - begin)
+def processor_seconds() -> float:
+    """Returns the processor time of this process and all that it has started."""
+    own = sum(os.times()[:4])
+    pids = [
+        pid
+        for path in Path("/proc/self/task").glob("*/children")
+        for pid in path.read_text().split()
+    ]
+    fields = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids)
+    # Of a process and of its children that have ended, in user and in system mode.
+    ticks = sum(sum(map(int, each[11:15])) for each in fields)
+    return own + ticks / os.sysconf("SC_CLK_TCK")
 
 
-def measure(source: Path, options: Sequence[str], row: Row, run: Callable, folder: Path) -> None:
-    """Measures one round of a source."""
+def milliseconds(do: Callable[[], object], count: int) -> float:
+    """Returns the processor time of a function, on average over so many calls."""
+    do()  # Loads the program.
+    begin = processor_seconds()
+    for _ in range(count):
+        do()
+    return 1000 * (processor_seconds() - begin) / count
+
+
+def measure(source: Path, options: Sequence[str], run: Callable, rounds: int) -> Row:
+    """Measures a source.
+
+    Args:
+        source: The source.
+        options: Options of clang.
+        run: Runs a program.
+        rounds: The number of times that all changes are evaluated.
+    """
     clang, plugin = tools.clang_path(), tools.own_passes_path()
     compilation = Compilation(clang, source, (*options, "-w"), plugin)
-    changes = [each.change for each in shipped_portfolio()]
     linker = trial_linker(compilation.options)
-    with Evaluator(compilation, folder, Budget(), trial=linker) as tries:
-        tries.evaluate_source()
-        if tries.unit is None or linker is None:
-            raise SystemExit(f"expected bitcode of which clang makes the same code: {source}")
+    changes = [each.change for each in shipped_portfolio()]
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        found: list[Evaluation] = []
+
+        def evaluate() -> None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            tries = Evaluator(compilation, folder, Budget(), trial=linker, unit=unit)
+            with tries:
+                tries.unit = unit
+                found[:] = tries.evaluate(changes)
+
+        with Evaluator(compilation, folder, Budget(), trial=linker) as tries:
+            made = tries.evaluate_source().path
+            unit = tries.unit
+        if unit is None or linker is None:
+            raise SystemExit(f"expected LLD, and bitcode with the code of the source: {source}")
         load = Change(passes=("skip-passes<0=none>",)).arguments(plugin)
-        copy = [clang, *_NO_PASSES, *load, "-c", tries.unit, "-o", folder / "copy.bc"]
-        made = folder / "made.o"
-        run(compilation.command_of_unit(tries.unit, made, NO_CHANGE))
-        link = [linker.lld, "--unresolved-symbols=ignore-all", "--noinhibit-exec", "--entry=0"]
-        for command in ([clang, "--version"], copy, [*link, made, "-o", folder / "linked"]):
-            run(command)  # Loads the program.
-        row.start = min(row.start, milliseconds(lambda: run([clang, "--version"])))
-        row.reading = min(row.reading, milliseconds(lambda: run(copy)))
-        words = [*link, made, "-o", folder / "linked"]
-        row.linking = min(row.linking, milliseconds(lambda: run(words)))
-        found: list[evaluator.Evaluation] = []
-        times = [milliseconds(lambda c=each: found.extend(tries.evaluate([c]))) for each in changes]
-        row.evaluation = min(row.evaluation, sum(times) / len(times))
-        row.digests = tuple(each.object.digest for each in found)
+        copy = [clang, *_NO_PASSES, *load, "-c", unit, "-o", folder / "copy.bc"]
+        return Row(
+            start=milliseconds(lambda: run([clang, "--version"]), 10 * rounds),
+            reading=milliseconds(lambda: run(copy), 10 * rounds),
+            linking=milliseconds(lambda: linker.size(made), 10 * rounds),
+            evaluation=milliseconds(evaluate, rounds) / len(changes),
+            digests=tuple(each.object.digest for each in found),
+        )
 
 
 def report(sources: Sequence[Path], options: Sequence[str], rounds: int) -> list[str]:
@@ -97,11 +128,10 @@ def report(sources: Sequence[Path], options: Sequence[str], rounds: int) -> list
         "|---|---:|---|---:|---:|---:|---:|---:|",
     ]
     for source in sources:
-        rows = {name: Row() for name in _WAYS}
-        for _ in range(rounds):
-            for name, row in rows.items():
-                with way_of(name) as run, tempfile.TemporaryDirectory() as folder:
-                    measure(source, options, row, run, Path(folder))
+        rows = {}
+        for name in _WAYS:
+            with way_of(name) as run:
+                rows[name] = measure(source, options, run, rounds)
         if len({row.digests for row in rows.values()}) != 1:
             raise SystemExit(f"expected the same object files in both ways: {source}")
         count = len(source.read_text(errors="replace").splitlines())
@@ -118,7 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", default=["sha256"], help="kernels or C files")
     parser.add_argument("--option", action="append", default=[], help="an option of clang")
-    parser.add_argument("--rounds", type=int, default=5, help="of which the fastest counts")
+    parser.add_argument("--rounds", type=int, default=4, help="of all changes")
     arguments = parser.parse_args()
     sources = [
         Path(each).absolute() if each.endswith(".c") else KERNELS_PATH / each / "program.c"

@@ -483,7 +483,7 @@ def _search(
         seconds: The time limit.
     """
     from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-    from compiler_gym.tuning.size.memory import MEMORY_FOLDER, Memory
+    from compiler_gym.tuning.size.memory import open_memory
     from compiler_gym.tuning.size.objective import Objective
     from compiler_gym.tuning.size.optimizer import Optimizer
     from compiler_gym.tuning.size.ranking import shipped_ranking
@@ -494,7 +494,7 @@ def _search(
     memory = None
     if _is_on(MEMORY, "1"):
         facts = (objective.value, str(_with_experimental()), os.environ.get(POLICY, ""))
-        memory = Memory(cache_path(MEMORY_FOLDER), compilation, *facts)
+        memory = open_memory(compilation, *facts)
     slots = JobSlots.from_environment(os.environ)
     jobs, hold = (os.cpu_count() or 1, slots.hold) if slots else (1, nullcontext)
     with Evaluator(

@@ -18,7 +18,7 @@ from compiler_gym.tuning.size.cycles import estimate_changed_cycles
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.linking import LinkedSize, Linker
-from compiler_gym.tuning.size.memory import MEMORY_FOLDER, Memory
+from compiler_gym.tuning.size.memory import Memory, open_memory
 from compiler_gym.tuning.size.minimise import Part
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
@@ -30,7 +30,6 @@ from compiler_gym.tuning.size.report import FunctionChange, compare_functions, r
 from compiler_gym.tuning.size.stack import StackUse, stack_use
 from compiler_gym.tuning.size.trial_link import trial_linker
 from compiler_gym.tuning.speed.slowdown import Slowdown, SlowdownLimit
-from compiler_gym.util.runfiles_path import cache_path
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8
@@ -267,7 +266,7 @@ def _memory(compilation: Compilation, settings: Settings, objective: Objective) 
         str(settings.with_experimental),
         str((policy.sequences, policy.about)) if policy else "",
     )
-    return Memory(cache_path(MEMORY_FOLDER), compilation, *facts)
+    return open_memory(compilation, *facts)
 
 
 def _run(search: Optimizer) -> bool:

@@ -22,11 +22,10 @@ from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.functions import Function
 from compiler_gym.tuning.size.inlining import CallSite
 from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.runfiles_path import cache_path
 from compiler_gym.util.shell_format import plural
 
-MEMORY_FOLDER = "size-memory"
-"""The name of the folder in the cache folder."""
-
+_FOLDER = "size-memory"
 _MAX_FILES = 4096
 
 Call = tuple[str, int]
@@ -214,16 +213,17 @@ class Memory:
         former = known.get("size")
         if known.get("content") == content and isinstance(former, int) and former <= size:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         facts = {
             "content": content,
             "size": size,
             "start": start and asdict(start),
             "found": asdict(found),
         }
-        with atomic_file_write(self._path, fileobj=True, mode="w") as file:
-            json.dump(facts, file)
-        self._forget_oldest()
+        with suppress(OSError):  # The disk may be full. Searches do without, then.
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_file_write(self._path, fileobj=True, mode="w") as file:
+                json.dump(facts, file)
+            self._forget_oldest()
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -239,6 +239,19 @@ class Memory:
                 files.append((path.stat().st_mtime_ns, path))
         for _, path in sorted(files)[:-_MAX_FILES]:
             path.unlink(missing_ok=True)
+
+
+def open_memory(compilation: Compilation, *facts: str) -> Memory | None:
+    """Returns the memory in the cache folder; None if there can be no such folder.
+
+    Args:
+        compilation: How the source is compiled.
+        facts: What else the result of a search depends on, such as the objective.
+    """
+    try:
+        return Memory(cache_path(_FOLDER), compilation, *facts)
+    except OSError:
+        return None
 
 
 def _digest(path: Path) -> str:

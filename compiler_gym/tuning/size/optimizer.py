@@ -216,11 +216,7 @@ class Optimizer:
             self._end_stage()
 
     def remember(self) -> None:
-        """Keeps the decisions of the best for the next version of the source.
-
-        Raises:
-            OSError: If they cannot be written.
-        """
+        """Keeps the decisions of the best for the next version of the source."""
         unit, used = self.evaluator.unit, self.evaluator.budget.used
         if self._memory is not None and unit is not None and self._directs_clang and used:
             functions, sites = functions_of(self.evaluator), list_call_sites(self.evaluator)

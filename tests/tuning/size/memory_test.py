@@ -9,7 +9,7 @@ from compiler_gym.tuning.size import memory as memory_module
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.functions import Function
 from compiler_gym.tuning.size.inlining import CallSite
-from compiler_gym.tuning.size.memory import Memory, recall, recipe_of
+from compiler_gym.tuning.size.memory import Memory, open_memory, recall, recipe_of
 from compiler_gym.tuning.size.optimizer import Optimizer
 
 _SOURCE = """
@@ -123,6 +123,16 @@ def test_damaged_file_is_no_memory(tmp_path, compilation, text):
     assert memory.start(unit) is None
     (tmp_path / "other.bc").write_text("other")
     assert memory.start(tmp_path / "other.bc") is None
+
+
+def test_folder_that_cannot_be_written_is_no_error(tmp_path, compilation, monkeypatch):
+    unit = tmp_path / "unit.bc"
+    unit.write_text("unit")
+    memory = Memory(unit / "memory", compilation)
+    memory.keep(unit, None, recipe_of(Change(), [], [], True), 100)
+    assert memory.start(unit) is None
+    monkeypatch.setenv("COMPILER_GYM_CACHE", str(unit / "cache"))
+    assert open_memory(compilation) is None
 
 
 def test_oldest_files_are_forgotten(tmp_path, compilation, monkeypatch):

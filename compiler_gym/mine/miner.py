@@ -34,6 +34,7 @@ from compiler_gym.mine.scan import Effect, Saving, measure, scan
 from compiler_gym.util.commands import commands_of, kill_running_commands
 from compiler_gym.util.file_lock import file_lock
 from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.shell_format import plural
 
 _POLL_SECONDS = 0.2
 # Reducing larger functions takes longer than a look at the next one.
@@ -268,7 +269,9 @@ class Mine:
                 if self._stop.is_set():  # The compilers have been killed.
                     return
                 _write(path, _plain(found))
-                self.report(f"{program.name}: {len(effects)} decisions make a function smaller")
+                self.report(
+                    f"{program.name}: smaller functions with {plural(len(effects), 'decision')}"
+                )
         except (BenchmarkInitError, ValueError) as error:
             self.failed[program.name] = str(error).partition("\n")[0]
             return

@@ -63,8 +63,11 @@ cp "$1" kept.new && mv kept.new {kept}
 """
 
 # Cleaner IR to begin with, tried in this order.
+_SIMPLIFY = "sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>"
 _PREPARATIONS = (
-    "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>)",
+    f"function({_SIMPLIFY})",
+    # Also without the blocks that nothing reaches, which clang leaves behind early returns.
+    f"function({_SIMPLIFY},jump-threading,simplifycfg)",
     "function(sroa,early-cse)",
     "function(mem2reg)",
 )
@@ -112,6 +115,12 @@ def _without_origin(text: str) -> str:
     """Returns textual IR without comments, the name of its source and the order of uses."""
     other = (";", "source_filename", "uselistorder")
     return "\n".join(each for each in text.splitlines() if not each.startswith(other)) + "\n"
+
+
+def _without_metadata(text: str) -> str:
+    """Returns textual IR without metadata: an aliasing analysis then knows less."""
+    lines = (re.sub(r", ![\w.]+ !\d+", "", each) for each in text.splitlines())
+    return "\n".join(each for each in lines if not each.startswith("!")) + "\n"
 
 
 def script(decision: Decision, least: int, tools: Tools, is_guarded: bool) -> str:
@@ -167,7 +176,9 @@ class Reducer:
         module = self._prepared(program, function)
         if module is None:
             return None
-        reduced = self._reduced(module)
+        bare = self._folder / "bare.ll"
+        bare.write_text(_without_metadata(module.read_text()))
+        reduced = self._reduced(bare if self.shows(bare) else module)
         self._drop_attributes(reduced.module)
         reduced.module.write_text(_without_origin(reduced.module.read_text()))
         return reduced

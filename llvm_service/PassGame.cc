@@ -4,6 +4,7 @@
 #include "llvm_service/Flags.h"
 #include "llvm_service/Games.h"
 #include "llvm_service/Reproducer.h"
+#include "llvm_service/passes/Levels.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -84,7 +85,7 @@ Status PassGame::applyBaseline(const std::string& value, const SessionSettings& 
             "llvm.apply_baseline_optimizations expects -Oz or -O3, not \"" + value + "\""};
   }
   bool changed = false;
-  const std::string pipeline = "default<" + value.substr(1) + ">";
+  const std::string pipeline = baselinePipeline(value.substr(1));
   for (const ActionList& list : passGame().actions) {
     if (list.name != "Pipelines") continue;
     for (const Action& action : list.actions) {

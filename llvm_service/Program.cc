@@ -135,7 +135,7 @@ Status Program::forTarget(const std::string& triple,
 
 Status Program::optimised(Baseline baseline, bool ofMachineCode,
                           const std::string** bitcode) const {
-  const std::optional<llvm::OptimizationLevel> level = levelOf(nameOf(baseline));
+  const std::optional<ClangLevel> level = levelOf(nameOf(baseline));
   if (!level) {
     *bitcode = &bitcode_;
     return Status::OK;
@@ -151,8 +151,7 @@ Status Program::optimised(Baseline baseline, bool ofMachineCode,
   if (ofMachineCode) {
     optimizeAsClang(*owned.module, *level);
   } else {
-    const std::string pipeline = std::string("default<") + nameOf(baseline) + ">";
-    RETURN_IF_ERROR(Optimizer(*owned.module).run(pipeline));
+    RETURN_IF_ERROR(Optimizer(*owned.module).run(baselinePipeline(nameOf(baseline))));
   }
   *bitcode = &optimised_.emplace(key, writeBitcode(*owned.module)).first->second;
   return Status::OK;

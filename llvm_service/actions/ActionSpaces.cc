@@ -11,6 +11,7 @@
 #include "llvm_service/actions/Descriptions.h"
 #include "llvm_service/actions/LegacyActions.h"
 #include "llvm_service/actions/PipelineParser.h"
+#include "llvm_service/passes/Levels.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -139,7 +140,7 @@ class Discovery {
   void addPipelines() {
     const ListedPass pass{"default", PassLevel::kModule, ""};
     for (const char* level : {"O1", "O2", "O3", "Os", "Oz"}) {
-      add(pipelines_, makeAction(pass, "default<" + std::string(level) + ">", policy_));
+      add(pipelines_, makeAction(pass, baselinePipeline(level), policy_));
     }
   }
 

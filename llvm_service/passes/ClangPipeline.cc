@@ -24,13 +24,13 @@ namespace {
 using llvm::OptimizationLevel;
 
 // Clang's choice, which it makes before LLVM's: see CodeGenOptions of clang.
-llvm::PipelineTuningOptions tuningOf(OptimizationLevel level) {
+llvm::PipelineTuningOptions tuningOf(ClangLevel level) {
   llvm::PipelineTuningOptions tuning;
-  const bool isFast = level.getSpeedupLevel() > 1;
+  const bool isFast = level.pipeline.getSpeedupLevel() > 1;
   tuning.LoopUnrolling = isFast;
   tuning.LoopInterleaving = isFast;
   tuning.SLPVectorization = isFast;
-  tuning.LoopVectorization = isFast && level != OptimizationLevel::Oz;
+  tuning.LoopVectorization = isFast && level.size < 2;
   return tuning;
 }
 
@@ -49,10 +49,10 @@ llvm::CodeGenOptLevel codeLevelOf(OptimizationLevel level) {
 
 // The objects that clang sets up to run a pipeline.
 struct Managers {
-  Managers(llvm::Module& module, OptimizationLevel level, const PreparePipeline& prepare = nullptr)
+  Managers(llvm::Module& module, ClangLevel level, const PreparePipeline& prepare = nullptr)
       // Position independent as clang's code is: tables of addresses become smaller ones of
       // offsets.
-      : machine(createTargetMachine(module, codeLevelOf(level), llvm::Reloc::PIC_)),
+      : machine(createTargetMachine(module, codeLevelOf(level.pipeline), llvm::Reloc::PIC_)),
         libraryInfo(llvm::Triple(module.getTargetTriple())),
         instrumentations(module.getContext(), /*DebugLogging=*/false),
         builder(machine.get(), tuningOf(level), std::nullopt, &callbacks) {
@@ -86,12 +86,12 @@ struct ClangPipeline : llvm::PassInfoMixin<ClangPipeline> {
     return llvm::PreservedAnalyses::none();
   }
 
-  OptimizationLevel level;
+  ClangLevel level;
 };
 
 bool addPipeline(llvm::PassBuilder& /*passBuilder*/, llvm::StringRef parameter,
                  llvm::ModulePassManager& manager) {
-  const std::optional<OptimizationLevel> level = levelOf(parameter);
+  const std::optional<ClangLevel> level = levelOf(parameter);
   if (level) {
     ClangPipeline pass;
     pass.level = *level;
@@ -118,16 +118,16 @@ bool hasMandatoryWork(const llvm::Module& module) {
                       [](const llvm::Function& function) { return hasMandatoryWork(function); });
 }
 
-void optimizeAsClang(llvm::Module& module, OptimizationLevel level,
-                     const PreparePipeline& prepare) {
+void optimizeAsClang(llvm::Module& module, ClangLevel level, const PreparePipeline& prepare) {
   markForSize(module, level);
   Managers managers(module, level, prepare);
-  managers.builder.buildPerModuleDefaultPipeline(level).run(module, managers.moduleAnalyses);
+  managers.builder.buildPerModuleDefaultPipeline(level.pipeline)
+      .run(module, managers.moduleAnalyses);
 }
 
 void optimizeAsClangAtO0(llvm::Module& module) {
   if (hasMandatoryWork(module)) {
-    Managers managers(module, OptimizationLevel::O0);
+    Managers managers(module, ClangLevel{OptimizationLevel::O0});
     managers.builder.buildO0DefaultPipeline(OptimizationLevel::O0)
         .run(module, managers.moduleAnalyses);
   }

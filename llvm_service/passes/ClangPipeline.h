@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "llvm/IR/PassManager.h"
-#include "llvm/Passes/OptimizationLevel.h"
+#include "llvm_service/passes/Levels.h"
 
 namespace llvm {
 class Module;
@@ -19,10 +19,13 @@ namespace compiler_gym::llvm_service {
 /// straight code, which clang makes at -Oz too, and for code that is not position independent; and
 /// `default<O1>` unrolls loops.
 ///
+/// LLVM 23 has no pipelines of -Os and -Oz any more: there these levels are that of -O2, with these
+/// attributes, for clang and for `opt`. See defaultPipeline().
+///
 /// @param prepare is called before analyses are registered and the pipeline is built, to add to
 ///     them, unless it is empty.
 using PreparePipeline = std::function<void(llvm::PassBuilder&, llvm::ModuleAnalysisManager&)>;
-void optimizeAsClang(llvm::Module& module, llvm::OptimizationLevel level,
+void optimizeAsClang(llvm::Module& module, ClangLevel level,
                      const PreparePipeline& prepare = nullptr);
 
 /// True if clang has something to do to a module at every level, -O0 included: functions that must

@@ -13,6 +13,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm_service/passes/CallSites.h"
 #include "llvm_service/passes/ClangPipeline.h"
+#include "llvm_service/passes/Levels.h"
 #include "llvm_service/passes/OwnPass.h"
 
 namespace compiler_gym::llvm_service {
@@ -236,7 +237,7 @@ std::vector<InlineQuestion> optimizeWithInlineDecisions(Module& module,
   Inlining inlining(module, decisions, listener);
   currentInlining() = &inlining;
   optimizeAsClang(
-      module, llvm::OptimizationLevel::Oz,
+      module, *levelOf("Oz"),
       [](llvm::PassBuilder& builder, llvm::ModuleAnalysisManager& analyses) {
         analyses.registerPass([] { return llvm::PluginInlineAdvisorAnalysis(makeAdvisor); });
         builder.registerOptimizerEarlyEPCallback(

@@ -18,16 +18,16 @@ using AddStage = std::function<void(PassBuilder&, OptimizationLevel, ModulePassM
 // at -Oz. Parsing that text sets them, and nothing else does.
 void tuneFor(llvm::StringRef level, PassBuilder& passBuilder) {
   ModulePassManager unused;
-  llvm::cantFail(passBuilder.parsePassPipeline(unused, ("default<" + level + ">").str()));
+  llvm::cantFail(passBuilder.parsePassPipeline(unused, defaultPipeline(level)));
 }
 
 OwnPass makeStage(const std::string& name, std::string description, AddStage addStage) {
   const auto add = [addStage](PassBuilder& passBuilder, llvm::StringRef parameter,
                               ModulePassManager& manager) {
-    const std::optional<OptimizationLevel> level = levelOf(parameter);
+    const std::optional<ClangLevel> level = levelOf(parameter);
     if (level) {
       tuneFor(parameter, passBuilder);
-      addStage(passBuilder, *level, manager);
+      addStage(passBuilder, level->pipeline, manager);
     }
     return level.has_value();
   };

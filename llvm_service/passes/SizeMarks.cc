@@ -9,7 +9,6 @@ namespace compiler_gym::llvm_service {
 namespace {
 
 using llvm::Attribute;
-using llvm::OptimizationLevel;
 
 bool add(llvm::Function& function, Attribute::AttrKind kind) {
   const bool isNew = !function.hasFnAttribute(kind);
@@ -23,13 +22,13 @@ struct MarkForSize : llvm::PassInfoMixin<MarkForSize> {
                                       : llvm::PreservedAnalyses::all();
   }
 
-  OptimizationLevel level;
+  ClangLevel level;
 };
 
 bool addMarks(llvm::PassBuilder& /*passBuilder*/, llvm::StringRef parameter,
               llvm::ModulePassManager& manager) {
-  const std::optional<OptimizationLevel> level = levelOf(parameter);
-  if (!level || !level->isOptimizingForSize()) {
+  const std::optional<ClangLevel> level = levelOf(parameter);
+  if (!level || level->size == 0) {
     return false;
   }
   MarkForSize pass;
@@ -40,14 +39,14 @@ bool addMarks(llvm::PassBuilder& /*passBuilder*/, llvm::StringRef parameter,
 
 }  // namespace
 
-bool markForSize(llvm::Module& module, OptimizationLevel level) {
+bool markForSize(llvm::Module& module, const ClangLevel& level) {
   bool changed = false;
   for (llvm::Function& function : module) {
-    if (function.isDeclaration() || function.hasOptNone() || !level.isOptimizingForSize()) {
+    if (function.isDeclaration() || function.hasOptNone() || level.size == 0) {
       continue;
     }
     changed |= add(function, Attribute::OptimizeForSize);
-    changed |= level == OptimizationLevel::Oz && add(function, Attribute::MinSize);
+    changed |= level.size == 2 && add(function, Attribute::MinSize);
   }
   return changed;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "llvm/Passes/OptimizationLevel.h"
+#include "llvm_service/passes/Levels.h"
 
 namespace llvm {
 class Module;
@@ -13,6 +13,6 @@ namespace compiler_gym::llvm_service {
 /// None at other levels, and none to functions that are not to be optimised.
 ///
 /// @return whether any function had to be given one.
-bool markForSize(llvm::Module& module, llvm::OptimizationLevel level = llvm::OptimizationLevel::Oz);
+bool markForSize(llvm::Module& module, const ClangLevel& level = *levelOf("Oz"));
 
 }  // namespace compiler_gym::llvm_service

@@ -3,20 +3,15 @@
 import re
 import shlex
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.actions.pipeline import split_pipeline, unnest
-from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.envs.llvm.rewards.cost_rewards import CostFunctionReward, NormalizedReward
-from compiler_gym.envs.running_step import ConvertedStep, RunningStep
+from compiler_gym.envs.llvm.game_env import GameEnv, make_game_rewards
 from compiler_gym.service.environment.episode import Episode
-from compiler_gym.service.proto import ActionSpace
 from compiler_gym.spaces import CommandlineFlag, Reward
 
 _PASS = re.compile(r"inline-decisions<(.*)>")
@@ -70,29 +65,12 @@ _COSTS = {
 def make_inline_rewards() -> list[Reward]:
     """Makes four rewards: for bytes of code and for IR instructions, the reduction and its share.
 
-    ``ObjectTextSizeBytes`` and ``IrInstructionCount`` are what a step saves.
-    ``ObjectTextSizeNorm`` and ``IrInstructionCountNorm`` are that as a share of what LLVM's own
-    decisions lead to, so that the rewards of an episode add up to what is saved of ``clang -Oz``.
+    See :func:`make_game_rewards`.
     """
-    rewards: list[Reward] = []
-    for cost, default in _COSTS.items():
-        common: dict[str, Any] = {
-            "cost_function": cost,
-            "init_cost_function": default,
-            "default_negates_returns": True,
-            "deterministic": True,
-            "platform_dependent": cost == "ObjectTextSizeBytes",
-        }
-        rewards.append(CostFunctionReward(name=cost, **common))
-        prefix = cost.removesuffix("Bytes")
-        rewards.append(NormalizedReward(name=f"{prefix}Norm", max=1, **common))
-    return rewards
+    return make_game_rewards(_COSTS)
 
 
-_ACTION_SPACES = ("InlinerOrder", "AnyOrder")
-
-
-class InlineEnv(LlvmEnv):
+class InlineEnv(GameEnv):
     """A program is compiled by ``clang -Oz``, and the actions decide what its inliner does.
 
     There are two action spaces:
@@ -118,6 +96,7 @@ class InlineEnv(LlvmEnv):
     """
 
     service_options: ClassVar[tuple[str, ...]] = ("--game=inlining",)
+    action_space_names: ClassVar[tuple[str, ...]] = ("InlinerOrder", "AnyOrder")
     action_space_class = InlineCommandline
 
     def __init__(self, *args: Any, rewards: Iterable[Reward] | None = None, **kwargs: Any):
@@ -126,15 +105,6 @@ class InlineEnv(LlvmEnv):
         super().__init__(*args, rewards=rewards, **kwargs)
 
     @override
-    @classmethod
-    def _make_action_space(cls, proto: ActionSpace) -> LlvmCommandline:
-        if proto.name not in _ACTION_SPACES:
-            raise ValueError(
-                "The service plays another game. Start it with the option "
-                + " ".join(cls.service_options)
-            )
-        return super()._make_action_space(proto)
-
     def action_masks(self) -> np.ndarray:
         """Returns, as bool[n], which of the n actions are about something that the program has.
 
@@ -160,36 +130,3 @@ class InlineEnv(LlvmEnv):
             known |= {f"callee-{callee}" for callee in callees}
             mask[:] = [name.rpartition("-")[0] in known for name in names]
         return mask
-
-    @override
-    def write_input(self, path: str | Path) -> Path:
-        """Writes the program before any pass, from which :meth:`commandline` starts, as bitcode.
-
-        Returns:
-            The path.
-
-        Raises:
-            SessionNotFound: If there is no episode.
-            OSError: If the file cannot be written.
-        """
-        path = Path(path).expanduser()
-        path.write_bytes(self.observation["BitcodeInput"].tobytes())
-        return path
-
-    @override
-    def step(self, *args: Any, **kwargs: Any) -> StepResult:
-        return self._with_mask(super().step(*args, **kwargs))
-
-    @override
-    def multistep(self, *args: Any, **kwargs: Any) -> StepResult:
-        return self._with_mask(super().multistep(*args, **kwargs))
-
-    @override
-    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
-        return ConvertedStep(super().begin_multistep(actions, timeout), self._with_mask)
-
-    def _with_mask(self, result: StepResult) -> StepResult:
-        observation, reward, done, info = result
-        if "error_type" not in info:
-            info["action_mask"] = self.action_masks()
-        return observation, reward, done, info

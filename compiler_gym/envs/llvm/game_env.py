@@ -1,0 +1,110 @@
+"""Environments whose actions are decisions that LLVM makes inside of a pass."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import StepResult
+from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.envs.llvm.rewards.cost_rewards import CostFunctionReward, NormalizedReward
+from compiler_gym.envs.running_step import ConvertedStep, RunningStep
+from compiler_gym.service.proto import ActionSpace
+from compiler_gym.spaces import Reward
+
+
+def make_game_rewards(costs: Mapping[str, str]) -> list[Reward]:
+    """Makes two rewards for each cost: what a step saves, and that as a share.
+
+    The share is of what LLVM's own decisions cost, with which an episode begins. Rewards of an
+    episode add up to what is saved of ``clang -Oz``. Their names are those of the costs, and the
+    same with ``Norm`` in place of ``Bytes``.
+
+    Args:
+        costs: The observation of each cost, and that of the cost of LLVM's own decisions.
+    """
+    rewards: list[Reward] = []
+    for cost, default in costs.items():
+        common: dict[str, Any] = {
+            "cost_function": cost,
+            "init_cost_function": default,
+            "default_negates_returns": True,
+            "deterministic": True,
+            "platform_dependent": cost != "IrInstructionCount",
+        }
+        rewards.append(CostFunctionReward(name=cost, **common))
+        prefix = cost.removesuffix("Bytes")
+        rewards.append(NormalizedReward(name=f"{prefix}Norm", max=1, **common))
+    return rewards
+
+
+class GameEnv(LlvmEnv):
+    """Base class of environments whose actions are decisions of one part of LLVM.
+
+    The result of each step has ``info["action_mask"]``, the value of :meth:`action_masks`.
+
+    Args:
+        *args: Arguments of :class:`LlvmEnv`.
+        **kwargs: Likewise.
+
+    Raises:
+        ValueError: If a running service is given that plays another game.
+        Exception: Any error of :class:`LlvmEnv`.
+    """
+
+    action_space_names: ClassVar[tuple[str, ...]] = ()
+    """The action spaces of a service that plays the game."""
+
+    @override
+    @classmethod
+    def _make_action_space(cls, proto: ActionSpace) -> LlvmCommandline:
+        if proto.name not in cls.action_space_names:
+            raise ValueError(
+                "The service plays another game. Start it with the option "
+                + " ".join(cls.service_options)
+            )
+        return super()._make_action_space(proto)
+
+    def action_masks(self) -> np.ndarray:
+        """Returns the actions that can be taken, as bool[n].
+
+        Raises:
+            SessionNotFound: If there is no episode.
+        """
+        raise NotImplementedError
+
+    @override
+    def write_input(self, path: str | Path) -> Path:
+        """Writes the program that the decisions are about, as bitcode.
+
+        Returns:
+            The path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+            OSError: If the file cannot be written.
+        """
+        path = Path(path).expanduser()
+        path.write_bytes(self.observation["BitcodeInput"].tobytes())
+        return path
+
+    @override
+    def step(self, *args: Any, **kwargs: Any) -> StepResult:
+        return self._with_mask(super().step(*args, **kwargs))
+
+    @override
+    def multistep(self, *args: Any, **kwargs: Any) -> StepResult:
+        return self._with_mask(super().multistep(*args, **kwargs))
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return ConvertedStep(super().begin_multistep(actions, timeout), self._with_mask)
+
+    def _with_mask(self, result: StepResult) -> StepResult:
+        observation, reward, done, info = result
+        if "error_type" not in info:
+            info["action_mask"] = self.action_masks()
+        return observation, reward, done, info

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
     from compiler_gym.envs.llvm.inlining.inline_env import InlineEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+    from compiler_gym.envs.llvm.regalloc.regalloc_env import RegallocEnv
     from compiler_gym.envs.llvm.registration import LlvmId
     from compiler_gym.envs.mlir.mlir_env import MlirEnv
     from compiler_gym.errors import ValidationError
@@ -84,6 +85,15 @@ if TYPE_CHECKING:
         wrappers: Wrappers = (),
         **kwargs: Any,
     ) -> InlineEnv: ...
+    @overload
+    def make(
+        id: Literal["llvm-regalloc-v0"],
+        max_episode_steps: int | None = None,
+        benchmarks: BenchmarkChoice | None = None,
+        random_benchmarks: bool = False,
+        wrappers: Wrappers = (),
+        **kwargs: Any,
+    ) -> RegallocEnv: ...
     @overload
     def make(
         id: Literal["gcc-v0"],

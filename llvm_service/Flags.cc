@@ -23,8 +23,9 @@ std::string defaultBaselineCache() {
 }  // namespace
 
 DEFINE_string(game, "passes",
-              "What the actions of sessions are: 'passes', one after the other, or the decisions "
-              "of the inliner of clang -Oz, 'inlining'.");
+              "What the actions of sessions are: 'passes', one after the other, the decisions of "
+              "the inliner of clang -Oz, 'inlining', or those of its register allocator, "
+              "'regalloc'.");
 
 DEFINE_uint64(max_program_bytes, 256 << 20, "The largest program accepted, in bytes.");
 

@@ -9,6 +9,7 @@ namespace {
 constexpr std::pair<const char*, GameRulesFunction> kGames[] = {
     {"passes", passGame},
     {"inlining", inlineGame},
+    {"regalloc", regallocGame},
 };
 
 }  // namespace

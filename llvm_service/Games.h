@@ -13,11 +13,13 @@ using GameRulesFunction = const GameRules& (*)();
 const GameRules& passGame();
 /// The actions are decisions about inlining. See InlineGame.h.
 const GameRules& inlineGame();
+/// The actions are decisions about registers. See RegallocGame.h.
+const GameRules& regallocGame();
 
 /// The game that the flag --game names; null if there is none.
 GameRulesFunction findGame(const std::string& name);
 
-/// The names that findGame() knows: "passes or inlining".
+/// The names that findGame() knows: "passes or inlining or regalloc".
 std::string namesOfGames();
 
 }  // namespace compiler_gym::llvm_service

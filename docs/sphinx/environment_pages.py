@@ -20,7 +20,9 @@ MARK = re.compile(r"^<!-- (\w+) of ([\w-]+) -->$", re.M)
 
 # The ids that share the page of another one, apart from their defaults.
 VARIANTS = [
-    id for id in compiler_gym.COMPILER_GYM_ENVS if re.fullmatch(r"llvm-(?!v0|inline).*", id)
+    id
+    for id in compiler_gym.COMPILER_GYM_ENVS
+    if re.fullmatch(r"llvm-(?!v0|inline|regalloc).*", id)
 ]
 
 

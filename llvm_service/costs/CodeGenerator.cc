@@ -23,15 +23,17 @@ CodeGenerator::CodeGenerator(std::unique_ptr<llvm::TargetMachine> machine)
 }
 
 Status CodeGenerator::make(const llvm::Module& module, std::unique_ptr<CodeGenerator>& generator,
-                           llvm::CodeGenOptLevel level) {
+                           llvm::CodeGenOptLevel level, CodeGeneratorExtras extras) {
+  std::unique_ptr<llvm::Pass> first(extras.first);
   auto machine = createTargetMachine(module, level, llvm::Reloc::PIC_);
   if (!machine) {
     return {StatusCode::INVALID_ARGUMENT,
             "This LLVM cannot generate code for the target \"" + targetName(module) + "\""};
   }
   std::unique_ptr<CodeGenerator> made(new CodeGenerator(std::move(machine)));
+  if (first) made->passes_.add(first.release());
   if (made->machine_->addPassesToEmitFile(made->passes_, made->stream_, /*DwoOut=*/nullptr,
-                                          llvm::CodeGenFileType::ObjectFile)) {
+                                          extras.fileType)) {
     return {StatusCode::INVALID_ARGUMENT,
             "The target \"" + targetName(module) + "\" cannot generate object files"};
   }

@@ -12,10 +12,17 @@
 
 namespace llvm {
 class Module;
+class Pass;
 class TargetMachine;
 }  // namespace llvm
 
 namespace compiler_gym::llvm_service {
+
+struct CodeGeneratorExtras {
+  /// A pass that comes before all others, which the generator takes over; null for none.
+  llvm::Pass* first = nullptr;
+  llvm::CodeGenFileType fileType = llvm::CodeGenFileType::ObjectFile;
+};
 
 /// Makes object files as `clang -c` does of optimised bitcode: position independent, for the
 /// generic processor of a target.
@@ -27,10 +34,12 @@ class CodeGenerator {
   /// One for the target of a module.
   ///
   /// @param level that of clang -O2, -Os and -Oz unless told otherwise.
+  /// @param extras what to do differently.
   /// @return INVALID_ARGUMENT if it is unknown or has no object files.
   [[nodiscard]] static grpc::Status make(
       const llvm::Module& module, std::unique_ptr<CodeGenerator>& generator,
-      llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
+      llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default,
+      CodeGeneratorExtras extras = {});
 
   ~CodeGenerator();
 

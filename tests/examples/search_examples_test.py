@@ -58,6 +58,14 @@ def test_local_search_of_inlining():
     assert float(share[1]) > 0
 
 
+def test_local_search_of_register_allocation():
+    """Answers other than LLVM's make the code smaller than -Oz does."""
+    program = ["--benchmark", "benchmark://kernels-v0/lzss"]
+    last = run("regalloc_search", *program, "--budget", "24").splitlines()[-1]
+    total = re.fullmatch(r"([\d.e+-]+) of ObjectTextSizeNorm in total: .*SpillCost.*", last)
+    assert float(total[1]) > 0
+
+
 def test_learning_to_inline():
     """No try makes a program larger, and what was learnt from one program is tried on another."""
     quick = {

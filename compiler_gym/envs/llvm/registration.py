@@ -32,19 +32,24 @@ _ENVIRONMENTS: dict[LlvmId, dict[str, str]] = {
     "llvm-ir-ic-v0": {"observation_space": "Ir", "reward_space": "IrInstructionCountOz"},
     "llvm-ir-codesize-v0": {"observation_space": "Ir", "reward_space": "ObjectTextSizeOz"},
 }
-_INLINE_SPACES = {"observation_space": "InlineFeatures", "reward_space": "ObjectTextSizeNorm"}
+# Of the environments whose actions are decisions, by id: the class and the observation.
+_GAMES = {
+    "llvm-inline-v0": ("inlining.inline_env:InlineEnv", "InlineFeatures"),
+    "llvm-regalloc-v0": ("regalloc.regalloc_env:RegallocEnv", "EvictionFeatures"),
+}
 
 # The observation and reward that gymnasium users get by default.
 _FOR_LEARNERS = {"observation_space": "Autophase", "reward_space": "IrInstructionCountOz"}
 
 
 def register_environments() -> None:
-    """Registers the seven environments of passes, and that of inlining."""
+    """Registers the seven environments of passes, and those of decisions."""
     for id, kwargs in _ENVIRONMENTS.items():
         missing = {name: space for name, space in _FOR_LEARNERS.items() if name not in kwargs}
         register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs, gymnasium_kwargs=missing)
-    register(
-        id="llvm-inline-v0",
-        entry_point="compiler_gym.envs.llvm.inlining.inline_env:InlineEnv",
-        kwargs=_INLINE_SPACES,
-    )
+    for id, (env_class, observation) in _GAMES.items():
+        register(
+            id=id,
+            entry_point=f"compiler_gym.envs.llvm.{env_class}",
+            kwargs={"observation_space": observation, "reward_space": "ObjectTextSizeNorm"},
+        )

@@ -12,6 +12,7 @@ EPISODES = {
     "llvm-ir-ic-v0": ("Ir", "IrInstructionCountOz"),
     "llvm-ir-codesize-v0": ("Ir", "ObjectTextSizeOz"),
     "llvm-inline-v0": ("InlineFeatures", "ObjectTextSizeNorm"),
+    "llvm-regalloc-v0": ("EvictionFeatures", "ObjectTextSizeNorm"),
 }
 
 

@@ -1,0 +1,199 @@
+"""The environment whose actions are decisions of LLVM's register allocator."""
+
+import itertools
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from compiler_gym.envs.compiler_env import StepResult
+from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
+from compiler_gym.envs.llvm.game_env import GameEnv, make_game_rewards
+from compiler_gym.envs.running_step import RunningStep
+from compiler_gym.spaces import Reward
+
+_EVICTIONS = re.compile(r"evictions<(.*)>")
+_RUN = re.compile(r"([\w-]+?)(?:\*(\d+))?")
+_FUNCTION_KEY = "llvm.set_function"
+
+
+class EvictionCommandline(LlvmCommandline):
+    """The integers 0 to 33, each of them the answer to a question about an eviction.
+
+    Several answers have the form ``evictions<default*12;candidate-3;none>``, which is not a command
+    of any tool of LLVM.
+    """
+
+    @override
+    def to_string(
+        self, values: int | Iterable[int], textformat: bool = False, forgets_analyses: bool = False
+    ) -> str:
+        """Returns the answers as text, with repeated ones as ``default*12``.
+
+        Args:
+            values: The actions.
+            textformat: No effect.
+            forgets_analyses: No effect.
+
+        Raises:
+            IndexError: If a value is not in the space.
+        """
+        del textformat, forgets_analyses
+        runs = [
+            (self.names[value], len(list(run)))
+            for value, run in itertools.groupby(self._checked_list(values))
+        ]
+        texts = [name if count == 1 else f"{name}*{count}" for name, count in runs]
+        return f"evictions<{';'.join(texts)}>"
+
+    @override
+    def from_string(self, text: str) -> list[int]:
+        """Returns the actions of a text: undoes :meth:`to_string`.
+
+        Raises:
+            UnknownNameError: If a part of it is not an action. The text names similar ones.
+            ValueError: If the text has another form.
+        """
+        match = _EVICTIONS.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"expected evictions<default*12;candidate-3;...>, got '{text}'")
+        actions: list[int] = []
+        for part in filter(None, match[1].split(";")):
+            run = _RUN.fullmatch(part)
+            if run is None:
+                raise ValueError(f"expected an action like default or default*12, got '{part}'")
+            actions += [self[run[1]]] * int(run[2] or 1)
+        return actions
+
+
+# What LLVM's own decisions lead to, for each cost. That is where an episode begins.
+_COSTS = {
+    "ObjectTextSizeBytes": "ObjectTextSizeOz",
+    "SpillCount": "SpillCountDefault",
+    "SpillCost": "SpillCostDefault",
+}
+
+
+def make_regalloc_rewards() -> list[Reward]:
+    """Makes six rewards: for bytes of code, spills, and their estimated cost.
+
+    See :func:`make_game_rewards`.
+    """
+    return make_game_rewards(_COSTS)
+
+
+class RegallocEnv(GameEnv):
+    """A program is compiled by ``clang -Oz``, and the actions decide about registers.
+
+    The register allocator asks a question whenever a live range finds no free register: which
+    candidate shall be evicted from its register? The actions ``candidate-0`` to ``candidate-31``
+    are registers in the order in which LLVM prefers them, ``none`` evicts nothing, and ``default``
+    leaves the answer to LLVM. The episode ends with the last question.
+
+    LLVM answers the remaining questions, so the program is complete at any time. An episode begins
+    with the program of ``clang -Oz``. ``docs/environments/regalloc.md`` has more.
+
+    Args:
+        *args: Arguments of :class:`LlvmEnv`, except those for pass plugins and fresh analyses.
+        function: Ask about this function only, and leave all others to LLVM. By default all
+            functions of the program are asked about, one after the other.
+        **kwargs: As ``*args``. The default rewards are those of :func:`make_regalloc_rewards`.
+
+    Raises:
+        ValueError: If a running service is given that plays another game. The first ``reset()``
+            raises it if the program has no such function.
+        Exception: Any error of :class:`LlvmEnv`.
+    """
+
+    service_options: ClassVar[tuple[str, ...]] = ("--game=regalloc",)
+    action_space_names: ClassVar[tuple[str, ...]] = ("Evictions",)
+    action_space_class = EvictionCommandline
+
+    def __init__(
+        self,
+        *args: Any,
+        function: str | None = None,
+        rewards: Iterable[Reward] | None = None,
+        **kwargs: Any,
+    ):
+        rewards = make_regalloc_rewards() if rewards is None else rewards
+        super().__init__(*args, rewards=rewards, **kwargs)
+        if function is not None:
+            self._set_param(_FUNCTION_KEY, function)
+
+    @override
+    def action_masks(self) -> np.ndarray:
+        """Returns the answers to the open question, as bool[34].
+
+        ``default`` is always one of them. It is the only one if there is no further question.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+        """
+        candidates = self.observation["EvictionMask"].astype(bool)
+        return np.append(candidates, True)
+
+    @override
+    def step(self, action: Any, *args: Any, **kwargs: Any) -> StepResult:
+        """Answers the open question; see the base class.
+
+        Raises:
+            ValueError: If the mask forbids the action. The episode goes on.
+            Exception: Any error of the base class.
+        """
+        self._require_legal(action)
+        return super().step(action, *args, **kwargs)
+
+    @override
+    def multistep(self, actions: Iterable[Any], *args: Any, **kwargs: Any) -> StepResult:
+        return super().multistep(self._with_legal_first(actions), *args, **kwargs)
+
+    @override
+    def begin_multistep(self, actions: Iterable[Any], timeout: float = 300) -> RunningStep:
+        return super().begin_multistep(self._with_legal_first(actions), timeout)
+
+    def _with_legal_first(self, actions: Iterable[Any]) -> list[Any]:
+        actions = list(actions)
+        for action in actions[:1]:
+            self._require_legal(action)
+        return actions
+
+    def _require_legal(self, action: Any) -> None:
+        # The service refuses the action, too, but the step would then count as one that failed.
+        number = self.action_space[action] if isinstance(action, str) else action
+        names = self.action_space.names
+        mask = self.action_masks()
+        if not isinstance(number, int | np.integer) or not 0 <= number < len(names) or mask[number]:
+            return
+        question = self.observation["EvictionQuestion"]
+        if question["number"] >= 0:
+            legal = ", ".join(names[each] for each in np.flatnonzero(mask))
+            raise ValueError(
+                f"expected one of {legal}, got {names[number]} for question {question['number']} "
+                f"about {question['function']}"
+            )
+
+    @override
+    def write_object(self, path: str | Path, for_size: bool = True) -> Path:
+        """Writes the object file with the registers as they are allocated now.
+
+        Args:
+            path: The file.
+            for_size: Must be true, as the registers were allocated in code for size.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: If ``for_size`` is false.
+            SessionNotFound: If there is no episode.
+            OSError: If the file cannot be written.
+        """
+        if not for_size:
+            raise ValueError("expected for_size=True, got False: registers are allocated for size")
+        path = Path(path).expanduser()
+        path.write_bytes(self.observation["ObjectFile"].tobytes())
+        return path

@@ -1,0 +1,67 @@
+"""Local search over register allocation: tries other answers than those of LLVM."""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import compiler_gym
+
+
+def others(env, default: int) -> list[int]:
+    """Returns the answers to the open question other than LLVM's: the two with the least weight."""
+    names = list(env.observation["EvictionFeatureNames"]["name"])
+    candidates = env.observation["EvictionFeatures"][:-1].reshape(-1, 33)
+    weights = candidates[names.index("use_def_density")]
+    legal = [i for i in np.flatnonzero(env.observation["EvictionMask"]) if i != default]
+    return sorted(legal, key=lambda i: weights[i])[:2]
+
+
+def search(env, budget: int) -> Iterator[tuple[int, float]]:
+    """Yields how many answers were tried, and the total reward. The environment is the best.
+
+    Questions are visited in the order in which LLVM asks them, evenly spread over the program as
+    far as the budget goes. An answer other than LLVM's is kept if it makes the code smaller.
+    """
+    env.reset()
+    stride = max(1, math.ceil(2 * len(env.observation["Evictions"]["default"]) / budget))
+    tried = 0
+    while env.observation["EvictionQuestion"]["number"] >= 0:
+        question = env.observation["EvictionQuestion"]
+        best, answer = 0.0, "default"
+        if question["number"] % stride == 0:
+            for other in others(env, question["default"]):
+                if tried == budget:
+                    return
+                tried += 1
+                with env.fork() as fork:
+                    reward = fork.step(int(other))[1]
+                if reward > best:
+                    best, answer = reward, int(other)
+        env.step(answer)
+        yield tried, env.episode_reward
+
+
+def main(
+    benchmark: Annotated[str, typer.Option(help="Its URI.")] = "benchmark://kernels-v0/sha256",
+    budget: Annotated[int, typer.Option(help="How many answers to try.")] = 100,
+    reward: Annotated[str, typer.Option(help="The reward space.")] = "ObjectTextSizeNorm",
+) -> None:
+    """Search for answers that make the code smaller than clang -Oz does."""
+    with compiler_gym.make("llvm-regalloc-v0", benchmark=benchmark, reward_space=reward) as env:
+        best = 0.0
+        for tried, total in search(env, budget):
+            if total > best:
+                best = total
+                print(f"{tried:4} {total:.4g}")
+        costs = {
+            name: env.observation[name]
+            for name in ("ObjectTextSizeBytes", "SpillCount", "SpillCost")
+        }
+        print(f"{env.episode_reward:.4g} of {reward} in total: {costs}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,204 @@
+#include "llvm_service/regalloc/RegallocGame.h"
+
+#include <set>
+#include <utility>
+
+#include "compiler_gym/util/GrpcStatusMacros.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm_service/Games.h"
+#include "llvm_service/passes/ClangPipeline.h"
+#include "llvm_service/regalloc/RegallocObservations.h"
+
+namespace compiler_gym::llvm_service {
+
+namespace {
+
+using grpc::Status;
+using grpc::StatusCode;
+
+ActionList listActions() {
+  ActionList list{"Evictions", {}};
+  const auto add = [&](const std::string& name, const std::string& description) {
+    list.actions.push_back({name, name, description});
+  };
+  for (size_t i = 0; i < kEvictNothing; ++i) {
+    const std::string number = std::to_string(i);
+    add("candidate-" + number, "Evicts the live ranges in the register of candidate " + number);
+  }
+  add("none", "Evicts nothing, so that the new live range is split or spilled");
+  add("default", "Leaves the decision to LLVM");
+  return list;
+}
+
+GameRules makeRules() {
+  Observations observations = listRegallocObservations();
+  std::set<std::string> names;
+  for (const Observation& each : observations) names.insert(each.space.name());
+  for (Observation& each : listObservations()) {
+    if (each.space.of_last_action() || names.count(each.space.name()) > 0) continue;
+    observations.push_back(std::move(each));
+  }
+  const auto start = [](std::shared_ptr<const Program> program, const ActionList& /*actions*/,
+                        const boost::filesystem::path& workingDirectory,
+                        std::unique_ptr<Game>& game) {
+    std::unique_ptr<RegallocGame> started;
+    RETURN_IF_ERROR(RegallocGame::start(std::move(program), workingDirectory, started));
+    game = std::move(started);
+    return Status::OK;
+  };
+  return {{listActions()}, std::move(observations), start};
+}
+
+// True if an observation is about the program with its registers allocated, rather than about the
+// IR before.
+bool isOfAssembly(const Observation& observation) {
+  static const std::set<std::string> names = {"Bitcode",     "BitcodeFile",  "IrSha1",
+                                              "IsBuildable", "IsRunnable",   "Runtime",
+                                              "Buildtime",   "TextSizeBytes"};
+  return names.count(observation.space.name()) > 0;
+}
+
+std::string describeLegal(const std::vector<bool>& mask) {
+  std::string names;
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i]) names += (i < kEvictNothing ? "candidate-" + std::to_string(i) : "none") + ", ";
+  }
+  return names + "default";
+}
+
+}  // namespace
+
+const GameRules& regallocGame() {
+  static const GameRules rules = makeRules();
+  return rules;
+}
+
+Status RegallocGame::start(std::shared_ptr<const Program> program,
+                           const boost::filesystem::path& workingDirectory,
+                           std::unique_ptr<RegallocGame>& game) {
+  OwnedModule owned;
+  RETURN_IF_ERROR(parseIr(program->bitcode(), owned));
+  optimizeAsClang(*owned.module, llvm::OptimizationLevel::Oz);
+  std::unique_ptr<RegallocGame> started(new RegallocGame(program, workingDirectory));
+  started->optimised_ =
+      Compilation::startOn(std::move(program), std::move(owned), workingDirectory);
+  started->shown_ = started->optimised_.get();
+  RETURN_IF_ERROR(started->generate(llvm::CodeGenFileType::ObjectFile, started->allocation_));
+  started->defaultSpills_ = started->allocation_.spills;
+  started->allocations_ = 1;
+  game = std::move(started);
+  return Status::OK;
+}
+
+Status RegallocGame::generate(llvm::CodeGenFileType type, PlayedAllocation& allocation) {
+  return generateWithEvictions(optimised_->bitcode(), answers_, function_, workingDirectory_, type,
+                               allocation);
+}
+
+const EvictionQuestion* RegallocGame::openQuestion() const {
+  const auto& questions = allocation_.questions;
+  return answers_.size() < questions.size() ? &questions[answers_.size()] : nullptr;
+}
+
+Status RegallocGame::apply(size_t index, int /*actionsLeft*/, const SessionSettings& /*settings*/,
+                           Outcome& outcome) {
+  const EvictionQuestion* question = openQuestion();
+  outcome.hadNoEffect = question == nullptr;
+  if (question != nullptr) {
+    const bool isDefault = index == kEvictionCandidates;
+    if (!isDefault && !question->mask[index]) {
+      return {StatusCode::INVALID_ARGUMENT,
+              "Candidate " + std::to_string(index) + " does not answer question " +
+                  std::to_string(answers_.size()) + " about " + question->function +
+                  ". Expected one of " + describeLegal(question->mask)};
+    }
+    RETURN_IF_ERROR(answer(isDefault ? kDefaultEviction : static_cast<int64_t>(index)));
+  }
+  outcome.endsEpisode = openQuestion() == nullptr;
+  return Status::OK;
+}
+
+Status RegallocGame::answer(int64_t candidate) {
+  EvictionQuestion& question = allocation_.questions[answers_.size()];
+  answers_.push_back(candidate);
+  // Nothing has to be generated for an answer that LLVM has given itself.
+  const bool isForeseen = candidate == kDefaultEviction || candidate == question.byDefault;
+  const EvictionQuestion* next = openQuestion();
+  if (isForeseen && (next == nullptr || !next->features.empty())) {
+    question.decided = candidate != kDefaultEviction;
+    ++version_;
+    return Status::OK;
+  }
+  PlayedAllocation allocation;
+  const Status status = generate(llvm::CodeGenFileType::ObjectFile, allocation);
+  if (!status.ok()) {
+    answers_.pop_back();
+    return status;
+  }
+  allocation_ = std::move(allocation);
+  ++version_;
+  if (!isForeseen) ++allocations_;
+  return Status::OK;
+}
+
+Status RegallocGame::prepare(const Observation& observation) {
+  const bool isAssembly = isOfAssembly(observation);
+  if (isAssembly) RETURN_IF_ERROR(assemble());
+  shown_ = isAssembly ? assembled_.get() : optimised_.get();
+  return Status::OK;
+}
+
+Status RegallocGame::assemble() {
+  if (assembled_ && assembledAllocation_ == allocations_) return Status::OK;
+  PlayedAllocation allocation;
+  RETURN_IF_ERROR(generate(llvm::CodeGenFileType::AssemblyFile, allocation));
+  // Whatever compiles this program makes the code with these registers.
+  OwnedModule owned;
+  owned.context = std::make_unique<Context>();
+  owned.module = std::make_unique<llvm::Module>("-", owned.context->get());
+  owned.module->setTargetTriple(optimised_->module().getTargetTriple());
+  owned.module->setDataLayout(optimised_->module().getDataLayout());
+  owned.module->setModuleInlineAsm(allocation.output);
+  shown_ = optimised_.get();
+  assembled_ = Compilation::startOn(program_, std::move(owned), workingDirectory_);
+  assembledAllocation_ = allocations_;
+  return Status::OK;
+}
+
+Status RegallocGame::setFunction(const std::string& name) {
+  if (name == function_) return Status::OK;
+  if (!answers_.empty()) {
+    return {StatusCode::FAILED_PRECONDITION,
+            "The function can be set before the first action of a session only"};
+  }
+  const llvm::Function* function = optimised_->module().getFunction(name);
+  if (!name.empty() && (function == nullptr || function->isDeclaration())) {
+    std::string known;
+    for (const llvm::Function& each : optimised_->module()) {
+      if (!each.isDeclaration()) known += (known.empty() ? "" : ", ") + each.getName().str();
+    }
+    return {StatusCode::INVALID_ARGUMENT,
+            "Expected a function of the program after clang -Oz, got \"" + name + "\". There are " +
+                known};
+  }
+  const std::string previous = std::exchange(function_, name);
+  PlayedAllocation allocation;
+  const Status status = generate(llvm::CodeGenFileType::ObjectFile, allocation);
+  if (!status.ok()) {
+    function_ = previous;
+    return status;
+  }
+  allocation_ = std::move(allocation);
+  ++version_;
+  return Status::OK;
+}
+
+Status RegallocGame::handleParameter(const std::string& key, const std::string& value,
+                                     const SessionSettings& /*settings*/,
+                                     std::optional<std::string>& reply) {
+  if (key == "llvm.set_function") RETURN_IF_ERROR(setFunction(value));
+  if (key == "llvm.set_function" || key == "llvm.get_function") reply = function_;
+  return Status::OK;
+}
+
+}  // namespace compiler_gym::llvm_service

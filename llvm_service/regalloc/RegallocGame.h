@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "llvm_service/Game.h"
+#include "llvm_service/regalloc/EvictionFeatures.h"
+#include "llvm_service/regalloc/PlayedAllocation.h"
+
+namespace compiler_gym::llvm_service {
+
+/// A program that `clang -Oz` has optimised, and answers to the questions of its register
+/// allocator. An action answers the next question: a candidate, or `default`, what LLVM's own rule
+/// says. The episode ends when there is no further question.
+///
+/// LLVM's own rule answers the remaining questions, so the program is complete at any time: at
+/// first it is that of `clang -Oz -c`. An answer that differs from LLVM's has code generated from
+/// the beginning, with all answers so far: no code generator waits in the middle of a function, so
+/// that sessions can be copied.
+class RegallocGame final : public Game {
+ public:
+  /// @param workingDirectory where scratch directories are made.
+  [[nodiscard]] static grpc::Status start(std::shared_ptr<const Program> program,
+                                          const boost::filesystem::path& workingDirectory,
+                                          std::unique_ptr<RegallocGame>& game);
+
+  /// @param index of a candidate, or kEvictionCandidates for LLVM's own rule.
+  /// @return INVALID_ARGUMENT if the mask of the question forbids the candidate, or LLVM cannot
+  ///     allocate registers after it.
+  [[nodiscard]] grpc::Status apply(size_t index, int actionsLeft, const SessionSettings& settings,
+                                   Outcome& outcome) final;
+  [[nodiscard]] grpc::Status prepare(const Observation& observation) final;
+  Compilation& compilation() final { return *shown_; }
+  uint64_t versionFor(const ObservationSpace& /*space*/) final { return version_; }
+
+  /// Knows llvm.{set,get}_function: the function that questions are about, all if empty.
+  [[nodiscard]] grpc::Status handleParameter(const std::string& key, const std::string& value,
+                                             const SessionSettings& settings,
+                                             std::optional<std::string>& reply) final;
+
+  /// The program that registers are allocated for.
+  const std::string& input() const { return optimised_->bitcode(); }
+  /// The number of answers.
+  size_t answers() const { return answers_.size(); }
+  const PlayedAllocation& allocation() const { return allocation_; }
+  /// The one that the next answer is for; null if there is none.
+  const EvictionQuestion* openQuestion() const;
+  /// Those that LLVM's rule leads to, for the whole program.
+  const std::vector<SpillCounts>& defaultSpills() const { return defaultSpills_; }
+
+ private:
+  RegallocGame(std::shared_ptr<const Program> program,
+               const boost::filesystem::path& workingDirectory)
+      : program_(std::move(program)), workingDirectory_(workingDirectory) {}
+
+  [[nodiscard]] grpc::Status generate(llvm::CodeGenFileType type, PlayedAllocation& allocation);
+  [[nodiscard]] grpc::Status answer(int64_t candidate);
+  [[nodiscard]] grpc::Status setFunction(const std::string& name);
+  [[nodiscard]] grpc::Status assemble();
+
+  const std::shared_ptr<const Program> program_;
+  const boost::filesystem::path workingDirectory_;
+  // The program that code is generated for.
+  std::unique_ptr<Compilation> optimised_;
+  std::string function_;
+  std::vector<int64_t> answers_;
+  PlayedAllocation allocation_;
+  std::vector<SpillCounts> defaultSpills_;
+  // Counts what changes observations.
+  uint64_t version_ = 0;
+  // A program of nothing but the assembly, and the number of the allocation that it is of.
+  std::unique_ptr<Compilation> assembled_;
+  uint64_t allocations_ = 0;
+  uint64_t assembledAllocation_ = 0;
+  // One of the two.
+  Compilation* shown_ = nullptr;
+};
+
+}  // namespace compiler_gym::llvm_service

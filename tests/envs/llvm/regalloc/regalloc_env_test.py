@@ -1,0 +1,169 @@
+"""The environment llvm-regalloc-v0."""
+
+import pickle
+import subprocess
+
+import gymnasium
+import numpy as np
+import pytest
+
+import compiler_gym
+from compiler_gym.envs.llvm import tools
+
+ID = "llvm-regalloc-v0"
+LZSS = "benchmark://kernels-v0/lzss"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_env():
+    with compiler_gym.make(ID, benchmark=LZSS) as env:
+        try:
+            env.reset()
+        except NotImplementedError as error:  # An LLVM before 22.
+            pytest.skip(str(error))
+        yield env
+
+
+@pytest.fixture
+def env(shared_env):
+    with shared_env.sibling() as env:
+        env.reset()
+        yield env
+
+
+def play(env, seed, count=6):
+    """Takes random steps among those that are possible."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        if env.step(int(rng.choice(np.flatnonzero(env.action_masks()))))[2]:
+            return
+
+
+def test_default_is_clang_oz(env, tmp_path):
+    asked = len(env.observation["Evictions"]["default"])
+    assert asked > 10
+    *_, done, info = env.multistep(["default"] * asked)
+    assert done
+    assert env.observation["EvictionQuestion"]["number"] == -1
+    assert info["action_mask"].tolist() == [False] * 33 + [True]
+    assert env.episode_reward == 0
+    source = env.write_input(tmp_path / "input.bc")
+    clang = [tools.clang_path(), "-c", "-Oz", "-Xclang", "-disable-llvm-passes", "-fno-addrsig"]
+    subprocess.run([*clang, source, "-o", tmp_path / "clang.o"], check=True)
+    made = env.write_object(tmp_path / "made.o")
+    assert made.read_bytes() == (tmp_path / "clang.o").read_bytes()
+
+
+def test_questions(env):
+    evictions = env.observation["Evictions"]
+    names = env.observation["EvictionFeatureNames"]
+    assert names["name"][0] == "mask"
+    for number in range(3):
+        question = env.observation["EvictionQuestion"]
+        assert question["number"] == number
+        assert question["function"] == evictions["function"][number]
+        assert question["default"] == evictions["default"][number]
+        features = env.observation["EvictionFeatures"]
+        assert features.shape == (sum(names["size"]),)
+        assert features in env.observation_space
+        assert (features[:33] == env.observation["EvictionMask"]).all()
+        assert env.action_masks().tolist() == [*features[:33].astype(bool), True]
+        env.step("default")
+
+
+def test_rewards_add_up_to_what_is_saved(env):
+    for cost, default in (
+        ("ObjectTextSizeBytes", "ObjectTextSizeOz"),
+        ("SpillCount", "SpillCountDefault"),
+        ("SpillCost", "SpillCostDefault"),
+    ):
+        env.reset(reward_space=cost)
+        play(env, seed=1, count=12)
+        assert env.episode_reward == env.observation[default] - env.observation[cost]
+
+
+def test_illegal_candidate(env):
+    illegal = int(np.flatnonzero(~env.action_masks())[0])
+    message = f"got candidate-{illegal} for question 0 about "
+    for action in (illegal, env.action_space.names[illegal]):
+        for step in (lambda action=action: env.step(action), lambda: env.multistep([illegal])):
+            with pytest.raises(ValueError, match=message):
+                step()
+    assert env.actions == []
+    assert not env.step("default")[2]
+    with (  # x86 has fewer registers.
+        env.fork() as fork,
+        pytest.raises(ValueError, match="Candidate 31 does not answer question 2"),
+    ):
+        fork.multistep(["default", "candidate-31"])
+
+
+def test_one_function():
+    with compiler_gym.make(ID, benchmark=LZSS) as everything:
+        everything.reset()
+        name = everything.observation["Evictions"]["function"][0]
+    with compiler_gym.make(ID, benchmark=LZSS, function=name) as env:
+        env.reset()
+        assert set(env.observation["Evictions"]["function"]) == {name}
+    with (
+        compiler_gym.make(ID, benchmark=LZSS, function="nowhere") as env,
+        pytest.raises(ValueError, match='got "nowhere"'),
+    ):
+        env.reset()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_forks_and_replays_are_the_same(env, seed):
+    play(env, seed)
+    with env.fork() as fork:
+        assert fork.actions == env.actions
+        play(fork, seed + 10, count=2)
+        longer = fork.actions
+        object_file = fork.observation["ObjectFile"].tobytes()
+    env.reset()
+    env.multistep(longer)
+    assert env.observation["ObjectFile"].tobytes() == object_file
+
+
+def test_states_are_saved_replayed_and_validated(env):
+    play(env, seed=4)
+    state = pickle.loads(pickle.dumps(env.state))
+    assert state.commandline.startswith("evictions<")
+    assert env.commandline_to_actions(state.commandline) == env.actions
+    result = env.validate(state)
+    assert result.okay(), result
+    assert result.benchmark_semantics_validated
+
+
+def test_runs(env):
+    env.runtime_observation_count = 2
+    env.reset()
+    play(env, seed=5, count=3)
+    assert len(env.observation["Runtime"]) == 2
+
+
+def test_gymnasium():
+    env = gymnasium.make(ID)
+    observation, info = env.reset(seed=1)
+    assert observation in env.observation_space
+    assert info["action_mask"].any()
+    *_, info = env.step(env.action_space.sample(info["action_mask"].astype(np.int8)))
+    assert info["action_mask"].shape == (34,)
+    env.close()
+
+
+def test_several_at_once():
+    with compiler_gym.make_vec(ID, 2, benchmark=LZSS) as envs:
+        observations, infos = envs.reset()
+        assert infos["action_mask"].shape == (2, 34)
+        assert observations.shape == (2, *envs.single_observation_space.shape)
+        _, rewards, *_ = envs.step([33, 33])
+        assert rewards.tolist() == [0, 0]
+
+
+def test_a_service_that_plays_another_game():
+    with (
+        compiler_gym.make("llvm-v0") as passes,
+        pytest.raises(ValueError, match="--game=regalloc"),
+    ):
+        compiler_gym.make(ID, service_connection=passes.service)

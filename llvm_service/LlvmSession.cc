@@ -1,6 +1,7 @@
 #include "llvm_service/LlvmSession.h"
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm_service/Flags.h"
 #include "llvm_service/LlvmCompatibility.h"
 #include "llvm_service/Target.h"

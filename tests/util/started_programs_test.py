@@ -13,6 +13,7 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.util.commands import CommandError, commands_of, kill_running_commands, run_command
+from compiler_gym.util.service_binary import find_service_file
 from compiler_gym.util.started_programs import run_started
 
 BASH = "/bin/bash"
@@ -166,6 +167,7 @@ def test_other_threads_can_kill_programs(fifo):
 def test_nothing_is_left_when_the_client_is_killed(fifo):
     path, file = fifo
     script = f"""
+from compiler_gym.util.service_binary import find_service_file
 from compiler_gym.util.started_programs import run_started
 run_started({[BASH, "-c", HOLD_OPEN, str(path)]!r})
 """
@@ -190,6 +192,12 @@ def test_forked_process_has_a_starter_of_its_own():
         os._exit(0 if parent_in(words) not in (parent, os.getppid()) else 1)
     assert os.waitpid(pid, 0)[1] == 0
     assert parent_in(words) == parent
+
+
+def test_library_loads_no_other_than_that_of_c():
+    library = find_service_file("compiler_gym-program-starter.so")
+    text = run_command([tools.tool_path("llvm-readelf"), "--needed-libs", library]).stdout
+    assert text.split()[2:-1] == ["libc.so.6"]
 
 
 def test_many_threads_share_a_starter():

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from compiler_gym.envs.llvm import tools
@@ -31,7 +32,7 @@ _NO_PASSES = ("-Xclang", "-disable-llvm-passes", "-emit-llvm")
 
 
 @contextmanager
-def way_of(name: str) -> Iterator[Callable]:
+def way_of(name: str) -> Iterator[Callable[..., Any]]:
     """Has searches run programs in one of the two ways; returns what runs them."""
     with ExitStack() as stack:
         for module in (evaluator, trial_link):
@@ -81,7 +82,7 @@ def milliseconds(do: Callable[[], object], count: int) -> float:
     return 1000 * (processor_seconds() - begin) / count
 
 
-def measure(source: Path, options: Sequence[str], run: Callable, rounds: int) -> Row:
+def measure(source: Path, options: Sequence[str], run: Callable[..., Any], rounds: int) -> Row:
     """Measures a source.
 
     Args:

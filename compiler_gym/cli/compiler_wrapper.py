@@ -548,7 +548,7 @@ def _found(search: "Optimizer", command: CompilerCommand, seconds: float) -> Fou
         tried=budget.used,
         evaluations=budget.used if budget.evaluations_left(1) == 0 else None,
         time_limit=seconds if budget.is_cut else None,
-        same_functions=search.recalled and search.recalled.same,
+        same_functions=search.recalled.same if search.recalled else None,
     )
 
 

@@ -140,7 +140,7 @@ def _status(reply: socket.socket, timeout: float | None) -> int | None:
         return None
     if len(data) != 4:
         raise _CannotStartError
-    (status,) = struct.unpack("=i", data)
+    status: int = struct.unpack("=i", data)[0]
     return status
 
 

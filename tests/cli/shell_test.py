@@ -64,7 +64,7 @@ def test_lists(run):
         "ObjectTextSizeBytes",
         "benchmark://kernels-v0/sha256",
         "benchmark://npb-v0",
-        "undo [N]               Take back the last step",
+        "undo [N]               Undo the last step",
     ):
         assert expected in text
     assert max(map(len, text.splitlines())) <= 80

@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm_service/Games.h"
 #include "llvm_service/passes/ClangPipeline.h"
+#include "llvm_service/passes/Levels.h"
 #include "llvm_service/regalloc/RegallocObservations.h"
 
 namespace compiler_gym::llvm_service {
@@ -78,7 +79,7 @@ Status RegallocGame::start(std::shared_ptr<const Program> program,
                            std::unique_ptr<RegallocGame>& game) {
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(program->bitcode(), owned));
-  optimizeAsClang(*owned.module, llvm::OptimizationLevel::Oz);
+  optimizeAsClang(*owned.module, *levelOf("Oz"));
   std::unique_ptr<RegallocGame> started(new RegallocGame(program, workingDirectory));
   started->optimised_ =
       Compilation::startOn(std::move(program), std::move(owned), workingDirectory);

@@ -335,6 +335,13 @@ def test_search_gives_a_branch(page):
     expect(current(page)).not_to_contain_text("program")
 
 
+@pytest.fixture(name="package_path")
+def fixture_package_path(monkeypatch):
+    """Lets other processes find the package, in whatever folder they run."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(os.path.abspath, sys.path)))
+
+
+@pytest.mark.usefixtures("package_path")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -352,6 +359,7 @@ def test_the_command_refuses_what_it_cannot_open(words, message, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.usefixtures("package_path")
 def test_the_command_ends_by_an_interrupt(tmp_path):
     command = [sys.executable, "-m", "compiler_gym", "explore", "--no-browser", "bitops"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -366,6 +367,8 @@ def test_the_command_ends_by_an_interrupt(tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, **pipes) as running:
         address = running.stdout.readline()
         assert re.fullmatch(r"http://127.0.0.1:\d+/[\w-]{22}/\n", address)
+        with urllib.request.urlopen(address.strip(), timeout=60) as reply:
+            assert reply.status == 200
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)
     assert (running.returncode, said) == (130, "")

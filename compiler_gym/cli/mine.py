@@ -18,7 +18,8 @@ from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
 from compiler_gym.mine.decisions import Decision, Tools, known_decisions
 from compiler_gym.mine.findings import Finding
 from compiler_gym.mine.miner import Mine, Settings
-from compiler_gym.mine.programs import DATABASE, Program, programs_of_database, programs_of_dataset
+from compiler_gym.mine.programs import Program, programs_of_dataset, programs_of_project
+from compiler_gym.tuning.size.compile_commands import FILE_NAME
 from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.shell_format import plural
 
@@ -30,7 +31,7 @@ def mine(
     programs: Annotated[
         list[str] | None,
         typer.Argument(
-            help=f"Datasets, such as kernels-v0, programs: URIs or files, and {DATABASE} files. "
+            help=f"Datasets, such as kernels-v0, programs: URIs or files, and {FILE_NAME} files. "
             f"By default: {' '.join(_PROGRAMS)}.",
             autocompletion=complete_program,
             show_default=False,
@@ -138,10 +139,10 @@ def _programs(names: list[str], datasets: Datasets, limit: int | None) -> list[P
         if path.suffix == ".json":
             if not path.is_file():
                 raise FileNotFoundError(
-                    f"expected a {DATABASE}, got {name}, which is not there; "
+                    f"expected a {FILE_NAME}, got {name}, which is not there; "
                     "try cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, or bear -- make"
                 )
-            programs = programs_of_database(path)
+            programs = programs_of_project(path)
         else:
             programs = [*programs_of_dataset(datasets, _uri(datasets, name))]
         found |= dict.fromkeys(programs[:limit])

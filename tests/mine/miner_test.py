@@ -10,7 +10,7 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.decisions import Decision, Kind, Tools
 from compiler_gym.mine.findings import shape_of
 from compiler_gym.mine.miner import Mine, Settings
-from compiler_gym.mine.programs import Program, programs_of_database
+from compiler_gym.mine.programs import Program, programs_of_project
 
 # The pass rewrites the inner loop so that strength reduction makes it a third larger.
 _SOURCE = """
@@ -37,7 +37,7 @@ def fixture_program(tmp_path) -> Program:
     entry = {"directory": str(tmp_path), "file": "planted.c", "command": "cc -c planted.c"}
     path = tmp_path / "compile_commands.json"
     path.write_text(json.dumps([entry]))
-    return programs_of_database(path)[0]
+    return programs_of_project(path)[0]
 
 
 @pytest.fixture(name="mine")

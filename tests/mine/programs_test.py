@@ -6,7 +6,7 @@ import pytest
 
 from compiler_gym.datasets import Datasets
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.mine.programs import programs_of_database
+from compiler_gym.mine.programs import programs_of_project
 
 
 @pytest.fixture(name="database")
@@ -21,26 +21,15 @@ def fixture_database(tmp_path):
 
 def test_commands_of_a_database_make_marked_bitcode(tmp_path, database):
     (tmp_path / "a.c").write_text("int f(void) { return N; }")
-    path = database(
-        {"file": "a.c", "command": "cc -O2 -DN=3 -MD -MF a.d -c a.c -o build/a.o"},
-        {"file": "a.c", "arguments": ["cc", "-DN=3", "-c", "a.c", "-o", "a.o"]},
+    (program,) = programs_of_project(
+        database({"file": "a.c", "command": "cc -O2 -DN=3 -flto -c a.c -o build/a.o"})
     )
-    (program,) = programs_of_database(path)
-    assert program.command[1:] == ("-DN=3", "a.c")
     bitcode = program.write(Datasets(), tmp_path).read_bytes()
     assert bitcode.startswith(b"BC")
 
 
 def test_a_source_that_does_not_compile(tmp_path, database):
     (tmp_path / "a.c").write_text("int f(void) { return N; }")
-    (program,) = programs_of_database(database({"file": "a.c", "command": "cc -c a.c"}))
+    (program,) = programs_of_project(database({"file": "a.c", "command": "cc -c a.c"}))
     with pytest.raises(BenchmarkInitError, match=r"a\.c does not compile"):
         program.write(Datasets(), tmp_path)
-
-
-@pytest.mark.parametrize("text", ["{", "[1]", '{"file": "a.c"}', '[{"directory": "/"}]'])
-def test_another_file_is_refused(tmp_path, text):
-    path = tmp_path / "other.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match="expected a list of commands"):
-        programs_of_database(path)

@@ -47,9 +47,9 @@ def register_environments() -> None:
     for id, kwargs in _ENVIRONMENTS.items():
         missing = {name: space for name, space in _FOR_LEARNERS.items() if name not in kwargs}
         register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs, gymnasium_kwargs=missing)
-    for id, (env_class, observation) in _GAMES.items():
+    for game, (env_class, observation) in _GAMES.items():
         register(
-            id=id,
+            id=game,
             entry_point=f"compiler_gym.envs.llvm.{env_class}",
             kwargs={"observation_space": observation, "reward_space": "ObjectTextSizeNorm"},
         )

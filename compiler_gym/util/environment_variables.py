@@ -29,6 +29,8 @@ KNOWN = frozenset(
         ),
         # Set by compiler-gym build for compiler-gym-cc.
         *("BUILD", "RECORD"),
+        # Set for programs that are loaded once and run many times.
+        "STARTER",
         # Builds of the package from source, and its tests.
         *("LLVM_PREFIX", "SANITIZER", "THREAD_SANITIZER"),
     )

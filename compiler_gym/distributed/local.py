@@ -47,8 +47,9 @@ def _serve_calls(connection: "Connection[Any, Any]") -> None:
     worker = Worker()
     while (call := calls.get()) is not None:
         method, arguments = call
+        result = getattr(worker, method)(*arguments)
         try:
-            connection.send(getattr(worker, method)(*arguments))
+            connection.send(result)
         except OSError:  # The pool is gone.
             break
     worker.close()

@@ -1,6 +1,7 @@
 """Pools of processes of this machine."""
 
 import dataclasses
+import multiprocessing
 from collections import deque
 
 import pytest
@@ -120,6 +121,17 @@ def test_workers_that_never_start_are_an_error(monkeypatch):
     monkeypatch.setattr(pool_module, "_REVIEW_SECONDS", 0.0)
     with open_pool(limits=LIMITS) as pool, pytest.raises(PoolError, match="they end at once"):
         next(pool.run([Job(Square(2))]))
+
+
+def test_an_error_of_a_call_is_not_taken_for_a_closed_pool(monkeypatch):
+    def fail(_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(local.Worker, "hello", fail)
+    ours, theirs = multiprocessing.Pipe()
+    ours.send(("hello", ()))
+    with pytest.raises(OSError, match="No space left"):
+        local._serve_calls(theirs)
 
 
 def test_a_node_with_another_version_is_an_error(monkeypatch):

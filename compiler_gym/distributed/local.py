@@ -37,6 +37,7 @@ def _serve(connection: "Connection[Any, Any]") -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         _serve_calls(connection)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The process ends, and cleans up by itself.
     except KeyboardInterrupt:
         os._exit(1)  # Services end by themselves.
 

@@ -32,7 +32,7 @@ class NoEpisode(SessionNotFound, AttributeError):  # noqa: N818
 class SessionDied(ServiceError):  # noqa: N818
     """The process of the session has ended, most often because a pass crashed.
 
-    Users meet it in ``info["error_type"]`` of a step, and as what observations raise. The text
+    Raised by observations. After a step, ``info["error_type"]`` has its name instead. The text
     names the action and the signal, and where there is one the directory of files by which the
     crash can be reproduced. The service goes on, and so do other sessions, forks included;
     ``env.reset()`` starts a new one. With ``recover=True`` the episode goes on without the action.

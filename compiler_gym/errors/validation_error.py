@@ -20,7 +20,7 @@ class MinimizationError(OSError):
 class ValidationError:
     """An error in a compiled program. It is a value, not an exception.
 
-    Users meet it in ``ValidationResult.errors``, and as what a validation callback yields.
+    ``ValidationResult.errors`` holds them, and validation callbacks yield them.
     Errors compare, sort and hash by type, then by data in a canonical (sorted JSON) form.
 
     Attributes:

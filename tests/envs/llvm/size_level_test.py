@@ -12,8 +12,12 @@ from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util.commands import run_command
 
-# The service's LLVM, and others of Debian.
-_OTHERS = sorted(Path("/usr/lib").glob("llvm-*/bin/clang"))
+# The service's LLVM, and others of Debian from 19 on.
+_OTHERS = sorted(
+    clang
+    for folder in Path("/usr/lib").glob("llvm-[0-9]*")
+    if int(folder.name.removeprefix("llvm-")) >= 19 and (clang := folder / "bin/clang").exists()
+)
 _CLANGS = [*dict.fromkeys([tools.clang_path(), *_OTHERS])]
 
 

@@ -193,6 +193,32 @@ def test_paste_a_program_and_see_its_errors(page):
     expect(page.locator(".ir")).to_contain_text("@f(")
 
 
+DROP = """(dialog, [name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name));
+  dialog.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+}"""
+
+
+def test_drop_and_open_files(page):
+    page.keyboard.press("p")
+    dialog = page.get_by_role("dialog", name="Program")
+    dialog.evaluate(DROP, ["dropped.cc", "template <int N> int f() { return N; }\n"])
+    expect(page.get_by_label("Source", exact=True)).to_contain_text("template <int N>")
+    expect(page.get_by_label("Language", exact=True)).to_have_value("c++")
+    file = {"name": "opened.ll", "mimeType": "", "buffer": b"define void @g() {\n  ret void\n}\n"}
+    page.get_by_label("Open a file").set_input_files(file)
+    expect(page.get_by_label("Language", exact=True)).to_have_value("ir")
+    page.get_by_role("button", name="Compile", exact=True).click()
+    expect(page.locator(".ir")).to_contain_text("@g(")
+
+
+def test_policy_is_a_branch_to_compare_with(page):
+    page.get_by_role("button", name="Policy", exact=True).click()
+    expect(current(page)).not_to_contain_text("program")
+    assert page.locator(".tree li").count() > 2
+
+
 def test_the_tree_outlives_what_the_server_knows(page, client):
     page.keyboard.press("p")
     page.get_by_label("Source", exact=True).fill("int f(int x) { int y = x; return y + 1; }\n")

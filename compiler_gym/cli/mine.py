@@ -82,7 +82,8 @@ def mine(
     undefined behaviour do not count. Each finding is a folder with a bug report, the IR, and a
     script that shows it.
 
-    Ctrl-C ends the command; the same command goes on. The exit code is 0 with or without findings.
+    Ctrl-C ends the command; the same command goes on. The exit code is 0 with or without findings,
+    and 1 if a program cannot be compiled.
 
     \b
     Examples:
@@ -117,6 +118,8 @@ def mine(
     _print_results(session, as_json)
     if is_interrupted:
         raise typer.Exit(INTERRUPTED)
+    if session.failed:
+        raise typer.Exit(1)
 
 
 def _decisions(only: list[str] | None) -> list[Decision]:

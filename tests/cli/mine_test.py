@@ -53,6 +53,11 @@ def test_ctrl_c_leaves_nothing(interrupt, sort_c, environment, monkeypatch):
     assert os.listdir(scratch) == []
 
 
+def test_a_misspelt_program(run):
+    done = run("mine", "sha265", *_ONLY, code=1)
+    assert "Did you mean benchmark://kernels-v0/sha256" in done.stdout
+
+
 def test_what_is_wrong_is_said(refused, sort_c, environment):
     assert "Did you mean without licm" in refused("mine", sort_c.name, "--only", "without lcm")
     assert "try cmake -DCMAKE_EXPORT" in refused("mine", "compile_commands.json")

@@ -12,6 +12,7 @@ from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
+from compiler_gym.tuning.size.ranking import shipped_ranking
 from compiler_gym.tuning.size.trial_link import trial_linker
 
 _FORMAT = 1
@@ -87,7 +88,10 @@ class Optimization:
                 read=self.objective.read,
             ) as evaluator:
                 search = Optimizer(
-                    evaluator, self.objective, with_experimental=self.with_experimental
+                    evaluator,
+                    self.objective,
+                    with_experimental=self.with_experimental,
+                    ranking=shipped_ranking(),
                 )
                 search.start()
                 search.run()

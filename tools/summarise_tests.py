@@ -134,8 +134,11 @@ def print_slowest(results: list[Result]) -> None:
 
 
 def main(*paths: str) -> int:
+    missing = [path for path in paths if not Path(path).exists()]
+    if missing:
+        print("no results: Bazel ended before the first test, for the reason above")
     results = []
-    for path in map(Path, paths):
+    for path in (Path(path) for path in paths if path not in missing):
         for result in sorted(read_results(path), key=lambda result: result.label):
             if len(paths) > 1:  # Each is named after what it was run with.
                 result.label = f"{path.stem}: {result.label}"
@@ -147,8 +150,8 @@ def main(*paths: str) -> int:
         print_slowest(results)
     for failure in failures:
         print(failure)
-    print(f"{passed} passed, {len(failures)} failed")
-    return 1 if failures or not passed else 0
+    print(f"{passed} passed, {len(failures) + len(missing)} failed")
+    return 1 if failures or missing or not passed else 0
 
 
 if __name__ == "__main__":

@@ -99,6 +99,15 @@ def xml_of_pytest(folder, program):
     return folder / "some.xml"
 
 
+def test_a_run_that_did_not_start_is_a_failure(run, tmp_path):
+    code, lines = summarise(tmp_path / "*.json")
+    assert code == 1
+    assert lines == [
+        "no results: Bazel ended before the first test, for the reason above",
+        "0 passed, 1 failed",
+    ]
+
+
 def test_functions_that_pass_are_counted(run, tmp_path):
     program = """
         import pytest

@@ -12,10 +12,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 from fastmcp import Client
-from fastmcp.client.transports import StreamableHttpTransport
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
+from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.mcp import PATH, Workbenches, make_http_server, make_server, read_token
 from compiler_gym.agents.workbench import TOOLS
 from compiler_gym.cli.mcp import mcp
@@ -26,28 +27,29 @@ DOCUMENT = "docs/guides/agents.md"
 TOKEN = "a-token-of-the-tests"
 GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
 
-CALLS = [
-    ("list_programs", {}),
-    ("open_program", {"name": "sha256"}),
-    ("list_passes", {"search": "inline"}),
-    ("describe_pass", {"name": "gvn"}),
-    ("apply_passes", {"passes": ["sroa", "gvn"]}),
-    ("undo", {}),
-    ("try_sequences", {"sequences": [GOOD, ["gvn"]], "apply_best": True}),
-    ("fork", {"name": "other"}),
-    ("switch_branch", {"name": "main"}),
-    ("drop_branch", {"name": "other"}),
-    ("branches", {}),
-    ("describe", {"length": "detail"}),
-    ("compare", {}),
-    ("function_sizes", {"objective": "bytes"}),
-    ("read_function", {"function": "next_word"}),
-    ("control_flow", {"function": "next_word"}),
-    ("diff", {}),
-    ("remarks", {}),
-    ("validate", {}),
-    ("export", {"format": "object", "file": "out.o"}),
-]
+# A call of each tool, in the order in which the server lists them.
+EXAMPLES = {
+    "list_programs": {},
+    "open_program": {"name": "sha256"},
+    "list_passes": {"search": "inline"},
+    "describe_pass": {"name": "gvn"},
+    "apply_passes": {"passes": ["sroa", "gvn"]},
+    "undo": {},
+    "try_sequences": {"sequences": [GOOD, ["gvn"]], "apply_best": True},
+    "fork": {"name": "other"},
+    "switch_branch": {"name": "main"},
+    "drop_branch": {"name": "other"},
+    "branches": {},
+    "describe": {"length": "detail"},
+    "compare": {},
+    "function_sizes": {"objective": "bytes"},
+    "read_function": {"function": "next_word"},
+    "control_flow": {"function": "next_word"},
+    "diff": {},
+    "remarks": {},
+    "validate": {},
+    "export": {"format": "object", "file": "out.o"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -90,24 +92,15 @@ async def answer(client, tool, arguments):
     return result.is_error, result.content[0].text
 
 
-def test_all_tools_are_described_and_called(server, root):
-    async def play(client):
-        tools = await client.list_tools()
-        answers = [await answer(client, *call) for call in CALLS]
-        return tools, answers
-
-    tools, answers = plays(server, play)
+def test_tools_are_described(server):
+    tools = plays(server, lambda client: client.list_tools())
     assert sorted(each.name for each in tools) == sorted(TOOLS)
-    assert {name for name, _ in CALLS} == {*TOOLS}
     for tool in tools:
         assert tool.description
         for name, schema in tool.inputSchema["properties"].items():
             assert schema["description"], f"{tool.name}: {name}"
     # What a model has to read before its first call: some 2,500 tokens.
     assert sum(len(json.dumps(each.model_dump(exclude_none=True))) for each in tools) < 12_000
-    assert [text for is_error, text in answers if is_error] == []
-    assert max(len(text) for _, text in answers) < LIMITS.answer_characters + 120
-    assert (root / "out.o").is_file()
 
 
 def test_errors_have_advice(server):
@@ -172,14 +165,7 @@ def status_of(url, **headers):
     return caught.value.code
 
 
-def test_http(url):
-    async def run():
-        transport = StreamableHttpTransport(url, headers={"Authorization": f"Bearer {TOKEN}"})
-        async with Client(transport) as client:
-            await client.call_tool("open_program", {"name": "sha256"})
-            return await answer(client, "apply_passes", {"passes": ["sroa"]})
-
-    assert "2613 before" in asyncio.run(run())[1]
+def test_http_requests_without_permission(url):
     assert status_of(url) == 401
     assert status_of(url, authorization="Bearer something else") == 401
     good = {"authorization": f"Bearer {TOKEN}"}
@@ -200,17 +186,58 @@ async def stdio_session(*arguments):
         yield session
 
 
-def test_stdio():
-    async def run():
-        async with stdio_session() as session:
-            started = await session.initialize()
-            await session.call_tool("open_program", {"name": "sha256"})
-            ran = await session.call_tool("validate", {})
-            return started.instructions, ran.content[0].text
+@asynccontextmanager
+async def http_session(url):
+    """The protocol's own client over HTTP."""
+    async with (
+        create_mcp_http_client({"Authorization": f"Bearer {TOKEN}"}) as http,
+        streamable_http_client(url, http_client=http) as (reader, writer, _),
+        ClientSession(reader, writer) as session,
+    ):
+        yield session
 
-    instructions, text = asyncio.run(run())
+
+async def call_each_tool(session):
+    """Calls each tool that the server lists. Returns what the server says first, and the answers.
+
+    A tool without an example raises KeyError.
+    """
+    started = await session.initialize()
+    answers = {}
+    for tool in (await session.list_tools()).tools:
+        result = await session.call_tool(tool.name, EXAMPLES[tool.name])
+        answers[tool.name] = result.isError, result.content[0].text
+    return started.instructions, answers
+
+
+def check_answers(answers, root):
+    assert answers.keys() == EXAMPLES.keys()
+    assert [text for is_error, text in answers.values() if is_error] == []
+    assert max(len(text) for _, text in answers.values()) < Limits().answer_characters + 120
+    assert "2613 before" in answers["apply_passes"][1]
+    (root / "out.o").unlink()
+
+
+def test_official_client_calls_each_tool_on_stdio(root):
+    async def run():
+        async with stdio_session("--root", str(root)) as session:
+            return await call_each_tool(session)
+
+    instructions, answers = asyncio.run(run())
+    check_answers(answers, root)
     assert "try_sequences" in instructions
-    assert "The program was not run: the server was started without --allow-run" in text
+    ran = answers["validate"][1]
+    assert "The program was not run: the server was started without --allow-run" in ran
+
+
+def test_official_client_calls_each_tool_on_http(url, root):
+    async def run():
+        async with http_session(url) as session:
+            return await call_each_tool(session)
+
+    _, answers = asyncio.run(run())
+    check_answers(answers, root)
+    assert "output of the program" in answers["validate"][1]
 
 
 def test_missing_package(monkeypatch):

@@ -145,7 +145,7 @@ class Workbench(ProgramViews):
         """
         with self._lock:
             branch = self._branch()
-            before = self._cost(branch.env, "instructions")
+            before = self._cost(branch, "instructions")
             rows: list[tuple[object, ...]] = [("pass", "changed", "instructions")]
             steps = self._apply(branch, passes)
             for step in steps:
@@ -166,6 +166,7 @@ class Workbench(ProgramViews):
             branch = self._branch()
             self._check_count(branch, count)
             del branch.passes[len(branch.passes) - count :]
+            branch.costs.clear()
             self._replay(branch.env, branch.passes)
             return self.describe()
 
@@ -194,9 +195,9 @@ class Workbench(ProgramViews):
             self._numbers(sequence)
         with self._lock:
             branch = self._branch()
-            start = self._cost(branch.env, objective)
+            start = self._cost(branch, objective)
             results = [*self._tried(branch, sequences, objective)]
-            oz = self._baseline(branch.env, objective, "Oz")
+            oz = self._baseline(branch, objective, "Oz")
             rows: list[tuple[object, ...]] = [
                 ("list", objective, "now to best", "best to -Oz", "best after")
             ]
@@ -226,8 +227,8 @@ class Workbench(ProgramViews):
         for number, sequence in enumerate(sequences):
             names = [*sequence]
             with branch.env.fork() as fork:
-                trial = Branch(fork, [*branch.passes])
-                best, length = self._cost(fork, objective), 0
+                trial = branch.copy(fork)
+                best, length = self._cost(trial, objective), 0
                 try:
                     for index, name in enumerate(names, start=1):
                         step = self._step(trial, name, deadline)
@@ -235,7 +236,7 @@ class Workbench(ProgramViews):
                         if not step.has_changed and not is_last:
                             continue
                         if objective != "bytes" or is_last:
-                            cost = self._cost(fork, objective)
+                            cost = self._cost(trial, objective)
                             if cost < best:
                                 best, length = cost, index
                 except (AgentError, ServiceError) as error:
@@ -263,7 +264,7 @@ class Workbench(ProgramViews):
                 raise AgentError(
                     f"expected at most {self.limits.branches} branches; drop one with drop_branch"
                 )
-            self._branches[name] = Branch(branch.env.fork(), [*branch.passes])
+            self._branches[name] = branch.copy(branch.env.fork())
             self._current = name
             return self.branches()
 
@@ -298,7 +299,7 @@ class Workbench(ProgramViews):
             rows: list[tuple[object, ...]] = [("branch", "passes", "instructions")]
             for name, branch in self._branches.items():
                 star = "*" if name == self._current else ""
-                cost = self._cost(branch.env, "instructions")
+                cost = self._cost(branch, "instructions")
                 rows.append((f"{name}{star}", len(branch.passes), cost))
             return self._page(table(rows))
 
@@ -349,10 +350,10 @@ class Workbench(ProgramViews):
         """
         self._check_objective(objective)
         with self._lock:
-            env = self._branch().env
-            start = self._baseline(env, objective, "O0")
-            saved_by_oz = abs(start - self._baseline(env, objective, "Oz"))
-            share = (start - self._cost(env, objective)) / max(
+            branch = self._branch()
+            start = self._baseline(branch, objective, "O0")
+            saved_by_oz = abs(start - self._baseline(branch, objective, "Oz"))
+            share = (start - self._cost(branch, objective)) / max(
                 saved_by_oz, start * _LEAST_CHANGE, 1
             )
             return min(max(share, 0.0), MAX_SCORE)

@@ -34,10 +34,21 @@ _MAIN = "main"
 
 @dataclass
 class Branch:
-    """A variant of the program: an environment, the passes so far, and the cost after each."""
+    """A variant of the program.
+
+    Attributes:
+        env: The environment that holds it.
+        passes: The passes so far.
+        costs: The known costs of the current state.
+    """
 
     env: LlvmEnv
     passes: list[str] = field(default_factory=list)
+    costs: dict[Objective, int] = field(default_factory=dict)
+
+    def copy(self, env: LlvmEnv) -> "Branch":
+        """Returns a branch in the same state, which a fork of the environment holds."""
+        return Branch(env, [*self.passes], {**self.costs})
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,7 @@ class Workspace:
         self._lock = threading.RLock()
         self._program: OpenedProgram | None = None
         self._symbols: frozenset[str] = frozenset()
+        self._baselines: dict[tuple[Objective, str], int] = {}
         self._branches: dict[str, Branch] = {}
         self._current = _MAIN
 
@@ -105,7 +117,8 @@ class Workspace:
         self.close()
         self._program = program
         self._symbols = kept_symbols(ir)
-        self._branches[_MAIN] = Branch(env)
+        self._baselines.clear()
+        self._branches[_MAIN] = Branch(env, costs={"instructions": int(instructions)})
 
     def _check_size(self, instructions: int) -> None:
         if instructions > self.limits.instructions:
@@ -150,23 +163,29 @@ class Workspace:
         """Returns a cost of the current branch."""
         self._check_objective(objective)
         with self._lock:
-            return self._cost(self._branch().env, objective)
+            return self._cost(self._branch(), objective)
 
     def baseline(self, objective: Objective, level: Literal["O0", "O3", "Oz"]) -> int:
         """Returns the cost that a level of clang leaves."""
         with self._lock:
-            return self._baseline(self._branch().env, objective, level)
+            return self._baseline(self._branch(), objective, level)
 
     def _branch(self) -> Branch:
         if self._program is None:
             raise AgentError("There is no program yet: call open_program first, e.g. name='sha256'")
         return self._branches[self._current]
 
-    def _cost(self, env: LlvmEnv, objective: Objective) -> int:
-        return int(env.observation[COSTS[objective][0]])
+    def _cost(self, branch: Branch, objective: Objective) -> int:
+        if objective not in branch.costs:
+            branch.costs[objective] = int(branch.env.observation[COSTS[objective][0]])
+        return branch.costs[objective]
 
-    def _baseline(self, env: LlvmEnv, objective: Objective, level: str) -> int:
-        return int(env.observation[f"{COSTS[objective][1]}{level}"])
+    def _baseline(self, branch: Branch, objective: Objective, level: str) -> int:
+        key = objective, level
+        if key not in self._baselines:
+            name = f"{COSTS[objective][1]}{level}"
+            self._baselines[key] = int(branch.env.observation[name])
+        return self._baselines[key]
 
     def _check_count(self, branch: Branch, count: int) -> None:
         if not branch.passes:
@@ -231,7 +250,10 @@ class Workspace:
                 "and was undone. Use another pass"
             )
         branch.passes.append(name)
-        return Step(name, bool(stats["changed"]), int(count))
+        has_changed = bool(stats["changed"])
+        if has_changed:
+            branch.costs = {"instructions": int(count)}
+        return Step(name, has_changed, int(count))
 
     def _spend_pass(self) -> None:
         if self.pass_budget is not None and self.passes_run >= self.pass_budget:

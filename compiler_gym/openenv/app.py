@@ -47,6 +47,8 @@ def make_server(host: str, port: int, sessions: int) -> uvicorn.Server:
             port=port,
             log_level="warning",
             ws_max_size=MAX_MESSAGE_BYTES,
+            # Answers are short, and compression costs more time than a pass.
+            ws_per_message_deflate=False,
             h11_max_incomplete_event_size=MAX_MESSAGE_BYTES,
         )
     )

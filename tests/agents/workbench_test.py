@@ -202,3 +202,29 @@ def test_verified_program_is_not_run_again(make_bench, monkeypatch):
     bench.apply_passes(["sroa"])
     bench.verdict()
     assert len(calls) == 3
+
+
+def test_costs_are_those_of_the_current_state(bench):
+    """They are remembered until the program changes."""
+
+    def check():
+        observations = bench._branch().env.observation
+        assert bench.cost() == observations["IrInstructionCount"]
+        assert bench.cost("bytes") == observations["ObjectTextSizeBytes"]
+        assert bench.baseline("instructions", "Oz") == observations["IrInstructionCountOz"]
+
+    check()
+    for tool, *arguments in (
+        ("apply_passes", ["sroa", "sroa"]),
+        ("undo", 1),
+        ("undo", 1),
+        ("apply_passes", ["sroa"]),
+        ("fork", "other"),
+        ("apply_passes", ["early-cse"]),
+        ("try_sequences", [["gvn", "adce"]], "bytes", True),
+        ("switch_branch", "main"),
+        ("try_sequences", [["gvn"]], "instructions", False),
+        ("open_program", "life"),
+    ):
+        getattr(bench, tool)(*arguments)
+        check()

@@ -1,14 +1,18 @@
 """Trainers whose libraries are large, run briefly by tools/test_examples.sh."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecMonitor
 
 import compiler_gym
@@ -55,6 +59,53 @@ def test_maskable_ppo_takes_our_masks():
         observation, *_ = env.step(action)
     assert masked > 0
     env.close()
+
+
+def children(pids: list[int]) -> list[int]:
+    paths = [path for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for path in paths for child in path.read_text().split()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class KillAfter(BaseCallback):
+    """Kills processes after a step of a rollout, and keeps what the next step gave.
+
+    Args:
+        step: The number of the step.
+        depth: 0 for the service, 1 for its fork server, 2 for the sessions.
+    """
+
+    def __init__(self, step: int, depth: int):
+        super().__init__()
+        self._step = step
+        self._depth = depth
+
+    def _on_step(self) -> bool:
+        if self.n_calls == self._step:
+            self.before = self.locals["new_obs"].copy()
+            self._kill()
+        elif self.n_calls == self._step + 1:
+            self.rewards = self.locals["rewards"].tolist()
+            self.dones = self.locals["dones"].tolist()
+            self.infos = self.locals["infos"]
+        return True
+
+    def _kill(self) -> None:
+        generations = [[self.training_env.get_attr("service")[0].service.pid]]
+        for _ in range(2):
+            generations.append(children(generations[-1]))
+        assert all(generations)
+        for pid in generations[self._depth]:
+            os.kill(pid, signal.SIGKILL)
+        # The kernel ends those below.
+        while any(is_running(pid) for each in generations[self._depth :] for pid in each):
+            time.sleep(0.01)
 
 
 class TestStableBaselines:
@@ -104,6 +155,21 @@ class TestStableBaselines:
         model = PPO("MlpPolicy", monitored, n_steps=6, batch_size=12, seed=0)
         model.learn(24)
         assert {info["l"] for info in model.ep_info_buffer} == {3}
+
+    @pytest.mark.parametrize("position", [0, 1, 2], ids=["first", "middle", "last"])
+    @pytest.mark.parametrize("depth", [0, 1, 2], ids=["service", "fork server", "sessions"])
+    def test_kills_cut_episodes_short(self, envs, depth, position):
+        """No action is to blame, and learning goes on."""
+        model = PPO("MlpPolicy", envs, n_steps=6, batch_size=12, seed=0)
+        kill = KillAfter(3 + position, depth)
+        model.learn(24, callback=kill)
+        assert kill.rewards == [0, 0]
+        assert kill.dones == [True, True]
+        for info, before in zip(kill.infos, kill.before, strict=True):
+            assert info["TimeLimit.truncated"]
+            assert (info["terminal_observation"] == before).all()
+            assert "Reproducer" not in info["error_details"]
+        assert model.num_timesteps == 24
 
     @pytest.mark.parametrize(
         ("id", "mode", "text"),

@@ -3,13 +3,12 @@
     bazel run //benchmarks:agent_sessions -- --sessions 64 --steps 20
 
 Each session is a client that plays a held-out program: a step applies one pass. Meanwhile one more
-client is killed in the middle of a step, one sends garbage, and one sends a message of 100 MB and
-asks for whole programs. What the others get must be what a client that is alone gets.
+client is killed in the middle of a step, one sends garbage, and one sends a message of 100 MB. What
+the others get must be what a client that is alone gets.
 """
 
 import argparse
 import asyncio
-import json
 import subprocess
 import sys
 import time
@@ -18,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from websockets.asyncio.client import connect
 
 from compiler_gym.openenv import CompilerAction, CompilerEnvClient
 
@@ -26,15 +24,38 @@ PASSES = ("sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "dse", "licm
 PROGRAMS = 7
 START_SECONDS = 120
 
+# Each client that misbehaves is a process of its own, so that it takes no time of the others'.
 KILLED = """
 import json, sys, time
 from websockets.sync.client import connect
-socket = connect(sys.argv[1])
-socket.send(json.dumps({"type": "reset", "data": {"split": "test", "index": 0}}))
-socket.recv()
-print("plays", flush=True)
-socket.send(json.dumps({"type": "step", "data": {"tool": "submit"}}))
-time.sleep(600)
+with connect(sys.argv[1]) as socket:
+    socket.send(json.dumps({"type": "reset", "data": {"split": "test", "index": 0}}))
+    socket.recv()
+    socket.send(json.dumps({"type": "step", "data": {"tool": "submit"}}))
+    print("killed in the middle of a step", flush=True)
+    time.sleep(600)
+"""
+GARBAGE = """
+import json, sys
+from websockets.sync.client import connect
+with connect(sys.argv[1]) as socket:
+    socket.send("{" * 10_000)
+    print("text that is no JSON:", json.loads(socket.recv())["data"]["code"])
+    socket.send(b"\\xff" * 10_000)
+    print("bytes:", json.loads(socket.recv())["data"]["code"])
+"""
+LARGE = """
+import asyncio, sys
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+async def send():
+    async with connect(sys.argv[1]) as socket:
+        await socket.send("x" * (100 << 20))
+        await socket.recv()
+try:
+    asyncio.run(send())
+except ConnectionClosed as error:
+    print("100 MB:", str(error).partition(" frame")[0])
 """
 
 
@@ -102,25 +123,17 @@ async def play(
 
 async def misbehave(server: Server) -> list[str]:
     """Has three clients misbehave. Returns what became of each."""
-    killed = subprocess.Popen(
-        [sys.executable, "-c", KILLED, server.socket_url], stdout=subprocess.PIPE
-    )
-    assert killed.stdout
-    await asyncio.to_thread(killed.stdout.readline)
-    killed.kill()
-    killed.wait()
-    seen = ["killed in the middle of a step"]
-    async with connect(server.socket_url) as socket:
-        await socket.send(b"\xff" * 10_000)
-        await socket.send("{" * 10_000)
-        code = json.loads(await socket.recv())["data"]["code"]
-        seen.append(f"garbage: {code}")
-    try:
-        async with connect(server.socket_url) as socket:
-            await socket.send("x" * (100 << 20))
-            await socket.recv()
-    except Exception as error:
-        seen.append(f"100 MB: {type(error).__name__}: {error}")
+    seen = []
+    for script in (KILLED, GARBAGE, LARGE):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", script, server.socket_url, stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout
+        if script is KILLED:
+            seen.append((await process.stdout.readline()).decode().strip())
+            process.kill()
+        output, _ = await process.communicate()
+        seen += output.decode().splitlines()
     return seen
 
 
@@ -132,10 +145,12 @@ async def measure(server: Server, sessions: int, steps: int) -> None:
     players = [
         asyncio.create_task(play(server.url, number, steps, ready)) for number in range(sessions)
     ]
+    while ready.n_waiting < sessions and not any(each.done() for each in players):
+        await asyncio.sleep(0.05)
+    memory = server.memory_mib()
     await ready.wait()
     began = time.perf_counter()
     bad = asyncio.create_task(misbehave(server))
-    memory = server.memory_mib()
     found = await asyncio.gather(*players)
     seconds = time.perf_counter() - began
     total = sum(len(each) for each, _ in found)

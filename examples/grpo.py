@@ -21,7 +21,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM,
 from trl import GRPOConfig, GRPOTrainer, chat_template_utils
 
 from compiler_gym.agents.tasks import tasks_of
-from compiler_gym.agents.trl import CompilerTask
+from compiler_gym.agents.trl import CompilerTask, prepare
 
 PROMPT = "Make the program smaller with the tools, then call submit."
 WORDS = ("sroa", "mem2reg", "early-cse", "simplifycfg", "instcombine", "gvn", "dse", "reg2mem")
@@ -90,6 +90,7 @@ def main() -> None:
     parser.add_argument("--output", help="the folder for the trained model; by default none")
     options = parser.parse_args()
 
+    prepare()
     rows = [
         {"prompt": [{"role": "user", "content": PROMPT}], "split": "train", "index": task.index}
         for task in tasks_of("train")

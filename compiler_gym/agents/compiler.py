@@ -1,9 +1,11 @@
 """The compiler that the workbenches of a process share."""
 
 import atexit
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cache
 
 import compiler_gym
@@ -12,7 +14,7 @@ from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.explorer.workbench import short_name
 from compiler_gym.service.connection_opts import ConnectionOpts
 
@@ -45,11 +47,14 @@ class Compiler:
             raise
         self.action_space = env.action_space
         self._right: OrderedDict[tuple[str, ...], Verdict] = OrderedDict()
+        self._pending: dict[tuple[str, ...], Future[Verdict]] = {}
+        self._background = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="verify")
         self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
         self.datasets = env.datasets
 
     def close(self) -> None:
         """Ends the service, and all sessions with it."""
+        self._background.shutdown(cancel_futures=True)
         self._factory.close()
 
     def verified(self, key: tuple[str, ...], check: Callable[[], Verdict]) -> Verdict:
@@ -64,14 +69,55 @@ class Compiler:
         """
         with self._lock:
             known = self._right.get(key)
-        if known is None:
+            pending = self._pending.get(key)
+        if known is None and pending is not None:
+            try:
+                known = pending.result()
+            except (CancelledError, ServiceError):
+                known = None
+        if known is None or not known.is_right:
             known = check()
-            if known.is_right:
-                with self._lock:
-                    self._right[key] = known
-                    while len(self._right) > _MAX_VERDICTS:
-                        self._right.popitem(last=False)
+            self._remember(key, known)
         return known
+
+    def verify_soon(
+        self, key: tuple[str, ...], env: LlvmEnv, check: Callable[[LlvmEnv], Verdict]
+    ) -> Future[Verdict] | None:
+        """Begins to verify a program in the background, for a later :meth:`verified`.
+
+        Args:
+            key: Same as in :meth:`verified`.
+            env: The environment, which is forked.
+            check: Verifies the program of the fork, in another thread.
+
+        Returns:
+            The verification, which can be cancelled until it begins. None if the result is known,
+            or is being computed.
+        """
+        with self._lock:
+            if key in self._right or key in self._pending:
+                return None
+            fork = env.fork()
+            future = self._background.submit(check, fork)
+            self._pending[key] = future
+
+        def end(future: Future[Verdict]) -> None:
+            fork.close()
+            if not future.cancelled() and future.exception() is None:
+                self._remember(key, future.result())
+            with self._lock:
+                del self._pending[key]
+
+        future.add_done_callback(end)
+        return future
+
+    def _remember(self, key: tuple[str, ...], verdict: Verdict) -> None:
+        if not verdict.is_right:
+            return
+        with self._lock:
+            self._right[key] = verdict
+            while len(self._right) > _MAX_VERDICTS:
+                self._right.popitem(last=False)
 
     def open(self, benchmark: Benchmark | str, seconds: float) -> LlvmEnv:
         """Returns an environment that has begun an episode with a program.
@@ -94,9 +140,17 @@ class Compiler:
         return env
 
 
-@cache
+_start_lock = threading.Lock()
+
+
 def shared_compiler(limits: Limits) -> Compiler:
     """Returns the compiler of this process for some limits. It ends with the process."""
+    with _start_lock:
+        return _started_compiler(limits)
+
+
+@cache
+def _started_compiler(limits: Limits) -> Compiler:
     compiler = Compiler(limits)
     atexit.register(compiler.close)
     return compiler

@@ -5,9 +5,35 @@ docstring. So the class has no other public methods and no base class. This modu
 TRL.
 """
 
+import contextlib
+import threading
 import time
 
-from compiler_gym.agents.tasks import Budget, Episode, choose_task
+from compiler_gym.agents.problems import AgentError
+from compiler_gym.agents.tasks import Budget, Episode, Split, choose_task, tasks_of
+from compiler_gym.errors import ServiceError
+
+_CHANGES = ("apply_passes", "try_sequences", "undo")
+
+
+def prepare(split: Split = "train") -> threading.Thread:
+    """Starts the compiler and compiles the programs of a split, in the background.
+
+    Call it before the model is loaded. The first episode of each program then begins at once.
+
+    Returns:
+        The thread, which need not be joined.
+    """
+
+    def open_programs() -> None:
+        # Errors come again, and are reported, when the program is needed.
+        with contextlib.suppress(AgentError, ServiceError):
+            for task in tasks_of(split):
+                Episode(task).close()
+
+    thread = threading.Thread(target=open_programs, name="prepare", daemon=True)
+    thread.start()
+    return thread
 
 
 class CompilerTask:
@@ -18,10 +44,11 @@ class CompilerTask:
         trainer = GRPOTrainer(model=..., environment_factory=CompilerTask, train_dataset=dataset)
 
     The columns ``split``, ``index`` and ``objective`` of the data set choose the program; without
-    them it is a random one.
+    them it is a random one. After each change of the program, its verification begins in the
+    background, while the model writes.
 
     Attributes:
-        seconds: The total time of all instances in the environment.
+        seconds: The total time of all instances in the environment, without the background.
     """
 
     seconds = 0.0
@@ -44,6 +71,7 @@ class CompilerTask:
         if self._episode is not None:
             self._episode.close()
         self._episode = Episode(choose_task(split, index, seed, objective), self._budget)
+        self._verify_soon()
         CompilerTask.seconds += time.perf_counter() - began
         return self._episode.first_text
 
@@ -139,9 +167,17 @@ class CompilerTask:
             raise RuntimeError("expected reset before any other call")
         return self._episode
 
+    def _verify_soon(self) -> None:
+        with contextlib.suppress(ServiceError):  # The verdict reports it.
+            self._started().bench.verify_soon()
+
     def _call(self, tool: str, **arguments: object) -> str:
         began = time.perf_counter()
         try:
-            return self._started().call(tool, **arguments).text
+            episode = self._started()
+            text = episode.call(tool, **arguments).text
+            if tool in _CHANGES and episode.reward is None:
+                self._verify_soon()
+            return text
         finally:
             CompilerTask.seconds += time.perf_counter() - began

@@ -1,7 +1,7 @@
 """The workbench: tools for agents on a program and its variants, with answers of bounded length."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from compiler_gym.agents import exports
@@ -18,6 +18,7 @@ from compiler_gym.agents.texts import table
 from compiler_gym.agents.verify import Verdict, verify
 from compiler_gym.agents.views import ProgramViews, versus
 from compiler_gym.agents.workspace import Branch, Objective
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.shell_format import plural
 
@@ -329,18 +330,41 @@ class Workbench(ProgramViews):
     def verdict(self, repeat_with_opt: bool = False) -> Verdict:
         """Verifies the program of the current branch, see :func:`verify`."""
         with self._lock:
-            assert self._program is not None
-            program, env = self._program, self._branch().env
-            may_run = self._may_run and (not program.is_own or "main" in self._symbols)
+            env = self._branch().env
+            check = self._check(repeat_with_opt)
+            if self._is_own:  # Others may have the same name.
+                return check(env)
+            return self._compiler.verified(self._key(repeat_with_opt), lambda: check(env))
 
-            def check() -> Verdict:
-                seconds = self.limits.run_seconds
-                return verify(env, self._symbols, may_run, seconds, repeat_with_opt)
+    def verify_soon(self) -> None:
+        """Begins to verify the current branch in the background, so that :meth:`verdict` is quick.
 
-            if program.is_own:  # Others may have the same name.
-                return check()
-            key = (program.name, env.ir_sha1, str(may_run), str(repeat_with_opt))
-            return self._compiler.verified(key, check)
+        Only the newest state is verified, if the machine cannot keep up.
+        """
+        with self._lock:
+            env = self._branch().env
+            if self._is_own:
+                return
+            if self._verification is not None:
+                self._verification.cancel()
+            self._verification = self._compiler.verify_soon(self._key(), env, self._check())
+
+    @property
+    def _is_own(self) -> bool:
+        assert self._program is not None
+        return self._program.is_own
+
+    def _runs(self) -> bool:
+        return self._may_run and (not self._is_own or "main" in self._symbols)
+
+    def _key(self, repeat_with_opt: bool = False) -> tuple[str, ...]:
+        assert self._program is not None
+        sha1 = self._branch().env.ir_sha1
+        return (self._program.name, sha1, str(self._runs()), str(repeat_with_opt))
+
+    def _check(self, repeat_with_opt: bool = False) -> Callable[[LlvmEnv], Verdict]:
+        symbols, may_run, seconds = self._symbols, self._runs(), self.limits.run_seconds
+        return lambda env: verify(env, symbols, may_run, seconds, repeat_with_opt)
 
     def score(self, objective: Objective = "instructions") -> float:
         """Returns the reduction of a cost divided by that of -Oz: 1 is as good as -Oz.

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +12,9 @@ from typing import Literal
 from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError
-from compiler_gym.agents.programs import (
-    OpenedProgram,
-)
+from compiler_gym.agents.programs import OpenedProgram
 from compiler_gym.agents.texts import kept_symbols, page
+from compiler_gym.agents.verify import Verdict
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.explorer.problems import ExplorerError
 from compiler_gym.explorer.sources import check_assembly
@@ -89,12 +89,16 @@ class Workspace:
         self._program: OpenedProgram | None = None
         self._symbols: frozenset[str] = frozenset()
         self._baselines: dict[tuple[Objective, str], int] = {}
+        self._verification: Future[Verdict] | None = None
         self._branches: dict[str, Branch] = {}
         self._current = _MAIN
 
     def close(self) -> None:
         """Ends all sessions. The workbench can be used again."""
         with self._lock:
+            if self._verification is not None:
+                self._verification.cancel()
+                self._verification = None
             for branch in self._branches.values():
                 branch.env.close()
             self._branches.clear()

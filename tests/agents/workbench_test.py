@@ -1,5 +1,6 @@
 """The tools of a workbench."""
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -228,3 +229,34 @@ def test_costs_are_those_of_the_current_state(bench):
     ):
         getattr(bench, tool)(*arguments)
         check()
+
+
+def test_verification_in_the_background(make_bench, monkeypatch):
+    """The newest state is verified once, and nothing is left behind."""
+    bench = make_bench(may_run=True)
+    bench.open_program("sha256")
+    bench.apply_passes([*GOOD, "reg2mem"])  # No other test verifies this one.
+    verified = []
+    monkeypatch.setattr(
+        "compiler_gym.agents.workbench.verify",
+        lambda env, *arguments: verified.append(env.ir_sha1) or Verdict((), ("fake",), True),
+    )
+    bench.verify_soon()
+    bench.verify_soon()
+    assert bench.verdict().checks == ("fake",)
+    assert verified == [bench._branch().env.ir_sha1]
+    bench.verify_soon()
+    assert len(verified) == 1
+
+
+def test_failed_verification_in_the_background_is_repeated(make_bench, monkeypatch):
+    """A busy machine may have caused it."""
+    bench = make_bench(may_run=True)
+    bench.open_program("sha256")
+    bench.apply_passes(["mem2reg", "reg2mem"])
+    verdicts = [Verdict(("busy",), (), False), Verdict((), ("fake",), True)]
+    monkeypatch.setattr("compiler_gym.agents.workbench.verify", lambda *_: verdicts.pop(0))
+    bench.verify_soon()
+    while len(verdicts) == 2:
+        threading.Event().wait(0.01)
+    assert bench.verdict().is_right and not verdicts

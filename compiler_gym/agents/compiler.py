@@ -5,7 +5,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
 import compiler_gym
@@ -14,7 +14,7 @@ from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.errors import BenchmarkInitError, ServiceError
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.explorer.workbench import short_name
 from compiler_gym.service.connection_opts import ConnectionOpts
 
@@ -47,8 +47,8 @@ class Compiler:
             raise
         self.action_space = env.action_space
         self._right: OrderedDict[tuple[str, ...], Verdict] = OrderedDict()
-        self._pending: dict[tuple[str, ...], Future[Verdict]] = {}
-        self._background = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="verify")
+        self._running: dict[tuple[str, ...], threading.Event] = {}
+        self._background = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="compiler")
         self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
         self.datasets = env.datasets
 
@@ -68,56 +68,37 @@ class Compiler:
             check: Verifies it.
         """
         with self._lock:
-            known = self._right.get(key)
-            pending = self._pending.get(key)
-        if known is None and pending is not None:
-            try:
-                known = pending.result()
-            except (CancelledError, ServiceError):
-                known = None
-        if known is None or not known.is_right:
-            known = check()
-            self._remember(key, known)
-        return known
+            if key in self._right:
+                return self._right[key]
+            running = self._running.get(key)
+            if running is None:
+                done = self._running[key] = threading.Event()
+        if running is not None:  # In another thread.
+            running.wait()
+            return self._right.get(key) or check()
+        try:
+            verdict = check()
+            with self._lock:
+                if verdict.is_right:
+                    self._right[key] = verdict
+                while len(self._right) > _MAX_VERDICTS:
+                    self._right.popitem(last=False)
+            return verdict
+        finally:
+            with self._lock:
+                del self._running[key]
+            done.set()
 
-    def verify_soon(
-        self, key: tuple[str, ...], env: LlvmEnv, check: Callable[[LlvmEnv], Verdict]
-    ) -> Future[Verdict] | None:
-        """Begins to verify a program in the background, for a later :meth:`verified`.
-
-        Args:
-            key: Same as in :meth:`verified`.
-            env: The environment, which is forked.
-            check: Verifies the program of the fork, in another thread.
+    def in_background(self, env: LlvmEnv, work: Callable[[LlvmEnv], object]) -> Future[object]:
+        """Calls a function in another thread, with a fork of an environment as it is now.
 
         Returns:
-            The verification, which can be cancelled until it begins. None if the result is known,
-            or is being computed.
+            The call, which can be cancelled until it begins.
         """
-        with self._lock:
-            if key in self._right or key in self._pending:
-                return None
-            fork = env.fork()
-            future = self._background.submit(check, fork)
-            self._pending[key] = future
-
-        def end(future: Future[Verdict]) -> None:
-            fork.close()
-            if not future.cancelled() and future.exception() is None:
-                self._remember(key, future.result())
-            with self._lock:
-                del self._pending[key]
-
-        future.add_done_callback(end)
+        fork = env.fork()
+        future = self._background.submit(work, fork)
+        future.add_done_callback(lambda _: fork.close())
         return future
-
-    def _remember(self, key: tuple[str, ...], verdict: Verdict) -> None:
-        if not verdict.is_right:
-            return
-        with self._lock:
-            self._right[key] = verdict
-            while len(self._right) > _MAX_VERDICTS:
-                self._right.popitem(last=False)
 
     def open(self, benchmark: Benchmark | str, seconds: float) -> LlvmEnv:
         """Returns an environment that has begun an episode with a program.

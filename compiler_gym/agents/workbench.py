@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
 from typing import Literal
 
 from compiler_gym.agents import exports
@@ -330,11 +331,10 @@ class Workbench(ProgramViews):
     def verdict(self, repeat_with_opt: bool = False) -> Verdict:
         """Verifies the program of the current branch, see :func:`verify`."""
         with self._lock:
-            env = self._branch().env
-            check = self._check(repeat_with_opt)
-            if self._is_own:  # Others may have the same name.
-                return check(env)
-            return self._compiler.verified(self._key(repeat_with_opt), lambda: check(env))
+            branch = self._branch()
+            if self._verified_passes == branch.passes and self._verification is not None:
+                wait([self._verification])
+            return self._verification_for(repeat_with_opt)(branch.env)
 
     def verify_soon(self) -> None:
         """Begins to verify the current branch in the background, so that :meth:`verdict` is quick.
@@ -342,29 +342,28 @@ class Workbench(ProgramViews):
         Only the newest state is verified, if the machine cannot keep up.
         """
         with self._lock:
-            env = self._branch().env
-            if self._is_own:
-                return
+            branch = self._branch()
             if self._verification is not None:
                 self._verification.cancel()
-            self._verification = self._compiler.verify_soon(self._key(), env, self._check())
+            self._verified_passes = [*branch.passes]
+            self._verification = self._compiler.in_background(branch.env, self._verification_for())
 
-    @property
-    def _is_own(self) -> bool:
+    def _verification_for(self, repeat_with_opt: bool = False) -> Callable[[LlvmEnv], Verdict]:
+        """Returns a function that verifies the program, in a state that an environment holds."""
         assert self._program is not None
-        return self._program.is_own
+        program, symbols, seconds = self._program, self._symbols, self.limits.run_seconds
+        may_run = self._may_run and (not program.is_own or "main" in symbols)
 
-    def _runs(self) -> bool:
-        return self._may_run and (not self._is_own or "main" in self._symbols)
+        def verified(env: LlvmEnv) -> Verdict:
+            def check() -> Verdict:
+                return verify(env, symbols, may_run, seconds, repeat_with_opt)
 
-    def _key(self, repeat_with_opt: bool = False) -> tuple[str, ...]:
-        assert self._program is not None
-        sha1 = self._branch().env.ir_sha1
-        return (self._program.name, sha1, str(self._runs()), str(repeat_with_opt))
+            if program.is_own:  # Others may have the same name.
+                return check()
+            key = (program.name, env.ir_sha1, str(may_run), str(repeat_with_opt))
+            return self._compiler.verified(key, check)
 
-    def _check(self, repeat_with_opt: bool = False) -> Callable[[LlvmEnv], Verdict]:
-        symbols, may_run, seconds = self._symbols, self._runs(), self.limits.run_seconds
-        return lambda env: verify(env, symbols, may_run, seconds, repeat_with_opt)
+        return verified
 
     def score(self, objective: Objective = "instructions") -> float:
         """Returns the reduction of a cost divided by that of -Oz: 1 is as good as -Oz.

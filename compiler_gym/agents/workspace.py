@@ -14,7 +14,6 @@ from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.programs import OpenedProgram
 from compiler_gym.agents.texts import kept_symbols, page
-from compiler_gym.agents.verify import Verdict
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.explorer.problems import ExplorerError
 from compiler_gym.explorer.sources import check_assembly
@@ -89,7 +88,8 @@ class Workspace:
         self._program: OpenedProgram | None = None
         self._symbols: frozenset[str] = frozenset()
         self._baselines: dict[tuple[Objective, str], int] = {}
-        self._verification: Future[Verdict] | None = None
+        self._verification: Future[object] | None = None
+        self._verified_passes: list[str] = []
         self._branches: dict[str, Branch] = {}
         self._current = _MAIN
 

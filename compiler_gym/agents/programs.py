@@ -10,7 +10,6 @@ from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.benchmarks.validation import (
     LIBRARIES,
-    ProgramRun,
     ReferenceValidator,
     validate_against_opt,
 )
@@ -32,6 +31,11 @@ _LANGUAGES: dict[str, Language] = {
     ".ll": "ir",
 }
 _MEMORY_KIB = 4 << 20
+# The program a.out is a link, not a file.
+_RUN_COMMAND = (
+    f"ulimit -v {_MEMORY_KIB}; ./a.out 2>&1; status=$?; "
+    "find . -type f -exec cksum {} + | sort; exit $status"
+)
 
 
 @dataclass(frozen=True)
@@ -131,10 +135,12 @@ def path_below(root: Path | None, file: str) -> Path:
 
 
 def own_program(name: str, benchmark: Benchmark, limits: Limits) -> OpenedProgram:
-    """Adds a validation to an agent's program: its output must not change."""
-    command = f"ulimit -v {_MEMORY_KIB}; {ProgramRun.command}"
+    """Adds a validation to an agent's program: its output must not change.
+
+    Its output is what it prints to stdout and stderr, and the files that it writes.
+    """
     check = ReferenceValidator(
-        LIBRARIES, limits.run_seconds, (command,), run_seconds=limits.run_seconds
+        LIBRARIES, limits.run_seconds, (_RUN_COMMAND,), run_seconds=limits.run_seconds
     )
     benchmark.add_validation_callback(validate_against_opt)
     benchmark.add_validation_callback(check)

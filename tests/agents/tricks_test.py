@@ -35,6 +35,40 @@ int main(void) {
 """
 
 
+PRINTS_OVERFLOW = """\
+#include <limits.h>
+#include <stdio.h>
+static int is_less(int x) { return x < x + 1; }
+int main(void) { volatile int x = INT_MAX; %s }
+"""
+EXPORTED = """\
+int used_elsewhere(int x) { return x; }
+int shared = 3;
+extern int alias_of_shared __attribute__((alias("shared")));
+__attribute__((weak)) int weak_function(void) { return 1; }
+__attribute__((weak)) int weak_variable = 2;
+static int chosen(void) { return 1; }
+static int (*resolver(void))(void) { return chosen; }
+int indirect_function(void) __attribute__((ifunc("resolver")));
+_Thread_local int thread_local_variable = 3;
+__attribute__((visibility("hidden"))) int hidden(void) { return 3; }
+int tentative;
+"""
+SHARED_MEMORY = """\
+define i32 @f(ptr %p, ptr %q) {
+  %a = load volatile i32, ptr %p
+  store volatile i32 1, ptr %p
+  store volatile i32 2, ptr %p
+  %b = atomicrmw add ptr %q, i32 1 seq_cst
+  %c = cmpxchg ptr %q, i32 1, i32 2 seq_cst seq_cst
+  fence seq_cst
+  %d = load atomic i32, ptr %q seq_cst, align 4
+  store atomic i32 3, ptr %q release, align 4
+  ret i32 0
+}
+"""
+
+
 @pytest.fixture
 def verdict_of(make_bench):
     """Returns a function that gives the verdict on a program after some passes."""
@@ -61,10 +95,23 @@ def episode(compiler):
 
 def test_no_pass_deletes_what_others_may_use(make_bench, compiler):
     bench = make_bench()
-    bench.open_program(source="int used_elsewhere(int x) { return x; } int shared = 3;")
-    for number in range(int(compiler.action_space.n)):
-        bench.apply_passes([compiler.action_space.names[number]])
-    assert kept_symbols(bench.describe("ir")) == {"used_elsewhere", "shared"}
+    bench.open_program(source=EXPORTED)
+    before = kept_symbols(bench.describe("ir"))
+    assert len(before) == 9
+    bench.apply_passes(compiler.action_space.names)
+    assert kept_symbols(bench.describe("ir")) == before
+
+
+def test_no_pass_deletes_accesses_to_shared_memory(make_bench, compiler):
+    """Volatile and atomic ones, and fences, of which no test by one thread would notice."""
+    bench = make_bench()
+    bench.open_program(source=SHARED_MEMORY, language="ir")
+    for name in compiler.action_space.names:
+        bench.apply_passes([name])
+        text = bench.describe("ir")
+        assert text.count(" volatile ") == 3, name
+        for access in ("atomicrmw", "cmpxchg", "fence", "load atomic", "store atomic"):
+            assert text.count(access) == 1, name
 
 
 def test_deleted_symbol_gets_no_reward(bench):
@@ -88,6 +135,52 @@ def test_endless_program_gets_no_reward(compiler):
     bench.apply_passes(["sroa", "loop-rotate", "loop-deletion", "simplifycfg"])
     assert bench.verdict().problems == ("Execution timeout of the unoptimised program",)
     bench.close()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "static int f(int n) { return f(n + 1); } int main(void) { f(0); return 0; }",
+        "__attribute__((noreturn, noinline)) static void f(volatile int* p) { *p = 1; }\n"
+        "int main(void) { volatile int x = 0; f(&x); return 0; }",
+        "int main(void) { volatile int x = 3; if (x == 3) __builtin_unreachable(); return 0; }",
+        '#include <stdio.h>\nint main(void) { for (;;) puts("many characters in each line"); }',
+    ],
+    ids=["recursion without end", "noreturn that returns", "unreachable", "output without end"],
+)
+def test_program_that_fails_without_passes_gets_no_reward(verdict_of, source):
+    """Passes may make anything of it, also a tiny program that succeeds."""
+    verdict = verdict_of(source, ["simplifycfg", "tailcallelim", "sroa", "adce"])
+    assert verdict.problems[0].endswith("of the unoptimised program")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "return is_less(x);",
+        'fprintf(stderr, "%d", is_less(x)); return 0;',
+        'FILE* file = fopen("a file", "w"); fprintf(file, "%d", is_less(x)); return fclose(file);',
+        'int y = x; __builtin_assume(y == 4); printf("%d", y); return 0;',
+    ],
+    ids=["exit status", "stderr", "file", "assumption"],
+)
+def test_all_output_is_compared(verdict_of, statement):
+    source = PRINTS_OVERFLOW % statement
+    assert verdict_of(source, ["sroa"]).is_right
+    assert not verdict_of(source, ["sroa", "instcombine", "inline", "instcombine", "gvn"]).is_right
+
+
+def test_no_state_is_kept_between_runs(verdict_of):
+    """A program cannot save the right output for later."""
+    source = """\
+    #include <stdio.h>
+    int main(void) {
+      FILE* file = fopen("saved", "r");
+      puts(file ? "saved" : "computed");
+      return !fopen("saved", "w");
+    }
+    """
+    assert verdict_of(source, ["sroa"]).is_right
 
 
 def test_unstable_output_gets_no_reward(verdict_of):
@@ -177,6 +270,14 @@ def test_many_passes(make_bench, fails):
         ("#embed </etc/passwd>", "c"),
         ('__asm__(".incbin \\"/etc/passwd\\"");', "c"),
         ('module asm ".incbin \\22/etc/passwd\\22"', "ir"),
+        (
+            'define void @f() {\n  call void asm sideeffect inteldialect "", ""()\n  ret void\n}',
+            "ir",
+        ),
+        (
+            'define void @f() {\n  callbr void asm "", ""() to label %a []\na:\n  ret void\n}',
+            "ir",
+        ),
     ],
 )
 def test_no_file_becomes_part_of_a_program(make_bench, fails, source, language):

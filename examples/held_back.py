@@ -6,6 +6,7 @@ Nothing is learnt from those that are held back: every fourth of kernels-v0, alp
 from functools import partial
 
 import gymnasium
+import numpy as np
 
 import compiler_gym
 from compiler_gym.tuning.policies.training import HELD_BACK_KERNELS
@@ -33,22 +34,23 @@ LEARNING = {
 }
 
 
-class LimitIsAnEnd(gymnasium.Wrapper):
-    """An episode that is cut ends as any other: what is observed says how many steps are left."""
+class LimitIsAnEnd(gymnasium.vector.VectorWrapper):
+    """A vector environment that reports the limit of steps as the end of an episode.
 
-    def step(self, action: int) -> tuple:
-        observation, reward, failed, cut, info = self.env.step(action)
-        return observation, reward, failed or cut, False, info
+    The observation says how many steps are left, so the limit is a true end for a policy.
+    """
 
-
-def training_env() -> gymnasium.Env:
-    """An environment in which each episode is about a random one of the programs to learn from."""
-    return LimitIsAnEnd(gymnasium.make(ENV_ID, **LEARNING))
+    def step(self, actions: np.ndarray) -> tuple:
+        observations, rewards, failed, cut, infos = self.env.step(actions)
+        return observations, rewards, failed | cut, np.zeros_like(cut), infos
 
 
-def training_envs(count: int) -> CompilerVectorEnv:
-    """Several of these, stepped at once; the step that ends an episode begins the next."""
-    return compiler_gym.make_vec(ENV_ID, count, autoreset_mode="SameStep", **LEARNING)
+def training_envs(count: int, mode: str = "SameStep") -> CompilerVectorEnv:
+    """Environments that are stepped at once. Each episode has a random one of the programs.
+
+    The mode says when the next episode begins, by default in the step that ends one.
+    """
+    return compiler_gym.make_vec(ENV_ID, count, autoreset_mode=mode, **LEARNING)
 
 
 def judging_envs() -> CompilerVectorEnv:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import ray
+from ray.cluster_utils import Cluster
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
@@ -21,10 +23,14 @@ from compiler_gym.vector.stable_baselines import StableBaselinesVecEnv
 from compiler_gym.wrappers import ActionMask, AutophaseNorm, TimeLimit
 
 EXAMPLES = Path(__file__).absolute().parents[2] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+
+import rllib_ppo  # noqa: E402
+
 SHOWN = r"4800 steps: ([\d.]+)% of what -Oz saves, ([\d.]+)% in the best of 5"
 
 
-@pytest.mark.parametrize("name", ["rllib_ppo", "sb3_ppo"])
+@pytest.mark.parametrize("name", ["cleanrl_ppo", "rllib_ppo", "sb3_ppo"])
 def test_learns(name):
     """Passes at random save half as much as -Oz."""
     command = [sys.executable, EXAMPLES / f"{name}.py", "--steps", "4800"]
@@ -32,6 +38,34 @@ def test_learns(name):
     assert done.returncode == 0, done.stderr
     once, best = re.search(f"^{SHOWN}$", done.stdout, re.M).groups()
     assert 75 < float(once) < float(best)
+
+
+def test_rllib_learns_on_while_a_runner_is_lost():
+    """Its environment runners are on two nodes. One is killed, and comes back."""
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    ray.init(cluster.address, log_to_driver=False, runtime_env={"working_dir": str(EXAMPLES)})
+    algorithm = rllib_ppo.config(seed=0, runners=2).build_algo()
+    group = algorithm.env_runner_group
+
+    def place(_):
+        return ray.get_runtime_context().get_node_id(), os.getpid()
+
+    (_, victim), (_, other) = before = group.foreach_env_runner(place, local_env_runner=False)
+    assert len({node for node, _ in before}) == 2
+    os.kill(victim, signal.SIGKILL)
+    steps = [algorithm.train()["num_env_steps_sampled_lifetime"]]
+    while group.num_healthy_remote_workers() < 2:
+        steps.append(algorithm.train()["num_env_steps_sampled_lifetime"])
+    assert steps[0] >= 480
+    assert group.num_remote_worker_restarts() == 1
+    after = group.foreach_env_runner(place, local_env_runner=False)
+    assert other in {pid for _, pid in after}
+    assert victim not in {pid for _, pid in after}
+    algorithm.stop()
+    ray.shutdown()
+    cluster.shutdown()
 
 
 def test_grpo_makes_two_updates():

@@ -1,8 +1,10 @@
 """Workers as actors of a Ray cluster."""
 
 import os
+import secrets
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from typing_extensions import override
@@ -16,8 +18,15 @@ LOCAL = "local"
 
 _OLDEST = (2, 60)
 _FETCH_SECONDS = 60
+_TOKEN = "RAY_AUTH_TOKEN"
+_TOKEN_BYTES = 32
 # What tasks need is kept in the object store for the next tasks, which often need the same.
 _KEPT_BLOBS = 256
+
+_CLUSTER_HINT = (
+    "'ray start --head'; if the cluster has a token, copy ~/.ray/auth_token from its head and set "
+    "RAY_AUTH_MODE=token"
+)
 
 _ACTOR_OPTIONS = {
     # Without a processor of its own, an actor may be one of thousands on one node.
@@ -177,11 +186,29 @@ def _connect(ray: Any, address: str) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         options |= {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0))}
     try:
-        ray.init(address=address, **options)
+        with _token_of_its_own() if address == LOCAL else nullcontext():
+            ray.init(address=address, **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
         wanted = "Ray to start here" if address == LOCAL else f"a Ray cluster at {address!r}"
-        hint = "again when the machine is less busy" if address == LOCAL else "'ray start --head'"
+        hint = "again when the machine is less busy" if address == LOCAL else _CLUSTER_HINT
         raise PoolError(f"expected {wanted}, got {_first_line(error)}; try {hint}") from error
+
+
+@contextmanager
+def _token_of_its_own() -> Iterator[None]:
+    """Gives a Ray instance that starts a token of its own.
+
+    Otherwise Ray writes one to ``~/.ray``, and the next ``ray start --head`` there expects every
+    node to have it. Ray keeps the token for its processes.
+    """
+    if _TOKEN in os.environ:
+        yield
+        return
+    os.environ[_TOKEN] = secrets.token_hex(_TOKEN_BYTES)
+    try:
+        yield
+    finally:
+        del os.environ[_TOKEN]
 
 
 def _first_line(error: BaseException) -> str:

@@ -11,6 +11,9 @@ set -euo pipefail
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 address="$(srun --nodes=1 --ntasks=1 -w "$head" hostname --ip-address | cut -d ' ' -f 1):6379"
 export RAY_USAGE_STATS_ENABLED=0
+# Others in the network cannot run code without the token, which is in the home directory.
+export RAY_AUTH_MODE=token
+ray get-auth-token --generate > /dev/null
 
 srun --nodes=1 --ntasks=1 --overlap -w "$head" \
   ray start --head --port=6379 --num-cpus=0 --block &

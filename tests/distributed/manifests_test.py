@@ -1,6 +1,7 @@
 """The files of examples/many_machines/ are what Ray's cluster launcher and KubeRay read."""
 
 import json
+import os
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +26,79 @@ def test_cluster_yaml_matches_the_schema_of_ray():
     jsonschema.validate(read("cluster.yaml"), json.loads(path.read_text()))
 
 
+# The fields of KubeRay's resource definition that the manifest has, and those that it needs.
+def fields(needed="", **properties):
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": needed.split(),
+        "additionalProperties": False,
+    }
+
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+LISTED = {"type": "array", "minItems": 1}
+PORT = fields("containerPort", containerPort=NUMBER, name=TEXT)
+MOUNT = fields("mountPath name", mountPath=TEXT, name=TEXT)
+AMOUNTS = {"type": "object", "additionalProperties": TEXT}
+CONTAINER = fields(
+    "name image resources",
+    name=TEXT,
+    image=TEXT,
+    ports=LISTED | {"items": PORT},
+    resources=fields("limits requests", limits=AMOUNTS, requests=AMOUNTS),
+    volumeMounts=LISTED | {"items": MOUNT},
+)
+CLAIM = fields("claimName", claimName=TEXT)
+VOLUME = fields("name", name=TEXT, persistentVolumeClaim=CLAIM)
+POD = fields(
+    "containers", containers=LISTED | {"items": CONTAINER}, volumes=LISTED | {"items": VOLUME}
+)
+GROUP = {"rayStartParams": AMOUNTS, "template": fields("spec", spec=POD)}
+WORKERS = fields(
+    "groupName minReplicas maxReplicas template",
+    **GROUP,
+    groupName=TEXT,
+    replicas=NUMBER,
+    minReplicas=NUMBER,
+    maxReplicas=NUMBER,
+)
+RAY_CLUSTER = fields(
+    "apiVersion kind metadata spec",
+    apiVersion={"const": "ray.io/v1"},
+    kind={"const": "RayCluster"},
+    metadata=fields("name", name=TEXT),
+    spec=fields(
+        "rayVersion headGroupSpec workerGroupSpecs",
+        rayVersion=TEXT,
+        authOptions=fields("mode", mode={"enum": ["disabled", "token"]}),
+        headGroupSpec=fields("template", **GROUP),
+        workerGroupSpecs=LISTED | {"items": WORKERS},
+    ),
+)
+
+
+def test_kuberay_yaml_matches_the_schema_of_kuberay():
+    manifest = read("kuberay.yaml")
+    jsonschema.validate(manifest, RAY_CLUSTER)
+    for group in manifest["spec"]["workerGroupSpecs"]:
+        assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+        pod = group["template"]["spec"]
+        mounts = {each["name"] for each in pod["containers"][0]["volumeMounts"]}
+        assert mounts == {each["name"] for each in pod["volumes"]}
+    manifest["spec"]["workerGroupSpecs"][0]["rayStartParam"] = {}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(manifest, RAY_CLUSTER)
+
+
+def test_nodes_expect_a_token():
+    cluster, kuberay = read("cluster.yaml"), read("kuberay.yaml")
+    assert "--env=RAY_AUTH_MODE=token" in cluster["docker"]["run_options"]
+    assert cluster["file_mounts"] == {"/root/.ray/auth_token": "~/.ray/auth_token"}
+    assert kuberay["spec"]["authOptions"] == {"mode": "token"}
+    assert "export RAY_AUTH_MODE=token" in (FOLDER / "slurm.sh").read_text()
+
+
 def test_all_files_have_the_same_image_and_version():
     cluster, kuberay = read("cluster.yaml"), read("kuberay.yaml")
     groups = [kuberay["spec"]["headGroupSpec"], *kuberay["spec"]["workerGroupSpecs"]]
@@ -45,6 +119,22 @@ def test_head_has_no_workers():
 
 def test_slurm_script_is_shell():
     subprocess.run(["bash", "-n", FOLDER / "slurm.sh"], check=True)
+
+
+def test_ray_on_this_machine_has_a_token_of_its_own(monkeypatch):
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    tokens = []
+
+    def init(**_):
+        tokens.append(os.environ.get("RAY_AUTH_TOKEN"))
+
+    monkeypatch.setattr(ray, "init", init)
+    for address in ("local", "local", "a:1"):
+        ray_backend._connect(ray, address)
+    assert len({*tokens}) == 3
+    assert [len(each) for each in tokens[:2]] == [64, 64]
+    assert tokens[2] is None  # That of the cluster, which Ray finds.
+    assert "RAY_AUTH_TOKEN" not in os.environ
 
 
 @pytest.mark.parametrize("address, found", [("local", "Ray to start here"), ("a:1", "'a:1'")])

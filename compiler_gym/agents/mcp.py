@@ -69,7 +69,8 @@ class _ArgumentErrors(Middleware):
             cause = error.__cause__
             details = cause.errors() if isinstance(cause, ValidationError) else []
             problems = "; ".join(
-                f"{'.'.join(map(str, each['loc']))}: {each['msg']}, got {str(each['input'])[:80]!r}"
+                f"{'.'.join(map(str, each['loc']))}: {each['msg']}"
+                + ("" if "missing" in each["type"] else f", got {str(each['input'])[:80]!r}")
                 for each in details[:3]
             )
             raise ToolError(f"{problems}. Call the tool again as its schema says") from error

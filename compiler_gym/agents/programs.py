@@ -66,9 +66,10 @@ def named_program(compiler: Compiler, name: str) -> OpenedProgram:
         benchmark = compiler.datasets.benchmark(uri)
     except (LookupError, ValueError, OSError) as error:
         names = [each.rpartition("/")[2] for each in compiler.datasets[SUITE].benchmark_uris()]
+        names += [f"{each.name}/{name.rpartition('/')[2]}" for each in compiler.datasets]
         raise AgentError(
             f"expected the name of a program, got {name!r}.{did_you_mean(name, names)} "
-            f"{text_of(error)} Call list_programs for names"
+            f"Call list_programs for names. {text_of(error)[:300]}"
         ) from error
     return OpenedProgram(uri.removeprefix("benchmark://"), benchmark)
 
@@ -102,7 +103,7 @@ def file_program(root: Path | None, file: str, flags: str, limits: Limits) -> Op
     """
     path = path_below(root, file)
     if not path.is_file():
-        raise AgentError(f"expected a file below the folder of the server, got {file!r}")
+        raise AgentError(f"There is no file {file!r} below the folder of the server")
     size = path.stat().st_size
     if size > limits.file_bytes:
         raise AgentError(f"expected a file of at most {limits.file_bytes:,} bytes, got {size:,}")

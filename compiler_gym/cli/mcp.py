@@ -1,7 +1,9 @@
 """``compiler-gym mcp``: the compiler as tools for language models."""
 
 import importlib.util
+import os
 import secrets
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +70,10 @@ def mcp(
     try:
         server = make_server(benches)
         if not http:
-            server.run(transport="stdio", show_banner=False, log_level="WARNING")
+            # The client gets errors in their arguments as answers; they are no messages to a user.
+            server.run(transport="stdio", show_banner=False, log_level="ERROR")
+            if sys.stdout.closed:  # By the package mcp, when the client has gone.
+                sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
             return
         messages().print(f"http://{host}:{port}{PATH}", soft_wrap=True)
         if token_file is None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -238,6 +239,17 @@ def test_official_client_calls_each_tool_on_http(url, root):
     _, answers = asyncio.run(run())
     check_answers(answers, root)
     assert "output of the program" in answers["validate"][1]
+
+
+def test_end_of_input_ends_the_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "compiler_gym", "mcp"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_missing_package(monkeypatch):

@@ -2,8 +2,8 @@
 
 `overhead` plays the same episodes in a plain loop and on pools with one and two workers, on this
 machine and on Ray, and prints episodes per second and their ratio to those of the loop. Each round
-measures all of them, so that the machine is the same. `queue` simulates the head of a cluster with
-the times that `overhead` has measured.
+measures all of them, so that the machine is the same. `queue` measures the times of episodes, and
+those of the head for calls and rows, and simulates the head of clusters with them.
 """
 
 import argparse
@@ -13,16 +13,27 @@ import statistics
 import tempfile
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import compiler_gym
 from compiler_gym.distributed import Episode, Job, Limits, Pool, open_pool
+from compiler_gym.distributed import pool as pool_module
+from compiler_gym.distributed.evaluation import Evaluation
 from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.rows import RowWriter, schema_of
+from compiler_gym.distributed.task import digest_of
 from compiler_gym.distributed.worker import Worker
+from compiler_gym.tuning.policies.policy import SHIPPED
 
 _STEPS = 10
 _INSTRUCTIONS_PER_FUNCTION = 33
+_EPISODES = 560
+_MANY = 100
+_WORKERS = 64
+_RESTART_SECONDS = 60
 
 
 def program_of(instructions: int) -> Program:
@@ -41,12 +52,12 @@ def program_of(instructions: int) -> Program:
         return program
 
 
-def jobs_of(program: Program, count: int) -> list[Job]:
+def jobs_of(program: Program, count: int, steps: int = _STEPS) -> list[Job]:
     return [
         Episode.job(
             program,
             seed=seed,
-            steps=_STEPS,
+            steps=steps,
             observations=("Autophase",),
             reward="IrInstructionCount",
         )
@@ -96,30 +107,123 @@ def overhead(sizes: list[int], seconds: float, rounds: int) -> None:
 
 @dataclass(frozen=True)
 class Costs:
-    """Measured times, in seconds.
+    """Measured times of the process that runs the command, in seconds.
 
     Attributes:
-        task: Of a worker for an episode.
-        call: Of the head for a call.
-        row: Of the head for an episode, the writing of its row included.
+        call: For a call.
+        row: For an episode, the writing of its row included.
+        bytes: Size of an episode's row on its way.
     """
 
-    task: float
     call: float
     row: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A task that only returns a row.
+
+    Attributes:
+        number: Its number.
+        digest: The digest of the row, which is data of the job.
+    """
+
+    number: int
+    digest: str
+
+    @property
+    def name(self) -> str:
+        return str(self.number)
+
+    def run(self, worker: Worker) -> bytes:
+        return worker.blob(self.digest)
+
+
+def play_kernels() -> tuple[list[Program], list[float], list[bytes], Any]:
+    """Plays four episodes of 45 random passes with each kernel.
+
+    Returns:
+        The programs, the times, the rows, and the schema of the rows.
+    """
+    worker, times, rows = Worker(), [], []
+    with compiler_gym.make("llvm-v0") as env:
+        programs = [Program.of(each) for each in env.datasets["kernels-v0"].benchmarks()]
+        schema = schema_of({"Autophase": env.observation.spaces["Autophase"].space})
+    jobs = [job for program in programs for job in jobs_of(program, 4, steps=45)]
+    worker.run_or_raise(jobs[0])
+    for job in jobs:
+        begin = time.perf_counter()
+        rows.append(worker.run_or_raise(job))
+        times.append(time.perf_counter() - begin)
+    worker.close()
+    return programs, times, rows, schema
+
+
+def evaluate_kernels() -> list[float]:
+    """Returns the times of evaluations of the policy coreset with a quarter of the kernels."""
+    worker, times = Worker(), []
+    with compiler_gym.make("llvm-v0") as env:
+        kernels = [*env.datasets["kernels-v0"].benchmarks()][3::4]
+        jobs = [Evaluation.job(Program.of(each), SHIPPED["coreset"].read_bytes(), check=False)
+                for each in kernels]  # fmt: skip
+    for job in jobs:
+        begin = time.perf_counter()
+        worker.run_or_raise(job)
+        times.append(time.perf_counter() - begin)
+    worker.close()
+    return times
+
+
+def cpu_seconds(
+    pool: Pool, programs: list[Program], rows: list[bytes], schema: Any, tasks_per_call: int
+) -> float:
+    """Returns the processor time of this process for an episode, in seconds.
+
+    The episodes are made and named as those of ``record`` are. The workers return their rows at
+    once, and the rows are written.
+    """
+    pool_module._MOST_TASKS_PER_CALL = tasks_per_call
+
+    def jobs() -> Iterator[Job]:
+        for number in range(_EPISODES):
+            program, row = programs[number % len(programs)], rows[number % len(rows)]
+            job = Episode.job(program, seed=number, steps=45, observations=("Autophase",))
+            assert job.task.name
+            digest = digest_of(row)
+            yield Job(Ready(number, digest), {digest: row} | dict(job.blobs))
+
+    with tempfile.TemporaryDirectory() as folder, RowWriter(Path(folder), schema) as writer:
+        begin = time.process_time()
+        for outcome in pool.run(jobs()):
+            writer.write(outcome.value)
+        return (time.process_time() - begin) / _EPISODES
+
+
+def measure_costs(programs: list[Program], rows: list[bytes], schema: Any) -> Costs:
+    """Measures the costs of calls and rows on Ray."""
+    with open_pool("local", Limits(workers=1)) as pool:
+        cpu_seconds(pool, programs, rows, schema, 1)
+        alone, together = (
+            statistics.median(cpu_seconds(pool, programs, rows, schema, count) for _ in range(3))
+            for count in (1, _MANY)
+        )
+    # A call with one row costs call + row, and one with many of them call / many + row.
+    call = (alone - together) * _MANY / (_MANY - 1)
+    return Costs(call, max(alone - call, 0.0), statistics.mean(map(len, rows)))
 
 
 def simulate(
-    nodes: int, cores: int, costs: Costs, hours_between_failures: float, seconds: float = 600
+    nodes: int, times: list[float], costs: Costs, hours_between_failures: float, seconds: float
 ) -> dict[str, float]:
     """Simulates calls of workers that the head serves one after the other.
 
     Args:
-        nodes: Machines.
-        cores: Workers on each.
-        costs: Measured times.
-        hours_between_failures: Mean time after which a machine dies. Its workers are there again a
-            minute later.
+        nodes: Machines, with 64 workers each.
+        times: Measured times of episodes.
+        costs: Measured times of the head.
+        hours_between_failures: Mean time after which a machine dies. All calls of its workers are
+            lost, and they are there again a minute later.
         seconds: The simulated time, of which the first tenth does not count.
 
     Returns:
@@ -127,50 +231,86 @@ def simulate(
         head, the longest queue at it, and the episodes that were lost and played again.
     """
     rng = random.Random(0)
-    workers = nodes * cores
+    workers = nodes * _WORKERS
+    mean, spread = statistics.mean(times), statistics.pstdev(times)
     length = min(max(0.25, workers * 0.002), 60.0)  # Of a call, as the pool chooses it.
-    tasks = max(round(length / costs.task), 1)
+    tasks = max(round(length / mean), 1)
     service = costs.call + tasks * costs.row
-    mean = tasks * costs.task
-    # A call under way, and one that the worker has already: the head may be late by the second.
-    events = [(rng.uniform(0, mean), mean, index) for index in range(workers)]
+    shortest = tasks * min(times)
+
+    def draw() -> float:
+        """Returns the time of a call: the sum of the times of its episodes."""
+        if tasks == 1:
+            return rng.choice(times)
+        return max(rng.gauss(tasks * mean, spread * tasks**0.5), shortest)
+
+    def failure() -> float:
+        return rng.expovariate(1 / (hours_between_failures * 3600))
+
+    # The ends of calls by worker, and the failures of nodes by negative number. A call that the
+    # worker has already is not shown: the head may be late by its length.
+    events = [(rng.uniform(0, 2) * tasks * mean, index, 0) for index in range(workers)]
+    events += [(failure(), -1 - node, 0) for node in range(nodes)]
     heapq.heapify(events)
+    lives = [0] * nodes
     begin = seconds / 10
     free = busy = done = 0.0
     lost = longest = 0
     served: deque[float] = deque()  # The times at which the head is done with what has come.
-    while events and events[0][0] < seconds:
-        now, took, worker = heapq.heappop(events)
+    while events[0][0] < seconds:
+        now, index, life = heapq.heappop(events)
+        if index < 0:
+            node = -1 - index
+            lives[node] += 1
+            lost += 2 * tasks * _WORKERS
+            for worker in range(node * _WORKERS, (node + 1) * _WORKERS):
+                heapq.heappush(events, (now + _RESTART_SECONDS + draw(), worker, lives[node]))
+            heapq.heappush(events, (now + failure(), index, 0))
+            continue
+        if life != lives[index // _WORKERS]:
+            continue  # The node has died meanwhile.
         while served and served[0] <= now:
             served.popleft()
-        if rng.random() < took / (hours_between_failures * 3600):
-            lost += tasks
-            heapq.heappush(events, (now + 60 + mean, mean, worker))
-            continue
         free = max(free, now) + service
         served.append(free)
         longest = max(longest, len(served))
-        if now > begin:
+        if begin < free <= seconds:
             done += tasks
             busy += service
-        took = mean * rng.lognormvariate(-0.045, 0.3)
         # The second call begins now. It can end only when the head has sent the one after it.
-        heapq.heappush(events, (max(now + took, free), took, worker))
+        heapq.heappush(events, (max(now + draw(), free), index, life))
     span = seconds - begin
     return {
         "episodes/s": done / span,
-        "useful": done * costs.task / (workers * span),
+        "useful": done * mean / (workers * span),
         "head": min(busy / span, 1.0),
         "queue": longest,
         "again": lost,
     }
 
 
-def queue(costs: Costs) -> None:
-    print(f"{costs}, 64 workers a node, a node fails once a day")
-    for nodes in (1, 10, 100, 1000):
-        facts = simulate(nodes, 64, costs, hours_between_failures=24)
-        print(f"{nodes:5} nodes: " + ", ".join(f"{key} {it:.3g}" for key, it in facts.items()))
+def queue(seconds: float) -> None:
+    programs, times, rows, schema = play_kernels()
+    kinds = {
+        "45 passes": times,
+        "policy coreset": evaluate_kernels(),
+    }
+    costs = measure_costs(programs, rows, schema)
+    print(
+        f"measured: {costs.call * 1e3:.2f} ms a call, {costs.row * 1e3:.2f} ms a row of "
+        f"{costs.bytes / 1e3:.0f} kB; {_WORKERS} workers a node, a node fails once a day"
+    )
+    for kind, found in kinds.items():
+        print(
+            f"{kind}: {len(found)} episodes of {min(found):.3f} to {max(found):.3f} s, mean "
+            f"{statistics.mean(found):.3f} s"
+        )
+        for nodes in (1, 10, 100, 1000):
+            facts = simulate(nodes, found, costs, hours_between_failures=24, seconds=seconds)
+            print(
+                f"{nodes:5} nodes: " + ", ".join(f"{key} {it:.3g}" for key, it in facts.items()),
+                flush=True,
+            )
 
 
 def main() -> None:
@@ -179,14 +319,12 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 2_000, 20_000])
     parser.add_argument("--seconds", type=float, default=5, help="of a measurement")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--task", type=float, default=0.05, help="seconds of a task")
-    parser.add_argument("--call", type=float, default=0.001, help="seconds of the head a call")
-    parser.add_argument("--row", type=float, default=0.0005, help="seconds of the head a task")
+    parser.add_argument("--simulated", type=float, default=1800, help="seconds of the simulation")
     arguments = parser.parse_args()
     if arguments.what == "overhead":
         overhead(arguments.sizes, arguments.seconds, arguments.rounds)
     else:
-        queue(Costs(arguments.task, arguments.call, arguments.row))
+        queue(arguments.simulated)
 
 
 if __name__ == "__main__":

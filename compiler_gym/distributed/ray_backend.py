@@ -1,7 +1,9 @@
 """Workers as actors of a Ray cluster."""
 
 import os
+import re
 import secrets
+import socket
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -18,6 +20,7 @@ LOCAL = "local"
 
 _OLDEST = (2, 60)
 _FETCH_SECONDS = 60
+_CONNECT_SECONDS = 10
 _TOKEN = "RAY_AUTH_TOKEN"
 _TOKEN_BYTES = 32
 # What tasks need is kept in the object store for the next tasks, which often need the same.
@@ -186,12 +189,20 @@ def _connect(ray: Any, address: str) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         options |= {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0))}
     try:
+        _check_that_somebody_listens(address)
         with _token_of_its_own() if address == LOCAL else nullcontext():
             ray.init(address=address, **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         wanted = "Ray to start here" if address == LOCAL else f"a Ray cluster at {address!r}"
         hint = "again when the machine is less busy" if address == LOCAL else _CLUSTER_HINT
         raise PoolError(f"expected {wanted}, got {_first_line(error)}; try {hint}") from error
+
+
+def _check_that_somebody_listens(address: str) -> None:
+    """Raises OSError if nobody answers at an address. Ray itself tries for minutes."""
+    if found := re.fullmatch(r"([^:/]+):(\d+)", address):
+        host, port = found.groups()
+        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
 
 
 @contextmanager

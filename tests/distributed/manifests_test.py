@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -129,7 +130,7 @@ def test_ray_on_this_machine_has_a_token_of_its_own(monkeypatch):
         tokens.append(os.environ.get("RAY_AUTH_TOKEN"))
 
     monkeypatch.setattr(ray, "init", init)
-    for address in ("local", "local", "a:1"):
+    for address in ("local", "local", "auto"):
         ray_backend._connect(ray, address)
     assert len({*tokens}) == 3
     assert [len(each) for each in tokens[:2]] == [64, 64]
@@ -137,7 +138,14 @@ def test_ray_on_this_machine_has_a_token_of_its_own(monkeypatch):
     assert "RAY_AUTH_TOKEN" not in os.environ
 
 
-@pytest.mark.parametrize("address, found", [("local", "Ray to start here"), ("a:1", "'a:1'")])
+def test_an_address_where_nobody_listens():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with pytest.raises(PoolError, match=rf"cluster at '{address}', got ConnectionRefusedError: "):
+        ray_backend.RayBackend(address)
+
+
+@pytest.mark.parametrize("address, found", [("local", "Ray to start here"), ("auto", "'auto'")])
 def test_a_cluster_that_is_not_there(monkeypatch, address, found):
     def fail(**_):
         raise ConnectionError("no answer\nmore")

@@ -244,10 +244,27 @@ def _uris(datasets: Datasets, names: Sequence[str], count: int) -> list[str]:
     for name in names:
         dataset = _dataset_of(datasets, name)
         if dataset is None:
-            uris.append(program_uri(name))
+            uris.append(_program(datasets, name))
         else:
             uris += islice(datasets.require(dataset).benchmark_uris(), count)
     return [*dict.fromkeys(uris)]
+
+
+def _program(datasets: Datasets, name: str) -> str:
+    """Returns the URI of a program.
+
+    Raises:
+        LookupError: If a word is neither a built-in program nor a dataset.
+    """
+    uri = program_uri(name)
+    if "/" not in name and not uri.startswith("file://"):
+        suite = datasets.require(BenchmarkUri.from_string(uri).dataset)
+        known = [*suite.benchmark_uris()]
+        if uri not in known:
+            words = [each.rpartition("/")[2] for each in known]
+            words += [dataset.name.rpartition("/")[2] for dataset in datasets]
+            raise unknown_name("program or dataset", name, words)
+    return uri
 
 
 def _dataset_of(datasets: Datasets, name: str) -> str | None:

@@ -61,6 +61,9 @@ def test_conversations(run, program_c, environment):
 
 
 def test_wrong_arguments(fails, program_c, environment):
+    error = fails("record", "kernel-v0")
+    assert "no program or dataset 'kernel-v0'. Did you mean kernels-v0?" in error
+    assert "Did you mean sha256?" in fails("record", "sha25")
     assert "Did you mean Autophase" in fails("record", program_c.name, "--observation", "Autophas")
     assert "expected an observation that is the same each time, got Runtime" in fails(
         "record", program_c.name, "--observation", "Runtime"

@@ -1,5 +1,6 @@
 """Workers as actors of a Ray cluster."""
 
+import logging
 import os
 import re
 import secrets
@@ -53,7 +54,16 @@ _METRICS = {
 
 
 class RayWorker(Worker):
-    """A worker that gets data as arguments of its own, which Ray reads from the object store."""
+    """A worker that gets data as arguments of its own, which Ray reads from the object store.
+
+    Its log, one of Ray's files on the node, names each task that begins.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        log = logging.getLogger(Worker.__module__)
+        log.setLevel(logging.INFO)
+        log.addHandler(logging.StreamHandler())
 
     def run_with(
         self, tasks: Sequence[Task], seconds: float, digests: Sequence[str], *blobs: bytes

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 import ray
@@ -53,6 +54,16 @@ def test_each_task_has_one_outcome(cluster):
     assert found[Failing(1, True)].error == "ValueError: number 1"
     assert found[Deadly(7)].error.startswith("Actor")
     assert found[Deadly(7)].tries == 2
+
+
+def test_the_log_of_a_task_is_found_by_its_name(cluster):
+    deadly = Deadly(8)
+    with open_pool("auto", Limits(tries=1)) as pool:
+        (outcome,) = pool.run([Job(deadly)])
+    assert outcome.error
+    logs = Path(cluster.head_node.get_session_dir_path()) / "logs"
+    lines = [line for log in logs.glob("worker-*.err") for line in log.read_text().splitlines()]
+    assert f"task {deadly.name} begins" in lines
 
 
 @pytest.fixture(name="jobs")

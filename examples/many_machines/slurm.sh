@@ -15,7 +15,7 @@ export RAY_USAGE_STATS_ENABLED=0
 export RAY_AUTH_MODE=token
 ray get-auth-token --generate > /dev/null
 
-trap 'kill $(jobs -p)' EXIT
+trap 'kill $(jobs -p) || true' EXIT
 srun --nodes=1 --ntasks=1 --overlap -w "$head" \
   ray start --head --port=6379 --num-cpus=0 --block &
 sleep 10

@@ -48,7 +48,9 @@ class Compiler:
         self.action_space = env.action_space
         self._right: OrderedDict[tuple[str, ...], Verdict] = OrderedDict()
         self._running: dict[tuple[str, ...], threading.Event] = {}
-        self._background = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="compiler")
+        # The other half of the processors is for the model and for passes.
+        workers = max(1, (os.cpu_count() or 1) // 2)
+        self._background = ThreadPoolExecutor(workers, thread_name_prefix="compiler")
         self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
         self.datasets = env.datasets
 

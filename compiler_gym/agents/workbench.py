@@ -332,8 +332,9 @@ class Workbench(ProgramViews):
         """Verifies the program of the current branch, see :func:`verify`."""
         with self._lock:
             branch = self._branch()
-            if self._verified_passes == branch.passes and self._verification is not None:
-                wait([self._verification])
+            begun = self._verification
+            if begun is not None and self._verified_passes == branch.passes and not begun.cancel():
+                wait([begun])
             return self._verification_for(repeat_with_opt)(branch.env)
 
     def verify_soon(self) -> None:

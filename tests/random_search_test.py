@@ -217,13 +217,13 @@ def test_worker_that_fails(make_env, tmp_path):
 
 
 def test_no_reward_space(tmp_path):
-    with pytest.raises(ValueError, match="A reward space must be specified for random search"):
+    with pytest.raises(ValueError, match="expected an environment with a reward space"):
         random_search(lambda: make_toy_env(benchmark=HELLO), tmp_path)
 
 
 @pytest.mark.parametrize("values", [{"nproc": 0}, {"total_runtime": 0}, {"patience": -1}])
 def test_wrong_numbers(make_env, values, tmp_path):
-    with pytest.raises(ValueError, match="needs a time and a number of workers"):
+    with pytest.raises(ValueError, match="expected a positive time and number of workers"):
         random_search(make_env, tmp_path, **values)
 
 

@@ -15,10 +15,10 @@ flags.DEFINE_string(
 
 
 def benchmark_from_flags() -> Benchmark | str | None:
-    """Returns the benchmark that ``--benchmark`` names; None if there is no such flag.
+    """Returns the benchmark of ``--benchmark``; None without the flag.
 
     Raises:
-        FileNotFoundError: If a file is named that does not exist.
+        FileNotFoundError: If it names a missing file.
     """
     name = flags.FLAGS.benchmark
     if not name:

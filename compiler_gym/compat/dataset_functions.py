@@ -16,19 +16,19 @@ class EnvWithDatasets(Protocol):
 
 
 def activate(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
-    """Does nothing: every dataset can be used. Returns False, for "no change"."""
+    """Does nothing, because all datasets are active. Returns False for "no change"."""
     _warn("activate", "nothing in its place")
     return False
 
 
 def deactivate(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
-    """Does nothing: datasets cannot be set aside. Returns False, for "no change"."""
+    """Does nothing, because datasets cannot be deactivated. Returns False for "no change"."""
     _warn("deactivate", "env.datasets.remove()")
     return False
 
 
 def delete(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
-    """Deletes the files of a dataset. Returns whether it had any."""
+    """Deletes the files of a dataset. Returns true if it had any."""
     _warn("delete", "env.datasets.dataset(name).uninstall()")
     found = env.datasets.dataset(dataset)
     had_files = found.has_site_data and found.site_data_path.exists()
@@ -37,7 +37,7 @@ def delete(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
 
 
 def require(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
-    """Installs a dataset. Returns whether it was not installed before."""
+    """Installs a dataset. Returns true if it was not installed before."""
     _warn("require", "env.datasets.require()")
     was_installed = env.datasets.dataset(dataset).installed
     env.datasets.require(dataset)
@@ -45,6 +45,6 @@ def require(env: EnvWithDatasets, dataset: str | Dataset) -> bool:
 
 
 def _warn(name: str, instead: str) -> None:
-    """Warns of the use of a function."""
+    """Warns that a function is deprecated."""
     message = f"compiler_gym.datasets.{name}() is deprecated; use {instead}"
     warnings.warn(message, DeprecationWarning, stacklevel=3)

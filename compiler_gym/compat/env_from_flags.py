@@ -1,4 +1,4 @@
-"""The flags that say which environment to use."""
+"""Command line flags that select an environment."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,29 +12,27 @@ from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make
 
-flags.DEFINE_string("env", None, "The id of an environment, see --ls_env.")
-flags.DEFINE_string("service", None, "The host:port of a service that runs, to use that.")
-flags.DEFINE_string("local_service_binary", None, "The program of a service to start.")
+flags.DEFINE_string("env", None, "The id of the environment. --ls_env lists the ids.")
+flags.DEFINE_string("service", None, "The host:port of a running service to connect to.")
+flags.DEFINE_string("local_service_binary", None, "The path of a service binary to start.")
 flags.DEFINE_string("observation", None, "The name of the default observation.")
 flags.DEFINE_string("reward", None, "The name of the default reward.")
 flags.DEFINE_string("action_space", None, "The name of the action space, e.g. Legacy124.")
-flags.DEFINE_boolean("ls_env", False, "Print the ids of the environments and exit.")
-flags.DEFINE_integer(
-    "service_rpc_call_max_seconds", 300, "How long the service may take to answer."
-)
-flags.DEFINE_float("service_init_max_seconds", 10, "How long a start of the service may take.")
-flags.DEFINE_integer("service_init_max_attempts", 5, "How often to try to start the service.")
+flags.DEFINE_boolean("ls_env", False, "List the ids of the environments, and exit.")
+flags.DEFINE_integer("service_rpc_call_max_seconds", 300, "The time limit for a reply, in seconds.")
+flags.DEFINE_float("service_init_max_seconds", 10, "The time limit for a start of the service.")
+flags.DEFINE_integer("service_init_max_attempts", 5, "The maximum number of attempts to start it.")
 flags.DEFINE_float(
-    "local_service_port_init_max_seconds", 10, "How long to wait for the service to say its port."
+    "local_service_port_init_max_seconds", 10, "The time limit for a service to announce its port."
 )
-flags.DEFINE_float("local_service_exit_max_seconds", 10, "How long to wait for the service to end.")
+flags.DEFINE_float("local_service_exit_max_seconds", 10, "The time limit for a service to exit.")
 flags.DEFINE_float(
-    "service_rpc_init_max_seconds", 3, "How long to wait for the first answer of the service."
+    "service_rpc_init_max_seconds", 3, "The time limit for the first reply of a service."
 )
 
 
 def connection_settings_from_flags() -> ConnectionOpts:
-    """Returns the time limits that the flags set."""
+    """Returns the connection settings from the flags."""
     values = flags.FLAGS
     return ConnectionOpts(
         rpc_call_max_seconds=values.service_rpc_call_max_seconds,
@@ -52,8 +50,8 @@ def env_from_flags(
     """Makes the environment that the flags describe. With ``--ls_env``, ends the program instead.
 
     Args:
-        benchmark: Its benchmark; of its own choice if not given.
-        script_args: Arguments of a service that is started.
+        benchmark: The benchmark. By default the environment chooses one.
+        script_args: Command line arguments for a service that is started.
 
     Raises:
         absl.flags.Error: If ``--env`` is not given.
@@ -64,7 +62,7 @@ def env_from_flags(
         print("\n".join(sorted(COMPILER_GYM_ENVS)))
         sys.exit(0)
     if not values.env:
-        raise flags.Error("--env is not given: name an environment, see --ls_env")
+        raise flags.Error("expected --env ID; --ls_env lists the ids")
     binary = values.local_service_binary
     arguments = {
         "benchmark": benchmark,
@@ -73,7 +71,7 @@ def env_from_flags(
         "reward_space": values.reward,
         "service": values.service or (binary and Path(binary)),
     }
-    # Those of the id hold for what is not given.
+    # The id sets the defaults of the others.
     given = {name: value for name, value in arguments.items() if value}
     settings = connection_settings_from_flags()
     settings.script_args = [*script_args]

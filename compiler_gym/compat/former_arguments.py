@@ -1,4 +1,4 @@
-"""Arguments of former releases."""
+"""Former names of arguments."""
 
 import warnings
 from typing import Any
@@ -7,9 +7,9 @@ from typing import Any
 def former_names(
     observation_spaces: Any, reward_spaces: Any, observations: Any, rewards: Any
 ) -> tuple[Any, Any]:
-    """Returns the spaces of a step, some of which are given by the former names of arguments.
+    """Returns the spaces of a step, from the current or the former names of its arguments.
 
-    Warns the caller of the method that calls this, if there are such.
+    Former names give a warning, which points to the caller of the calling method.
     """
     if observations is None and rewards is None:
         return observation_spaces, reward_spaces

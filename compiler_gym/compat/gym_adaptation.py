@@ -1,10 +1,10 @@
 """Makes gym 0.26 work with environments whose steps have four results.
 
-``gym.make()`` and programs put wrappers of gym around whatever environment there is, and these
-expect five results of a step, and spaces of gym's own classes. Where the environment is one of
-ours, either they get what ``compiler_gym.wrappers`` has in their place, or what the library's own
-code sees inside of the wrapper has five results, of which the wrapper makes four again; nothing
-changes for others. All that is loaded when it is needed: whoever imports gym need not wait for it.
+The wrappers of gym, some of which ``gym.make()`` applies, expect five results of a step and spaces
+of gym's own classes. Around an environment of ours, a wrapper is either replaced by one of
+``compiler_gym.wrappers``, or it sees an environment with five results, and its own result is
+converted back to four. Other environments are not affected. The code is loaded on first use, so it
+does not slow down ``import gym``.
 """
 
 import functools
@@ -16,7 +16,7 @@ from typing import Any
 
 _CLASSIC = "compiler_gym.compat.gym_wrappers"
 
-# Classes of gym, and what is made instead of their objects.
+# Classes of gym, and their replacements.
 _STAND_INS = {
     "AutoResetWrapper": (_CLASSIC, "AutoReset"),
     "HumanRendering": (_CLASSIC, "refuse_pictures"),
@@ -26,7 +26,7 @@ _STAND_INS = {
     "TimeLimit": ("compiler_gym.wrappers.time_limit", "TimeLimit"),
 }
 
-# Classes whose own code takes five results of what is inside, or wants its spaces to be gym's.
+# Classes whose code expects five results, or spaces of gym, from the environment inside.
 _FOR_FIVE_RESULTS = (
     "AutoResetWrapper",
     "ClipAction",
@@ -45,10 +45,10 @@ _FOR_FIVE_RESULTS = (
 
 
 class ClassicEntryPoint:
-    """The entry point that gym calls for an environment. It accepts a ``render_mode``.
+    """An entry point for gym that accepts ``render_mode``.
 
     Args:
-        load: Returns the function or class to call without it.
+        load: Returns the entry point without ``render_mode``.
     """
 
     def __init__(self, load: Callable[[], Callable[..., Any]]):
@@ -56,11 +56,11 @@ class ClassicEntryPoint:
 
     @property
     def metadata(self) -> Any:
-        """The metadata of the environment's class, in which gym looks up the render modes."""
+        """The metadata of the environment's class, where gym finds the render modes."""
         return getattr(self._load(), "metadata")  # noqa: B009 - a function may have none.
 
     def __call__(self, render_mode: str | None = None, **kwargs: Any) -> Any:
-        """Makes the environment. Raises ValueError if there is no such render mode."""
+        """Makes the environment. Raises ValueError for an unknown render mode."""
         env = self._load()(**kwargs)
         if render_mode is None:
             return env
@@ -72,7 +72,7 @@ class ClassicEntryPoint:
 
 
 def adapt(registration: ModuleType) -> None:
-    """Adapts the classes of gym, which ``gym.envs.registration`` imports; again does nothing."""
+    """Adapts the classes of gym, after ``gym.envs.registration`` is imported. Idempotent."""
     compatibility = getattr(registration, "EnvCompatibility", None)
     has_five_results = compatibility is not None  # Older versions have four.
     for name, wrapper in _wrappers_of_gym():
@@ -85,7 +85,7 @@ def adapt(registration: ModuleType) -> None:
 
 
 def _wrappers_of_gym() -> Iterator[tuple[str, Any]]:
-    """Yields those classes above that this version of gym has."""
+    """Yields the classes above that this version of gym has."""
     for module in ("gym.core", "gym.wrappers", "gym.wrappers.env_checker"):
         for name, value in vars(sys.modules.get(module, object)).items():
             if name in _STAND_INS or name in _FOR_FIVE_RESULTS:
@@ -100,7 +100,7 @@ def _adapt_methods(wrapper: Any) -> None:
 
 
 def _like(former: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    # The module tells what is adapted already.
+    # Adapted methods are recognised by their module, so it is not copied.
     return functools.wraps(former, assigned=("__name__", "__qualname__", "__doc__"))
 
 
@@ -113,10 +113,10 @@ def _initialising(former: Callable[..., None]) -> Callable[..., None]:
 
 
 def _running(convert: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns what adapts a method that makes something be done inside.
+    """Returns a decorator for methods that call the environment inside.
 
     Args:
-        convert: The method of ``FiveResults`` for what that method returns.
+        convert: The method of ``FiveResults`` that converts the result.
     """
 
     def adapted(former: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,7 +143,7 @@ _ADAPTED_METHODS = {
 
 
 def _five_results(env: Any) -> Any:
-    """Returns one of ours as one of five results, and None for others and for such a one."""
+    """Wraps an environment of ours in FiveResults; None if it is not ours, or already wrapped."""
     if not _is_ours(getattr(env, "unwrapped", env)):
         return None
     five_results = importlib.import_module(_CLASSIC).FiveResults
@@ -151,7 +151,7 @@ def _five_results(env: Any) -> Any:
 
 
 def _is_ours(env: Any) -> bool:
-    # If the module is not there yet, neither is such an environment.
+    # Before this module is imported, there is no environment of ours.
     module = sys.modules.get("compiler_gym.envs.compiler_env")
     return module is not None and isinstance(env, module.CompilerEnv)
 
@@ -166,7 +166,7 @@ def _new_stand_in(module: str, name: str) -> Callable[..., Any]:
 
 
 def _with_spaces_of_gym(former: Callable[..., None]) -> Callable[..., None]:
-    """Makes the spaces of environments of five results those that the wrappers of gym know."""
+    """Converts the spaces of an environment with five results to spaces of gym."""
 
     def init(self: Any, old_env: Any, *args: Any, **kwargs: Any) -> None:
         former(self, old_env, *args, **kwargs)

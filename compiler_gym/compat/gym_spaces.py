@@ -1,4 +1,4 @@
-"""Spaces of the classic gym library, where people pass them in."""
+"""Conversion between spaces of the classic gym library and of gymnasium."""
 
 import sys
 from functools import cache
@@ -8,19 +8,19 @@ from gymnasium import spaces
 
 
 def as_gymnasium(space: Any) -> spaces.Space[Any]:
-    """Returns the space of gymnasium with the same values as one of gym.
+    """Converts a space of gym to gymnasium.
 
-    Spaces of gymnasium, ours among them, are returned as they are. So is what is no space at all:
-    whoever puts it to use refuses it.
+    Spaces of gymnasium, including ours, are returned unchanged. So are objects that are no spaces,
+    which fail where they are used.
 
     Args:
         space: The space: a Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text or
             Tuple of gym.
 
     Raises:
-        TypeError: If it is another space of gym.
+        TypeError: If gymnasium has no such space.
     """
-    # Whoever has a space of gym has imported the library.
+    # There are spaces of gym only after it was imported.
     gym = sys.modules.get("gym.spaces")
     if gym is None or isinstance(space, spaces.Space) or not isinstance(space, gym.Space):
         return space
@@ -42,20 +42,20 @@ def as_gymnasium(space: Any) -> spaces.Space[Any]:
         charset = "".join(space.character_list)
         return spaces.Text(space.max_length, min_length=space.min_length, charset=charset)
     raise TypeError(
-        f"{space!r} is a {type(space).__name__} of gym, for which gymnasium has no space of the "
-        "same values: derive it from gymnasium.Space"
+        f"{space!r} is a {type(space).__name__} of gym, which gymnasium does not have; "
+        "derive it from gymnasium.Space"
     )
 
 
 def as_classic_gym(space: Any) -> Any:
-    """Returns the space of gym with the same values as one of gymnasium.
+    """Converts a space of gymnasium to gym.
 
-    One whose actions have names goes on knowing them. What gym has no space for is returned as it
-    is; whatever only draws samples of it, or asks whether it contains something, works with it.
+    Names of actions are kept. A space that gym does not have is returned unchanged, which works
+    for sampling and ``contains()``.
     """
-    gym: Any = sys.modules["gym.spaces"]  # Whoever calls this has imported it.
+    gym: Any = sys.modules["gym.spaces"]  # The callers have imported it.
 
-    space = getattr(space, "wrapped", space)  # That of an ActionSpace.
+    space = getattr(space, "wrapped", space)  # An ActionSpace wraps one.
     if isinstance(space, spaces.Dict):
         return gym.Dict([(key, as_classic_gym(child)) for key, child in space.spaces.items()])
     if isinstance(space, spaces.Tuple):
@@ -73,7 +73,7 @@ def as_classic_gym(space: Any) -> Any:
 
 @cache
 def _with_names(discrete: Any) -> Any:
-    """Derives a class from the ``Discrete`` of gym that has what else a space of ours has."""
+    """Derives a class from ``Discrete`` of gym that also has the attributes of our space."""
 
     class NamedDiscrete(discrete):  # type: ignore[misc]
         def __init__(self, space: Any):

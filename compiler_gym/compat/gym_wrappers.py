@@ -14,15 +14,15 @@ from compiler_gym.spaces import Reward
 from compiler_gym.views import ObservationSpaceSpec
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
-# By which a step of four results says that its episode was cut short.
+# Marks a truncated episode in the info of a step with four results.
 _TRUNCATED = "TimeLimit.truncated"
 
 
 class AutoReset(CompilerEnvWrapper):
     """Begins the next episode in the step that ends one.
 
-    That step returns the first observation of the new episode; ``info`` then has the last one of
-    the old as ``final_observation``, and the information about the step as ``final_info``.
+    The step returns the first observation of the new episode. ``info["final_observation"]`` is the
+    last observation of the old one, ``info["final_info"]`` the info of its last step.
     """
 
     @override
@@ -44,10 +44,10 @@ class AutoReset(CompilerEnvWrapper):
 
 
 class RenderMode(CompilerEnvWrapper):
-    """Renders in a mode of its own unless another is asked for.
+    """Sets the default mode of ``render()``.
 
     Raises:
-        ValueError: If there is no such mode.
+        ValueError: If the mode is unknown.
     """
 
     def __init__(self, env: CompilerEnv, render_mode: str):
@@ -63,13 +63,13 @@ class RenderMode(CompilerEnvWrapper):
 
 
 class FiveResults:
-    """An environment as the code of gym's wrappers expects it, for as long as that runs.
+    """An adapter that gives an environment five results, while the code of a gym wrapper runs.
 
-    What is inside, an environment of ours or a wrapper of gym around one, may have five results
-    already: then the results stay as they are.
+    If the environment inside has five results already, they are not changed.
 
     Args:
-        env: What is inside. All its attributes are there.
+        env: The environment inside: one of ours, or a wrapper of gym around one. The adapter has
+            all its attributes.
     """
 
     def __init__(self, env: Any):
@@ -79,16 +79,16 @@ class FiveResults:
 
     @property
     def observation_space(self) -> Any:
-        """A space of gym's own classes, where it has one."""
+        """The observation space, as a space of gym where possible."""
         return as_classic_gym(self._env.observation_space)
 
     @property
     def action_space(self) -> Any:
-        """Likewise."""
+        """The action space, as a space of gym where possible."""
         return as_classic_gym(self._env.action_space)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Makes a step, with a limit of steps told from the other ends of episodes."""
+        """Makes a step, and tells truncation from termination."""
         result = self._env.step(action)
         if len(result) != 4:
             return result
@@ -98,7 +98,7 @@ class FiveResults:
         return observation, reward, done and not truncated, truncated, info
 
     def step_result(self, result: Any) -> Any:
-        """Returns what a wrapper returns of which gym's code has returned this."""
+        """Converts the result of a wrapper's ``step()`` back to four values, if needed."""
         if not self._is_step_converted:
             return result
         observation, reward, terminated, truncated, info = result
@@ -107,7 +107,7 @@ class FiveResults:
         return observation, reward, terminated or truncated, info
 
     def reset(self, **kwargs: Any) -> Any:
-        """Begins an episode; returns an observation and information, of which there is none."""
+        """Begins an episode. Returns the observation and an empty info."""
         result = self._env.reset(**kwargs)
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
             return result
@@ -115,7 +115,7 @@ class FiveResults:
         return result, {}
 
     def reset_result(self, result: Any) -> Any:
-        """Adapts the result of ``reset()``, see :meth:`step_result`."""
+        """Converts the result of a wrapper's ``reset()`` back to an observation, if needed."""
         return result[0] if self._is_reset_converted else result
 
     def __getattr__(self, name: str) -> Any:
@@ -123,26 +123,26 @@ class FiveResults:
 
 
 def refuse_pictures(env: CompilerEnv, *args: Any, **kwargs: Any) -> CompilerEnv:
-    """Stands in for wrappers of gym that show or keep pictures.
+    """Replaces wrappers of gym that show or record pictures.
 
     Raises:
         ValueError: Always.
     """
     raise ValueError(
-        "There are no pictures of programs. Make the environment with render_mode='ansi', and "
-        "gym.wrappers.RenderCollection collects what render() returns as text"
+        "Programs cannot be rendered as pictures. Use render_mode='ansi', and "
+        "gym.wrappers.RenderCollection to collect the texts"
     )
 
 
 def refuse_checker(env: CompilerEnv, *args: Any) -> CompilerEnv:
-    """Stands in for ``PassiveEnvChecker``.
+    """Replaces ``PassiveEnvChecker``.
 
     Raises:
         ValueError: Always, after closing the environment.
     """
     env.close()
     raise ValueError(
-        "The checker of gym 0.26 is for environments whose steps have five results. Make one of "
-        "them by gym.make(..., apply_api_compatibility=True), or leave the checker out by "
-        "disable_env_checker=True"
+        "The checker of gym 0.26 expects five results of a step. Use "
+        "gym.make(..., apply_api_compatibility=True) to get them, or disable_env_checker=True to "
+        "skip the checker"
     )

@@ -1,6 +1,6 @@
-"""The 124 actions of CompilerGym 0.2.5, which used LLVM 10, and what they are called today.
+"""The 124 actions of CompilerGym 0.2.5 (LLVM 10), and their present names.
 
-Programs and results written for that release name these actions, as ``-mem2reg`` or by index.
+Programs and results of that release refer to actions by name (``-mem2reg``) or by index.
 """
 
 import json
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-# The LLVM service makes the action space Legacy124 of the same file.
+# The LLVM service reads the same file for its action space Legacy124.
 _TABLE = Path(__file__).with_name("legacy_actions.json")
 
 LEGACY_ACTIONS: Mapping[str, str | None] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""The action space of CompilerGym 0.2.5, with its names."""
+"""The action space of CompilerGym 0.2.5, with its names of actions."""
 
 from collections.abc import Iterable
 
@@ -11,12 +11,12 @@ from compiler_gym.spaces import CommandlineFlag
 
 
 class LegacyCommandline(LlvmCommandline):
-    """The 124 actions of CompilerGym 0.2.5, each called what it was called there.
+    """The 124 actions of CompilerGym 0.2.5, with their names of that release.
 
-    ``space.names`` and ``space.flags`` have ``-mem2reg`` where that release had it, so
-    ``space.names.index("-mem2reg")`` is the number that it was. Command lines are those of today's
-    ``opt``, as :attr:`pipelines` has them; those of that release can be read, but have no effect
-    where today's LLVM has nothing for an action.
+    ``space.names`` and ``space.flags`` have the same order as in that release, so
+    ``space.names.index("-mem2reg")`` is the same number. Command lines are written for today's
+    ``opt``, from :attr:`pipelines`. Command lines of that release can be read. Actions that today's
+    LLVM does not have do nothing.
     """
 
     def __init__(
@@ -28,10 +28,9 @@ class LegacyCommandline(LlvmCommandline):
         """Makes a space.
 
         Args:
-            items: The actions, with their names of that release without dash, and today's
-                pipelines as flags.
+            items: The actions: their former names without a dash, and today's pipelines as flags.
             name: The name of the space.
-            seed: Of the samples.
+            seed: The seed for sampling.
 
         Raises:
             ValueError: If there are none.

@@ -1,4 +1,4 @@
-"""The workers of :func:`compiler_gym.random_search.random_search`, and what they write."""
+"""The workers and files of :func:`compiler_gym.random_search.random_search`."""
 
 import csv
 import json
@@ -20,8 +20,8 @@ from compiler_gym.util.timer import humanize_duration
 
 logger = logging.getLogger(__name__)
 
-#: The names of the files that others read: what was searched and found, the improvements, and the
-#: best actions. See :func:`compiler_gym.random_search.random_search`.
+#: The names of the result files: the search and its result, the improvements, and the best
+#: actions. See :func:`compiler_gym.random_search.random_search`.
 METADATA = "random_search.json"
 PROGRESS = "random_search_progress.csv"
 BEST_ACTIONS = "random_search_best_actions.txt"
@@ -43,8 +43,8 @@ class RandomSearchProgressLogEntry(NamedTuple):
         runtime_seconds: Seconds since the start of the search.
         total_episode_count: Complete episodes of all workers.
         total_step_count: Steps of all workers.
-        num_passes: Actions of the episode that improved.
-        reward: Cumulative reward of that episode.
+        num_passes: Actions of the improving episode.
+        reward: Cumulative reward of the improving episode.
     """
 
     runtime_seconds: float
@@ -62,7 +62,7 @@ class RandomSearchProgressLogEntry(NamedTuple):
         """Parses a row of text.
 
         Raises:
-            ValueError: The text has another number of columns, or they are not numbers.
+            ValueError: The number of columns is wrong, or a column is not a number.
         """
         values = line.rstrip().split(",")
         if len(values) != len(cls._fields):
@@ -82,14 +82,14 @@ class RandomAgentWorker(threading.Thread):
             number of actions.
 
     Attributes:
-        alive: Whether to go on.
+        alive: False to end the thread.
         total_environment_count: Environments made.
         total_episode_count: Complete episodes.
         total_step_count: Steps of all episodes.
         best_returns: The highest cumulative reward; minus infinity before the first step.
-        best_actions: The actions that led to it.
-        best_commandline: Their command line.
-        best_found_at_time: When it was found, as ``time.time()``.
+        best_actions: The actions of the best episode.
+        best_commandline: The command line of the best episode.
+        best_found_at_time: The time of the best reward, from ``time.time()``.
     """
 
     def __init__(self, make_env: Callable[[], CompilerEnv], patience: int):
@@ -131,8 +131,8 @@ def replay_actions_from_logs(
     """Replays the best actions of a random search, prints each step and rewrites the results.
 
     Args:
-        env: An environment with a reward space. It is in the best state afterwards.
-        logdir: The folder of the search's files. Files of a replay there are overwritten.
+        env: An environment with a reward space. The replay leaves it in the best state.
+        logdir: The folder of the search. Files of a former replay are overwritten.
         benchmark: The benchmark; by default that of the search.
 
     Raises:
@@ -152,17 +152,19 @@ def search(
     nproc: int | None,
     skip_done: bool,
 ) -> CompilerEnv:
-    """Searches with random actions, see :func:`compiler_gym.random_search.random_search`."""
+    """Implements :func:`compiler_gym.random_search.random_search`."""
     workers = (os.cpu_count() or 1) if nproc is None else nproc
     if workers < 1 or patience < 0 or (total_runtime is not None and total_runtime <= 0):
         raise ValueError(
-            f"A random search needs a time and a number of workers, not {total_runtime} seconds, "
-            f"{nproc} workers and the patience {patience}"
+            f"expected a positive time and number of workers, and a patience of at least 0, got "
+            f"{total_runtime} seconds, {nproc} workers and patience {patience}"
         )
     env = make_env()
     try:
         if env.reward_space is None:
-            raise ValueError("A reward space must be specified for random search")
+            raise ValueError(
+                "expected an environment with a reward space, got none; pass reward_space="
+            )
         folder = create_user_logs_dir("random_search") if outdir is None else Path(outdir)
         folder.mkdir(parents=True, exist_ok=True)
         env.reset()
@@ -199,7 +201,7 @@ def _run_workers(
         finally:
             stop.set()
         for job in ended:
-            job.result()  # Raises what the worker has.
+            job.result()  # Raises the exception of the worker.
 
 
 def _work(make_env: Callable[[], CompilerEnv], found: "_Findings", stop: threading.Event) -> None:
@@ -219,7 +221,7 @@ def _play_episode(
     is_stopped: Callable[[], bool],
     step_seconds: Callable[[], float] = lambda: _STEP_SECONDS,
 ) -> bool:
-    """Plays an episode, and returns whether it came to its end before it was stopped."""
+    """Plays an episode. Returns true if it ended before the worker was stopped."""
     left = patience
     while left > 0:
         if is_stopped():
@@ -237,7 +239,7 @@ class _Findings:
     """The results of all workers so far.
 
     Attributes:
-        benchmark: The benchmark of all.
+        benchmark: The benchmark of all workers.
         patience: Same as in the search.
     """
 
@@ -264,17 +266,17 @@ class _Findings:
             csv.writer(file, lineterminator="\n").writerow(RandomSearchProgressLogEntry._fields)
 
     def step_seconds(self) -> float:
-        """Returns how long a step may take: one that hangs must not outlast the search for long."""
+        """Returns the time limit of a step, so that a hanging one does not delay the end."""
         left = self._total_runtime - (monotonic() - self._start)
         return min(max(left, 0) + _GRACE_SECONDS, _STEP_SECONDS)
 
     def count_episode(self) -> None:
-        """Notes the end of an episode."""
+        """Counts an episode."""
         with self._lock:
             self._episodes += 1
 
     def consider(self, env: CompilerEnv) -> bool:
-        """Notes a step; says whether none before has led to such a reward."""
+        """Counts a step. Returns true if its reward is the best so far."""
         with self._lock:
             self._steps += 1
             reward = float(env.episode_reward or 0)
@@ -296,7 +298,7 @@ class _Findings:
         return True
 
     def write(self) -> None:
-        """Writes the best actions, and that the search is done."""
+        """Writes the best actions, and marks the search as done."""
         lines = "".join(f"{action}\n" for action in self._actions)
         (self._folder / BEST_ACTIONS).write_text(lines, encoding="utf-8")
         self._metadata |= {
@@ -315,7 +317,7 @@ class _Findings:
 def _replay(
     env: CompilerEnv, folder: Path, benchmark: str | Benchmark | None
 ) -> list[tuple[Any, ...]]:
-    """Brings an environment into the best state. Writes and returns the rows of the replay."""
+    """Replays the best actions. Writes and returns a row for each step."""
     rows = []
     env.reset(benchmark=benchmark)
     lines = (folder / BEST_ACTIONS).read_text(encoding="utf-8").splitlines()

@@ -13,7 +13,7 @@ In Python::
     for result in check(Target(Path("my_service.py"), [benchmark_of("program.txt")])):
         print(result.outcome.value, result.rule.id, result.text)
 
-:mod:`compiler_gym.compliance.testing` has the same as tests for pytest.
+:mod:`compiler_gym.compliance.testing` has the same checks as tests for pytest.
 """
 
 from compiler_gym.compliance.rule import NotChecked, Outcome, Result, Rule, Violation

@@ -33,9 +33,9 @@ class Rule:
     """A requirement for every service.
 
     Attributes:
-        id: Its name, ``theme.what``.
-        sentence: What the service has to do.
-        advice: What to change in a service that does not.
+        id: The name of the rule: its theme, a dot, and the subject.
+        sentence: The requirement.
+        advice: How to fix a service that fails.
         check: The check. Returns None, or a text about skipped parts; raises :class:`Violation` or
             :class:`NotChecked`.
     """
@@ -73,8 +73,8 @@ def rule(id: str, sentence: str, advice: str) -> Callable[[Check], Rule]:
 
     Args:
         id: Same as in :class:`Rule`, like the other arguments.
-        sentence: What the service has to do.
-        advice: What to change if it does not.
+        sentence: The requirement.
+        advice: How to fix a service that fails.
     """
     return lambda check: Rule(id, sentence, advice, check)
 

@@ -1,4 +1,4 @@
-"""A session, as rules use it."""
+"""A session of a service, for rules."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Session:
     """A session of a service.
 
     Attributes:
-        id: Its number.
-        client: The connection that it is used through.
-        started: The reply with which it has started; None for forks.
-        state_spaces: The numbers of the observations that :meth:`state` is made of.
-        forked: What is told about each fork of it.
+        id: The number of the session.
+        client: The connection.
+        started: The reply of StartSession; None for a fork.
+        state_spaces: The numbers of the observations in :meth:`state`.
+        forked: A function that is called with each fork.
     """
 
     id: int
@@ -43,14 +43,14 @@ class Session:
         observe: Sequence[int] = (),
         timeout: float | None = None,
     ) -> Answer:
-        """Takes a step; returns the answer, whatever it is."""
+        """Takes a step. Returns the reply or the error."""
         return self.client.call("Step", self.step_request(actions, observe), timeout)
 
     def step(self, actions: Sequence[Action | Event] = (), observe: Sequence[int] = ()) -> Any:
-        """Takes a step; returns the reply.
+        """Takes a step. Returns the reply.
 
         Raises:
-            Violation: After an error, or if there are not as many observations as were asked for.
+            Violation: After an error, or if the number of observations is wrong.
         """
         reply = self.try_step(actions, observe).ok()
         if len(reply.observation) != len(observe):
@@ -66,15 +66,15 @@ class Session:
         return StepRequest(session_id=self.id, action=events, observation_space=observe)
 
     def state(self) -> list[bytes]:
-        """Returns what can be seen of the program that is always the same for equal programs."""
+        """Returns the state of the program, which is the same for equal programs."""
         return self.observe(self.state_spaces)
 
     def observe(self, numbers: Sequence[int]) -> list[bytes]:
-        """Returns observations in a form in which equal ones are equal."""
+        """Returns observations in a form that can be compared."""
         return [exact(event) for event in self.step((), numbers).observation]
 
     def try_fork(self) -> Answer:
-        """Forks it; returns the answer, whatever it is."""
+        """Forks the session. Returns the reply or the error."""
         return self.client.call("ForkSession", ForkSessionRequest(session_id=self.id))
 
     def cannot_fork(self) -> bool:
@@ -86,7 +86,7 @@ class Session:
         return answer.code == "UNIMPLEMENTED"
 
     def fork(self) -> Session:
-        """Forks it. Raises Violation after an error."""
+        """Forks the session. Raises Violation after an error."""
         fork = Session(
             self.try_fork().ok().session_id, self.client, None, self.state_spaces, self.forked
         )
@@ -94,15 +94,15 @@ class Session:
         return fork
 
     def try_end(self, timeout: float | None = None) -> Answer:
-        """Ends it; returns the answer, whatever it is."""
+        """Ends the session. Returns the reply or the error."""
         return self.client.call("EndSession", EndSessionRequest(session_id=self.id), timeout)
 
     def end(self) -> int:
-        """Ends it; returns how many sessions are left. Raises Violation after an error."""
+        """Ends the session. Returns the number of open ones. Raises Violation after an error."""
         return int(self.try_end().ok().remaining_sessions)
 
     def try_parameters(self, *parameters: tuple[str, str]) -> Answer:
-        """Sends parameters, pairs of key and value; returns the answer, whatever it is."""
+        """Sends pairs of key and value as parameters. Returns the reply or the error."""
         request = SendSessionParameterRequest(
             session_id=self.id,
             parameter=[SessionParameter(key=key, value=value) for key, value in parameters],

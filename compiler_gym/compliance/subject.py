@@ -31,19 +31,18 @@ _ALIVE_SECONDS = 30
 # The share of a rule's time for trying actions.
 _SURVEY_SHARE = 0.5
 
-# How many actions are played in turn, how far apart those are that come after each other, and how
-# often one is played.
+# The actions of a walk: their number, the distance between two, and the repetitions of each.
 _WALKED = 10
 _STRIDE = 13
 _WALK_LENGTH = 12
 
 
 class RunningService:
-    """A service that runs, and a connection to it.
+    """A running service, and a connection to it.
 
     Attributes:
         process: The service.
-        port: Where it listens.
+        port: The port of the service.
         client: The connection.
     """
 
@@ -58,7 +57,7 @@ class RunningService:
             raise
 
     def connect(self) -> WireClient:
-        """Makes one more connection, which the caller closes."""
+        """Opens another connection, which the caller closes."""
         return WireClient(f"127.0.0.1:{self.port}", self._clock)
 
     def is_alive(self) -> bool:
@@ -133,7 +132,7 @@ class Subject:
         if self._service is None:
             return
         if self._service.is_alive():
-            # Of a service that is stuck, one is waited for, not all.
+            # If a service is stuck, wait for one session, not for all.
             codes = (session.try_end(_ALIVE_SECONDS).code for session in sessions)
             if "DEADLINE_EXCEEDED" not in codes:
                 return
@@ -235,7 +234,7 @@ class Subject:
         """Returns the number of open sessions. Starts and ends one to find out."""
         return self._start_unknown(client=client or self.client).end()
 
-    # What is known about actions and observations, by trying.
+    # Facts about actions and observations, found by trying them.
 
     @cached_property
     def observed(self) -> Observed:
@@ -286,7 +285,7 @@ class Subject:
         return played
 
     def walk(self) -> list[Action]:
-        """Returns some actions to play one after the other; always the same ones.
+        """Returns a fixed sequence of actions to play.
 
         Raises:
             NotChecked: If no action works.

@@ -95,12 +95,12 @@ def target_of_env(id: str, benchmarks: Sequence[str] = (), **changes: Any) -> Ta
 
     Args:
         id: The id of the environment; ``module:id`` imports a module first, which registers it.
-        benchmarks: Programs, as of :func:`benchmark_of`, or URIs that the environment knows. By
-            default the program that its episodes are about, and another of the same dataset.
+        benchmarks: Programs as for :func:`benchmark_of`, or URIs that the environment knows. By
+            default its default program, and another one of the same dataset.
         **changes: Attributes of the target to change.
 
     Raises:
-        LookupError: If there is no environment of that id.
+        LookupError: If there is no environment with that id.
         ValueError: If its service is not a program on this machine.
         ImportError: If there is no such module.
     """
@@ -128,7 +128,7 @@ def target_of_env(id: str, benchmarks: Sequence[str] = (), **changes: Any) -> Ta
 
 
 def _resolve(env: Any, text: str) -> Benchmark:
-    """The program of a URI that the environment knows, else as of :func:`benchmark_of`."""
+    """Returns the program of a URI that the environment knows, or that of :func:`benchmark_of`."""
     try:
         return env.datasets.benchmark(
             text if "://" in text else Path(text).absolute().as_uri()
@@ -138,7 +138,7 @@ def _resolve(env: Any, text: str) -> Benchmark:
 
 
 def _default_programs(env: Any) -> list[Benchmark]:
-    """The program that episodes are about, and another one of the same dataset."""
+    """Returns the default program of an environment, and another one of the same dataset."""
     first = env.benchmark
     if first is None:
         return []

@@ -1,6 +1,6 @@
 """The rules as tests for pytest.
 
-A test file of one's own needs the service, and takes the rest from here::
+A test file defines the service, and imports the rest::
 
     from pathlib import Path
 
@@ -12,8 +12,8 @@ A test file of one's own needs the service, and takes the rest from here::
     def compliance_target():
         return Target(Path("my_service.py"), [benchmark_of("program.txt")])
 
-Each rule is a test, ``test_rule[process.starts]`` and so on; what cannot be checked is skipped, and
-says why. Fixtures of the same names in the test file replace those from here.
+Each rule is a test, such as ``test_rule[process.starts]``. A rule that cannot be checked is skipped
+with the reason. Fixtures of the same names in the test file replace those of this module.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ __all__ = ["compliance_subject", "compliance_target", "compliance_time_limit", "
 
 @pytest.fixture(scope="session")
 def compliance_target() -> Target:
-    """The service that is checked. The test file has to define it."""
+    """The service to check. The test file must define this fixture."""
     raise NotImplementedError(
         "Define a fixture compliance_target of the scope 'session', which returns a "
         "compiler_gym.compliance.Target"
@@ -40,7 +40,7 @@ def compliance_target() -> Target:
 
 @pytest.fixture(scope="session")
 def compliance_time_limit() -> float:
-    """The seconds that each rule may take."""
+    """The time limit of each rule in seconds."""
     return DEFAULT_TIME_LIMIT
 
 

@@ -142,7 +142,7 @@ def test_list():
 def test_no_environment():
     done = run()
     assert done.returncode != 0
-    assert "--env is not given" in done.stderr
+    assert "expected --env ID" in done.stderr
 
 
 @pytest.mark.parametrize("argument", ["--nproc=0", "--episodes=many"])

@@ -33,7 +33,7 @@ _MODULES = (
 
 
 def _in_themes() -> tuple[Rule, ...]:
-    """Rules of the same theme are next to each other, whatever module they are in."""
+    """Groups rules by theme, independent of their modules."""
     found = [
         rule for module in _MODULES for rule in vars(module).values() if isinstance(rule, Rule)
     ]
@@ -41,5 +41,5 @@ def _in_themes() -> tuple[Rule, ...]:
     return tuple(sorted(found, key=lambda rule: themes.index(rule.theme)))
 
 
-#: Every rule there is. Without the first there is nothing to check.
+#: All rules. If the first fails, no other is checked.
 RULES: tuple[Rule, ...] = _in_themes()

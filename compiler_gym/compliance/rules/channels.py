@@ -1,4 +1,4 @@
-"""The direct channel: the same protocol without gRPC."""
+"""Rules about the direct channel, which is the same protocol without gRPC."""
 
 from contextlib import closing
 
@@ -10,7 +10,7 @@ from compiler_gym.service.proto import Event
 
 
 def _answers(subject: Subject, session: Session) -> list[Answer]:
-    """The answers to some requests, most of which are refused."""
+    """Returns the answers to some requests, most of which are refused."""
     nobody = Session(2**62, session.client)
     return [
         session.try_step([Event()]),
@@ -24,8 +24,8 @@ def _answers(subject: Subject, session: Session) -> list[Answer]:
 
 @rule(
     "direct.same",
-    "What the direct channel answers, if there is one, is what gRPC answers",
-    "Serve both by the same code, or do not offer the direct channel in the metadata",
+    "The direct channel, if there is one, gives the same answers as gRPC",
+    "Serve both with the same code, or remove the direct channel from the metadata",
 )
 def same(subject: Subject) -> None:
     with closing(subject.service.connect()) as client:

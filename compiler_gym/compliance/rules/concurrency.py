@@ -1,4 +1,4 @@
-"""Several requests at a time, and requests that are given up."""
+"""Rules about concurrent and cancelled requests."""
 
 import time
 from collections.abc import Callable
@@ -14,23 +14,23 @@ Result = TypeVar("Result")
 _CLIENTS = 4
 _GRACE_SECONDS = 15
 _CANCEL_AFTER_SECONDS = (0, 0.001, 0.005, 0.02)
-# So long a service may need to notice that nobody waits.
+# The time for a service to notice that a request was cancelled.
 _SETTLE_SECONDS = 0.5
 _SHORT_SECONDS = (0.0001, 0.001, 0.01, 0.05)
 
-# What a request that is given up may leave of its session.
+# The possible states of a session after a cancelled request.
 _AFTER_GIVING_UP = ("OK", "NOT_FOUND", "ABORTED", "DEADLINE_EXCEEDED", "CANCELLED")
 
 
 def _at_once(function: Callable[[int], Result]) -> list[Result]:
-    """Calls a function in several threads; returns all results."""
+    """Calls a function in several threads. Returns all results."""
     with ThreadPoolExecutor(_CLIENTS) as threads:
         return list(threads.map(function, range(_CLIENTS)))
 
 
 @rule(
     "concurrent.sessions",
-    "Sessions that are used at the same time do not influence each other",
+    "Sessions in use at the same time do not affect each other",
     "Lock what sessions share, or share nothing",
 )
 def sessions(subject: Subject) -> None:
@@ -38,7 +38,7 @@ def sessions(subject: Subject) -> None:
     session = subject.start()
     session.step(walk)
     wanted = session.state()
-    # All are there before the first is used.
+    # All are started before the first is used.
     started = _at_once(lambda number: subject.start())
 
     def play(number: int) -> list[bytes]:
@@ -52,7 +52,7 @@ def sessions(subject: Subject) -> None:
 
 @rule(
     "concurrent.starts",
-    "Sessions that are started at the same time have numbers of their own",
+    "Sessions started at the same time have different numbers",
     "Lock the table of sessions and its counter",
 )
 def starts(subject: Subject) -> None:
@@ -65,8 +65,8 @@ def starts(subject: Subject) -> None:
 
 @rule(
     "concurrent.one-session",
-    "Steps of one session that come at the same time are taken one after the other",
-    "Lock each session for the time of a request",
+    "Concurrent steps of one session run one after the other",
+    "Lock each session during a request",
 )
 def one_session(subject: Subject) -> None:
     action = subject.effective_action()
@@ -83,8 +83,8 @@ def one_session(subject: Subject) -> None:
 
 @rule(
     "concurrent.clients",
-    "A session can be used through another connection than that which has started it",
-    "Know sessions by their numbers alone",
+    "A session can be used through any connection, not only the one that started it",
+    "Identify sessions by their numbers alone",
 )
 def clients(subject: Subject) -> None:
     session = subject.start()
@@ -99,8 +99,8 @@ def clients(subject: Subject) -> None:
 
 @rule(
     "cancel.step",
-    "A step that is cancelled hurts no other session",
-    "Let a cancelled request run to its end, or end its session",
+    "A cancelled step affects no other session",
+    "Finish a cancelled request, or end its session",
 )
 def cancelled_step(subject: Subject) -> None:
     other, session = subject.start(), subject.start()
@@ -119,8 +119,8 @@ def cancelled_step(subject: Subject) -> None:
 
 @rule(
     "cancel.start",
-    "A start that is cancelled hurts no other session",
-    "Forget a session whose start nobody waits for, or leave it to its lease",
+    "A cancelled start affects no other session",
+    "Drop a session whose start was cancelled, or leave it to its lease",
 )
 def cancelled_start(subject: Subject) -> None:
     other = subject.start()
@@ -133,13 +133,13 @@ def cancelled_start(subject: Subject) -> None:
     time.sleep(_SETTLE_SECONDS)
     require(other.state() == before, "another session has changed")
     subject.service.require_alive("starts that were cancelled")
-    subject.give_up()  # There may be sessions whose numbers nobody knows.
+    subject.give_up()  # The cancelled starts may have left sessions with unknown numbers.
 
 
 @rule(
     "deadline.short",
-    "A request whose time is over at once ends at once, and the service goes on",
-    "Do not wait for a deadline that has passed",
+    "A request with an expired deadline ends at once, and the service stays usable",
+    "Do not start work for an expired deadline",
 )
 def short(subject: Subject) -> None:
     session = subject.start()

@@ -1,4 +1,4 @@
-"""Sessions that crash or hang. An action that does so has to be known."""
+"""Rules about sessions that crash or hang. They need an action that does."""
 
 import signal
 import time
@@ -16,7 +16,7 @@ _LOST = ("NOT_FOUND", "ABORTED")
 
 
 def _crashed(subject: Subject) -> tuple[Session, Session, Session]:
-    """A session that has crashed, a fork of it (or another, if there are none), and another."""
+    """Returns a crashed session, a fork of it (or another session), and another session."""
     number, action = subject.fatal_action("crash")
     other, session = subject.start(), subject.start(action_space=number)
     relative = subject.start() if session.cannot_fork() else session.fork()
@@ -26,8 +26,8 @@ def _crashed(subject: Subject) -> tuple[Session, Session, Session]:
 
 @rule(
     "crash.status",
-    "A step in which the compiler crashes is ABORTED, with a text that says so",
-    "Run sessions in processes of their own, as the runtime does, and tell how one has ended",
+    "A step in which the compiler crashes is ABORTED, with a text about the crash",
+    "Run each session in its own process, as the runtime does, and report how it ended",
 )
 def crash_status(subject: Subject) -> None:
     number, action = subject.fatal_action("crash")
@@ -38,8 +38,8 @@ def crash_status(subject: Subject) -> None:
 
 @rule(
     "crash.others-live",
-    "A crash leaves the service, other sessions and forks as they were",
-    "Run each session in a process of its own",
+    "A crash does not affect the service, other sessions or forks",
+    "Run each session in its own process",
 )
 def crash_others(subject: Subject) -> None:
     wanted = subject.start().state()
@@ -52,7 +52,7 @@ def crash_others(subject: Subject) -> None:
 
 @rule(
     "crash.session-is-lost",
-    "After a crash the session accepts nothing, and can be ended",
+    "After a crash the session refuses all requests, except its end",
     "Answer ABORTED or NOT_FOUND from then on",
 )
 def crash_lost(subject: Subject) -> None:
@@ -68,8 +68,8 @@ def _hang(subject: Subject) -> tuple[int, Action]:
 
 @rule(
     "hang.deadline",
-    "A step that takes longer than its deadline is DEADLINE_EXCEEDED in time",
-    "Answer at the deadline of the request, whatever the compiler does, and end the session",
+    "A step that exceeds its deadline is DEADLINE_EXCEEDED in time",
+    "Answer at the deadline, even if the compiler is still working, and end the session",
 )
 def hang_deadline(subject: Subject) -> None:
     number, action = _hang(subject)
@@ -86,7 +86,7 @@ def hang_deadline(subject: Subject) -> None:
     def is_lost() -> bool:
         begin = time.monotonic()
         answer = session.try_step(timeout=_DEADLINE_SECONDS)
-        # Later requests may repeat how the session was lost, but they do not wait.
+        # Later requests may repeat the reason, but must not wait.
         is_told = time.monotonic() - begin < _DEADLINE_SECONDS / 2
         return answer.code in _LOST or (answer.code == "DEADLINE_EXCEEDED" and is_told)
 
@@ -100,12 +100,12 @@ def hang_deadline(subject: Subject) -> None:
 
 @rule(
     "hang.others-live",
-    "While a session hangs, others are served, and can be started",
-    "Hold no lock of the service while a session is at work",
+    "While a session hangs, other sessions can be used and started",
+    "Hold no lock of the service while a session is working",
 )
 def hang_others(subject: Subject) -> None:
     number, action = _hang(subject)
-    # What is found out by trying, before nothing can be tried.
+    # Find out by trying what is needed below, while the service still answers.
     actions = subject.walk()[:1]
     other, session = subject.start(), subject.start(action_space=number)
     request = session.step_request([action])
@@ -126,7 +126,7 @@ def hang_others(subject: Subject) -> None:
 @rule(
     "hang.end",
     "A session that hangs can be ended",
-    "End the process of the session rather than waiting for it",
+    "Kill the process of the session instead of waiting for it",
 )
 def hang_end(subject: Subject) -> None:
     number, action = _hang(subject)
@@ -141,8 +141,8 @@ def hang_end(subject: Subject) -> None:
 
 @rule(
     "hang.stop",
-    "A service of which a session hangs ends after SIGTERM, with exit code 6",
-    "Do not wait for requests at work without a limit when told to stop",
+    "A service with a hanging session ends after SIGTERM with exit code 6",
+    "Limit the time to wait for running requests after SIGTERM",
 )
 def hang_stop(subject: Subject) -> None:
     number, action = _hang(subject)

@@ -1,4 +1,4 @@
-"""Copies of sessions."""
+"""Rules about forks of sessions."""
 
 from compiler_gym.compliance.rule import NotChecked, require, rule
 from compiler_gym.compliance.session import Session
@@ -7,7 +7,7 @@ from compiler_gym.compliance.values import Action
 
 
 def _half_way(subject: Subject) -> tuple[Session, Session, list[Action]]:
-    """A session after some actions, a fork of it, and the actions that are left."""
+    """Returns a session after some actions, a fork of it, and the remaining actions."""
     session = subject.start()
     if session.cannot_fork():
         raise NotChecked("the service cannot fork sessions: ForkSession is UNIMPLEMENTED")
@@ -19,8 +19,8 @@ def _half_way(subject: Subject) -> tuple[Session, Session, list[Action]]:
 
 @rule(
     "fork.number",
-    "A fork has a number of its own, and counts as a session",
-    "Add the copy to the sessions as if it had been started",
+    "A fork has a new number, and counts as a session",
+    "Register the copy as a session like any other",
 )
 def number(subject: Subject) -> None:
     session, fork, _ = _half_way(subject)
@@ -32,7 +32,7 @@ def number(subject: Subject) -> None:
 
 @rule(
     "fork.exact",
-    "A fork shows what its original does",
+    "A fork has the same observations as its original",
     "Copy the whole program",
 )
 def exact_state(subject: Subject) -> None:
@@ -42,8 +42,8 @@ def exact_state(subject: Subject) -> None:
 
 @rule(
     "fork.goes-on",
-    "A fork goes on as its original does, and as one to which the same was done from the start",
-    "Copy all that later actions depend on: analyses, counters, random numbers, settings",
+    "The same actions have the same effect on a fork, its original, and an equal new session",
+    "Copy all state that actions depend on: analyses, counters, random numbers, settings",
 )
 def goes_on(subject: Subject) -> None:
     session, fork, rest = _half_way(subject)
@@ -58,8 +58,8 @@ def goes_on(subject: Subject) -> None:
 
 @rule(
     "fork.independent",
-    "What is done to a fork changes nothing of its original, nor the other way round",
-    "Copy deeply: a fork must not share anything that actions change",
+    "Actions on a fork do not change its original, and vice versa",
+    "Copy deeply: a fork must not share mutable state",
 )
 def independent(subject: Subject) -> None:
     session, fork, _ = _half_way(subject)
@@ -75,8 +75,8 @@ def independent(subject: Subject) -> None:
 
 @rule(
     "fork.survives",
-    "A fork goes on after the end of its original",
-    "Let a fork own all that it uses",
+    "A fork works after the end of its original",
+    "Let a fork own all its resources",
 )
 def survives(subject: Subject) -> None:
     session, fork, rest = _half_way(subject)
@@ -90,7 +90,7 @@ def survives(subject: Subject) -> None:
 @rule(
     "fork.at-start",
     "A session can be forked before its first action",
-    "Do not take for granted that there was an action",
+    "Support forks without actions in the history",
 )
 def at_start(subject: Subject) -> None:
     _half_way(subject)
@@ -103,7 +103,7 @@ def at_start(subject: Subject) -> None:
 
 @rule(
     "fork.ended",
-    "The fork of a session at its end is at its end, too",
+    "A fork of a session that has reached its end has reached it, too",
     "Copy whether the session has reached its end",
 )
 def ended(subject: Subject) -> None:

@@ -17,8 +17,8 @@ _SESSIONS = 3
 
 @rule(
     "lease.numbers",
-    "HoldLease answers once, with a number of its own that is not 0",
-    "Count leases up from 1; 0 is for sessions without one",
+    "HoldLease answers once, with a unique number other than 0",
+    "Count leases from 1; 0 means no lease",
 )
 def numbers(subject: Subject) -> None:
     leases = [subject.client.hold_lease() for _ in range(2)]
@@ -31,8 +31,8 @@ def numbers(subject: Subject) -> None:
 
 @rule(
     "lease.cancelled",
-    "The end of a lease ends its sessions, their forks, and no others",
-    "Remember the lease of each session, and end them when the call of HoldLease does",
+    "The end of a lease ends its sessions and their forks, and no others",
+    "Store the lease of each session, and end the session when the HoldLease call ends",
 )
 def cancelled(subject: Subject) -> None:
     lease, kept = subject.client.hold_lease(), subject.client.hold_lease()
@@ -54,8 +54,8 @@ def _is_gone(session: Session) -> bool:
 
 @rule(
     "lease.ended",
-    "A start with a lease that has ended, or has never been, is FAILED_PRECONDITION",
-    "Look for the lease before keeping the session",
+    "A start with an ended or unknown lease is FAILED_PRECONDITION",
+    "Check the lease before registering the session",
 )
 def ended(subject: Subject) -> None:
     lease = subject.client.hold_lease()
@@ -73,8 +73,8 @@ def ended(subject: Subject) -> None:
 
 @rule(
     "lease.killed-client",
-    "The sessions of a client that was killed are gone soon, and no others",
-    "End leases when their calls are cancelled: gRPC does so when a connection breaks",
+    "The sessions of a killed client end soon, and no others",
+    "End leases when their calls are cancelled, as gRPC does when a connection breaks",
 )
 def killed_client(subject: Subject) -> None:
     with subject.own_service() as service:
@@ -101,7 +101,7 @@ def killed_client(subject: Subject) -> None:
 
 
 def _start_client(subject: Subject, service: RunningService) -> subprocess.Popen[str]:
-    """Starts a client that holds a lease and has sessions, and then waits to be killed."""
+    """Starts a client that opens sessions with a lease, and waits to be killed."""
     temporary = service.process.temporary
     program = temporary / "benchmark"
     program.write_bytes(subject.benchmark.SerializeToString())

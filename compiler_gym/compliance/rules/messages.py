@@ -1,4 +1,4 @@
-"""Requests that are not as they should be, and their sizes."""
+"""Rules about malformed and large requests."""
 
 from contextlib import AbstractContextManager
 
@@ -20,14 +20,14 @@ _LARGE_BYTES = 16 * _MIB
 _REPEATS = 1000
 _MAX_SESSIONS = 2
 
-# Field 1000, which no message has: a text.
+# A text in field 1000, which no message has.
 _UNKNOWN_FIELD = b"\xc2\x3e\x05hello"
 
 
 @rule(
     "message.garbage",
-    "Bytes that are no request are an error, and the service goes on",
-    "Leave parsing to protobuf, and do not end the process for it",
+    "Bytes that are not a request give an error, and the service stays usable",
+    "Leave parsing to protobuf, and do not exit on errors",
 )
 def garbage(subject: Subject) -> None:
     for method in METHODS:
@@ -40,7 +40,7 @@ def garbage(subject: Subject) -> None:
 
 @rule(
     "message.unknown-method",
-    "A method that does not exist is UNIMPLEMENTED",
+    "An unknown method is UNIMPLEMENTED",
     "Leave that to gRPC",
 )
 def unknown_method(subject: Subject) -> None:
@@ -50,7 +50,7 @@ def unknown_method(subject: Subject) -> None:
 
 @rule(
     "message.unknown-field",
-    "Fields that the service does not know are ignored",
+    "Unknown fields are ignored",
     "Leave that to protobuf; newer clients send more fields",
 )
 def unknown_field(subject: Subject) -> None:
@@ -79,7 +79,7 @@ def _add_large(service: RunningService, size: int) -> Answer:
 
 @rule(
     "limit.many-observations",
-    "A step may ask for 1000 observations",
+    "A step may request 1000 observations",
     "Do not limit the number of observations in a request",
 )
 def many_observations(subject: Subject) -> None:
@@ -108,8 +108,8 @@ def many_actions(subject: Subject) -> None:
 
 @rule(
     "limit.sessions",
-    "--max_sessions limits the sessions that are open: one more is RESOURCE_EXHAUSTED",
-    "Count sessions, forks too, and refuse with a text that names the flag",
+    "--max_sessions limits open sessions: a start beyond it is RESOURCE_EXHAUSTED",
+    "Count sessions, including forks, and name the flag in the error",
 )
 def sessions(subject: Subject) -> None:
     subject.benchmark  # noqa: B018 - without it, nothing is checked.
@@ -127,7 +127,7 @@ def sessions(subject: Subject) -> None:
 @rule(
     "limit.message-bytes",
     "--max_message_bytes limits requests: a larger one is RESOURCE_EXHAUSTED",
-    "Pass the flag on to gRPC: SetMaxReceiveMessageSize()",
+    "Pass the value to gRPC: SetMaxReceiveMessageSize()",
 )
 def message_bytes(subject: Subject) -> None:
     with _limited(subject, f"--max_message_bytes={_MIB}") as service:

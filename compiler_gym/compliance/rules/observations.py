@@ -1,4 +1,4 @@
-"""Observations and rewards: what is declared against what comes."""
+"""Rules about observations and rewards: their declarations against their values."""
 
 from compiler_gym.compliance.rule import NotChecked, require, rule
 from compiler_gym.compliance.session import Session
@@ -11,8 +11,8 @@ _REPEATS = 3
 
 @rule(
     "observations.computed",
-    "Each observation is given, or refused with a reason",
-    "An observation that a program has not is UNIMPLEMENTED or FAILED_PRECONDITION, with a text",
+    "Each observation has a value, or an error with a reason",
+    "Answer UNIMPLEMENTED or FAILED_PRECONDITION, with a text, if a program lacks the observation",
 )
 def computed(subject: Subject) -> str | None:
     observed = subject.observed
@@ -39,8 +39,8 @@ def _in_spaces(subject: Subject, events: dict[int, Event], when: str) -> None:
 
 @rule(
     "observations.in-space",
-    "Each observation is in the space that was declared for it",
-    "Declare the kind, shape and bounds that values really have; bounds may be left open",
+    "Each observation is in its declared space",
+    "Declare the actual kind, shape and bounds of the values; bounds may be open",
 )
 def in_space(subject: Subject) -> None:
     observed = subject.observed.events
@@ -56,7 +56,7 @@ def in_space(subject: Subject) -> None:
 
 
 def _states(session: Session, subject: Subject, numbers: list[int]) -> list[list[bytes]]:
-    """The observations at the start, half way, and at the end."""
+    """Returns the observations at the start, half way, and at the end."""
     walk = subject.walk()
     middle = (len(walk) + 1) // 2
     parts = (walk[:0], walk[:middle], walk[middle:])
@@ -65,8 +65,8 @@ def _states(session: Session, subject: Subject, numbers: list[int]) -> list[list
 
 @rule(
     "observations.deterministic",
-    "What is declared deterministic is the same after the same actions, in other sessions too",
-    "Set ObservationSpace.deterministic to false, or leave out what varies: time, random numbers",
+    "Deterministic observations are equal after the same actions, also in other sessions",
+    "Set ObservationSpace.deterministic to false, or remove what varies: time, random numbers",
 )
 def deterministic(subject: Subject) -> None:
     _compare(subject, "sessions", [subject.start(), subject.start()])
@@ -74,8 +74,8 @@ def deterministic(subject: Subject) -> None:
 
 @rule(
     "observations.other-process",
-    "What is declared deterministic is the same in another process of the service",
-    "Leave out addresses, process ids and the order of hash tables, which a new process changes",
+    "Deterministic observations are equal in another process of the service",
+    "Remove addresses, process ids and the order of hash tables, which vary between processes",
 )
 def other_process(subject: Subject) -> None:
     with subject.own_service() as service:
@@ -83,7 +83,7 @@ def other_process(subject: Subject) -> None:
 
 
 def _compare(subject: Subject, what: str, sessions: list[Session]) -> None:
-    """Requires that deterministic observations of two sessions are the same."""
+    """Requires that deterministic observations of two sessions are equal."""
     numbers = subject.deterministic
     runs = [_states(session, subject, numbers) for session in sessions]
     for when, first, second in zip(("at the start", "half way", "at the end"), *runs, strict=True):
@@ -94,8 +94,8 @@ def _compare(subject: Subject, what: str, sessions: list[Session]) -> None:
 
 @rule(
     "observations.repeatable",
-    "What is declared deterministic is the same when it is asked for twice",
-    "Compute observations from the program alone, not from what was asked before",
+    "Deterministic observations are equal when they are requested twice",
+    "Compute observations from the program alone, not from former requests",
 )
 def repeatable(subject: Subject) -> None:
     numbers = subject.deterministic
@@ -109,8 +109,8 @@ def repeatable(subject: Subject) -> None:
 
 @rule(
     "observations.pure",
-    "To observe does not change what later actions do",
-    "Work on a copy of the program if an observation has to transform it",
+    "Observations do not affect later actions",
+    "Copy the program if an observation has to transform it",
 )
 def pure(subject: Subject) -> None:
     watched, left_alone = subject.start(), subject.start()

@@ -1,4 +1,4 @@
-"""Session parameters."""
+"""Rules about session parameters."""
 
 from compiler_gym.compliance.rule import NotChecked, require, rule
 from compiler_gym.compliance.subject import Subject
@@ -10,8 +10,8 @@ _SIZE = f"{_CACHE}get_size_in_bytes"
 
 @rule(
     "parameter.unknown",
-    "A parameter with an unknown key is INVALID_ARGUMENT, and the session goes on",
-    "Answer INVALID_ARGUMENT for keys that are not known, rather than ignoring them",
+    "A parameter with an unknown key is INVALID_ARGUMENT, and the session stays usable",
+    "Answer INVALID_ARGUMENT for unknown keys instead of ignoring them",
 )
 def unknown(subject: Subject) -> None:
     session = subject.start()
@@ -22,7 +22,7 @@ def unknown(subject: Subject) -> None:
 
 @rule(
     "parameter.cache",
-    "The size of the cache of programs can be read and set by parameters of the service",
+    "The size of the program cache can be read and set by service parameters",
     "Handle service.benchmark_cache.{get,set}_max_size_in_bytes and …get_size_in_bytes",
 )
 def cache(subject: Subject) -> None:
@@ -42,7 +42,7 @@ def cache(subject: Subject) -> None:
 @rule(
     "parameter.malformed",
     "A parameter whose value is malformed is INVALID_ARGUMENT",
-    "Check values before using them; a size is a whole number of bytes, not negative",
+    "Check values first; a size is a whole number of bytes, and not negative",
 )
 def malformed(subject: Subject) -> None:
     session = subject.start()
@@ -55,7 +55,7 @@ def malformed(subject: Subject) -> None:
 
 @rule(
     "parameter.before-a-bad-one",
-    "Parameters before one that is refused stay set",
+    "Parameters before a refused one stay set",
     "Handle parameters one by one, in order, and stop at the first that fails",
 )
 def before_a_bad_one(subject: Subject) -> None:

@@ -1,4 +1,4 @@
-"""The program of a service: its flags, files and exit codes."""
+"""Rules about the program of a service: its flags, files and exit codes."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from compiler_gym.service.proto import GetVersionRequest
 _EXIT_SECONDS = 30
 _GONE_SECONDS = 30
 
-# In the notation of the kernel: 127.0.0.1, ::1, and the former within the latter's.
+# 127.0.0.1, ::1, and 127.0.0.1 mapped to IPv6, in the notation of the kernel.
 _LOOPBACK = {
     "0100007F",
     "00000000000000000000000001000000",
@@ -28,7 +28,7 @@ _LOOPBACK = {
 
 @rule(
     "process.starts",
-    "The program starts with --working_dir, writes port.txt and pid.txt there, and answers",
+    "The program accepts --working_dir, writes port.txt and pid.txt there, and answers requests",
     "Listen first; then write the port to port.txt and the process id to pid.txt in --working_dir",
 )
 def starts(subject: Subject) -> None:
@@ -37,8 +37,8 @@ def starts(subject: Subject) -> None:
 
 @rule(
     "process.pid-file",
-    "pid.txt holds the number of the service's process, and port.txt where it listens",
-    "Write getpid() and the port that was bound, as decimal numbers",
+    "pid.txt holds the process id of the service, and port.txt its port",
+    "Write getpid() and the bound port as decimal numbers",
 )
 def pid_file(subject: Subject) -> None:
     process = subject.service.process
@@ -55,7 +55,7 @@ def pid_file(subject: Subject) -> None:
 @rule(
     "process.port",
     "--port=N makes the service listen at that port",
-    "Bind the port that the flag --port names; 0 means any free one",
+    "Bind the port of the flag --port; 0 means any free one",
 )
 def port(subject: Subject) -> None:
     number = free_port()
@@ -66,8 +66,8 @@ def port(subject: Subject) -> None:
 
 @rule(
     "process.loopback",
-    "Unless told otherwise, nobody but this machine can connect",
-    "Bind 127.0.0.1 by default: who can send requests can make a service run commands",
+    "By default, only this machine can connect",
+    "Bind 127.0.0.1 by default, because requests can make a service run commands",
 )
 def loopback(subject: Subject) -> None:
     others = listening_addresses(subject.service.port) - _LOOPBACK
@@ -76,8 +76,8 @@ def loopback(subject: Subject) -> None:
 
 @rule(
     "process.working-dir",
-    "A working directory that does not exist is made, with those above it",
-    "Make the directory of --working_dir, as mkdir -p does",
+    "A missing working directory is created, with its parents",
+    "Create the directory of --working_dir like mkdir -p",
 )
 def working_dir(subject: Subject) -> None:
     folder = subject.service.process.temporary / "a" / "b"
@@ -87,7 +87,7 @@ def working_dir(subject: Subject) -> None:
 
 @rule(
     "process.stale-files",
-    "port.txt and pid.txt of a former service do not pass for those of this one",
+    "port.txt and pid.txt of a former service are replaced",
     "Remove port.txt and pid.txt from --working_dir before anything else",
 )
 def stale_files(subject: Subject) -> None:
@@ -111,8 +111,8 @@ def stale_files(subject: Subject) -> None:
 
 @rule(
     "process.temporary-dir",
-    "Without --working_dir there is a new directory among the temporary files, until the end",
-    "Make compiler_gym-service-XXXX-XXXX below $TMPDIR, and remove it at exit",
+    "Without --working_dir the service creates a temporary directory, and removes it at exit",
+    "Create compiler_gym-service-XXXX-XXXX below $TMPDIR, and remove it at exit",
 )
 def temporary_dir(subject: Subject) -> None:
     with ServiceProcess(subject.target, subject.clock, names_directory=False) as process:
@@ -135,7 +135,7 @@ def temporary_dir(subject: Subject) -> None:
 
 @rule(
     "process.help",
-    "--help names --port and --working_dir, and the exit code is 0",
+    "--help lists --port and --working_dir, and exits with 0",
     "Print the flags for --help and exit with code 0",
 )
 def help_flag(subject: Subject) -> None:
@@ -147,8 +147,8 @@ def help_flag(subject: Subject) -> None:
 
 @rule(
     "process.unknown-flag",
-    "A flag that does not exist is named in a message, and the exit code is 1",
-    "Refuse unknown flags before anything else: who misspells a limit must be told",
+    "An unknown flag is an error that names it, with exit code 1",
+    "Refuse unknown flags first, so that a misspelt limit is noticed",
 )
 def unknown_flag(subject: Subject) -> None:
     _refuses(subject, "--no_such_flag_exists=1", "no_such_flag_exists")
@@ -156,8 +156,8 @@ def unknown_flag(subject: Subject) -> None:
 
 @rule(
     "process.unknown-argument",
-    "An argument that is no flag is named in a message, and the exit code is 1",
-    "Refuse arguments that are left after the flags",
+    "A positional argument is an error that names it, with exit code 1",
+    "Refuse arguments after the flags",
 )
 def unknown_argument(subject: Subject) -> None:
     _refuses(subject, "stray", "stray")
@@ -165,7 +165,7 @@ def unknown_argument(subject: Subject) -> None:
 
 @rule(
     "process.bad-port",
-    "A port that is no number from 0 to 65535 is refused, and the exit code is 1",
+    "A port that is not a number from 0 to 65535 is an error, with exit code 1",
     "Check --port before anything else",
 )
 def bad_port(subject: Subject) -> None:
@@ -182,7 +182,7 @@ def _refuses(subject: Subject, argument: str, named: str) -> None:
 @rule(
     "process.exit-0",
     "After SIGTERM a service without sessions ends with exit code 0",
-    "Handle SIGTERM: shut the server down, and return 0 from main()",
+    "Handle SIGTERM: shut down the server, and return 0 from main()",
 )
 def exit_0(subject: Subject) -> None:
     with subject.own_service() as service:
@@ -193,7 +193,7 @@ def exit_0(subject: Subject) -> None:
 @rule(
     "process.exit-6",
     "After SIGTERM a service with open sessions ends with exit code 6",
-    "Return 6 from main() if sessions are open when the service is told to stop",
+    "Return 6 from main() if sessions are open at SIGTERM",
 )
 def exit_6(subject: Subject) -> None:
     benchmark = subject.benchmark
@@ -211,8 +211,8 @@ def _ends_with(process: ServiceProcess, wanted: int, what: str) -> None:
 
 @rule(
     "process.nothing-left",
-    "No process of the service is left after SIGTERM, nor after SIGKILL",
-    "Tie processes to the service: prctl(PR_SET_PDEATHSIG), or a pipe whose end they watch",
+    "All processes of the service end after SIGTERM and SIGKILL",
+    "Tie processes to the service with prctl(PR_SET_PDEATHSIG), or a pipe that they watch",
 )
 def nothing_left(subject: Subject) -> None:
     started = [_left_after(subject, number) for number in (signal.SIGTERM, signal.SIGKILL)]
@@ -221,7 +221,7 @@ def nothing_left(subject: Subject) -> None:
 
 
 def _left_after(subject: Subject, number: signal.Signals) -> int:
-    """Requires that all processes of a service end with it; returns how many there were."""
+    """Requires that all processes of a service end with it. Returns their number."""
     with subject.own_service() as service:
         if subject.target.benchmarks:
             subject.try_start(client=service.client).ok()
@@ -236,8 +236,8 @@ def _left_after(subject: Subject, number: signal.Signals) -> int:
 
 @rule(
     "process.other-user",
-    "Files of the service that other users could use to reach it are closed to them",
-    "Make the working directory with mode 0700, and sockets in it with mode 0600",
+    "Other users have no access to files by which they could reach the service",
+    "Create the working directory with mode 0700, and its sockets with mode 0600",
 )
 def other_user(subject: Subject) -> None:
     directory = subject.service.process.directory

@@ -1,4 +1,4 @@
-"""The start and the end of sessions, and programs."""
+"""Rules about the start and end of sessions, and about programs."""
 
 from collections.abc import Iterator
 
@@ -27,8 +27,8 @@ def _add(subject: Subject, *benchmarks: Benchmark) -> Answer:
 
 @rule(
     "start.numbers",
-    "Each session has a number of its own, which is not used again",
-    "Count sessions up, and never give a number a second time",
+    "Each session has a unique number, which is not reused",
+    "Count up, and never use a number twice",
 )
 def numbers(subject: Subject) -> None:
     first, second = subject.start(), subject.start()
@@ -40,7 +40,7 @@ def numbers(subject: Subject) -> None:
 
 @rule(
     "start.observations",
-    "A start gives the observations that were asked for, in that order, repeated ones too",
+    "A start returns the requested observations in order, including repeated ones",
     "Compute StartSessionRequest.observation_space one by one, in order",
 )
 def observations(subject: Subject) -> None:
@@ -57,8 +57,8 @@ def observations(subject: Subject) -> None:
 
 @rule(
     "start.unknown-benchmark",
-    "A start by a URI that the service does not know is NOT_FOUND",
-    "Answer NOT_FOUND, and clients send the program with AddBenchmark and try again",
+    "A start with an unknown URI is NOT_FOUND",
+    "Answer NOT_FOUND, so that clients send the program with AddBenchmark and try again",
 )
 def unknown_benchmark(subject: Subject) -> None:
     answer = subject.try_start(Benchmark(uri=_UNKNOWN_URI))
@@ -71,7 +71,7 @@ def unknown_benchmark(subject: Subject) -> None:
 
 @rule(
     "start.empty-uri",
-    "A start on a benchmark without a URI is INVALID_ARGUMENT",
+    "A start with a benchmark without a URI is INVALID_ARGUMENT",
     "Check that Benchmark.uri is not empty",
 )
 def empty_uri(subject: Subject) -> None:
@@ -80,8 +80,8 @@ def empty_uri(subject: Subject) -> None:
 
 @rule(
     "start.bad-action-space",
-    "A start with the number of an action space that does not exist is INVALID_ARGUMENT",
-    "Check StartSessionRequest.action_space, negative numbers too",
+    "A start with an unknown action space is INVALID_ARGUMENT",
+    "Check StartSessionRequest.action_space, including negative numbers",
 )
 def bad_action_space(subject: Subject) -> None:
     for index in (-1, len(subject.spaces.action_space_list), _LARGEST_INDEX):
@@ -91,8 +91,8 @@ def bad_action_space(subject: Subject) -> None:
 
 @rule(
     "start.bad-observation",
-    "A start with the number of an observation that does not exist is INVALID_ARGUMENT",
-    "Check StartSessionRequest.observation_space, negative numbers too",
+    "A start with an unknown observation is INVALID_ARGUMENT",
+    "Check StartSessionRequest.observation_space, including negative numbers",
 )
 def bad_observation(subject: Subject) -> None:
     for index in (-1, len(subject.observation_spaces), _LARGEST_INDEX):
@@ -112,8 +112,8 @@ def all_action_spaces(subject: Subject) -> None:
 
 @rule(
     "start.failed-leaves-nothing",
-    "A start that fails leaves no session",
-    "Count a session as open only when its start has succeeded",
+    "A failed start leaves no session",
+    "Count a session as open only after its start has succeeded",
 )
 def failed_leaves_nothing(subject: Subject) -> None:
     subject.benchmark  # noqa: B018 - without it, nothing is checked.
@@ -128,8 +128,8 @@ def failed_leaves_nothing(subject: Subject) -> None:
 
 @rule(
     "benchmark.added",
-    "After AddBenchmark a program is known by its URI",
-    "Keep the programs of AddBenchmark by their URIs",
+    "After AddBenchmark the service finds a program by its URI",
+    "Store the programs of AddBenchmark by URI",
 )
 def added(subject: Subject) -> None:
     _add(subject, _renamed(subject.sent_benchmark, _ADDED_URI)).ok()
@@ -142,8 +142,8 @@ def added(subject: Subject) -> None:
 
 @rule(
     "benchmark.inline",
-    "A program that a start has brought is known by its URI from then on",
-    "Add the program of StartSessionRequest.benchmark, as AddBenchmark does",
+    "After a start with a program the service finds it by its URI",
+    "Store the program of StartSessionRequest.benchmark, as AddBenchmark does",
 )
 def inline(subject: Subject) -> None:
     subject.start(benchmark=_renamed(subject.sent_benchmark, f"{_ADDED_URI}-inline"))
@@ -152,8 +152,8 @@ def inline(subject: Subject) -> None:
 
 @rule(
     "benchmark.replaced",
-    "AddBenchmark replaces a program of the same URI; sessions keep what they started with",
-    "Overwrite the former program, and let sessions have one of their own",
+    "AddBenchmark replaces a program with the same URI; open sessions keep the former one",
+    "Overwrite the former program, and give each session a copy",
 )
 def replaced(subject: Subject) -> None:
     other, uri = subject.other_benchmark, f"{_ADDED_URI}-replaced"
@@ -184,7 +184,7 @@ def bad(subject: Subject) -> None:
 
 @rule(
     "benchmark.malformed",
-    "A program that the compiler does not understand is INVALID_ARGUMENT",
+    "A program that the compiler cannot read is INVALID_ARGUMENT",
     "Answer INVALID_ARGUMENT if the program cannot be parsed (ValueError in Python)",
 )
 def malformed(subject: Subject) -> None:
@@ -197,7 +197,7 @@ def malformed(subject: Subject) -> None:
 
 @rule(
     "end.remaining",
-    "EndSession tells how many sessions are left",
+    "EndSession returns the number of open sessions",
     "Set EndSessionReply.remaining_sessions to the number after the end",
 )
 def remaining(subject: Subject) -> None:
@@ -210,8 +210,8 @@ def remaining(subject: Subject) -> None:
 
 @rule(
     "end.others",
-    "The end of a session does not hurt another on the same program",
-    "Share nothing between sessions that the end of one destroys",
+    "The end of a session does not affect another one on the same program",
+    "Do not share what the end of a session destroys",
 )
 def others(subject: Subject) -> None:
     first, second = subject.start(), subject.start()
@@ -220,7 +220,7 @@ def others(subject: Subject) -> None:
 
 
 def _strangers(subject: Subject) -> Iterator[Session]:
-    """Sessions that do not exist: one that has ended, and two that have never been."""
+    """Returns sessions that do not exist: one that has ended, and two that never existed."""
     ended = subject.start()
     ended.end()
     yield ended
@@ -240,13 +240,13 @@ def _is_not_found(answer: Answer, session: Session) -> None:
 _ADVICE = "Answer NOT_FOUND, with a text that begins with 'Session not found'"
 
 
-@rule("step.unknown-session", "Step of a session that does not exist is NOT_FOUND", _ADVICE)
+@rule("step.unknown-session", "Step of an unknown session is NOT_FOUND", _ADVICE)
 def unknown_step(subject: Subject) -> None:
     for session in _strangers(subject):
         _is_not_found(session.try_step(), session)
 
 
-@rule("fork.unknown-session", "ForkSession of one that does not exist is NOT_FOUND", _ADVICE)
+@rule("fork.unknown-session", "ForkSession of an unknown session is NOT_FOUND", _ADVICE)
 def unknown_fork(subject: Subject) -> None:
     for session in _strangers(subject):
         answer = session.try_fork()
@@ -255,7 +255,7 @@ def unknown_fork(subject: Subject) -> None:
         _is_not_found(answer, session)
 
 
-@rule("end.unknown-session", "EndSession of one that does not exist is NOT_FOUND", _ADVICE)
+@rule("end.unknown-session", "EndSession of an unknown session is NOT_FOUND", _ADVICE)
 def unknown_end(subject: Subject) -> None:
     for session in _strangers(subject):
         _is_not_found(session.try_end(), session)
@@ -263,7 +263,7 @@ def unknown_end(subject: Subject) -> None:
 
 @rule(
     "parameter.unknown-session",
-    "SendSessionParameter of a session that does not exist is NOT_FOUND",
+    "SendSessionParameter of an unknown session is NOT_FOUND",
     _ADVICE,
 )
 def unknown_parameter(subject: Subject) -> None:

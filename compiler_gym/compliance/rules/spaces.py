@@ -11,7 +11,7 @@ from compiler_gym.service.proto.py_converters import event_encoder, message_to_p
 
 @rule(
     "version.reply",
-    "GetVersion gives the version of the service, always the same",
+    "GetVersion returns the version of the service, which does not change",
     "Set GetVersionReply.service_version; compiler_version is free-form",
 )
 def version(subject: Subject) -> None:
@@ -23,8 +23,8 @@ def version(subject: Subject) -> None:
 
 @rule(
     "spaces.names",
-    "There is an action space, and spaces have names, each its own",
-    "Set the name of each ActionSpace and ObservationSpace; clients choose by it",
+    "There is an action space, and all spaces have unique names",
+    "Set the name of each ActionSpace and ObservationSpace; clients select by name",
 )
 def names(subject: Subject) -> None:
     require(subject.spaces.action_space_list, "action_space_list is empty")
@@ -37,36 +37,36 @@ def names(subject: Subject) -> None:
 
 @rule(
     "spaces.readable",
-    "Each space can be understood by the Python package",
-    "Set Space.value; a type_id of one's own needs a converter in the client",
+    "The Python package can read each space",
+    "Set Space.value; a new type_id needs a converter in the client",
 )
 def readable(subject: Subject) -> None:
     spaces: list[Any] = [*subject.spaces.action_space_list, *subject.observation_spaces]
     for space in spaces:
         try:
             message_to_python(space)
-        except Exception as error:  # Whatever the converters think of what a service sends.
+        except Exception as error:  # Converters raise various exceptions for malformed spaces.
             raise Violation(f"the space {space.name!r} cannot be read: {error}") from None
 
 
 @rule(
     "spaces.actions",
-    "There are actions in each action space",
-    "Give the space at least one action, of a kind that clients can send",
+    "Each action space has actions",
+    "Add at least one action of a kind that clients can send",
 )
 def actions(subject: Subject) -> None:
     for space in subject.spaces.action_space_list:
         try:
             value = message_to_python(space)
             event_encoder(value)(value.sample())
-        except Exception as error:  # Likewise.
+        except Exception as error:  # Sampling raises various exceptions for malformed spaces.
             raise Violation(f"the action space {space.name!r} gives no action: {error}") from None
 
 
 @rule(
     "spaces.fixed",
-    "GetSpaces gives the same spaces at any time",
-    "Make the spaces once; indices in requests refer to them for the life of the service",
+    "GetSpaces always returns the same spaces",
+    "Create the spaces once, because requests refer to them by index",
 )
 def fixed(subject: Subject) -> None:
     before = subject.client.call("GetSpaces", GetSpacesRequest()).ok()

@@ -1,4 +1,4 @@
-"""Steps: actions, and what the service says of them."""
+"""Rules about steps: actions and their results."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ from compiler_gym.service.proto import Event, Int64Tensor
 _LARGEST = 2**63 - 1
 _LARGEST_INDEX = 2**31 - 1
 
-# The part of a rule's time that is left when it ends early.
+# The share of a rule's time that is kept in reserve.
 _SPARE = 0.2
 
 
 @rule(
     "step.empty",
-    "A step without actions gives observations, changes nothing, and says so",
+    "A step without actions returns observations, changes nothing, and reports no effect",
     "Begin a step with action_had_no_effect=true, and accept steps without actions",
 )
 def empty(subject: Subject) -> None:
@@ -30,7 +30,7 @@ def empty(subject: Subject) -> None:
 
 @rule(
     "step.observations",
-    "A step gives the observations that were asked for, in that order, repeated ones too",
+    "A step returns the requested observations in order, including repeated ones",
     "Compute StepRequest.observation_space one by one, in order, after all actions",
 )
 def observations(subject: Subject) -> None:
@@ -49,8 +49,8 @@ def observations(subject: Subject) -> None:
 
 @rule(
     "step.bad-observation",
-    "A step with the number of an observation that does not exist is INVALID_ARGUMENT",
-    "Check StepRequest.observation_space before applying an action; the session goes on",
+    "A step with an unknown observation is INVALID_ARGUMENT",
+    "Check StepRequest.observation_space before applying an action; keep the session",
 )
 def bad_observation(subject: Subject) -> None:
     session = subject.start()
@@ -62,7 +62,7 @@ def bad_observation(subject: Subject) -> None:
 
 
 def _wrong_events(subject: Subject, number: int) -> Iterator[Event]:
-    """Events that are in no action space of the kinds of this one."""
+    """Returns events that are in no action space of the same kind."""
     space = subject.spaces.action_space_list[number].space
     yield Event()
     count = action_count(space)
@@ -77,8 +77,8 @@ def _wrong_events(subject: Subject, number: int) -> Iterator[Event]:
 
 @rule(
     "step.bad-action",
-    "An action that is not in the space is INVALID_ARGUMENT, and the session goes on",
-    "Check the kind and the value of each event, negative numbers too; raise ValueError in Python",
+    "An action outside the space is INVALID_ARGUMENT, and the session stays usable",
+    "Check kind and value of each event, including negative numbers; raise ValueError in Python",
 )
 def bad_action(subject: Subject) -> None:
     for number in range(len(subject.spaces.action_space_list)):
@@ -93,8 +93,8 @@ def bad_action(subject: Subject) -> None:
 
 @rule(
     "step.malformed-tensor",
-    "An action whose tensor contradicts its shape is INVALID_ARGUMENT",
-    "Never allocate by a shape from outside; compare it with the number of values first",
+    "An action with a tensor that does not fit its shape is INVALID_ARGUMENT",
+    "Never allocate by a received shape; compare it with the number of values first",
 )
 def malformed_tensor(subject: Subject) -> None:
     session = subject.start()
@@ -107,8 +107,8 @@ def malformed_tensor(subject: Subject) -> None:
 
 @rule(
     "step.accepts",
-    "Each action of the space is accepted",
-    "Accept every action that the space has, or leave it out of the space",
+    "Every action of the space is accepted",
+    "Accept the action, or remove it from the space",
 )
 def accepts(subject: Subject) -> str | None:
     survey = subject.survey
@@ -123,8 +123,8 @@ def accepts(subject: Subject) -> str | None:
 
 @rule(
     "step.no-effect",
-    "An action that is said to have had no effect has changed no deterministic observation",
-    "Set action_had_no_effect only if that is sure, or declare such observations of_last_action",
+    "An action reported as without effect changes no deterministic observation",
+    "Set action_had_no_effect only if it is certain, or declare the observation of_last_action",
 )
 def no_effect(subject: Subject) -> str | None:
     spaces = subject.observation_spaces
@@ -157,8 +157,8 @@ def no_effect(subject: Subject) -> str | None:
 
 @rule(
     "step.several",
-    "Several actions in one step do what they do one by one",
-    "Apply StepRequest.action in order, all of them",
+    "Several actions in one step have the same effect as one by one",
+    "Apply all of StepRequest.action in order",
 )
 def several(subject: Subject) -> None:
     together, alone = subject.start(), subject.start()
@@ -170,7 +170,7 @@ def several(subject: Subject) -> None:
 
 @rule(
     "step.several-effect",
-    "A step has had an effect if one of its actions has",
+    "A step has an effect if one of its actions has",
     "Set action_had_no_effect only if it holds for all actions of the step",
 )
 def several_effect(subject: Subject) -> None:
@@ -188,7 +188,7 @@ def several_effect(subject: Subject) -> None:
 
 
 def _idle_action(subject: Subject) -> Action:
-    """An action that is said to have no effect, twice in a row too."""
+    """Returns an action reported as without effect, also twice in a row."""
     for action in subject.survey.harmless:
         session = subject.start()
         if all(session.step([action]).action_had_no_effect for _ in range(2)):
@@ -199,7 +199,7 @@ def _idle_action(subject: Subject) -> Action:
 
 @rule(
     "step.before-a-bad-one",
-    "Actions before one that is refused stay applied",
+    "Actions before a refused one stay applied",
     "Apply actions one by one, and stop at the first that fails",
 )
 def before_a_bad_one(subject: Subject) -> None:
@@ -216,8 +216,8 @@ def before_a_bad_one(subject: Subject) -> None:
 
 @rule(
     "step.end-of-session",
-    "After the end of a session actions are INVALID_ARGUMENT, and observations are given",
-    "Remember the end; refuse actions from then on, and say end_of_session again",
+    "After the end of a session actions are INVALID_ARGUMENT, and observations still work",
+    "Remember the end; then refuse actions, and set end_of_session again",
 )
 def end_of_session(subject: Subject) -> None:
     if not subject.survey.ending:
@@ -232,8 +232,8 @@ def end_of_session(subject: Subject) -> None:
 
 @rule(
     "step.stops-at-end",
-    "No action of a step is applied after one that ends the session",
-    "Leave the loop over StepRequest.action when the session has reached its end",
+    "Actions of a step after one that ends the session are not applied",
+    "Leave the loop over StepRequest.action at the end of the session",
 )
 def stops_at_end(subject: Subject) -> None:
     if not subject.survey.ending:

@@ -67,7 +67,7 @@ def test_json(run, number):
     assert rule == {
         "id": "fork.exact",
         "outcome": "ok",
-        "sentence": "A fork shows what its original does",
+        "sentence": "A fork has the same observations as its original",
         "text": "",
         "advice": "Copy the whole program",
     }

@@ -1,4 +1,4 @@
-"""The programs that the LLVM environments come with or can download, and the user's own."""
+"""Datasets of the LLVM environments: built-in, downloaded and generated programs."""
 
 from compiler_gym.envs.llvm.datasets.generators import (
     CsmithBenchmark,

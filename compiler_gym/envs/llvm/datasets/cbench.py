@@ -1,8 +1,8 @@
 """Run commands and validation of the cBench programs.
 
-The commands are those of cBench's own lists of inputs (Fursin et al., cTuning.org), one command for
-each of the inputs of a program. Validation compares the output and files of a program with those
-of its unoptimised version.
+The commands come from cBench's lists of inputs (Fursin et al., cTuning.org), one for each input of
+a program. Validation compares the output and files of a program with those of its unoptimised
+version.
 """
 
 import json
@@ -28,7 +28,7 @@ from compiler_gym.errors import DatasetInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.util.runfiles_path import site_data_path
 
-# The programs read there how often they shall do their work.
+# The programs read the number of their repetitions from this file.
 _REPEAT_ONCE = "echo 1 > _finfo_dataset"
 _TIMEOUT_SECONDS = 300
 _PREFIX = "benchmark://cbench-v1/"
@@ -40,11 +40,11 @@ class Recipe:
     """The run command of a program.
 
     Attributes:
-        name: The program, as in its URI.
+        name: The name of the program in its URI.
         run: A command for a shell, in an empty folder that has the program as ``a.out``.
             ``{data}`` is the folder of the inputs, ``{input}`` one of :attr:`inputs`.
         inputs: The numbers of the inputs.
-        files: The names of the files that it writes.
+        files: The names of the files that the program writes.
     """
 
     name: str
@@ -66,10 +66,10 @@ def cbench_recipes() -> dict[str, Recipe]:
 
 
 class CBenchInputs(TarDataset):
-    """The inputs of the programs: an archive of its own, which is no dataset of programs.
+    """The archive of the inputs of all programs.
 
     Args:
-        site_data_base: The folder below which they are kept.
+        site_data_base: The folder for downloads.
     """
 
     URLS = ("https://dl.fbaipublicfiles.com/compiler_gym/cBench-v0-runtime-data.tar.bz2",)
@@ -88,9 +88,9 @@ class CBenchInputs(TarDataset):
 
     @cached_property
     def folder(self) -> Path | None:
-        """The folder that has those of each kind in one of its folders.
+        """The folder with a subfolder for each kind of input; None if the download fails.
 
-        They are downloaded if need be. If that fails, it is said once, and this is None.
+        The inputs are downloaded on first use. A failure is logged once.
         """
         try:
             return self.installed_folder()
@@ -102,10 +102,10 @@ class CBenchInputs(TarDataset):
             return None
 
     def installed_folder(self) -> Path:
-        """Returns the folder; downloads the inputs if need be.
+        """Returns the folder, after downloading the inputs if necessary.
 
         Raises:
-            DatasetInitError: They cannot be downloaded.
+            DatasetInitError: The download fails.
         """
         self.install()
         for path in sorted(self.dataset_root.rglob(self._KNOWN_FOLDER)):
@@ -114,13 +114,13 @@ class CBenchInputs(TarDataset):
 
 
 def with_recipe(benchmark: Benchmark, uri: BenchmarkUri, inputs: CBenchInputs) -> Benchmark:
-    """Makes a program of cBench runnable and validatable, if there is a recipe and its inputs.
+    """Adds run commands and validation to a program of cBench, if there are a recipe and inputs.
 
     Args:
         benchmark: The program.
-        uri: Its URI. The parameter ``dataset`` selects the run that is measured, by its number
-            from 0 on, and then this is the only one that is validated.
-        inputs: Where the inputs are.
+        uri: The URI of the program. The parameter ``dataset`` selects one run by its number from 0.
+            Only this run is then measured and validated.
+        inputs: The inputs.
 
     Raises:
         ValueError: The parameter is out of range.
@@ -150,9 +150,9 @@ def _validators(recipe: Recipe, data: Path, runs: Iterable[int]) -> list[Validat
 
 
 class _Validators(Mapping[str, list[ValidationCallback]]):
-    """The validation callbacks of each program, by URI, with all of its inputs.
+    """The validation callbacks of each program, with all inputs, by URI.
 
-    Looking one up downloads the inputs if need be, and raises DatasetInitError if that fails.
+    A lookup downloads the inputs if necessary, and raises DatasetInitError if that fails.
     """
 
     def __getitem__(self, uri: str) -> list[ValidationCallback]:
@@ -170,4 +170,4 @@ class _Validators(Mapping[str, list[ValidationCallback]]):
 
 
 VALIDATORS: Mapping[str, list[ValidationCallback]] = _Validators()
-"""The validation callbacks of the programs of cBench that can be validated, by URI."""
+"""The validation callbacks of the programs of cBench, by URI."""

@@ -1,4 +1,4 @@
-"""Datasets of Hugging Face that have bitcode in a column, such as ComPile."""
+"""Datasets of Hugging Face with bitcode in a column, such as ComPile."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from itertools import islice
@@ -9,39 +9,38 @@ from typing import Any
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 
-# One for all datasets, as these can be pickled and a lock cannot.
+# Shared by all datasets, because they must be picklable and a lock is not.
 _LOADING = Lock()
 _MAX_DIGITS = 18
 
 
 class HuggingFaceDataset(Dataset):
-    """The rows of a dataset of Hugging Face, each of which has a program as bitcode or textual IR.
+    """A dataset of Hugging Face with a program in each row, as bitcode or textual IR.
 
-    ``benchmark://compile-v0/7`` is row 7. It needs the library ``datasets``, which ``pip install
-    'compiler_gym[huggingface]'`` installs::
+    ``benchmark://compile-v0/7`` is row 7. It needs the library ``datasets``: ``pip install
+    'compiler_gym[huggingface]'``::
 
         dataset = HuggingFaceDataset("benchmark://compile-v0", "llvm-ml/ComPile", streaming=True)
         env.datasets.add(dataset)
         for benchmark in dataset:
             env.reset(benchmark=benchmark)
 
-    The dataset is loaded when it is first used: a local one, or one that can be downloaded as a
-    whole, so that rows can be had in any order. One that is too large for that is streamed, row
-    after row: its size is 0 for unknown, there are no random draws, and a row costs as much as all
-    rows between it and the last one that was used, or all before it if it comes earlier.
+    The dataset is loaded on first use. Local and downloaded datasets have random access. A dataset
+    that is too large for a download can be streamed. Then its size is unknown (0), there are no
+    random draws, and access is sequential: a row costs as much as all rows since the last one, or
+    all rows before it if it comes earlier.
 
     Args:
-        name: The name that it has here.
-        path: What ``datasets.load_dataset()`` takes: the name on the hub, a folder, or a format
+        name: The name in URIs.
+        path: The argument of ``datasets.load_dataset()``: a name on the hub, a folder, or a format
             such as ``"parquet"``, with ``options={"data_files": "programs.parquet"}``.
         column: The column with the programs.
         split: The part of the dataset: ``"train"``, ``"train[:1000]"``.
-        streaming: Whether to read it row after row, without a download of the whole.
+        streaming: Read row by row, without a full download.
         options: Further arguments of ``load_dataset()`` by name.
-        description: What the programs are, in some words.
-        license: The licence of the programs. :meth:`facts` has that of each, if there is one.
-        site_data_base: The directory below which to keep what is downloaded, by default where the
-            library keeps it.
+        description: A short description of the programs.
+        license: The licence of the programs. :meth:`facts` has that of each program, if known.
+        site_data_base: The directory for downloads; by default that of the library.
         sort_order: Datasets are listed by this number.
     """
 
@@ -72,9 +71,9 @@ class HuggingFaceDataset(Dataset):
         self._column = column
         self._streaming = streaming
         self._loaded: Any = None
-        # Equals nothing but itself, and so tells what is loaded from all else.
+        # Unequal to all other objects, so it identifies the loaded data.
         self._load_key: object | None = None
-        # Of what is streamed: its rows, the number of the next one, and the last one with its own.
+        # For streams: the rows, the number of the next row, and the last row with its number.
         self._rows: Iterator[dict[str, Any]] = iter(())
         self._next = 0
         self._last: tuple[int, dict[str, Any]] | None = None
@@ -85,7 +84,7 @@ class HuggingFaceDataset(Dataset):
         return self._loaded is not None
 
     def install(self) -> None:
-        """Loads the dataset, which is downloaded if need be, unless it is streamed.
+        """Loads the dataset. Downloads it if necessary, unless it is streamed.
 
         Raises:
             DatasetInitError: The library is not installed, the dataset cannot be loaded, or it does
@@ -97,7 +96,7 @@ class HuggingFaceDataset(Dataset):
                 self._loaded, self._load_key = self._load(), object()
 
     def uninstall(self) -> None:
-        """Forgets the dataset, and deletes what has been downloaded to a directory of its own."""
+        """Unloads the dataset, and deletes its downloads if they have a directory of their own."""
         with _LOADING:
             self._loaded = self._load_key = None
             self._rows, self._next, self._last = iter(()), 0, None
@@ -105,7 +104,7 @@ class HuggingFaceDataset(Dataset):
 
     @property
     def size(self) -> int:
-        """The number of rows; 0 if it is not known, because nothing is loaded or it is streamed."""
+        """The number of rows; 0 if unknown, because the dataset is not loaded or is streamed."""
         return 0 if self._streaming or self._loaded is None else len(self._loaded)
 
     def benchmark_uris(self) -> Iterator[str]:  # type: ignore[override]  # The base adds part.
@@ -142,7 +141,7 @@ class HuggingFaceDataset(Dataset):
         return self._benchmark_of(uri, self._row_of(uri))
 
     def facts(self, uri: str | Benchmark) -> dict[str, Any]:
-        """Returns the other columns of a row: of ComPile its language, licence and so on.
+        """Returns the other columns of a row, such as language and licence.
 
         Raises:
             LookupError: There is no such row.
@@ -152,7 +151,7 @@ class HuggingFaceDataset(Dataset):
         return {column: value for column, value in row.items() if column != self._column}
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
-        """Returns whether it is known that there is a row. Loads nothing."""
+        """Returns true if the row is known to exist. Loads nothing."""
         number = _number_of(uri)
         return number is not None and number < (self._next if self._streaming else self.size)
 
@@ -209,7 +208,7 @@ class HuggingFaceDataset(Dataset):
         try:
             loaded = load_dataset(**arguments)
             columns = loaded.column_names
-            # What is streamed may not know its columns before its first row.
+            # The columns of a stream may be unknown before its first row.
             columns = columns if columns is not None else [*next(iter(loaded), {})]
         except Exception as error:  # The library says in many ways what went wrong.
             raise DatasetInitError(

@@ -43,16 +43,16 @@ _COMPILE_TIMEOUT_SECONDS = 60
 
 
 class KernelsDataset(Dataset):
-    """Small real C programs that can be run, and whose results can be validated.
+    """Small real C programs with inputs and expected outputs.
 
-    The package comes with the bitcode of each program. In a source tree that has not been built,
-    the installed clang compiles a program when it is first used, to the same bitcode, which is kept
-    in the site data folder. The URI's parameter ``dataset`` selects the input that the ``Runtime``
-    observation uses: ``benchmark://kernels-v0/sha256?dataset=1`` the second one, the first by
-    default. Validation uses all inputs.
+    The package contains the bitcode of each program. In a source tree without a build, the
+    installed clang compiles a program on first use to the same bitcode, which is kept in the site
+    data folder. The parameter ``dataset`` of the URI selects the input for the ``Runtime``
+    observation, the first by default: ``benchmark://kernels-v0/sha256?dataset=1`` has the second
+    one. Validation uses all inputs.
 
     Args:
-        site_data_base: The folder below which the bitcode is kept.
+        site_data_base: The folder for bitcode.
         sort_order: Datasets are listed by this number.
         kernels_path: The folder of the programs.
     """
@@ -87,8 +87,8 @@ class KernelsDataset(Dataset):
 
         Raises:
             LookupError: If there is no such program.
-            ValueError: If the URI has another parameter than ``dataset``, or that is not the number
-                of an input.
+            ValueError: If the URI has a parameter other than ``dataset``, or its value is not the
+                number of an input.
             BenchmarkInitError: If the program does not compile.
             EnvironmentNotSupported: If the program has to be compiled and clang is not installed.
         """
@@ -128,7 +128,7 @@ class KernelsDataset(Dataset):
         return source and (source, tools.tool_version(tools.clang_path()))
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
-        """Returns whether there is a program, which is not compiled."""
+        """Returns true if there is such a program. Compiles nothing."""
         try:
             run_number(uri, INPUT_SETS)
         except ValueError:
@@ -142,7 +142,7 @@ class KernelsDataset(Dataset):
         return sorted(path.parent.name for path in self._kernels_path.glob("*/program.c"))
 
     def _bitcode(self, kernel: Path, source: BenchmarkSource) -> bytes:
-        """Returns the unoptimised bitcode of a program, compiled by the build, now or earlier."""
+        """Returns the unoptimised bitcode of a program. Compiles it if necessary."""
         if (kernel / _BITCODE).is_file():
             return (kernel / _BITCODE).read_bytes()
         options = [*ClangInvocation.DEFAULT_COPT, *_COPT]

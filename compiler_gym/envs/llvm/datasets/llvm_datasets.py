@@ -1,4 +1,4 @@
-"""The datasets of the LLVM environments, and the user's own programs besides them."""
+"""The datasets of the LLVM environments, including the user's own programs."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -23,22 +23,22 @@ _MAKERS = {
 }
 _MAX_REMEMBERED = 128
 
-# Forks share their datasets, and each may be in a thread of its own. One lock for all datasets, as
-# these can be pickled and a lock cannot.
+# Forks share their datasets, and may run in different threads. The lock is shared by all datasets,
+# because they must be picklable and a lock is not.
 _REMEMBERING = Lock()
 
 
 class LlvmDatasets(Datasets):
-    """Datasets by name that also know the user's own programs.
+    """Datasets by name, including the user's own programs.
 
-    These are not listed as datasets, but have URIs:
+    Programs of the user are not listed, but have URIs:
 
     - ``file:///absolute/path`` of a bitcode file, of textual IR (``.ll``), or of a C or C++ source,
       which is compiled each time;
     - ``benchmark://file-v0/absolute/path.bc``, a bitcode file;
     - ``benchmark://user-v0/...`` and ``benchmark://clang-v0/...``, programs that have been made by
       ``env.make_benchmark()`` and ``env.make_benchmark_from_command_line()``. The last 128 of them
-      are remembered. (They are not made again from their URI: a URI should not run commands.)
+      are remembered. They cannot be made again from the URI, because a URI must not run commands.
 
     Args:
         datasets: The datasets.
@@ -49,7 +49,7 @@ class LlvmDatasets(Datasets):
         self._remembered: OrderedDict[str, Benchmark] = OrderedDict()
 
     def remember(self, benchmark: Benchmark) -> None:
-        """Makes a benchmark known by its URI."""
+        """Stores a benchmark by its URI."""
         uri = str(benchmark.uri)
         with _REMEMBERING:
             self._remembered[uri] = benchmark
@@ -78,7 +78,7 @@ class LlvmDatasets(Datasets):
         Raises:
             LookupError: If there is no such dataset, no such benchmark in it, or the program of a
                 user is not remembered.
-            FileNotFoundError: If the URI names a file that does not exist.
+            FileNotFoundError: If the URI refers to a missing file.
             BenchmarkInitError: If a source does not compile.
             DatasetInitError: If the dataset cannot be installed.
         """

@@ -1,6 +1,6 @@
-"""The datasets of former releases by the names of their classes, for programs that import these.
+"""The datasets of former releases as classes, for programs that import them.
 
-An environment has all of them that there are: ``env.datasets["benchmark://npb-v0"]``.
+Environments have all available ones: ``env.datasets["benchmark://npb-v0"]``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,15 +29,15 @@ class _Published(TarDataset):
     """A published dataset with a class of its own.
 
     Args:
-        site_data_base: The directory below which the dataset keeps its files.
-        sort_order: Datasets are listed by this number; by default that of the publication.
+        site_data_base: The directory for the files of the dataset.
+        sort_order: Datasets are listed by this number; by default the published one.
     """
 
     NAME: ClassVar[str]
     """The full name of the dataset."""
 
     CHANGES: ClassVar[Mapping[str, str]] = {}
-    """What is not as published, as arguments of :class:`Dataset`."""
+    """Arguments of :class:`Dataset` that differ from the published ones."""
 
     def __init__(self, site_data_base: str | Path, sort_order: int | None = None):
         arguments = published_arguments(self.NAME, site_data_base, SOURCE_COMPILERS)

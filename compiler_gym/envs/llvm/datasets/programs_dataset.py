@@ -48,22 +48,22 @@ class Program:
     """A command line program.
 
     Attributes:
-        name: Its name in URIs.
-        description: What it is.
+        name: The name in URIs.
+        description: A short description.
         license: The licence, as the package states it.
         package: The name of the package in the index.
         file: The name of the archive.
         sha256: The checksum of the archive in hexadecimal.
-        runs: Commands for a shell in an empty folder that has the program as ``a.out``. They print
-            what is in ``expected-N.txt``. ``{package}`` is the folder of the package, ``{data}``
-            that of the program in :data:`FOLDER`.
+        runs: Commands for a shell in an empty folder that has the program as ``a.out``. Command N
+            must print the contents of ``expected-N.txt``. ``{package}`` is the folder of the
+            package, ``{data}`` that of the program in :data:`FOLDER`.
         root: The folder in the package that the other paths refer to.
-        sources: Patterns of the source files. A pattern that begins with ``!`` takes some away.
+        sources: Patterns of the source files. A pattern that begins with ``!`` excludes files.
         include: Folders with headers.
         define: Macros to define: ``"NAME"`` or ``"NAME=VALUE"``.
         options: Further options of the compiler.
-        copy: Files that a build would copy: the new name by the former.
-        write: Files that a build would write: the contents by the name.
+        copy: Files that a build would copy: a mapping from the old to the new name.
+        write: Files that a build would write: a mapping from name to contents.
         link: Options of the linker.
     """
 
@@ -96,7 +96,7 @@ class Program:
         return [*options, *(f"-D{macro}" for macro in self.define)]
 
     def compilations(self, root: Path) -> list[ClangInvocation]:
-        """Returns how each source is compiled in :attr:`root`, after :meth:`make_files`."""
+        """Returns the compilations of the sources in :attr:`root`, after :meth:`make_files`."""
         options = self.all_options()
         return [
             ClangInvocation([*options, file], timeout=_TIMEOUT_SECONDS)
@@ -125,18 +125,18 @@ def _write(contents: bytes, path: Path) -> None:
 
 
 class ProgramsDataset(PackagedDataset):
-    """Whole programs that can be run, and whose results can be validated.
+    """Whole programs with runs and expected results.
 
-    ``benchmark://programs-v0/lua`` is the interpreter of Lua: all of its files in one module,
-    with its ``main()``. The package is downloaded when the program is first used, and compiled by
-    the installed clang; the bitcode is kept in the site data folder. The URI's parameter
+    ``benchmark://programs-v0/lua`` is the interpreter of Lua: all its files in one module, with
+    ``main()``. On first use the package is downloaded and compiled by the installed clang. The
+    bitcode is kept in the site data folder. The parameter
     ``dataset`` selects the run that the ``Runtime`` observation measures, the first by default.
     Validation makes all runs.
 
     Args:
-        site_data_base: The folder below which packages and bitcode are kept.
+        site_data_base: The folder for packages and bitcode.
         sort_order: Datasets are listed by this number.
-        folder: Where the facts, the inputs and the expected outputs are.
+        folder: The folder of the facts, inputs and expected outputs.
     """
 
     def __init__(self, site_data_base: str | Path, sort_order: int = 0, folder: Path = FOLDER):
@@ -171,7 +171,7 @@ class ProgramsDataset(PackagedDataset):
         return (f"{self.name}/{name}" for name in self.programs)
 
     def part_of(self, uri: str | BenchmarkUri) -> str:
-        """Returns the part of the same package in ``opensource-v0``, if it is there."""
+        """Returns the part of the same package in ``opensource-v0``, if there is one."""
         program = self.programs.get(BenchmarkUri.from_string(str(uri)).path.removeprefix("/"))
         package = program and packages_of().get(program.package)
         return package.part if package else super().part_of(uri)
@@ -183,7 +183,7 @@ class ProgramsDataset(PackagedDataset):
         return found and (found, self._folder)
 
     def has_parsed_uri(self, uri: BenchmarkUri) -> bool:
-        """Returns whether there is a program. Downloads and compiles nothing."""
+        """Returns true if there is such a program. Downloads and compiles nothing."""
         program = self.programs.get(uri.path.removeprefix("/"))
         try:
             return program is not None and run_number(uri, len(program.runs)) >= 0
@@ -191,12 +191,12 @@ class ProgramsDataset(PackagedDataset):
             return False
 
     def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
-        """Returns the benchmark of a URI; downloads its package and compiles it if need be.
+        """Returns the benchmark of a URI. Downloads and compiles its package if necessary.
 
         Raises:
             LookupError: There is no such program.
-            ValueError: The URI has another parameter than ``dataset``, or that is not the number
-                of a run.
+            ValueError: The URI has a parameter other than ``dataset``, or its value is not the
+                number of a run.
             DatasetInitError: The package cannot be fetched, unpacked or stored.
             BenchmarkInitError: The program does not compile with this clang, on this machine.
             EnvironmentNotSupported: clang is not installed.
@@ -209,7 +209,7 @@ class ProgramsDataset(PackagedDataset):
         package = self.unpacked(program.distribution)
         data = self._folder / program.name
         places = {"package": shlex.quote(str(package)), "data": shlex.quote(str(data))}
-        # Not format(): braces are the shell's.
+        # Not format(), because the shell uses braces.
         commands = list(program.runs)
         for name, path in places.items():
             commands = [command.replace(f"{{{name}}}", path) for command in commands]

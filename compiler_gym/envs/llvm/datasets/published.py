@@ -1,11 +1,11 @@
-"""The datasets that were published for CompilerGym before, by their addresses.
+"""Datasets that were published for former releases of CompilerGym.
 
 ``published.json`` beside this file has the facts: one entry for each dataset, with the
 arguments of :class:`TarDataset` or :class:`TarDatasetWithManifest` by name, and
 
 ``language``
-    ``"bitcode"`` if the archive has bitcode (of LLVM 10, which later releases read); else the
-    language of the source files that it has, to be compiled on demand.
+    ``"bitcode"`` if the archive has bitcode (of LLVM 10, which later releases read), else the
+    language of its source files, which are compiled on demand.
 ``programs``
     The source file of each benchmark by name, where the archive has more files than benchmarks.
 """
@@ -28,12 +28,11 @@ BITCODE = "bitcode"
 def published_datasets(
     site_data_base: str | Path, compilers: Mapping[str, SourceCompiler] | None = None
 ) -> Iterator[TarDataset]:
-    """Makes all published datasets whose programs can be used.
+    """Returns all published datasets that can be used.
 
     Args:
-        site_data_base: The directory below which each dataset keeps its files.
-        compilers: What compiles the source files of a language, by language. Datasets of
-            source files in another language are left out.
+        site_data_base: The directory for the files of the datasets.
+        compilers: The compilers by language. Datasets in other languages are left out.
     """
     compilers = compilers or {}
     for name, facts in published_facts().items():
@@ -48,14 +47,14 @@ def published_dataset(
     compiler: SourceCompiler | None = None,
     benchmark_class: type[Benchmark] | None = None,
 ) -> TarDataset:
-    """Makes one published dataset.
+    """Returns one published dataset.
 
     Args:
         name: The full name, e.g. ``"benchmark://npb-v0"``.
         site_data_base: The directory below which the dataset keeps its files.
-        compiler: What compiles its source files; needed unless the programs are bitcode.
-        benchmark_class: What to make benchmarks of; by default, a class that knows the source if
-            the dataset has source files.
+        compiler: The compiler of its source files. Not needed for bitcode.
+        benchmark_class: The class of the benchmarks. By default a class that has the source, if
+            there is one.
 
     Raises:
         LookupError: There is no such published dataset.
@@ -77,7 +76,7 @@ def published_arguments(
     Args:
         name: The full name.
         site_data_base: The directory below which the dataset keeps its files.
-        compilers: What compiles the source files of a language, by language.
+        compilers: The compilers by language.
 
     Raises:
         LookupError: There is no such published dataset.

@@ -4,14 +4,14 @@ from compiler_gym.datasets import BenchmarkUri
 
 
 def run_number(uri: BenchmarkUri, runs: int) -> int:
-    """Returns the value of the URI's parameter ``dataset``; by default 0.
+    """Returns the parameter ``dataset`` of a URI; 0 by default.
 
     Args:
         uri: The URI of a benchmark.
-        runs: How many runs there are.
+        runs: The number of runs.
 
     Raises:
-        ValueError: There is another parameter, or it is not the number of a run.
+        ValueError: There is another parameter, or the number is out of range.
     """
     unknown = set(uri.params) - {"dataset"}
     if unknown:

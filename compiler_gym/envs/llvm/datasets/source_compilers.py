@@ -18,7 +18,7 @@ class ClangSourceCompiler:
     """Compiles one source file to unoptimised bitcode.
 
     Attributes:
-        copt: Options for the compiler, which tell the language: ``("-x", "c")``.
+        copt: Options for the compiler, including the language: ``("-x", "c")``.
         preamble: Text in front of the source.
     """
 
@@ -29,16 +29,16 @@ class ClangSourceCompiler:
         """Compiles a file.
 
         Args:
-            source: The source file. Files beside it can be included by it.
+            source: The source file. It can include files in the same folder.
             output: The bitcode file to write.
 
         Raises:
-            BenchmarkInitError: If it does not compile in 300 seconds. The text says why.
+            BenchmarkInitError: If it does not compile within 300 seconds. The text has the reason.
             EnvironmentNotSupported: If clang is not installed.
         """
         args = [*ClangInvocation.DEFAULT_COPT, *_COPT, *self.copt, "-"]
         command = ClangInvocation(args).command(output.absolute())
-        # The line marker makes messages name the file, and a preamble not count.
+        # The line marker sets the file name and line in messages, as without a preamble.
         marker = f'{self.preamble}\n# 1 "{source.name}"\n'
         text = marker.encode() + source.read_bytes()
         try:
@@ -51,11 +51,11 @@ class ClangSourceCompiler:
 
 SOURCE_COMPILERS = {
     "c": ClangSourceCompiler(("-x", "c")),
-    # Clang has the declarations of OpenCL's own functions ready.
+    # Clang has built-in declarations of OpenCL's functions.
     "opencl": ClangSourceCompiler(("-x", "cl", "-target", "nvptx64-nvidia-nvcl")),
-    # The programs of this dataset come without their headers.
+    # The programs of this dataset lack their includes.
     "c++": ClangSourceCompiler(
         ("-x", "c++", "-std=c++11"), "#include <bits/stdc++.h>\nusing namespace std;"
     ),
 }
-"""Compilers by the language that a published dataset names."""
+"""The compilers by the language in ``published.json``."""

@@ -2,8 +2,7 @@
 """Checks that texts are in plain English, as far as a machine can tell.
 
 It looks at headings, phrases and the length of sentences in documents, and at the first words of
-docstrings and of comments at the top of C++ files. ``tools/prose_allowed.txt`` has the number of
-findings that each file may still have. It only shrinks: ``--update`` writes the present numbers.
+docstrings and of comments at the top of C++ files.
 """
 
 import argparse
@@ -11,13 +10,11 @@ import ast
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-ALLOWED = ROOT / "tools/prose_allowed.txt"
 MAX_WORDS = 30
 
 OPENING = re.compile(r"(What|How|Where|Who|Whose|That|Whether)\b(?!.*\?$)")
@@ -45,7 +42,7 @@ _NOT_OURS = ("compiler_gym/data/", "web/node_modules/", "CHANGELOG.md")
 
 
 class Finding(NamedTuple):
-    """Something to say more plainly."""
+    """A place in a text that breaks a rule."""
 
     path: str
     line: int
@@ -53,23 +50,14 @@ class Finding(NamedTuple):
 
 
 def main() -> int:
-    """Prints what is more than a file may have, and returns the exit code."""
+    """Prints the findings, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--update", action="store_true", help="write the present numbers")
-    parser.add_argument("--all", action="store_true", help="print what is allowed, too")
-    parser.add_argument("files", nargs="*", help="check these files alone")
+    parser.add_argument("files", nargs="*", help="check these files only")
     options = parser.parse_args()
     findings = [each for path in options.files or tracked() for each in check(path)]
-    counts = Counter(each.path for each in findings)
-    if options.update:
-        lines = (f"{count} {path}\n" for path, count in sorted(counts.items()))
-        ALLOWED.write_text("".join(lines), encoding="utf-8")
-        return 0
-    allowed = allowances()
-    shown = [each for each in findings if options.all or counts[each.path] > allowed[each.path]]
-    for each in shown:
+    for each in findings:
         print(f"{each.path}:{each.line}: {each.text}")
-    return any(counts[path] > allowed[path] for path in counts)
+    return bool(findings)
 
 
 def tracked() -> list[str]:
@@ -83,13 +71,6 @@ def tracked() -> list[str]:
         check=True,
     ).stdout.splitlines()
     return [path for path in files if not path.startswith(_NOT_OURS) and (ROOT / path).is_file()]
-
-
-def allowances() -> Counter[str]:
-    """Returns how many findings each file may have."""
-    lines = ALLOWED.read_text(encoding="utf-8").splitlines() if ALLOWED.exists() else []
-    pairs = (line.split(maxsplit=1) for line in lines)
-    return Counter({path: int(count) for count, path in pairs})
 
 
 def check(path: str) -> Iterator[Finding]:

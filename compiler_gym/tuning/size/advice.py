@@ -150,7 +150,7 @@ class Adviser:
 
     @cached_property
     def is_library(self) -> bool:
-        """Whether the sources have no ``main``: they are linked as a shared library then.
+        """True if the sources have no ``main``. They are then linked as a shared library.
 
         Raises:
             BenchmarkInitError: If a source does not compile. The text says why.

@@ -1,4 +1,4 @@
-"""Whether an object file does what it should."""
+"""Checks that an object file behaves as its source does."""
 
 import os
 import shlex

@@ -22,13 +22,13 @@ _SOURCE_ONLY = ("-x", "-include", "-imacros", "-include-pch")
 
 @dataclass(frozen=True)
 class Change:
-    """What is changed of a compilation.
+    """A change to a compilation.
 
     Attributes:
         options: Options of LLVM.
         passes: Passes of the plugin, which run before all others.
-        calls: Which calls, by their number, are to be inlined (True), and which not (False). About
-            others LLVM decides.
+        calls: Decisions about calls, by their number: inline (True) or not (False). LLVM decides
+            about the others.
         skipped: Passes of LLVM that are left out of functions, by the number of the function.
         sequence: Passes of a policy, which run after those of the plugin, and before clang's own.
     """
@@ -82,7 +82,7 @@ NO_CHANGE = Change()
 
 @dataclass(frozen=True)
 class Compilation:
-    """How one source is compiled to an object file.
+    """The compilation of one source to an object file.
 
     Attributes:
         clang: The compiler.
@@ -98,7 +98,7 @@ class Compilation:
 
     @property
     def is_ir(self) -> bool:
-        """Whether the source is LLVM's intermediate representation."""
+        """True if the source is LLVM's intermediate representation."""
         return self.source.suffix in IR_SUFFIXES
 
     @cached_property

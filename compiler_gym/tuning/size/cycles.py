@@ -99,5 +99,5 @@ def _region(index: int, instructions: Sequence[Instruction]) -> str:
 
 
 def _is_instruction(line: Instruction) -> bool:
-    """Whether a line is no data; directives would be carried out."""
+    """Returns True if a line is an instruction. llvm-mca would obey directives."""
     return not line.code.startswith((".", "<"))

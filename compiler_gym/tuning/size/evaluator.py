@@ -37,15 +37,15 @@ _LIST_SECONDS = 600
 
 
 class Budget:
-    """What a search may use.
+    """The limits of a search: time and evaluations.
 
     Args:
-        seconds: Its time, from now on.
-        evaluations: How often clang may be run with changes; None for any number.
+        seconds: The time limit, which starts now.
+        evaluations: The maximum number of runs of clang with changes; None for no limit.
 
     Attributes:
         used: The evaluations so far.
-        is_cut: Whether the time limit, rather than anything that can be repeated, ended the search.
+        is_cut: True if the time limit ended the search. The result is then not reproducible.
     """
 
     def __init__(self, seconds: float = math.inf, evaluations: int | None = None):
@@ -67,31 +67,31 @@ class Budget:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left."""
+        """True if the time or the evaluations are used up."""
         if self.evaluations_left(1) == 0:
             return True
         return self.seconds_left <= 0 and self.cut()
 
     def cut(self) -> bool:
-        """Notes that the time limit has ended the search. Returns True."""
+        """Records that the time limit has ended the search. Returns True."""
         self.is_cut = True
         return True
 
     def evaluations_left(self, wanted: int) -> int:
-        """Returns how many of the evaluations that are wanted may be made."""
+        """Returns the number of evaluations that are left, at most ``wanted``."""
         return wanted if self._evaluations is None else min(wanted, self._evaluations - self.used)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What clang has made with a change.
+    """The output of clang with a change.
 
     Attributes:
         change: The change.
-        object: What is in the object file.
+        object: The contents of the object file.
         path: The object file.
-        linked: How large the program is that it is linked to; None if it is not linked.
-        alone: How large the object file is when it is linked alone; None if it is not.
+        linked: The size of the linked program; None if it is not linked.
+        alone: The size of a program of this object file alone; None if it is not linked alone.
     """
 
     change: Change

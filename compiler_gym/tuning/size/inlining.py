@@ -40,7 +40,7 @@ class CallSite:
 
 @dataclass
 class _Decided:
-    """How often LLVM inlined calls, how often not, and what it said of their costs."""
+    """Counts of inlined and kept calls, and the sum of the costs that LLVM reported."""
 
     inlined: int = 0
     kept: int = 0

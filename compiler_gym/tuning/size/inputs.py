@@ -1,4 +1,4 @@
-"""What there is to compile: files, and programs that are known by name."""
+"""Inputs of a compilation: files, and benchmarks given by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -81,5 +81,5 @@ def _counts_of_section(text: str, sizes: Mapping[str, int]) -> Iterator[tuple[st
 
 
 def _is_instruction(word: str) -> bool:
-    """Whether a line that begins with a word is an instruction rather than data or a prefix."""
+    """Returns True if the first word of a line is an instruction, not data or a prefix."""
     return not word.startswith(".") and word != _PREFIX

@@ -24,7 +24,7 @@ class LinkError(ValueError):
 
 @dataclass(frozen=True)
 class LinkedSize:
-    """How large a program is without symbols and debugging information.
+    """The size of a program without symbols and debugging information.
 
     Attributes:
         loaded: Bytes of code, constants and initialised data: text and data, as ``size`` calls it.
@@ -37,7 +37,7 @@ class LinkedSize:
 
 @dataclass(frozen=True)
 class Linker:
-    """How an object file becomes a program.
+    """A command that links an object file to a program.
 
     Attributes:
         command: A command of a shell. ``{}`` stands for the paths of the object files, and the

@@ -1,6 +1,7 @@
-"""How large the parts of an object file are: of ELF, as clang writes it for Linux and others.
+"""A reader of the sizes in an ELF object file: sections and functions.
 
-Not pyelftools, which makes a Python object of each symbol: searches read thousands of these files.
+pyelftools would be too slow. It makes a Python object of each symbol, and a search reads thousands
+of these files.
 """
 
 import hashlib
@@ -23,10 +24,10 @@ _HEADERS = {1: ("I", 0x20, 0x2E), 2: ("Q", 0x28, 0x3A)}
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """What there is to know about an object file.
+    """The sizes and digests of an object file.
 
     Attributes:
-        text: Bytes of code: of all executable sections.
+        text: Bytes of code, in all executable sections.
         all: Bytes that are loaded: code, constants, initialised data, tables for exceptions.
         functions: The bytes of each function by its symbol.
         code: A digest of the executable sections.

@@ -1,4 +1,4 @@
-"""What a search makes small."""
+"""The objectives of a search: the sizes that it minimises."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -28,15 +28,15 @@ class Objective(str, Enum):
 
     @property
     def unit(self) -> str:
-        """What sizes are numbers of."""
+        """The unit of sizes."""
         return "instructions" if self is Objective.INSTRUCTIONS else "bytes"
 
     def read(self, path: Path) -> ObjectFile:
-        """Reads of an object file what has to be known of it.
+        """Reads the sizes of an object file.
 
         Raises:
-            EnvironmentNotSupported: If that needs a tool that is not installed.
-            ValueError: If it is not an ELF file, or cannot be disassembled where that is needed.
+            EnvironmentNotSupported: If a necessary tool is not installed.
+            ValueError: If it is not an ELF file, or if disassembly is necessary and fails.
             OSError: If it cannot be read.
         """
         read = read_with_instructions if self is Objective.INSTRUCTIONS else read_object

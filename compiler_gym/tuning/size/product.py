@@ -1,4 +1,4 @@
-"""What a search leaves: the object file, and a script that makes it again."""
+"""The output of a search: the object file, and a script that reproduces it."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Where the bytes or instructions went: the functions of two object files compared."""
+"""A comparison of two object files, function by function."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ class FunctionChange:
 
     @property
     def saved(self) -> int:
-        """What it became smaller by."""
+        """The reduction of the size."""
         return self.before - self.after
 
 

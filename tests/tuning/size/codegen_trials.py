@@ -76,20 +76,20 @@ _X86_ONLY = (
 
 @dataclass
 class Totals:
-    """What was tried.
+    """Totals of the trials.
 
     Attributes:
-        next_seed: The first seed that was not begun.
-        cpu_seconds: Processor time, of compilers and programs, too.
+        next_seed: The first seed that has not started.
+        cpu_seconds: Processor time, with that of compilers and programs.
         programs: Programs by their kind.
         builds: Programs that were linked with changes, by machine and way of linking.
-        options: These by machine and option of clang, linker included.
-        uses: Objects in these that differ from others of their program, by machine and by what
-            was changed.
-        runs: Runs of these.
-        clangs: Seeds that are wrong without any change, and how: a mode is not tried then.
-        disputed: Seeds about which compilers do not agree without any change, and endless ones.
-        unwinding: Results that are right, but with tables that are wrong at some instruction.
+        options: The builds by machine and option of clang, linker included.
+        uses: Objects in the builds that differ from others of their program, by machine and by
+            kind of change.
+        runs: Runs of the builds.
+        clangs: Seeds that are wrong without any change, and the errors. Their mode is skipped.
+        disputed: Seeds on which compilers disagree without any change, and endless programs.
+        unwinding: Correct results whose unwind tables are wrong at some instruction.
         wrong: Results that are wrong.
     """
 

@@ -193,8 +193,8 @@ def test_inline_functions_without_another_definition_stay_inlined(tmp_path):
 
 
 def test_the_audit_names_every_change():
-    text = runfiles_path("docs/guides/code-size.md").read_text(encoding="utf-8")
-    audit = text.partition("## Options and what was tried on each")[2].partition("### Trials")[0]
+    text = runfiles_path("docs/guides/code-size-safety.md").read_text(encoding="utf-8")
+    audit = text.partition("## Options and their trials")[2].partition("### Trials")[0]
     for change in portfolio_changes():
         for option in change.options:
             assert f"`{option}`" in audit or f"`{option.partition('=')[0]}=N`" in audit
@@ -212,7 +212,7 @@ def test_link_time_optimisation(way, tmp_path):
 
 
 def test_the_counts_of_the_audit_are_those_of_the_trials():
-    text = runfiles_path("docs/guides/code-size.md").read_text(encoding="utf-8")
+    text = runfiles_path("docs/guides/code-size-safety.md").read_text(encoding="utf-8")
     counts = read_counts()
     assert with_counts(text, counts) == text and counts["uses"]["x86_64 -disable-lsr"] > 100
     row = next(line for line in text.splitlines() if line.startswith("| `-disable-lsr` |"))
@@ -225,7 +225,7 @@ def test_counts_add_up_what_belongs_together():
     text = "\n".join(
         [
             "| `-a=1` | 0 | 0 |",
-            "## Options and what was tried on each",
+            "## Options and their trials",
             "| `-inline-threshold=N` | effect | 0 | 0 |",
             "| `skip-passes`, 20 passes | 0 | 0 |",
             "So far: nothing",

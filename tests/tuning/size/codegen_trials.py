@@ -9,7 +9,7 @@ One seed again, as after it was wrong, with the files kept in a folder::
 
     bazel run //tests/tuning/size:codegen_trials -- --seed 17 --keep /tmp/17
 
-The counts go into the repository and the tables of ``docs/guides/code-size.md`` with::
+The counts go into the repository and the tables of ``docs/guides/code-size-safety.md`` with::
 
     bazel run //tests/tuning/size:codegen_trials -- --hours 0 --state FILE --publish $PWD
 """
@@ -50,7 +50,7 @@ from tests.tuning.size.trial_counts import with_counts
 
 _CHANGES = 8
 _COUNTS = "tests/tuning/size/codegen/trial_counts.json"
-_DOCUMENT = "docs/guides/code-size.md"
+_DOCUMENT = "docs/guides/code-size-safety.md"
 _CSMITH_SECONDS = 60
 _KERNELS = "compiler_gym/data/kernels-v0"
 _DRIVER = "int program_main();\nint main(void) { return program_main(); }\n"

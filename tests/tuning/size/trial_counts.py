@@ -1,4 +1,4 @@
-"""Counts of trials, for the tables of ``docs/guides/code-size.md``.
+"""Counts of trials, for the tables of ``docs/guides/code-size-safety.md``.
 
 The counts are those of ``codegen/trial_counts.json``, which ``codegen_trials --publish`` writes.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 COUNTS = Path(__file__).parent / "codegen" / "trial_counts.json"
 
-_SECTION = "## Options and what was tried on each"
+_SECTION = "## Options and their trials"
 _MACHINES = ("x86_64", "aarch64")
 _ALL_OF = {"skip-passes": "without ", "set-call-sites": "call "}
 _SUMMARY = re.compile(r"^So far: .*$", re.M)

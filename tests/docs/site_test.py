@@ -137,6 +137,14 @@ def test_every_environment_has_a_page():
         assert any(f"gymnasium.make(&quot;{id}&quot;)" in text for text in texts.values()), id
 
 
+@pytest.mark.parametrize("name", ["llvm", "gcc", "mlir", "inlining", "regalloc"])
+def test_environment_pages_have_the_same_form(name):
+    text = (SITE / f"environments/{name}.html").read_text(encoding="utf-8")
+    form = "actions observations rewards starting-state episode-end arguments versions".split()
+    places = re.findall(r'<section id="([\w-]+)"', text)
+    assert [each for each in places if each in form] == form
+
+
 MODULES = sorted(path.stem for path in (SITE / "reference").glob("compiler_gym*.html"))
 
 

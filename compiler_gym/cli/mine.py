@@ -11,7 +11,10 @@ import typer
 from compiler_gym.cli.console import messages, print_json, print_line, print_table, working_on
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.options import JsonOption, complete_program, program_uri
+from compiler_gym.cli.pool_options import RayOption, command_pool
 from compiler_gym.datasets import BenchmarkUri, Datasets
+from compiler_gym.distributed.mining import mine_on_pool, task_seconds
+from compiler_gym.distributed.pool import Limits as PoolLimits
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
 from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
@@ -72,6 +75,7 @@ def mine(
             show_default=False,
         ),
     ] = None,
+    ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Look for missed optimisations of LLVM, and explain them.
@@ -82,6 +86,9 @@ def mine(
     undefined behaviour do not count. Each finding is a folder with a bug report, the IR, and a
     script that shows it.
 
+    With --ray, the nodes of a cluster compile and reduce, and findings come here. Nodes need clang,
+    opt and llvm-reduce of the same version. --jobs does not count then.
+
     Ctrl-C ends the command; the same command goes on. The exit code is 0 with or without findings,
     and 1 if a program cannot be compiled.
 
@@ -91,6 +98,7 @@ def mine(
       compiler-gym mine sha256 --only "without licm"
       compiler-gym mine build/compile_commands.json --jobs 2
       compiler-gym mine opensource-v0 --limit 20 --seconds 600
+      compiler-gym mine opensource-v0 --ray auto
     """  # noqa: D301, the mark of a paragraph that is not filled.
     datasets = LlvmDatasets(get_llvm_datasets())
     own = Tools.of(tools.clang_path(), tools.opt_path())
@@ -111,8 +119,12 @@ def mine(
     )
     is_interrupted = False
     try:
-        with working_on("mining"):
-            session.run(found, jobs)
+        if ray is None:
+            with working_on("mining"):
+                session.run(found, jobs)
+        else:
+            with command_pool(ray, PoolLimits(task_seconds=task_seconds(settings))) as pool:
+                mine_on_pool(session, pool, found)
     except KeyboardInterrupt:
         is_interrupted = True
     _print_results(session, as_json)

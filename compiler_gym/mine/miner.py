@@ -20,6 +20,7 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.mine.checks import check
 from compiler_gym.mine.decisions import Decision, Kind, Tools
 from compiler_gym.mine.findings import (
+    MODULE,
     Finding,
     Findings,
     Member,
@@ -103,6 +104,46 @@ class Candidate:
         return _digest(text.encode())
 
 
+@dataclass(frozen=True)
+class Unit:
+    """A program that has yet to be scanned.
+
+    Attributes:
+        program: Its name.
+        key: A digest of its bitcode and of the settings.
+        path: Its bitcode.
+    """
+
+    program: str
+    key: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The result of reducing a function. It has no paths, so that other machines can return it.
+
+    Attributes:
+        verdict: ``reduced``, ``bogus`` or ``not alone``.
+        why: Why it is bogus.
+        module: The textual IR.
+        lines: The lines of the IR, without empty ones and comments.
+        is_complete: Whether the reduction came to its end.
+        before: The bytes of code with ``clang -Oz``.
+        after: The bytes with the decision.
+        checks: The result of each check.
+    """
+
+    verdict: str
+    why: str = ""
+    module: str = ""
+    lines: int = 0
+    is_complete: bool = False
+    before: int = 0
+    after: int = 0
+    checks: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass
 class Outcome:
     """The result of a candidate.
@@ -173,6 +214,7 @@ class Mine:
     def __post_init__(self) -> None:
         self.findings = Findings(self.folder / "findings")
         self._stop = threading.Event()
+        self._adopting = threading.Lock()
         self._units: dict[str, Path] = {}
         self._end = self._end_of_scans = math.inf
 
@@ -187,13 +229,21 @@ class Mine:
             KeyboardInterrupt: After Ctrl-C. Nothing that was started is left.
             OSError: If another process uses the folder, or it cannot be written.
         """
+        with self.opened() as folder:
+            self._each(jobs, [partial(self._scan, each, folder) for each in programs])
+            self._each(jobs, [partial(self._take, each, folder) for each in self.candidates()])
+
+    @contextmanager
+    def opened(self) -> Iterator[Path]:
+        """Locks the folder and starts the clock; yields a scratch folder.
+
+        Raises:
+            OSError: If another process uses the folder, or it cannot be written.
+        """
         self._end = time.monotonic() + self.settings.seconds
         self._end_of_scans = time.monotonic() + self.settings.seconds / 2
         with self._locked(), tempfile.TemporaryDirectory(prefix="compiler_gym-") as scratch:
-            folder = Path(scratch)
-            self._each(jobs, [partial(self._scan, each, folder) for each in programs])
-            self.scanned.sort(key=lambda each: each.program)
-            self._each(jobs, [partial(self._take, each, folder) for each in self._candidates()])
+            yield Path(scratch)
 
     def table(self) -> list[Row]:
         """Returns the cost of each decision over all programs, the largest saving first."""
@@ -253,33 +303,56 @@ class Mine:
                 work()
 
     def _scan(self, program: Program, scratch: Path) -> None:
+        unit = self.stage(program, scratch)
+        if unit is None:
+            return
+        try:
+            found = scan_unit(unit.program, unit.key, unit.path, self.settings)
+        except ValueError as error:
+            self.fail(program.name, str(error))
+            return
+        if not self._stop.is_set():  # Otherwise the compilers have been killed.
+            self.keep(found)
+
+    def stage(self, program: Program, scratch: Path) -> Unit | None:
+        """Writes the bitcode of a program to a folder.
+
+        Returns:
+            The program if it has to be scanned; None if it has been, if there is no time left, or
+            if it does not compile.
+        """
         folder = Path(tempfile.mkdtemp(dir=scratch))
         try:
-            unit = program.write(self.datasets, folder)
-            key = _digest(unit.read_bytes(), self.settings.digest.encode())
-            path = self.folder / "programs" / f"{key}.json"
-            if path.is_file():
-                found = _scanned(json.loads(path.read_text(encoding="utf-8")))
-            elif time.monotonic() >= self._end_of_scans:
-                self.skipped += 1
-                return
-            else:
-                before, effects = scan(unit, self.settings.decisions, folder, self.settings.tools)
-                found = Scanned(program.name, key, before.text, (*effects,))
-                if self._stop.is_set():  # The compilers have been killed.
-                    return
-                _write(path, _plain(found))
-                self.report(
-                    f"{program.name}: smaller functions with {plural(len(effects), 'decision')}"
-                )
+            path = program.write(self.datasets, folder)
         except (BenchmarkInitError, ValueError) as error:
-            self.failed[program.name] = str(error).partition("\n")[0]
-            return
-        self._units[key] = unit
-        self.scanned.append(found)
+            self.fail(program.name, str(error))
+            return None
+        key = _digest(path.read_bytes(), self.settings.digest.encode())
+        kept = self.folder / "programs" / f"{key}.json"
+        if kept.is_file():
+            self._units[key] = path
+            self.scanned.append(_scanned(json.loads(kept.read_text(encoding="utf-8"))))
+        elif time.monotonic() >= self._end_of_scans:
+            self.skipped += 1
+        else:
+            self._units[key] = path
+            return Unit(program.name, key, path)
+        return None
 
-    def _candidates(self) -> list[Candidate]:
+    def fail(self, program: str, reason: str) -> None:
+        """Notes that a program cannot be mined."""
+        self.failed[program] = reason.partition("\n")[0]
+
+    def keep(self, scanned: Scanned) -> None:
+        """Keeps the scan of a program."""
+        _write(self.folder / "programs" / f"{scanned.key}.json", _plain(scanned))
+        self.scanned.append(scanned)
+        decisions = plural(len(scanned.effects), "decision")
+        self.report(f"{scanned.program}: smaller functions with {decisions}")
+
+    def candidates(self) -> list[Candidate]:
         """Returns the functions to reduce: of each decision the one that gains most, and so on."""
+        self.scanned.sort(key=lambda each: each.program)
         groups: dict[Decision, list[Candidate]] = defaultdict(list)
         for program in self.scanned:
             for effect in program.effects:
@@ -299,62 +372,133 @@ class Mine:
         return [each for _, each in sorted(rounds, key=lambda item: item[0])]
 
     def _take(self, candidate: Candidate, scratch: Path) -> None:
-        path = self.folder / "candidates" / f"{candidate.key}.json"
-        if path.is_file():
-            outcome = Outcome(**json.loads(path.read_text(encoding="utf-8")))
-        elif time.monotonic() >= self._end:
+        if not self.is_left(candidate):
             return
-        else:
-            outcome = self._reduce(candidate, Path(tempfile.mkdtemp(dir=scratch)))
-            if self._stop.is_set():
-                return
-            _write(path, vars(outcome))
-            self.report(
-                f"{candidate.decision.title}, {candidate.saving.function} of "
-                f"{candidate.scanned.program}: {outcome.verdict} {outcome.name or outcome.why}"
-            )
+        folder = Path(tempfile.mkdtemp(dir=scratch))
+        unit = self.unit_of(candidate)
+        reduction = reduce_function(
+            unit, candidate.saving.function, candidate.decision, self.settings, folder
+        )
+        if not self._stop.is_set():
+            self.adopt(candidate, reduction, folder)
+
+    def unit_of(self, candidate: Candidate) -> Path:
+        """Returns the bitcode of the program of a function."""
+        return self._units[candidate.scanned.key]
+
+    def is_left(self, candidate: Candidate) -> bool:
+        """Returns whether a function has to be reduced, and there is time; counts old outcomes."""
+        path = self._outcome_path(candidate)
+        if path.is_file():
+            self._count(candidate, Outcome(**json.loads(path.read_text(encoding="utf-8"))))
+            return False
+        return time.monotonic() < self._end
+
+    def adopt(self, candidate: Candidate, reduction: Reduction, folder: Path) -> None:
+        """Keeps a reduced function as a finding, unless there is one like it.
+
+        Args:
+            candidate: The function.
+            reduction: The result of its reduction.
+            folder: A scratch folder.
+        """
+        outcome = Outcome(reduction.verdict, why=reduction.why)
+        if reduction.verdict == "reduced":
+            with self._adopting:  # Two threads may have reduced functions to the same finding.
+                outcome = self._adopted(candidate, reduction, folder)
+        _write(self._outcome_path(candidate), vars(outcome))
+        self.report(
+            f"{candidate.decision.title}, {candidate.saving.function} of "
+            f"{candidate.scanned.program}: {outcome.verdict} {outcome.name or outcome.why}"
+        )
+        self._count(candidate, outcome)
+
+    def _count(self, candidate: Candidate, outcome: Outcome) -> None:
         self.verdicts[outcome.verdict] += 1
         if outcome.why:
             name = f"{candidate.saving.function}, {candidate.decision.title}"
             self.why_bogus[name] = outcome.why
 
-    def _reduce(self, candidate: Candidate, folder: Path) -> Outcome:
+    def _outcome_path(self, candidate: Candidate) -> Path:
+        return self.folder / "candidates" / f"{candidate.key}.json"
+
+    def _adopted(self, candidate: Candidate, reduction: Reduction, folder: Path) -> Outcome:
         settings, decision = self.settings, candidate.decision
-        reducer = Reducer(decision, settings.least, settings.tools, folder, settings.reduce_seconds)
-        unit = self._units[candidate.scanned.key]
-        reduced = reducer.reduce(unit, candidate.saving.function)
-        if reduced is None:
-            return Outcome("not alone")
-        verdict = check(reduced.module, decision, folder, settings.tools)
-        if verdict.bogus:
-            return Outcome("bogus", why=verdict.bogus)
         saving = candidate.saving
         member = Member(candidate.scanned.program, saving.function, saving.saved)
-        shape = shape_of(reduced.module.read_text())
+        shape = shape_of(reduction.module)
         known = self.findings.count_known(decision, shape, member)
         if known is not None:
             return Outcome("known", known.name)
-        before = measure(None, reduced.module, folder, settings.tools)
-        after = measure(decision, reduced.module, folder, settings.tools)
-        if before is None or after is None:
-            return Outcome("not alone")
+        module = folder / MODULE
+        module.write_text(reduction.module)
         finding = Finding(
             name=name_of(decision, shape),
             kind=decision.kind.value,
             text=decision.text,
             title=decision.title,
-            before=before.all,
-            after=after.all,
-            lines=reduced.lines,
-            is_complete=reduced.is_complete,
+            before=reduction.before,
+            after=reduction.after,
+            lines=reduction.lines,
+            is_complete=reduction.is_complete,
             shape=shape,
-            checks={**verdict.checks},
-            versions=versions_of(decision, reduced.module, folder, settings.versions),
+            checks={**reduction.checks},
+            versions=versions_of(decision, module, folder, settings.versions),
             members=[member],
         )
-        report = write_report(finding, reduced.module, folder, settings.tools)
-        self.findings.add(finding, reduced.module, report, settings.tools)
+        report = write_report(finding, module, folder, settings.tools)
+        self.findings.add(finding, module, report, settings.tools)
         return Outcome("found", finding.name)
+
+
+def scan_unit(program: str, key: str, unit: Path, settings: Settings) -> Scanned:
+    """Measures all decisions on a program.
+
+    Args:
+        program: Its name.
+        key: A digest of its bitcode and of the settings.
+        unit: Its bitcode, in a folder that is used for scratch files.
+        settings: The settings.
+
+    Raises:
+        ValueError: If the program does not compile.
+    """
+    before, effects = scan(unit, settings.decisions, unit.parent, settings.tools)
+    return Scanned(program, key, before.text, (*effects,))
+
+
+def reduce_function(
+    unit: Path, function: str, decision: Decision, settings: Settings, folder: Path
+) -> Reduction:
+    """Reduces a function that a decision makes smaller, and checks the result.
+
+    Args:
+        unit: The bitcode of its program.
+        function: Its symbol.
+        decision: The decision.
+        settings: The settings.
+        folder: A scratch folder.
+    """
+    reducer = Reducer(decision, settings.least, settings.tools, folder, settings.reduce_seconds)
+    reduced = reducer.reduce(unit, function)
+    if reduced is None:
+        return Reduction("not alone")
+    verdict = check(reduced.module, decision, folder, settings.tools)
+    if verdict.bogus:
+        return Reduction("bogus", why=verdict.bogus)
+    before = measure(None, reduced.module, folder, settings.tools)
+    after = measure(decision, reduced.module, folder, settings.tools)
+    if before is None or after is None:
+        return Reduction("not alone")
+    return Reduction(
+        "reduced",
+        module=reduced.module.read_text(),
+        lines=reduced.lines,
+        is_complete=reduced.is_complete,
+        before=before.all,
+        after=after.all,
+        checks=verdict.checks,
+    )
 
 
 def _digest(*parts: bytes) -> str:

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
 import compiler_gym
+from compiler_gym.envs.llvm.regalloc.decisions import write_decisions
 
 
 def others(env, default: int) -> list[int]:
@@ -48,6 +50,12 @@ def main(
     benchmark: Annotated[str, typer.Option(help="Its URI.")] = "benchmark://kernels-v0/sha256",
     budget: Annotated[int, typer.Option(help="How many answers to try.")] = 100,
     reward: Annotated[str, typer.Option(help="The reward space.")] = "ObjectTextSizeNorm",
+    output: Annotated[
+        Path | None, typer.Option(help="Write the decisions, for compiler-gym-cc --policy.")
+    ] = None,
+    unit: Annotated[
+        str, typer.Option(help="The source that the decisions are for: the end of its path.")
+    ] = "program.c",
 ) -> None:
     """Search for answers that make the code smaller than clang -Oz does."""
     with compiler_gym.make("llvm-regalloc-v0", benchmark=benchmark, reward_space=reward) as env:
@@ -61,6 +69,9 @@ def main(
             for name in ("ObjectTextSizeBytes", "SpillCount", "SpillCost")
         }
         print(f"{env.episode_reward:.4g} of {reward} in total: {costs}")
+        if output is not None:
+            comment = f"Decisions of LLVM {env.compiler_version} about {benchmark}"
+            write_decisions(output, [env.decisions(unit)], comment)
 
 
 if __name__ == "__main__":

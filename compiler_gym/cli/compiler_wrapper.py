@@ -53,6 +53,9 @@ MEMORY = PREFIX + "MEMORY"
 SETTINGS = PREFIX + "BUILD"
 """An environment variable with others as a JSON object, which makefiles do not replace."""
 
+_REGALLOC = "regalloc="
+"""The beginning of a policy that is a file with decisions of the register allocator."""
+
 _DEFAULT_EVALUATIONS = 40
 _KEPT = "size-objects"
 _FOR_SIZE = ("-Os", "-Oz")
@@ -142,7 +145,7 @@ def _take_own_words(words: Sequence[str]) -> list[str]:
     """Returns the arguments for clang. Arguments of this program become variables.
 
     Raises:
-        WrongSettingError: If there is no file after ``--lock``.
+        WrongSettingError: If there is no value after ``--lock`` or ``--policy``.
     """
     rest, kept = iter(words), []
     for word in rest:
@@ -151,6 +154,13 @@ def _take_own_words(words: Sequence[str]) -> list[str]:
             if not path:
                 raise WrongSettingError("expected a file after --lock, got nothing")
             os.environ[LOCK] = os.path.abspath(path)
+        elif word == "--policy" or word.startswith("--policy="):
+            policy = word.partition("=")[2] or next(rest, "")
+            if not policy:
+                raise WrongSettingError("expected a policy after --policy, got nothing")
+            if policy.startswith(_REGALLOC):
+                policy = _REGALLOC + os.path.abspath(policy.removeprefix(_REGALLOC))
+            os.environ[POLICY] = policy
         elif word == "--frozen":
             os.environ[FROZEN] = "1"
         else:
@@ -218,9 +228,55 @@ def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> boo
         )
         if done.returncode:
             return False
-        shutil.copyfile(_locked(clang, command, bitcode), command.output)
+        policy = os.environ.get(POLICY, "")
+        if policy.startswith(_REGALLOC):
+            path = _allocated(clang, command, folder, Path(policy.removeprefix(_REGALLOC)))
+        else:
+            path = _locked(clang, command, bitcode)
+        shutil.copyfile(path, command.output)
     sys.stderr.buffer.write(done.stderr)
     return True
+
+
+def _allocated(clang: Path, command: CompilerCommand, folder: Path, policy: Path) -> Path:
+    """Returns the object file with the decisions of a file about register allocation.
+
+    clang allocates by itself if the file has none for the source, or if it asks other questions.
+
+    Raises:
+        WrongSettingError: If the file cannot be used.
+    """
+    from compiler_gym.envs.llvm.regalloc.channel import OtherQuestionsError, compile_with_decisions
+    from compiler_gym.envs.llvm.regalloc.decisions import read_decisions
+
+    if os.environ.get(LOCK) or os.environ.get(FROZEN):
+        raise WrongSettingError(
+            f"expected a lock file or {POLICY}={_REGALLOC}FILE, got both: leave one of them out"
+        )
+    source = command.sources[0].path
+    try:
+        units = [each for each in read_decisions(policy) if each.is_for(source)]
+    except (OSError, ValueError) as error:
+        raise WrongSettingError(f"{POLICY}: {error}") from error
+    path = folder / "allocated.o"
+    words = _compilation(clang, command).command(path)
+    if not units:
+        note = f"regalloc: {policy} has no decisions for {source}"
+    else:
+        # The most exact name counts: others may be those of files in other folders.
+        unit = max(units, key=lambda each: len(Path(each.unit).parts))
+        try:
+            compile_with_decisions(words, unit)
+        except (OtherQuestionsError, CommandError) as error:
+            note = f"regalloc: clang allocates {source} by itself: {error}"
+            sys.stderr.write(f"compiler-gym: warning: {note}\n")
+        else:
+            count = sum(map(len, unit.functions.values()))
+            _log("regalloc", output=command.output, note=f"{count} decisions of {policy}")
+            return path
+    run_command(words)
+    _log("clang", output=command.output, note=note)
+    return path
 
 
 def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[str]) -> int:

@@ -12,12 +12,16 @@ from typing_extensions import override
 from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
 from compiler_gym.envs.llvm.game_env import GameEnv, make_game_rewards
+from compiler_gym.envs.llvm.regalloc.decisions import CANDIDATES, Decision, UnitDecisions
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.spaces import Reward
 
 _EVICTIONS = re.compile(r"evictions<(.*)>")
 _RUN = re.compile(r"([\w-]+?)(?:\*(\d+))?")
-_FUNCTION_KEY = "llvm.set_function"
+_FUNCTION_KEY, _GET_FUNCTION_KEY = "llvm.set_function", "llvm.get_function"
+
+DEFAULT = CANDIDATES
+"""The action that leaves the answer to LLVM."""
 
 
 class EvictionCommandline(LlvmCommandline):
@@ -175,6 +179,34 @@ class RegallocEnv(GameEnv):
                 f"expected one of {legal}, got {names[number]} for question {question['number']} "
                 f"about {question['function']}"
             )
+
+    def decisions(self, unit: str) -> UnitDecisions:
+        """Returns the answers to all questions about the program as it is now, LLVM's own included.
+
+        A stock clang can repeat them: see :func:`write_decisions` and ``compiler-gym-cc --policy``.
+
+        Args:
+            unit: The source of the program: the last parts of its path.
+
+        Raises:
+            SessionNotFound: If there is no episode.
+        """
+        function = self.send_param(_GET_FUNCTION_KEY, "")
+        answers = iter(self.actions)
+        functions: dict[str, list[Decision]] = {}
+        with self.sibling() as other:
+            other._set_param(_FUNCTION_KEY, "")
+            other.reset(benchmark=self.benchmark)
+            while (question := other.observation["EvictionQuestion"])["number"] >= 0:
+                legal = np.flatnonzero(other.observation["EvictionMask"]).tolist()
+                is_asked = function in ("", question["function"])
+                answer = next(answers, DEFAULT) if is_asked else DEFAULT
+                chosen = question["default"] if answer == DEFAULT else answer
+                functions.setdefault(question["function"], []).append(
+                    Decision(chosen, tuple(legal), chosen == question["default"])
+                )
+                other.step(answer)
+        return UnitDecisions(unit, {name: tuple(each) for name, each in functions.items()})
 
     @override
     def write_object(self, path: str | Path, for_size: bool = True) -> Path:

@@ -1,0 +1,133 @@
+"""Files with decisions of LLVM's register allocator, which a stock clang can make.
+
+A file is text. It has one part for each unit, so that files can be joined with ``cat``:
+
+.. code-block:: text
+
+    # Lines like this one are comments.
+    unit src/lzss.c
+    function compress
+    candidate-3 of 0 1 3 none
+    none of 2 none (default)
+
+Each line after ``function`` answers one question about it, in LLVM's order: the answer, and the
+candidates that can be chosen. They show whether a compiler asks the same question. ``(default)``
+marks answers that LLVM's own rule gives.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+CANDIDATES = 33
+"""The candidates of a question. The last one evicts nothing."""
+
+NONE = CANDIDATES - 1
+"""The candidate that evicts nothing."""
+
+_ANSWER = re.compile(r"(?:candidate-(\d+)|none) of ((?:\d+ )*(?:\d+|none))( \(default\))?")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer to a question.
+
+    Attributes:
+        chosen: The candidate.
+        legal: The candidates that can be chosen, in ascending order.
+        is_default: Whether LLVM's own rule chooses the same.
+    """
+
+    chosen: int
+    legal: tuple[int, ...]
+    is_default: bool
+
+    def __str__(self) -> str:
+        answer = "none" if self.chosen == NONE else f"candidate-{self.chosen}"
+        legal = " ".join("none" if each == NONE else str(each) for each in self.legal)
+        return f"{answer} of {legal}" + " (default)" * self.is_default
+
+
+@dataclass(frozen=True)
+class UnitDecisions:
+    """The decisions for one unit.
+
+    Attributes:
+        unit: The source: the last parts of its path.
+        functions: The answers for each function, in LLVM's order.
+    """
+
+    unit: str
+    functions: Mapping[str, tuple[Decision, ...]]
+
+    def is_for(self, source: str | Path) -> bool:
+        """Returns whether a path ends with the name of the unit."""
+        parts = PurePath(self.unit).parts
+        return Path(source).absolute().parts[-len(parts) :] == parts
+
+    def __str__(self) -> str:
+        lines = [f"unit {self.unit}"]
+        for name, decisions in self.functions.items():
+            lines += [f"function {name}", *map(str, decisions)]
+        return "\n".join(lines) + "\n"
+
+
+def write_decisions(path: Path, units: Iterable[UnitDecisions], comment: str) -> None:
+    """Writes a file.
+
+    Args:
+        path: The file.
+        units: The units.
+        comment: A line to begin with.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    path.write_text(f"# {comment}\n" + "".join(map(str, units)), encoding="utf-8")
+
+
+def read_decisions(path: Path) -> list[UnitDecisions]:
+    """Reads a file.
+
+    Raises:
+        OSError: If it cannot be read.
+        ValueError: If a line has another form. The text names it.
+    """
+    units: list[UnitDecisions] = []
+    functions: dict[str, tuple[Decision, ...]] = {}
+    answers: list[Decision] | None = None
+    name = ""
+    for number, line in _lines(path):
+        kind, _, rest = line.partition(" ")
+        if kind == "unit" and rest:
+            functions, answers = {}, None
+            units.append(UnitDecisions(rest, functions))
+        elif kind == "function" and rest and units and rest not in functions:
+            name, answers = rest, []
+            functions[name] = ()
+        elif answers is not None and (decision := _decision(line)):
+            answers.append(decision)
+            functions[name] = (*answers,)
+        else:
+            raise ValueError(
+                f"{path}:{number}: expected 'unit NAME', 'function NAME' or an answer such as "
+                f"'candidate-3 of 0 1 3 none', got '{line}'"
+            )
+    return units
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            yield number, text
+
+
+def _decision(line: str) -> Decision | None:
+    match = _ANSWER.fullmatch(line)
+    if match is None:
+        return None
+    legal = tuple(NONE if word == "none" else int(word) for word in match[2].split())
+    chosen = NONE if match[1] is None else int(match[1])
+    return Decision(chosen, legal, match[3] is not None) if chosen in legal else None

@@ -1,7 +1,7 @@
-"""Options of clang and the linker that no search tries, measured on the program that is linked.
+"""Options of clang and the linker that no search tries, measured on the linked program.
 
-They change what a program is for others: its tables for debuggers, the names that it offers, or how
-it is linked. So people decide about them, and each comes with its risk.
+They change properties that others may rely on: tables for debuggers, exported names, or the kind of
+linking. So people decide about them, and each has a note about its risk.
 """
 
 import tempfile
@@ -26,13 +26,13 @@ _LLD = "-fuse-ld=lld"
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Options that are worth a try.
+    """Options to try.
 
     Attributes:
         compiling: Options of clang when it compiles.
         linking: Options of clang when it links.
-        risk: What may go wrong, in a sentence.
-        needs_lld: Whether only LLVM's linker has the options for linking.
+        risk: The risk, in a sentence.
+        needs_lld: True if only LLVM's linker has the options for linking.
     """
 
     compiling: tuple[str, ...]
@@ -42,7 +42,7 @@ class Suggestion:
 
     @property
     def options(self) -> str:
-        """All options, as one adds them to a build."""
+        """All options, as they are added to a build."""
         return " ".join(dict.fromkeys((*self.compiling, *self.linking)))
 
 
@@ -96,13 +96,13 @@ SUGGESTIONS = (
 
 @dataclass(frozen=True)
 class Measured:
-    """A suggestion and its worth.
+    """A suggestion and its measured sizes.
 
     Attributes:
         suggestion: The suggestion.
-        before: What is linked without it, by the same linker; None if that was not possible.
-        after: What is linked with it; None if that was not possible.
-        why: Why it was not possible; empty if it was.
+        before: The size without it, with the same linker; None if linking failed.
+        after: The size with it; None if linking failed.
+        why: The reason of the failure; empty if there was none.
     """
 
     suggestion: Suggestion
@@ -112,7 +112,7 @@ class Measured:
 
     @property
     def saved(self) -> int | None:
-        """The loaded bytes that it saves, negative if it costs; None if it was not measured."""
+        """The loaded bytes that it saves; negative if the program grows, None if not measured."""
         return self.before.loaded - self.after.loaded if self.before and self.after else None
 
 
@@ -120,11 +120,11 @@ class Adviser:
     """Compiles and links a program with each suggestion.
 
     Args:
-        sources: The C or C++ sources, textual IR or bitcode that are linked together.
+        sources: The files to link: C or C++ sources, textual IR or bitcode.
         options: The user's options of clang, for compiling and for linking.
         libraries: Options for the linker at the end of the command.
         folder: A scratch folder.
-        jobs: How many compilers run at a time.
+        jobs: The number of compilers at a time.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Adviser:
 
     @property
     def level(self) -> str:
-        """The level of optimisation that all are compiled with."""
+        """The level of optimisation."""
         return self._compilation.level
 
     @cached_property
@@ -160,7 +160,7 @@ class Adviser:
         return "main" not in names.split()
 
     def size(self) -> LinkedSize:
-        """Returns how large the program is without any suggestion.
+        """Returns the size of the program without suggestions.
 
         Raises:
             BenchmarkInitError: If a source does not compile. The text says why.
@@ -169,7 +169,7 @@ class Adviser:
         return self._size((), ())
 
     def measure(self, suggestion: Suggestion) -> Measured:
-        """Returns what a suggestion is worth."""
+        """Measures a suggestion."""
         linker = (_LLD,) if suggestion.needs_lld else ()
         try:
             before = self._size((), linker)
@@ -192,7 +192,7 @@ class Adviser:
         return self._sizes[key]
 
     def _compiled(self, options: tuple[str, ...]) -> list[Path]:
-        """Returns the object files that clang makes with further options."""
+        """Returns the object files that clang makes with additional options."""
         if options not in self._objects:
             folder = Path(tempfile.mkdtemp(dir=self._folder))
             files = [folder / f"{number}.o" for number in range(len(self._sources))]

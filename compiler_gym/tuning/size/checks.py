@@ -17,7 +17,7 @@ _MAX_CHARACTERS = 500
 
 
 def all_of(checks: Sequence[Check]) -> Check:
-    """Returns a check that an object file passes if it passes all of several, in order."""
+    """Returns a check that makes several checks in order, and passes if all pass."""
 
     def check(path: Path) -> str:
         return next(filter(None, (each(path) for each in checks)), "")
@@ -26,12 +26,12 @@ def all_of(checks: Sequence[Check]) -> Check:
 
 
 def command_check(command: str) -> Check:
-    """Returns a check by a command of a shell, which ends with exit code 0 if all is right.
+    """Returns a check by a shell command, which passes with exit code 0.
 
     Args:
-        command: The command. ``{}`` stands for the path of the object file, which is also the
-            value of the environment variable ``OBJECT``. It runs in the current folder, one at a
-            time, and has 10 minutes.
+        command: The command. ``{}`` stands for the path of the object file, which is also in the
+            environment variable ``OBJECT``. Commands run in the current folder, one at a time,
+            with a time limit of 10 minutes.
     """
 
     def check(path: Path) -> str:
@@ -44,14 +44,14 @@ def command_check(command: str) -> Check:
         if done.returncode == 0:
             return ""
         said = (done.stderr or done.stdout).strip()[-_MAX_CHARACTERS:]
-        said = said.replace(str(path), "{}")  # Nobody knows the name of the temporary file.
+        said = said.replace(str(path), "{}")  # Hides the temporary file.
         return f"exit code {done.returncode}" + (f": {said}" if said else "")
 
     return check
 
 
 def program_check(validator: ProgramValidator) -> Check:
-    """Returns a check that links a program, runs it, and compares what it prints."""
+    """Returns a check that links a program, runs it, and compares its output."""
 
     def check(path: Path) -> str:
         return "; ".join(str(error) for error in validator.errors_of(path))

@@ -1,4 +1,4 @@
-"""The commands of clang that compile one source, as its user wants it and with changes."""
+"""Commands of clang that compile a source with the user's options, and with changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ IR_SUFFIXES = (".bc", ".ll")
 _LEVELS = ("-O", "-O0", "-O1", "-O2", "-O3", "-O4", "-Ofast", "-Og", "-Os", "-Oz")
 DEFAULT_LEVEL = "-Oz"
 
-# What says what to write, and where: that is not for the user to say.
+# Options for the kind and path of the output, which the user must not set.
 _OUTPUTS = ("-E", "-S", "-fsyntax-only", "-emit-llvm", "-o", "-###")
 _OUTPUT_PREFIXES = ("-M", "-Wp,-M", "-save-temps")
 
-# What is about the source alone, and would be misunderstood with bitcode in its place. Each has a
-# value, in the next word.
+# Options that only apply to sources, and would be misunderstood for bitcode. The next word is their
+# value.
 _SOURCE_ONLY = ("-x", "-include", "-imacros", "-include-pch")
 
 
@@ -40,10 +40,10 @@ class Change:
     sequence: tuple[str, ...] = ()
 
     def arguments(self, plugin: Path | None) -> list[str]:
-        """Returns the arguments of clang that make the change.
+        """Returns the arguments of clang for the change.
 
         Args:
-            plugin: The plugin that has the passes.
+            plugin: The plugin with the passes.
         """
         words = [word for option in self.options for word in ("-mllvm", option)]
         passes = [*self.passes]
@@ -53,24 +53,24 @@ class Change:
         if self.skipped:
             functions = (f"{index}={'+'.join(names)}" for index, names in self.skipped)
             passes.append(f"skip-passes<{';'.join(functions)}>")
-        # Numbers of calls and functions are those of the program before any other pass.
+        # Calls and functions are numbered before any other pass.
         passes += self.sequence
         if not passes:
             return words
-        # Loaded before options are understood, as it has one of its own, and then as a plugin.
+        # Loaded first to register its option, and then as a plugin.
         load = ["-Xclang", "-load", "-Xclang", str(plugin), f"-fpass-plugin={plugin}"]
         return [*words, *load, "-mllvm", f"-first-passes={','.join(passes)}"]
 
     def plus(self, *passes: str) -> "Change":
-        """Returns the change with further passes."""
+        """Returns the change with additional passes."""
         return replace(self, passes=(*self.passes, *passes))
 
     def decide(self, calls: Mapping[int, bool]) -> "Change":
-        """Returns the change with other decisions about some calls."""
+        """Returns the change with new decisions about some calls."""
         return replace(self, calls=tuple(sorted({**dict(self.calls), **calls}.items())))
 
     def skip(self, passes: Mapping[int, str]) -> "Change":
-        """Returns the change with a further pass left out of some functions."""
+        """Returns the change with another pass skipped in some functions."""
         skipped = dict(self.skipped)
         for index, name in passes.items():
             skipped[index] = tuple(sorted({*skipped.get(index, ()), name}))
@@ -88,7 +88,7 @@ class Compilation:
         clang: The compiler.
         source: A C or C++ source, textual IR or bitcode.
         options: The user's options.
-        plugin: The plugin that has the passes of changes; None if there is none.
+        plugin: The plugin with the passes of changes; None without one.
     """
 
     clang: Path
@@ -103,7 +103,7 @@ class Compilation:
 
     @cached_property
     def level(self) -> str:
-        """The level of optimisation: the last among the options, by default -Oz."""
+        """The level of optimisation: the last one in the options, -Oz by default."""
         return next((each for each in reversed(self.options) if each in _LEVELS), DEFAULT_LEVEL)
 
     def command(self, output: Path, change: Change = NO_CHANGE) -> list[str]:
@@ -111,19 +111,19 @@ class Compilation:
         return self._command(self.source, self.options, output, change)
 
     def unit_command(self, unit: Path) -> list[str]:
-        """Returns the command that makes bitcode of the source, on which no pass has run."""
+        """Returns the command that makes unoptimised bitcode of the source."""
         stop = ["-Xclang", "-disable-llvm-passes", "-emit-llvm"]
         return [*self._command(self.source, self.options, unit, NO_CHANGE), *stop]
 
     def command_of_unit(self, unit: Path, output: Path, change: Change = NO_CHANGE) -> list[str]:
-        """Returns the command that makes the object file of bitcode that was made before."""
+        """Returns the command that makes an object file of the bitcode."""
         return self._command(unit, options_of_bitcode(self.options), output, change)
 
     def _command(
         self, source: Path, options: Sequence[str], output: Path, change: Change
     ) -> list[str]:
         level = [] if has_level(options) else [DEFAULT_LEVEL]
-        # Options for the preprocessor have no meaning for bitcode. It is no use to say so.
+        # clang warns that options for the preprocessor have no effect on bitcode.
         quiet = ["-Wno-unused-command-line-argument"] if source.suffix in IR_SUFFIXES else []
         changed = change.arguments(self.plugin)
         words = [str(self.clang), *level, *options, *quiet, *changed]
@@ -131,15 +131,15 @@ class Compilation:
 
 
 def has_level(options: Sequence[str]) -> bool:
-    """Returns whether there is a level of optimisation among options."""
+    """Returns true if the options have a level of optimisation."""
     return any(each in _LEVELS for each in options)
 
 
 def check_options(options: Sequence[str]) -> None:
-    """Checks the options that a user has given for a compilation to an object file.
+    """Checks the user's options for a compilation to an object file.
 
     Raises:
-        ValueError: If one is about something else.
+        ValueError: If an option does not belong there.
     """
     for option in options:
         if option in _OUTPUTS or option.startswith(_OUTPUT_PREFIXES):
@@ -151,7 +151,7 @@ def check_options(options: Sequence[str]) -> None:
 
 
 def options_of_bitcode(options: Sequence[str]) -> list[str]:
-    """Returns options without those that are about the source, for its bitcode."""
+    """Returns the options that also apply to bitcode."""
     words = iter(options)
     kept = []
     for word in words:

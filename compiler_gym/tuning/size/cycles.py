@@ -1,7 +1,7 @@
 """Estimates of the cycles of functions, by ``llvm-mca``.
 
-The instructions of a function are taken as a straight line that runs again and again. So loops, the
-branches that are taken, cache misses, and the functions that are called play no part.
+The instructions of a function are modelled as a straight line that repeats. Loops, taken branches,
+cache misses and called functions are ignored.
 """
 
 import json
@@ -25,7 +25,7 @@ _PROCESSORS = {"x86_64": "skylake-avx512", "aarch64": "cortex-a72", "riscv64": "
 
 
 def processor_of(arch: str) -> str | None:
-    """Returns the processor that is modelled for an architecture; None if there is none."""
+    """Returns the modelled processor of an architecture; None if there is none."""
     return _PROCESSORS.get(arch)
 
 
@@ -33,12 +33,12 @@ def estimate_cycles(arch: str, functions: Sequence[Sequence[Instruction]]) -> li
     """Estimates the cycles of functions.
 
     Args:
-        arch: The architecture as LLVM names it.
-        functions: The instructions of each.
+        arch: LLVM's name of the architecture.
+        functions: The instructions of each function.
 
     Returns:
-        The cycles of each. None where there is no estimate: without ``llvm-mca``, for other
-        architectures, and for functions with instructions that the model does not know.
+        The cycles of each function. None without an estimate: if ``llvm-mca`` is missing, for other
+        architectures, and for functions with instructions that are not in the model.
     """
     cycles: list[float | None] = [None] * len(functions)
     processor = processor_of(arch)
@@ -66,11 +66,11 @@ def estimate_cycles(arch: str, functions: Sequence[Sequence[Instruction]]) -> li
 def estimate_changed_cycles(before: Path, after: Path) -> tuple[float, float] | None:
     """Estimates the cycles of all functions of two object files.
 
-    Functions without an estimate in one of them are left out of both.
+    Functions without an estimate in one of them are ignored.
 
     Args:
         before: An object file.
-        after: Another one of the same source.
+        after: Another object file of the same source.
 
     Returns:
         The sums of the cycles; None if there is no estimate.
@@ -81,7 +81,7 @@ def estimate_changed_cycles(before: Path, after: Path) -> tuple[float, float] | 
         return None
     names = sorted({name for image in images for name in image.assembly})
     pairs = [[tuple(image.assembly.get(name, ())) for image in images] for name in names]
-    # Most functions are the same in both.
+    # Most functions are equal in both.
     different = [*dict.fromkeys(function for pair in pairs for function in pair)]
     cycles = dict(zip(different, estimate_cycles(images[0].arch, different), strict=True))
     cycles[()] = 0.0

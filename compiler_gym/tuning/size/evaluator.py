@@ -1,4 +1,4 @@
-"""Runs clang with changes, several at a time, and reads how large the object files are."""
+"""Runs clang with changes, in parallel, and measures the object files."""
 
 import itertools
 import json
@@ -28,8 +28,8 @@ from compiler_gym.util.commands import (
 )
 from compiler_gym.util.started_programs import run_started
 
-# A change may make clang hang. The limit is the same for all sources and so long that results do
-# not depend on the load of the machine.
+# A change may make clang hang. The limit is the same for all sources, and long enough that results
+# do not depend on the load.
 _LIMIT_SECONDS = 600
 _SOURCE_LIMIT_SECONDS = 3600
 _KILL_SECONDS = 0.02
@@ -57,12 +57,12 @@ class Budget:
 
     @property
     def passed(self) -> float:
-        """Seconds since the beginning."""
+        """The seconds since the start."""
         return time.monotonic() - self._start
 
     @property
     def seconds_left(self) -> float:
-        """The seconds that are left; not positive if none are."""
+        """The remaining seconds; not positive if there are none."""
         return self._seconds - self.passed
 
     @property
@@ -102,31 +102,31 @@ class Evaluation:
 
     @property
     def loaded(self) -> int:
-        """Bytes that are loaded: linked alone if that is known, else of the sections."""
+        """The loaded bytes: of the file linked alone if known, else of its sections."""
         return self.object.all if self.alone is None else self.alone.loaded
 
 
 class Evaluator:
-    """Evaluates changes of one compilation; to be used in a ``with`` block, which ends all it runs.
+    """Evaluates changes of one compilation. Use it in a ``with`` block, which ends its processes.
 
     Args:
-        compilation: How the source is compiled.
-        folder: Where object files go.
-        budget: What may be used.
-        jobs: How many compilers run at a time. What comes of them does not depend on it.
+        compilation: The compilation of the source.
+        folder: The folder for object files.
+        budget: The budget.
+        jobs: The number of compilers at a time. It does not affect the results.
         linker: Links each object file to a program; None if only object files count.
-        trial: Links each object file alone; None if its own sections are all that counts.
-        read: Reads an object file, as that of an objective does.
-        unit: The bitcode of the source, if it has been made before.
+        trial: Links each object file alone; None if only its own sections count.
+        read: Reads an object file, like ``Objective.read``.
+        unit: The bitcode of the source, if it exists already.
         slots: Held while clang runs with a change, such as the job slots of make.
-        is_refused: Whether a change is known to be wrong. Such changes are not evaluated.
+        is_refused: Returns true for changes known to be wrong. They are not evaluated.
 
     Attributes:
-        unit: The bitcode of the source; None if clang makes other code of that than of the source.
-        messages: What clang said about the source.
-        failed: How many evaluations came to nothing.
-        timed_out: How many of these were ended because clang took longer than 10 minutes.
-        watch: Called with each evaluation; None if it came to nothing.
+        unit: The bitcode of the source; None if clang compiles it to other code than the source.
+        messages: The messages of clang about the source.
+        failed: The number of failed evaluations.
+        timed_out: The number of those that exceeded the limit of 10 minutes.
+        watch: Called with each evaluation, and with None for a failed one.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Evaluator:
         self._pool.shutdown()
 
     def evaluate_source(self) -> Evaluation:
-        """Compiles the source without a change, and to bitcode, on which changes are tried then.
+        """Compiles the source without a change, and to bitcode, on which changes are tried.
 
         Raises:
             BenchmarkInitError: If the source does not compile. The text says why.
@@ -198,12 +198,12 @@ class Evaluator:
         except LinkError:
             if self._trial is None:
                 raise
-            # Some targets have code that does not link alone, such as branches that are too short.
+            # Code of some targets does not link alone, for example if a branch is out of range.
             self._trial = None
             return self._read(NO_CHANGE, path)
 
     def _make_unit(self, expected: ObjectFile) -> Path | None:
-        """Returns the bitcode of the source; None if clang makes other code of that."""
+        """Returns the bitcode of the source; None if clang compiles it to other code."""
         unit, result = self._given_unit or self._folder / "unit.bc", self._folder / "unit.o"
         try:
             if self._given_unit is None:
@@ -216,13 +216,13 @@ class Evaluator:
         return unit if (made.code, made.all) == (expected.code, expected.all) else None
 
     def command(self, change: Change, output: Path) -> list[str]:
-        """Returns the command that is run for a change."""
+        """Returns the command for a change."""
         if self.unit is None:
             return self.compilation.command(output, change)
         return self.compilation.command_of_unit(self.unit, output, change)
 
     def facts(self, name: str) -> list[dict[str, Any]]:
-        """Returns what a pass of the plugin prints of the bitcode; nothing if ``opt`` fails.
+        """Returns the output of a pass of the plugin for the bitcode; empty if ``opt`` fails.
 
         Args:
             name: The pass, which prints lines of JSON.
@@ -236,7 +236,7 @@ class Evaluator:
         return [*map(json.loads, lines)]
 
     def remarks(self, change: Change) -> str:
-        """Returns what LLVM says about inlining with a change that has been evaluated."""
+        """Returns LLVM's remarks about inlining with an evaluated change."""
         command = self.command(change, self._folder / "remarks.o")
         remarks = ["-Rpass=inline", "-Rpass-missed=inline"]
         limit = min(_LIMIT_SECONDS, self.budget.seconds_left)
@@ -246,13 +246,13 @@ class Evaluator:
             return ""
 
     def evaluate(self, changes: Sequence[Change]) -> list[Evaluation]:
-        """Evaluates changes, as far as the budget goes.
+        """Evaluates changes within the budget.
 
         Returns:
-            Those that worked, in order. clang refuses some, crashes with others, or takes too long.
+            The successful evaluations, in order. clang may refuse a change, crash or take too long.
 
         Raises:
-            KeyboardInterrupt: After Ctrl-C; nothing runs any more then.
+            KeyboardInterrupt: After Ctrl-C. No process is left running.
         """
         unknown = (each for each in dict.fromkeys(changes) if each not in self._known)
         new = [each for each in unknown if not self._is_refused(each)]
@@ -275,10 +275,10 @@ class Evaluator:
 
     @contextmanager
     def outside_budget(self, evaluations: int) -> Iterator[Budget]:
-        """Has another budget in the ``with`` block; nobody watches what is evaluated there.
+        """Uses another budget in the ``with`` block, whose evaluations are not passed to ``watch``.
 
         Args:
-            evaluations: How often clang may be run with changes.
+            evaluations: The number of runs of clang with changes.
         """
         own, watch = self.budget, self.watch
         self.budget, self.watch = Budget(evaluations=evaluations), lambda _: None
@@ -288,7 +288,7 @@ class Evaluator:
             self.budget, self.watch = own, watch
 
     def _end(self, futures: Sequence[Future[tuple[Evaluation | None, bool]]]) -> None:
-        """Kills what runs until all threads have noticed that they are to end."""
+        """Kills running commands until all threads have ended."""
         for future in futures:
             future.cancel()
         while any(not future.done() for future in futures):
@@ -296,17 +296,17 @@ class Evaluator:
             time.sleep(_KILL_SECONDS)
 
     def discard(self, evaluation: Evaluation) -> None:
-        """Removes the object file of an evaluation, which nobody needs any more."""
+        """Removes the object file of an evaluation."""
         evaluation.path.unlink(missing_ok=True)
 
     def restore(self, evaluation: Evaluation) -> None:
-        """Makes the object file of an evaluation again if it was removed."""
+        """Recreates the object file of an evaluation if it was removed."""
         if not evaluation.path.is_file():
             command = self.command(evaluation.change, evaluation.path)
             run_started(command, timeout=_SOURCE_LIMIT_SECONDS)
 
     def _read(self, change: Change, path: Path) -> Evaluation:
-        """Reads what clang has made."""
+        """Reads the result of clang."""
         linked = self._linker.size(path) if self._linker else None
         alone = self._trial.size(path) if self._trial else None
         return Evaluation(change, self._read_object(path), path, linked, alone)
@@ -315,7 +315,7 @@ class Evaluator:
         return self._folder / f"{next(self._numbers)}.o"
 
     def _evaluate(self, change: Change, path: Path) -> tuple[Evaluation | None, bool]:
-        """Evaluates a change; and says whether there was time for that."""
+        """Evaluates a change. Also returns false if there was no time."""
         left = self.budget.seconds_left
         if self._stop.is_set():
             return None, False

@@ -1,4 +1,4 @@
-"""Which calls to inline: what LLVM decides by itself, and what can be decided otherwise."""
+"""Decisions about inlining: those of LLVM, and alternatives to them."""
 
 import re
 from collections import Counter, defaultdict
@@ -10,11 +10,11 @@ from compiler_gym.tuning.size.climb import Move
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluator
 
-# As clang prints a decision; the cost is a number, "always" or "never".
+# A decision in the output of clang. The cost is a number, "always" or "never".
 _REMARK = re.compile(r"'([^']+)' (not )?inlined into '([^']+)'.*?cost=(-?\w+)")
 
-# What LLVM takes off the cost of the only call of a function that nobody else can call, which goes
-# away when it is inlined. Of the estimate of bytes it would be too much.
+# LLVM's bonus for inlining the only call of a local function, which then goes away. It is too large
+# for an estimate of bytes.
 _ONLY_CALL = -15000
 _UNKNOWN_COST = 50
 
@@ -24,10 +24,10 @@ class CallSite:
     """A call that could be inlined.
 
     Attributes:
-        index: Its number in the module.
-        caller: The function that it is in.
-        callee: The function that it calls.
-        local: Whether nobody outside of the module can call that.
+        index: The number of the call in the module.
+        caller: The calling function.
+        callee: The called function.
+        local: True if the callee cannot be called from other modules.
         size: The number of instructions of the callee before any pass.
     """
 
@@ -48,11 +48,11 @@ class _Decided:
 
 
 class Inlining:
-    """Moves from decisions about calls to others.
+    """Moves of a search that change decisions about calls.
 
     Args:
-        evaluator: Has the bitcode of a source, and runs clang on it.
-        sites: The calls of that.
+        evaluator: Runs clang on the bitcode of the source.
+        sites: The calls of the source.
     """
 
     def __init__(self, evaluator: Evaluator, sites: Sequence[CallSite]):
@@ -60,7 +60,7 @@ class Inlining:
         self._sites = sites
 
     def moves_of_callees(self, change: Change) -> list[Move]:
-        """Returns moves that inline all calls of a function, or none, the most promising first."""
+        """Returns moves that inline all calls of a function or none, the most promising first."""
         decided = self._decided(change, lambda _, callee: callee)
         groups: dict[str, list[int]] = defaultdict(list)
         for site in self._sites:
@@ -68,14 +68,14 @@ class Inlining:
         return _moves((sites, decided.get(callee)) for callee, sites in groups.items())
 
     def moves_of_calls(self, change: Change) -> list[Move]:
-        """Returns moves that decide about one call of several, the most promising first."""
+        """Returns moves that decide about one of several calls, the most promising first."""
         decided = self._decided(change, lambda caller, callee: (caller, callee))
         counts = Counter(site.callee for site in self._sites)
         single = (site for site in self._sites if counts[site.callee] > 1)
         return _moves(([site.index], decided.get((site.caller, site.callee))) for site in single)
 
     def _decided(self, change: Change, key: Callable[[str, str], object]) -> dict[object, _Decided]:
-        """Returns what LLVM does with a change, for each key of a caller and a callee."""
+        """Returns LLVM's decisions under a change, by caller and callee."""
         decided: dict[object, _Decided] = defaultdict(_Decided)
         if not self._sites:
             return decided
@@ -96,9 +96,9 @@ def _cost(text: str) -> int:
 
 
 def _moves(groups: Iterable[tuple[list[int], _Decided | None]]) -> list[Move]:
-    """Returns moves to the other decision, and to both where it is not the same for all calls.
+    """Returns moves to the opposite decision, or to both if the calls of a group differ.
 
-    About calls of which LLVM says nothing, both are tried last.
+    For calls without a remark of LLVM, both come last.
     """
     moves: list[tuple[int, Move]] = []
     for sites, decided in groups:
@@ -116,5 +116,5 @@ def _decide(sites: list[int], inline: bool, change: Change) -> Change:
 
 
 def list_call_sites(evaluator: Evaluator) -> list[CallSite]:
-    """Returns the calls of a compilation about which can be decided."""
+    """Returns the calls of a compilation that can be decided."""
     return [CallSite(**each) for each in evaluator.facts("list-call-sites")]

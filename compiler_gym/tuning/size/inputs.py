@@ -16,12 +16,12 @@ class Input:
     """A source to compile.
 
     Attributes:
-        name: What it is called, without the suffix.
+        name: The name without the suffix.
         path: A C or C++ source, textual IR or bitcode.
-        check: Whether an object file of it is right; None if nobody knows.
-        is_for_size: Whether its functions are marked to be made small. Those of C and C++ will be.
-        apart: Of a whole program, what clang makes of its parts one by one.
-        validator: Links the program and runs it on its inputs; None if nobody knows any.
+        check: Checks an object file of the input; None without a check.
+        is_for_size: True if its functions are marked for size. clang marks those of C and C++.
+        apart: For a whole program, the object files of its parts compiled one by one.
+        validator: Links the program and runs it on its inputs; None if there are none.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Input:
 
 
 def known_program(datasets: Datasets, uri: str, folder: Path, for_size: bool = True) -> Input:
-    """Returns a program of a dataset, whose bitcode is written to a folder.
+    """Returns a program of a dataset, and writes its bitcode to a folder.
 
-    The bitcode is ``NAME.input.bc``. For size its functions are marked as those that clang compiles
-    so, for clang to make of it what it makes of the source.
+    The bitcode is ``NAME.input.bc``. For size, its functions are marked as clang does, so that the
+    result is the same as that of the source.
 
     Raises:
-        Exception: As of :meth:`Datasets.benchmark`.
+        Exception: Any error of :meth:`Datasets.benchmark`.
         BenchmarkInitError: If ``opt`` cannot mark the functions.
         OSError: If the file cannot be written.
     """

@@ -1,9 +1,9 @@
 """Counts the machine instructions of object files, as ``llvm-objdump -d`` lists them.
 
-What counts is what is disassembled between the beginning and the end of the functions, by the
-sizes of their symbols, in executable sections. So these do not count: padding after the end of a
-function, code that is part of no function, and data among code where the target marks it, as ARM
-does. A prefix that is printed as if it were an instruction, ``lock``, belongs to the next one.
+It counts the disassembled lines between the start and the end of each function, by the sizes of
+symbols, in executable sections. Padding after a function, code outside of functions, and marked
+data in code (as on ARM) do not count. A prefix on its own line, such as ``lock``, is a part of the
+next instruction.
 """
 
 import re
@@ -20,13 +20,13 @@ from compiler_gym.util.started_programs import run_started
 
 _SECONDS = 600
 
-# Instructions of zeros only are instructions, too, and all names of a function are shown, as it is
-# not said which of them would be.
+# Shows instructions that consist of zeros, and all names of a function, because otherwise an
+# unspecified one is shown.
 _OPTIONS = ("--disassemble", "--disassemble-zeroes", "--no-show-raw-insn", "--show-all-symbols")
 
 _SECTION = re.compile(r"^Disassembly of section .*:$", re.M)
 _LABEL = re.compile(r"^([0-9a-f]+) <(.*)>:$", re.M)
-# Of data the bytes are printed in any case, before the tab.
+# For data, the bytes are always printed before the tab.
 _LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t *(\S+)", re.M)
 _PREFIX = "lock"
 
@@ -34,7 +34,7 @@ _PREFIX = "lock"
 def count_instructions(path: Path, sizes: Mapping[str, int]) -> dict[str, int]:
     """Returns the number of instructions of each function of an object file, by its symbol.
 
-    What cannot be disassembled counts as an instruction.
+    Bytes that cannot be disassembled count as an instruction.
 
     Args:
         path: The object file.
@@ -53,7 +53,7 @@ def count_instructions(path: Path, sizes: Mapping[str, int]) -> dict[str, int]:
         for section in _SECTION.split(text)[1:]
         for name, count in _counts_of_section(section, sizes)
     }
-    # A function that is overlooked would look like a gain.
+    # A missed function would look like a gain.
     if missing := [name for name in sizes if name not in counts]:
         raise ValueError(f"llvm-objdump does not list the function {missing[0]} of {path}")
     return counts
@@ -63,7 +63,7 @@ def read_with_instructions(path: Path) -> ObjectFile:
     """Reads an object file, and counts its instructions.
 
     Raises:
-        EnvironmentNotSupported: As of :func:`count_instructions`.
+        EnvironmentNotSupported: If there is no ``llvm-objdump``.
         ValueError: If it is not an ELF file, or cannot be disassembled.
         OSError: If it cannot be read.
     """

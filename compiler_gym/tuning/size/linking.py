@@ -1,4 +1,4 @@
-"""Links object files to programs, and reads how large these are."""
+"""Links object files to programs, and measures them."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ _MAX_CHARACTERS = 500
 
 
 class LinkError(ValueError):
-    """Object files cannot be linked to a program. The text says why."""
+    """Object files that cannot be linked. The text has the reason."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Linker:
     """A command that links an object file to a program.
 
     Attributes:
-        command: A command of a shell. ``{}`` stands for the paths of the object files, and the
-            environment variable ``PROGRAM`` is the path of the program. It runs in the current
-            folder, several at a time. None for clang.
+        command: A shell command. ``{}`` stands for the paths of the object files, and the
+            environment variable ``PROGRAM`` has the path of the program. Commands run in the
+            current folder, several at a time. None for clang.
         libraries: Options for the linker at the end of the command of clang.
-        before: Further object files, which come before.
-        after: Further object files, which come after.
+        before: Object files to link before it.
+        after: Object files to link after it.
     """
 
     command: str | None = None
@@ -58,10 +58,10 @@ class Linker:
 
         Args:
             object_file: The object file.
-            program: The program to be written.
+            program: The path of the new program.
 
         Raises:
-            LinkError: If that is not possible. The text says what to do.
+            LinkError: If linking fails. The text has advice.
         """
         files = [*self.before, object_file, *self.after]
         words, advice = self._command(files, program)
@@ -72,7 +72,7 @@ class Linker:
             raise LinkError(f"Linking takes more than {_LINK_SECONDS} s") from None
         if done.returncode:
             said = done.stderr.strip()[-_MAX_CHARACTERS:]
-            # Nobody knows the names of temporary files.
+            # Hides the names of temporary files.
             said = said.replace(str(object_file), "{}").replace(str(program), "$PROGRAM")
             raise LinkError(f"Linking failed with exit code {done.returncode}: {said}{advice}")
         if not program.is_file():
@@ -82,10 +82,10 @@ class Linker:
             )
 
     def size(self, object_file: Path) -> LinkedSize:
-        """Links an object file, and returns how large the program is.
+        """Links an object file, and returns the size of the program.
 
         Raises:
-            LinkError: As of :meth:`link`; or if the program cannot be stripped.
+            LinkError: If it cannot be linked or stripped.
             ValueError: If the program is not ELF.
         """
         with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
@@ -98,7 +98,7 @@ class Linker:
             return LinkedSize(read_object(program).all, program.stat().st_size)
 
     def _command(self, files: Sequence[Path], program: Path) -> tuple[list[str | Path], str]:
-        """Returns the command, and what to do if it fails."""
+        """Returns the command, and advice for its failure."""
         if self.command is None:
             words: list[str | Path] = [tools.clang_path(), *files, "-o", program, *self.libraries]
             return words, ". Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'"

@@ -15,10 +15,10 @@ _NO_BITS, _SYMBOLS = 8, 2  # Types of sections.
 _ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
 _FUNCTION = 2  # The type of symbols.
 
-# The formats of headers of sections and of symbols, by the class of the file.
+# The formats of section headers and symbols, by the class of the file.
 _SECTION = {1: "10I", 2: "IIQQQQIIQQ"}
 _SYMBOL = {1: "IIIBBH", 2: "IBBHQQ"}
-# Where a file has the offset of the headers of sections, and their size and number.
+# The positions of the offset, size and number of section headers in a file.
 _HEADERS = {1: ("I", 0x20, 0x2E), 2: ("Q", 0x28, 0x3A)}
 
 
@@ -32,8 +32,8 @@ class ObjectFile:
         functions: The bytes of each function by its symbol.
         code: A digest of the executable sections.
         digest: A digest of the whole file.
-        instructions: The machine instructions of each function by its symbol; None if they have not
-            been counted.
+        instructions: The machine instructions of each function by its symbol; None if not
+            counted.
     """
 
     text: int
@@ -45,7 +45,7 @@ class ObjectFile:
 
     @property
     def instruction_count(self) -> int | None:
-        """The machine instructions of all functions; None if they have not been counted."""
+        """The machine instructions of all functions; None if not counted."""
         return None if self.instructions is None else sum(self.instructions.values())
 
 
@@ -97,14 +97,14 @@ def _sections(data: bytes) -> list[_Section]:
     (start,) = struct.unpack_from(order + word, data, place)
     entry, count = struct.unpack_from(order + "HH", data, sizes)
     layout = struct.Struct(order + _SECTION[width])
-    if count == 0:  # There are too many for this field.
+    if count == 0:  # The number does not fit into this field.
         count = layout.unpack_from(data, start)[5]
     headers = (layout.unpack_from(data, start + index * entry) for index in range(count))
     return [_Section(each[1], each[2], each[4], each[5], each[6]) for each in headers]
 
 
 def _functions(data: bytes, sections: list[_Section]) -> Iterator[tuple[str, int]]:
-    """Yields the name and size of each function; of several names for one, the first."""
+    """Yields name and size of each function. If it has several names, the first."""
     width = data[4]
     layout = struct.Struct(_order(data) + _SYMBOL[width])
     met = set()

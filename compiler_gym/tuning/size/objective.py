@@ -17,7 +17,7 @@ _COUNTER = "Objective.INSTRUCTIONS.read"
 class Objective(str, Enum):
     """The size that a search reduces.
 
-    All bytes that are loaded, those of code alone, all that is loaded of the linked program, or the
+    One of: the loaded bytes, the bytes of code, the loaded bytes of the linked program, or the
     number of machine instructions.
     """
 
@@ -43,7 +43,7 @@ class Objective(str, Enum):
         return read(path)
 
     def cost(self, evaluation: Evaluation) -> tuple[int, int]:
-        """Returns the size of an object file, and a second one that decides among equal sizes.
+        """Returns the size of an object file, and a second size that breaks ties.
 
         Raises:
             ValueError: If the objective needs instructions that have not been counted, or a program
@@ -60,7 +60,7 @@ class Objective(str, Enum):
         return evaluation.loaded, found.text
 
     def size_of_sections(self, found: ObjectFile) -> int:
-        """Returns the size of an object file by itself, without what a linker adds.
+        """Returns the size of an object file, without additions by the linker.
 
         Raises:
             ValueError: If the objective needs instructions that have not been counted.
@@ -73,7 +73,7 @@ class Objective(str, Enum):
         """Returns the size of each function by its symbol.
 
         Raises:
-            ValueError: If its instructions have not been counted, but are what counts.
+            ValueError: If the objective needs instructions that have not been counted.
         """
         if self is Objective.INSTRUCTIONS:
             return _known(found.instructions, _COUNTER)

@@ -18,7 +18,7 @@ _SECONDS = 3600
 
 
 def write_object(evaluation: Evaluation, output: Path) -> None:
-    """Writes the object file of an evaluation, at once.
+    """Writes the object file of an evaluation atomically.
 
     Raises:
         OSError: If it cannot be written.
@@ -29,9 +29,9 @@ def write_object(evaluation: Evaluation, output: Path) -> None:
 
 
 def reproduces(compilation: Compilation, best: Evaluation) -> bool:
-    """Returns whether a single command makes the object file of the source, byte for byte.
+    """Returns true if a single command makes the same object file from the source.
 
-    It may not where the bitcode holds another name of the source, for debuggers.
+    It may differ if the bitcode has another name of the source for debuggers.
     """
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         path = Path(folder) / "again.o"
@@ -42,23 +42,23 @@ def reproduces(compilation: Compilation, best: Evaluation) -> bool:
 def write_script(
     script: Path, commands: Sequence[Sequence[str]], said: Sequence[str]
 ) -> list[bool]:
-    """Writes a script that makes object files again, and runs it to see if it does.
+    """Writes a script that reproduces object files, and runs it as a check.
 
-    The script takes the path of the object file as its argument; of several, the path of their
-    folder. By default they go where they are now. ``CLANG`` names another compiler.
+    The argument of the script is the path of the object file, or the folder of several ones. The
+    default is their present place. The environment variable ``CLANG`` selects another compiler.
 
     Args:
-        script: Where it goes.
-        commands: For each object file, which is there, the command of clang that makes it. The
-            command ends with its path. Those of several are in one folder.
+        script: The path of the script.
+        commands: The command of clang for each object file. The file must exist, and the command
+            must end with its path. Several files must be in one folder.
         said: Lines of comments.
 
     Returns:
-        For each whether the script makes the same bytes.
+        For each object file, true if the script makes the same bytes.
 
     Raises:
         OSError: If it cannot be written.
-        CommandError: If it does not work.
+        CommandError: If the script fails.
     """
     outputs = [Path(command[-1]).absolute() for command in commands]
     is_single = len(outputs) == 1

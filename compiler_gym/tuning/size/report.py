@@ -20,9 +20,9 @@ class FunctionChange:
     """A function before and after.
 
     Attributes:
-        name: Its symbol; all that the outliner has made count as one.
-        before: Its size, bytes or instructions; 0 if there was none.
-        after: Its size; 0 if there is none any more: it was inlined.
+        name: The symbol. All functions of the outliner count as one.
+        before: The size before, in bytes or instructions; 0 if there was no such function.
+        after: The size after; 0 if the function has gone, for example by inlining.
     """
 
     name: str
@@ -36,7 +36,7 @@ class FunctionChange:
 
 
 def compare_functions(before: Mapping[str, int], after: Mapping[str, int]) -> list[FunctionChange]:
-    """Returns the functions whose size has changed, those that changed most first."""
+    """Returns the functions with a different size, the largest change first."""
     old, new = group_functions(before), group_functions(after)
     changes = [FunctionChange(name, old[name], new[name]) for name in {**old, **new}]
     changed = [each for each in changes if each.saved]
@@ -44,7 +44,7 @@ def compare_functions(before: Mapping[str, int], after: Mapping[str, int]) -> li
 
 
 def readable_names(symbols: Sequence[str]) -> list[str]:
-    """Returns the names of functions of C++ as their source has them, and others as they are."""
+    """Returns demangled names of C++ functions. Other names are unchanged."""
     try:
         command = [tools.tool_path("llvm-cxxfilt")]
         done = run_command(command, _DEMANGLE_SECONDS, stdin="\n".join(symbols))
@@ -55,7 +55,7 @@ def readable_names(symbols: Sequence[str]) -> list[str]:
 
 
 def group_functions(sizes: Mapping[str, int]) -> Counter[str]:
-    """Returns the sizes of functions, with all that the outliner has made as one."""
+    """Returns the sizes of functions. All functions of the outliner count as one."""
     grouped: Counter[str] = Counter()
     for name, size in sizes.items():
         grouped[group_name(name)] += size
@@ -63,5 +63,5 @@ def group_functions(sizes: Mapping[str, int]) -> Counter[str]:
 
 
 def group_name(symbol: str) -> str:
-    """Returns the name that a function is compared by: all that the outliner made share one."""
+    """Returns the name for comparisons. All functions of the outliner share one."""
     return _OUTLINED.sub(_ALL_OUTLINED, symbol)

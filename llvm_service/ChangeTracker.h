@@ -19,11 +19,11 @@ namespace compiler_gym::llvm_service {
 
 /// The changes of a module between two observations of it.
 struct ModuleChange {
-  /// Whether its bitcode is different.
+  /// True if the bitcode is different.
   bool changed = false;
-  /// Names of functions, in the order of the module, removed ones in that of the module before. A
-  /// function has changed if its body, attributes or linkage have. One without name is called
-  /// "<unnamed N>", by its number among these.
+  /// Names of functions, in the order of the module. Removed ones are in the order of the former
+  /// module. A function has changed if its body, attributes or linkage have. Unnamed functions are
+  /// called "<unnamed N>" and numbered separately.
   std::vector<std::string> functionsChanged;
   std::vector<std::string> functionsAdded;
   std::vector<std::string> functionsRemoved;
@@ -31,14 +31,13 @@ struct ModuleChange {
   uint64_t instructionsAfter = 0;
 };
 
-/// Detects whether and what a pass changed in a module. Passes do not report that reliably: some
-/// change alignments or attributes and claim to have preserved everything, others claim a change
-/// and make none.
+/// Detects the changes of a module by a pass. The reports of passes are not reliable: some change
+/// alignments or attributes and claim to preserve everything, others claim a change and make none.
 ///
 /// Fingerprints find the functions that may have changed, and content hashes decide about these.
 /// The fingerprint of a function is best taken right after a pass has run on it, when it is in the
-/// processor's caches; those that no pass has run on are not looked at. So the tracker listens to
-/// the passes: between follow() and update() it has to be told of each.
+/// processor's caches. Functions without a run of a pass are skipped. So the tracker listens to the
+/// passes: between follow() and update() it must be notified of each.
 class ChangeTracker final : public PassListener {
  public:
   /// Fingerprints of the body of a function.
@@ -59,26 +58,26 @@ class ChangeTracker final : public PassListener {
     Body body;
     uint64_t content;
     uint64_t instructions;
-    /// Another one whenever the function may have changed.
+    /// Changes whenever the function may have changed.
     uint64_t version;
     std::vector<ConstantUse> constantUses;
     bool refersToBlocksOfOthers;
-    /// Those among the operands that have operands.
+    /// The operands that have operands themselves.
     std::vector<const llvm::Constant*> constants;
   };
 
   /// Looks at the module for the first time.
   explicit ChangeTracker(const llvm::Module& module);
 
-  /// From now on to the next update() it is told of all passes that are run.
+  /// Announces that the tracker will be notified of all passes until the next update().
   void follow();
   void functionDone(const llvm::Function& function) override;
   void moduleDone() override { isFollowing_ = false; }
 
-  /// Looks at the same module again: at all of it, unless it has been told of all passes.
+  /// Looks at the same module again: at all of it, unless it was notified of all passes.
   const ModuleChange& update(const llvm::Module& module);
 
-  /// What the last update found; before the first that nothing has happened.
+  /// The changes at the last update; none before the first.
   const ModuleChange& lastChange() const { return change_; }
 
   /// The functions at the last look, in the order of the module.

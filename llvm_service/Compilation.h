@@ -33,23 +33,24 @@ enum class Verification {
 /// A program under compilation: the module that actions change and observations look at.
 class Compilation {
  public:
-  /// @param workingDirectory where scratch directories are made.
+  /// @param workingDirectory the parent of scratch directories.
   /// @param plugins whose passes can be applied; must outlive the compilation.
   [[nodiscard]] static grpc::Status start(std::shared_ptr<const Program> program,
                                           const boost::filesystem::path& workingDirectory,
                                           std::unique_ptr<Compilation>& compilation,
                                           llvm::ArrayRef<LoadedPlugin> plugins = {});
 
-  /// Starts on what others have made of the program's module, which does not count as a change.
+  /// Starts with a module that others derived from the program. That does not count as a change.
   ///
-  /// @param owned what parseIr() made of the program's bitcode, and passes of that.
+  /// @param owned the result of parseIr() for the program's bitcode, possibly changed by passes.
   [[nodiscard]] static std::unique_ptr<Compilation> startOn(
       std::shared_ptr<const Program> program, OwnedModule owned,
       const boost::filesystem::path& workingDirectory, llvm::ArrayRef<LoadedPlugin> plugins = {});
 
   /// Runs one action.
   ///
-  /// @param changed whether the module's bitcode is different now, whatever the pass claims.
+  /// @param changed Set to true if the module's bitcode is different now, independent of the pass's
+  ///     claim.
   [[nodiscard]] grpc::Status apply(const Action& action, bool& changed);
 
   /// Runs one action without looking for changes. The next action or query finds the changes of
@@ -60,20 +61,20 @@ class Compilation {
   const Program& program() const { return *program_; }
   const std::shared_ptr<const Program>& sharedProgram() const { return program_; }
 
-  /// The module, to be looked at only: anything that would add to it or to its context works on a
-  /// copy, or later passes would not do what they do in `opt`.
+  /// The module, for reading only. Code that would add to it or to its context must use a copy,
+  /// because later passes must do the same as in `opt`.
   const llvm::Module& module() const { return *owned_.module; }
 
-  /// Counts the changes of the module; observations of the same version are the same.
+  /// Counts the changes of the module. Observations of the same version are equal.
   uint64_t version();
 
-  /// The actions that have been run, with those that failed and those that do nothing.
+  /// The actions so far, including those that failed or did nothing.
   const std::vector<Action>& history() const { return history_; }
 
   /// The changes made by the last action.
   const ModuleChange& lastChange();
 
-  /// The functions of the module, each with the version that it has.
+  /// The functions of the module, each with its version.
   llvm::ArrayRef<ChangeTracker::Function> functions();
 
   /// The remarks of the last action, see RemarkReplay.
@@ -90,9 +91,9 @@ class Compilation {
   /// The program as a file that can be built and run.
   Executable& executable() { return executable_; }
 
-  /// Builds the current module unless that has been done.
+  /// Builds the current module, once for each version.
   ///
-  /// @param seconds how long the build took, when it was done.
+  /// @param seconds the duration of the build.
   [[nodiscard]] grpc::Status build(double& seconds);
 
   const boost::filesystem::path& workingDirectory() const { return workingDirectory_; }

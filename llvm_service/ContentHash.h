@@ -13,15 +13,15 @@ class User;
 
 namespace compiler_gym::llvm_service {
 
-/// A hash of what the bitcode of a function says, its name and attributes included, without the
-/// order of the function's own uses: the same for a function that was made anew as it was.
+/// A hash of the bitcode of a function, including its name and attributes, without the order of the
+/// function's own uses. It is the same for an equal new function.
 ///
-/// Values are identified by their place in the function or by their name, and types, attributes,
-/// metadata and plain constants, which a context keeps, by their address. So it is comparable only
-/// between two moments of modules of one context.
+/// Values are identified by position or name. Types, attributes, metadata and plain constants,
+/// which belong to the context, are identified by address. So hashes are comparable only within a
+/// context.
 ///
-/// @param instructions how many it has, those for debuggers and profilers not counted, as LLVM
-/// counts them.
+/// @param instructions the number of its instructions, as LLVM counts them: without those for
+/// debuggers and profilers.
 uint64_t contentHash(const llvm::Function& function, uint64_t& instructions);
 
 /// An operand that is a global or another constant of which the uses have an order.
@@ -30,12 +30,11 @@ struct ConstantUse {
   unsigned operand;
 };
 
-/// Those of the instructions of a function, in its order.
+/// The constant uses of the instructions of a function, in its order.
 std::vector<ConstantUse> constantUses(const llvm::Function& function);
 
 /// A hash of the rest of the module. The order of the uses of globals and of other constants
-/// is part of it as far as it is part of the bitcode: uses by constants that nothing refers to any
-/// more do not count.
+/// is included as far as it is in the bitcode: uses by unused constants do not count.
 ///
 /// @param uses constantUses() of each function, in the order of the module.
 uint64_t contentHashOfRest(const llvm::Module& module,

@@ -26,36 +26,36 @@ struct Outcome {
   bool endsEpisode = false;
 };
 
-/// A program that is being compiled, and the actions that change how. LlvmSession does what all
-/// games have in common. Games are listed in Games.h.
+/// A program under compilation, and the actions that affect the compilation. LlvmSession has the
+/// common code of all games. Games are listed in Games.h.
 class Game {
  public:
   virtual ~Game() = default;
 
   /// Applies an action.
   ///
-  /// @param index of the action in its list.
-  /// @param actionsLeft in this step, with this one. After one that is not the last, nobody asks
-  ///     for the program, and the outcome of the last may account for this one.
+  /// @param index The index of the action in its list.
+  /// @param actionsLeft The actions left in this step, including this one. The program is only
+  ///     needed after the last one, whose outcome may include those of the others.
   [[nodiscard]] virtual grpc::Status apply(size_t index, int actionsLeft,
                                            const SessionSettings& settings, Outcome& outcome) = 0;
 
-  /// Called before an observation is computed. Does what apply() has put off.
+  /// Called before an observation is computed. Does the work that apply() has deferred.
   [[nodiscard]] virtual grpc::Status prepare(const Observation& /*observation*/) {
     return grpc::Status::OK;
   }
 
-  /// The program, of which the prepared observation is computed.
+  /// The program of the prepared observation.
   virtual Compilation& compilation() = 0;
 
-  /// True if compilation() is the same object throughout, so that an observation can keep what it
-  /// knows of its parts.
+  /// True if compilation() always returns the same object, so that observations can cache results
+  /// for its parts.
   virtual bool hasOneCompilation() const { return false; }
 
-  /// A number that is another one whenever the value of the observation may be.
+  /// A number that changes whenever the value of the observation may change.
   virtual uint64_t versionFor(const ObservationSpace& space) = 0;
 
-  /// Handles a parameter that only this game knows; leaves the reply unset if it does not.
+  /// Handles a parameter of this game. Leaves the reply unset for other parameters.
   [[nodiscard]] virtual grpc::Status handleParameter(const std::string& /*key*/,
                                                      const std::string& /*value*/,
                                                      const SessionSettings& /*settings*/,

@@ -18,14 +18,14 @@ class DiagnosticInfoOptimizationBase;
 
 namespace compiler_gym::llvm_service {
 
-/// A context that keeps what LLVM reports instead of printing it and ending the process.
+/// A context that collects the errors of LLVM instead of printing them and ending the process.
 class Context {
  public:
   Context();
 
   llvm::LLVMContext& get() { return context_; }
 
-  /// Errors reported since the last call, one a line; empty if there were none.
+  /// The errors since the last call, one on each line; empty without errors.
   std::string takeErrors();
 
   using RemarkHandler = std::function<void(const llvm::DiagnosticInfoOptimizationBase&)>;
@@ -55,7 +55,7 @@ struct OwnedModule {
 /// and without a hash.
 std::string writeBitcode(const llvm::Module& module);
 
-/// The beginnings and ends of texts in another text.
+/// The start and end offsets of texts in another text.
 using TextRanges = std::vector<std::pair<size_t, size_t>>;
 
 /// The textual IR of a module.
@@ -64,7 +64,7 @@ using TextRanges = std::vector<std::pair<size_t, size_t>>;
 ///     around it.
 std::string printIr(const llvm::Module& module, TextRanges* instructions = nullptr);
 
-/// @return DATA_LOSS, with what is wrong, if LLVM's verifier rejects the module.
+/// @return DATA_LOSS, with the finding, if LLVM's verifier rejects the module.
 [[nodiscard]] grpc::Status verify(const llvm::Module& module);
 
 }  // namespace compiler_gym::llvm_service

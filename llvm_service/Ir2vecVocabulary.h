@@ -14,12 +14,12 @@ class Function;
 
 namespace compiler_gym::llvm_service {
 
-/// The seed vectors from which LLVM's IR2Vec analysis makes vectors of code.
+/// The seed vectors of LLVM's IR2Vec analysis, from which it computes vectors of code.
 ///
 /// LLVM packages contain none. A file is JSON in LLVM's format: an object with the members
 /// "Opcodes", "Types" and "Arguments", each an object from names, as `llvm-ir2vec entities` prints
-/// them, to arrays of numbers, all of the same length. What is not in it is a zero vector. LLVM's
-/// source tree has trained ones in llvm/lib/Analysis/models.
+/// them, to arrays of numbers, all of the same length. Missing entries are zero vectors. LLVM's
+/// source tree has trained vocabularies in llvm/lib/Analysis/models.
 class Ir2vecVocabulary {
  public:
   using Vector = std::vector<double>;
@@ -29,7 +29,7 @@ class Ir2vecVocabulary {
   /// @return UNIMPLEMENTED if this LLVM has no such analysis: it needs LLVM 22.
   [[nodiscard]] static grpc::Status availability();
 
-  /// @param name what error messages call it.
+  /// @param name The name in error messages.
   /// @return as availability(), or INVALID_ARGUMENT if the text is not a vocabulary.
   [[nodiscard]] static grpc::Status parse(llvm::StringRef json, const std::string& name,
                                           std::shared_ptr<const Ir2vecVocabulary>& vocabulary);

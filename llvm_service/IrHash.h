@@ -13,9 +13,9 @@
 #include "llvm/IR/Operator.h"
 #include "llvm_service/LlvmCompatibility.h"
 
-/// What the hashes of a module have in common: a walk over all that its bitcode is made from. The
-/// hasher, a template parameter, decides how a value is identified: by its address or by its
-/// content. It derives from WordHasher and has these members:
+/// The common part of the hashes of a module: a walk over the contents of its bitcode. The hasher,
+/// a template parameter, identifies values by address or by content. It derives from WordHasher,
+/// and has these members:
 ///
 ///     void addOperand(const llvm::Use&)   which value this is
 ///     void addIdentity(const llvm::Value&)
@@ -32,8 +32,8 @@ class WordHasher {
   // hashing.
   void add(uint64_t word) { part_ = (llvm::rotl(part_, 29) ^ word) * kFactor; }
 
-  // What follows is hashed apart at first: otherwise each multiplication would wait for the one
-  // before, and so the processor for the memory in which one instruction after the other is found.
+  // The following words are hashed separately at first. Otherwise each multiplication would wait
+  // for the former one, and so for the memory of one instruction after the other.
   void beginPart() {
     total_ = (llvm::rotl(total_, 29) ^ part_) * kFactor;
     part_ = kFactor;
@@ -55,7 +55,7 @@ class WordHasher {
   uint64_t part_ = kFactor;
 };
 
-/// Whether the uses of a value have an order.
+/// True if the uses of a value have an order.
 inline bool isUsedTwice(const llvm::Value& value) {
   return !value.use_empty() && !value.hasOneUse();  // Inlined, unlike hasNUsesOrMore().
 }
@@ -76,8 +76,8 @@ constexpr uint64_t compoundKinds() {
   return kinds;
 }
 
-/// True if a value is a constant that refers to others by its operands. One test rather than one
-/// for each kind, as this is asked about every operand.
+/// True if a value is a constant that refers to others by its operands. It is a single test for all
+/// kinds, because it is called for each operand.
 inline bool isCompound(const llvm::Value& value) {
   const unsigned kind = value.getValueID();
   return kind < 64 && (compoundKinds() >> kind & 1) != 0;
@@ -89,7 +89,7 @@ inline bool isConstantWithUses(const llvm::Value& value) {
          (kPlainConstantsHaveUses<> || !llvm::isa<llvm::ConstantData>(value));
 }
 
-// What distinguishes memory accesses with equal operands.
+// The differences between memory accesses with equal operands.
 template <typename Access, typename Hasher>
 void addAccess(const Access& access, Hasher& hasher) {
   hasher.add(llvm::MaybeAlign(access.getAlign()));
@@ -199,7 +199,7 @@ void addSpecialState(const llvm::Instruction& instruction, Hasher& hasher) {
   }
 }
 
-// Metadata is identified by its address by all hashers: a node that was made anew is another one.
+// All hashers identify metadata by address, so a new node is different from an equal old one.
 template <typename Holder, typename Hasher>
 void addMetadata(const Holder& holder, Hasher& hasher) {
   if (!holder.hasMetadata()) {
@@ -218,8 +218,8 @@ void addMetadata(const Holder& holder, Hasher& hasher) {
   }
 }
 
-// A compound constant: all that it is. It is freed when nothing uses it, so that the next one may
-// have its address.
+// The contents of a compound constant. An address is not enough: an unused constant is freed, and
+// another one may get its address.
 template <typename Hasher>
 void addConstant(const llvm::Constant& constant, Hasher& hasher) {
   hasher.add(uint64_t{constant.getValueID()} << 32 | constant.getNumOperands());
@@ -279,7 +279,7 @@ void addGlobal(const llvm::GlobalValue& global, Hasher& hasher) {
   addOperands(global, hasher);
 }
 
-/// What is said of a function before its body.
+/// The properties of a function before its body.
 template <typename Hasher>
 void addHeader(const llvm::Function& function, Hasher& hasher) {
   addGlobal(function, hasher);
@@ -318,7 +318,7 @@ template <typename Hasher>
 void addVariable(const llvm::GlobalVariable& variable, Hasher& hasher) {
   addGlobal(variable, hasher);
   hasher.add(variable.getAlign());
-  // The address of the set, which LLVM keeps unique.
+  // The address of the set, which is unique in LLVM.
   hasher.add(
       uint64_t{llvm::DenseMapInfo<llvm::AttributeSet>::getHashValue(variable.getAttributes())});
   hasher.add(uint64_t{variable.isConstant()} << 1 | uint64_t{variable.isExternallyInitialized()});
@@ -330,7 +330,7 @@ void addVariable(const llvm::GlobalVariable& variable, Hasher& hasher) {
   }
 }
 
-/// All of a module but its functions and the order of uses.
+/// A module without its functions and the order of uses.
 template <typename Hasher>
 void addFrame(const llvm::Module& module, Hasher& hasher) {
   hasher.add(llvm::StringRef(module.getModuleInlineAsm()));

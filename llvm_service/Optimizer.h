@@ -20,12 +20,12 @@ struct LoadedPlugin;
 ///
 /// The analysis managers live as long as the optimizer, so run("a") followed by run("b") does what
 /// `opt -passes='module(a,b)'` does: passes may do more when an analysis happens to be cached, and
-/// therefore neither the managers nor the module may be exchanged between two passes.
+/// so neither the managers nor the module may be replaced between two passes.
 class Optimizer {
  public:
   /// @param module must outlive the optimizer.
-  /// @param plugins whose passes are known too, besides LLVM's and the project's own.
-  /// @param listener is told of what passes have been run on, if there is one.
+  /// @param plugins Plugins with further passes, besides LLVM's and the project's own.
+  /// @param listener Is notified of the passes that were run; may be null.
   explicit Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins = {},
                      PassListener* listener = nullptr);
 
@@ -36,7 +36,8 @@ class Optimizer {
 
   /// Runs a pipeline, e.g. "function(sroa)" or "default<Oz>". An empty one does nothing.
   ///
-  /// Does not return what its passes claim to have preserved, because several claim too much.
+  /// Does not return the analyses that the passes claim to preserve, because several claim too
+  /// much.
   ///
   /// @return INVALID_ARGUMENT if LLVM cannot parse the pipeline.
   [[nodiscard]] grpc::Status run(llvm::StringRef pipeline);

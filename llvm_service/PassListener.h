@@ -11,11 +11,11 @@ class PassListener {
  public:
   virtual ~PassListener() = default;
 
-  /// An element of a pipeline has been run on the function, and may have changed it and what all
-  /// functions share, but no other function that has a body.
+  /// Called after an element of a pipeline has run on the function. It may have changed the
+  /// function and shared parts of the module, but no other function with a body.
   virtual void functionDone(const llvm::Function& function) = 0;
 
-  /// A pass has been run that may have changed anything.
+  /// Called after a pass that may have changed anything.
   virtual void moduleDone() = 0;
 };
 

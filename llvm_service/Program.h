@@ -15,7 +15,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// The optimisation policies that a player is compared with.
+/// The optimisation levels that results are compared with.
 enum class Baseline { kO0, kO3, kOz };
 
 /// The suffix of the observations of a baseline: "O0", "O3" or "Oz".
@@ -23,16 +23,16 @@ const char* nameOf(Baseline baseline);
 
 /// The key of baseline costs.
 struct CostTraits {
-  /// Whether it is the cost of what a user of clang gets: its baselines are clang's own pipelines
-  /// (see ClangPipeline.h), those of other costs what `opt` does. At -Oz clang tells every pass to
-  /// prefer small code, without which the machine code is larger by some ten percent.
+  /// True if the baselines are clang's pipelines (see ClangPipeline.h) instead of those of `opt`,
+  /// so that they show what users of clang get. At -Oz, clang marks all functions for size. Without
+  /// the marks the machine code is about ten percent larger.
   bool ofMachineCode = false;
-  /// Whether it follows from the bitcode alone, so that it can be kept from run to run. What a
-  /// program's commands build depends on other files of the machine.
+  /// True if the cost depends on the bitcode alone, so that it can be kept between runs. The
+  /// results of a program's build commands depend on other files of the machine.
   bool ofContentAlone = false;
 };
 
-/// A program before any action. Immutable but for what it remembers; to be used by one thread.
+/// A program before any action. Immutable except for its caches, and not thread-safe.
 ///
 /// The program is taken in as follows: debug information and module-level named metadata are
 /// removed, value names are dropped, and the module's name and source file become "-", so that a
@@ -40,15 +40,15 @@ struct CostTraits {
 /// taken to be for this machine.
 class Program {
  public:
-  /// Measures something about a program given as bitcode.
+  /// Computes a cost of a program given as bitcode.
   using Cost = std::function<grpc::Status(const std::string& bitcode, int64_t& value)>;
 
   /// @param maxBytes the largest program accepted, in bytes.
   /// @return NOT_FOUND if the benchmark names a file that does not exist; INVALID_ARGUMENT if it
   ///     is empty or cannot be parsed; DATA_LOSS if LLVM's verifier rejects it;
   ///     RESOURCE_EXHAUSTED if it is larger than maxBytes.
-  /// @param costs where to keep costs.
-  /// @param baselineFile where to keep those of baselines from run to run; none if null.
+  /// @param costs The cache of costs.
+  /// @param baselineFile The file for costs of baselines between runs; may be null.
   [[nodiscard]] static grpc::Status load(
       const Benchmark& benchmark, size_t maxBytes, std::shared_ptr<const Program>& program,
       std::shared_ptr<SharedCosts> costs = std::make_shared<SharedCosts>(),
@@ -67,8 +67,8 @@ class Program {
   /// The build and run commands.
   const BenchmarkDynamicConfig& dynamicConfig() const { return dynamicConfig_; }
 
-  /// The cost of any module of this program. Computed once for each content, by whichever session
-  /// comes first, and kept.
+  /// The cost of any module of this program. It is computed once for each content, and shared by
+  /// all sessions.
   ///
   /// @param name tells costs apart.
   [[nodiscard]] grpc::Status costOf(const std::string& bitcode, const std::string& name,
@@ -97,7 +97,7 @@ class Program {
 
   const std::string bitcode_;
   const BenchmarkDynamicConfig dynamicConfig_;
-  // Sizes of what is built depend on the commands, too: this tells them apart.
+  // Sizes of builds also depend on the commands, so these are a part of the key.
   const std::string commandsKey_;
   const std::shared_ptr<SharedCosts> costs_;
   const std::shared_ptr<const BaselineFile> baselineFile_;

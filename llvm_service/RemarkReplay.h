@@ -14,10 +14,10 @@ namespace compiler_gym::llvm_service {
 
 /// A report of a pass about one place in the program.
 struct Remark {
-  /// "passed" for what was done, "missed" for what was not, "analysis" for why, "failure" for a
-  /// transformation that was asked for and did not happen.
+  /// "passed" for a transformation, "missed" for a missed one, "analysis" for a reason, "failure"
+  /// for a requested transformation that failed.
   std::string kind;
-  /// The pass as LLVM's remarks name it, e.g. "inline", and the name of the remark, e.g. "Inlined".
+  /// The name of the pass in LLVM's remarks, e.g. "inline", and of the remark, e.g. "Inlined".
   std::string pass;
   std::string name;
   std::string function;
@@ -35,7 +35,7 @@ class RemarkReplay {
   /// @param plugins whose passes can be run; must outlive the replay.
   explicit RemarkReplay(llvm::ArrayRef<LoadedPlugin> plugins = {}) : plugins_(plugins) {}
 
-  /// @param history the actions run so far; begins with that of the last call.
+  /// @param history The actions so far. It must begin with the history of the last call.
   /// @param remarks those of the last action in the order of reporting; valid until the next
   ///     call, and empty if nothing has been run.
   /// @return the error of a pipeline or of parsing the program.

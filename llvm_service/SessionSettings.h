@@ -22,16 +22,15 @@ llvm::Expected<Policy> loadPolicy(const std::string& path);
 /// Settings made by session parameters. Copied to forks.
 struct SessionSettings {
   RunCounts runCounts;
-  /// Documented to exist; a build is measured once however often it is asked for, because building
-  /// the same module again measures the file system.
+  /// A documented setting. A build is measured once, because a repeated build of the same module
+  /// measures the file system.
   int64_t buildtimesPerObservation = 1;
   Verification verification = Verification::kOnExport;
-  /// Discard analyses after each action, so that what the next one does depends on
-  /// nothing but the module.
+  /// Discard analyses after each action, so that the next one depends only on the module.
   bool forgetsAnalyses = false;
   /// Null if there is none.
   std::shared_ptr<const Ir2vecVocabulary> ir2vecVocabulary;
-  /// The file that it is from; empty if there is none.
+  /// The path of its file; empty if there is none.
   std::string ir2vecVocabularyPath;
 
   /// Sets or gets one of the parameters llvm.{set,get}_...; the reply is unset for any other key.

@@ -14,9 +14,9 @@ using ChildFunction = std::function<grpc::Status(std::string& output)>;
 /// Calls a function in a copy of this process, and waits for it. Whatever it does, this process
 /// goes on, and the copy does not outlive it.
 ///
-/// @param what is done there, for error texts, e.g. "Running the kernel".
+/// @param what A description for error texts, e.g. "Running the kernel".
 /// @param limit of the time that it may take, after which it is killed.
-/// @param output what the function has written.
+/// @param output The output of the function.
 /// @return the status of the function, DEADLINE_EXCEEDED if it took too long, RESOURCE_EXHAUSTED if
 ///     the copy cannot be made or ran out of memory, INTERNAL if it ended by a signal or by itself.
 [[nodiscard]] grpc::Status callInChild(const std::string& what, const ChildFunction& function,

@@ -15,10 +15,10 @@
 
 namespace compiler_gym::mlir_service {
 
-/// A kernel while it is transformed, and what it was at the start.
+/// A kernel under transformation, and its initial state.
 class Compilation {
  public:
-  /// Reads a kernel, compiles and runs it, so that it is known what it computes.
+  /// Reads a kernel, compiles it, and runs it to learn its results.
   ///
   /// @return INVALID_ARGUMENT with the reason if that does not work; RESOURCE_EXHAUSTED or
   ///     DEADLINE_EXCEEDED if the machine has too little memory, processes or time left.
@@ -27,8 +27,8 @@ class Compilation {
 
   /// Runs a pass.
   ///
-  /// @param changed whether the module is another one now, as text.
-  /// @return INTERNAL with the reason if it fails. Nobody knows then what the module is.
+  /// @param changed True if the text of the module is different now.
+  /// @return INTERNAL with the reason if it fails. The state of the module is then unknown.
   [[nodiscard]] grpc::Status apply(const std::string& pipeline, bool& changed);
 
   mlir::ModuleOp module() const { return *kernel_.module; }

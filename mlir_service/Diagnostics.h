@@ -6,7 +6,7 @@
 
 namespace compiler_gym::mlir_service {
 
-/// Keeps what MLIR reports in a context during the life of the object, rather than print it.
+/// Collects the reports of MLIR in a context during its lifetime instead of printing them.
 class Diagnostics {
  public:
   explicit Diagnostics(mlir::MLIRContext& context);

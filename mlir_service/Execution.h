@@ -34,7 +34,7 @@ class Execution {
 
   /// Runs the kernel once.
   ///
-  /// @param results what the arguments hold after it.
+  /// @param results The contents of the arguments after the run.
   /// @return DEADLINE_EXCEEDED if it takes too long, INTERNAL if it crashes or cannot be loaded.
   [[nodiscard]] grpc::Status run(Contents& results) const;
 

@@ -16,24 +16,23 @@ namespace compiler_gym::llvm_service {
 ///
 /// Key: a BLAKE3 hash of the program's bitcode, of the name of the cost and the baseline, and of
 /// the code that computes it; see LoadedCode.h. The bitcode names the target and, in attributes of
-/// functions, the processor. Nothing else decides a cost that is kept here: costs of what a
-/// benchmark's commands build, and run times, are not.
+/// functions, the processor. Costs that depend on anything else are not kept: those of builds by a
+/// benchmark's commands, and run times.
 ///
 /// Format: one file, a table of 4,096 pages of 64 records, so at most 16 MiB. It has holes where
 /// there are no records yet. The key tells the page; a record may be anywhere in it. A record has
 /// 64 bytes in the order of the machine: key (32), value (8), time of writing in nanoseconds (8),
-/// checksum of these (16). A record whose checksum is wrong is none: so are the zeros of a hole,
-/// what another program has written, and what two writers have mixed. In a full page the record
-/// written longest ago makes room.
+/// checksum of these (16). A record with a wrong checksum is ignored: the zeros of a hole, foreign
+/// data, and mixed data of two writers. In a full page the oldest record is replaced.
 ///
-/// A page is read and a record written by one system call, without locks: nobody waits for anybody,
-/// and a process that is killed leaves at most one record that is none.
+/// A page is read and a record is written by one system call. There are no locks, so nothing waits,
+/// and a killed process leaves at most one invalid record.
 ///
-/// Nothing here fails. A file that cannot be used keeps nothing: it cannot be made, the disk is
-/// full, or the directory or the file belongs to somebody else or can be written to by others, who
-/// could put wrong costs there. One that can only be read is read. The log says why.
+/// No function fails. An unusable file keeps nothing: if it cannot be created, the disk is full, or
+/// the directory or file belongs to or is writable by another user, who could insert wrong costs. A
+/// read-only file is read. The log has the reason.
 ///
-/// May be used by any number of threads and processes, also by those forked from one that has it.
+/// Safe for use by threads and processes, including forks of a process that uses it.
 class BaselineFile {
  public:
   /// A BLAKE3 hash.
@@ -44,9 +43,9 @@ class BaselineFile {
   static constexpr size_t kRecordsOfPage = 64;
   static constexpr size_t kPages = 4096;
 
-  /// @param directory absolute; made, open to nobody else, if it does not exist.
-  /// @param code tells the code that computes costs from all other.
-  /// @param pages how many there are; all who use the directory have to agree on it.
+  /// @param directory An absolute path. It is created with access for this user only.
+  /// @param code Identifies the code that computes costs.
+  /// @param pages The number of pages, which must be the same for all users of the directory.
   BaselineFile(const std::string& directory, llvm::StringRef code, size_t pages = kPages);
 
   static Hash hashOf(llvm::StringRef bytes);
@@ -62,7 +61,7 @@ class BaselineFile {
   using Page = std::array<Record, kRecordsOfPage>;
 
   Hash keyOf(const Hash& program, llvm::StringRef name) const;
-  // Holes and what is beyond the end of the file are zeros.
+  // Holes, and positions beyond the end of the file, read as zeros.
   void read(const Hash& key, Page& page) const;
 
   off_t pageOffset(const Hash& key) const;

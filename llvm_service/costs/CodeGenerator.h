@@ -27,14 +27,14 @@ struct CodeGeneratorExtras {
 /// Makes object files as `clang -c` does of optimised bitcode: position independent, for the
 /// generic processor of a target.
 ///
-/// To set one up takes as long as to generate code for some fifty instructions, so it is kept for
-/// the next module where that is safe.
+/// Its setup costs as much as code for about fifty instructions, so it is reused for the next
+/// module where that is safe.
 class CodeGenerator {
  public:
   /// One for the target of a module.
   ///
-  /// @param level that of clang -O2, -Os and -Oz unless told otherwise.
-  /// @param extras what to do differently.
+  /// @param level The level of code generation; by default that of clang -O2, -Os and -Oz.
+  /// @param extras Deviations from clang.
   /// @return INVALID_ARGUMENT if it is unknown or has no object files.
   [[nodiscard]] static grpc::Status make(
       const llvm::Module& module, std::unique_ptr<CodeGenerator>& generator,
@@ -46,12 +46,12 @@ class CodeGenerator {
   CodeGenerator(const CodeGenerator&) = delete;
   CodeGenerator& operator=(const CodeGenerator&) = delete;
 
-  /// True if it may generate code for a module after it has done so for others: it is for the same
-  /// target, and that target's code generator is known to keep nothing of the others.
+  /// True if it can be reused for a module: the target is the same, and that target's code
+  /// generator is known to keep no state of former modules.
   bool isReusableFor(const llvm::Module& module) const;
 
-  /// Generates code, which changes the module and its context. What is wrong with the module is
-  /// told to the context's diagnostic handler; the generator is of no use then.
+  /// Generates code, which changes the module and its context. Errors go to the context's
+  /// diagnostic handler. The generator is unusable after an error.
   ///
   /// @param module of the generator's target.
   /// @return the object file. Valid until the next is made.

@@ -11,9 +11,9 @@ namespace compiler_gym::llvm_service {
 
 /// The contribution of some consecutive functions to an object file for x86-64.
 ///
-/// Code that is optimised for size is not aligned, and constants are as large as their alignment,
-/// so sizes add up, but for two things: the length of a jump to another function depends on how far
-/// away that is, and the records of frames are padded at the end of theirs.
+/// Code optimised for size is not aligned, and constants are as large as their alignment, so sizes
+/// are additive with two exceptions: the length of a jump to another function depends on the
+/// distance, and the records of frames are padded at the end.
 struct CodePart {
   struct Place {
     std::string section;
@@ -37,10 +37,10 @@ struct CodePart {
   std::vector<Jump> jumps;
 };
 
-/// Takes an object file apart.
+/// Splits an object file into its parts.
 ///
-/// @param object with nothing but the code of these functions.
-/// @return false if something in it has a size that may not add up.
+/// @param object An object file with only the code of these functions.
+/// @return False if the size of some part may not be additive.
 [[nodiscard]] bool readCodePart(llvm::StringRef object, CodePart& part);
 
 }  // namespace compiler_gym::llvm_service

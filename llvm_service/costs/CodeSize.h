@@ -19,14 +19,13 @@ namespace compiler_gym::llvm_service {
 [[nodiscard]] grpc::Status textSize(llvm::StringRef object, int64_t& bytes);
 
 /// The text size of the object file that `clang -Oz -c` would make of optimised bitcode: position
-/// independent, for the generic processor of the module's target, optimised for size. What clang
-/// does at -O0 is done first, as no clang leaves it out: functions that must be inlined are.
+/// independent, for the generic processor of the module's target, optimised for size. First it runs
+/// the mandatory passes of clang -O0, which inline functions that must be inlined.
 ///
 /// @return INVALID_ARGUMENT if the target is unknown or the code generator rejects the program.
 [[nodiscard]] grpc::Status objectTextSize(llvm::StringRef bitcode, int64_t& bytes);
 
-/// The text size of the object file that `clang -O3 -c` would make of bitcode that its passes have
-/// optimised.
+/// The text size of the object file that `clang -O3 -c` would make of bitcode after its passes.
 ///
 /// @return as objectTextSize().
 [[nodiscard]] grpc::Status objectTextSizeForSpeed(llvm::StringRef bitcode, int64_t& bytes);

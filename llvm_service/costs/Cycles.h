@@ -20,9 +20,9 @@ namespace compiler_gym::llvm_service {
 /// The program's cycles are those of `main`, or without it of all functions that can be called from
 /// outside, plus in either case those whose address is taken, once each. At most 2^62.
 ///
-/// What it does not see: what calls through pointers do; caches, branch prediction, the number of
-/// rounds that a loop really makes. A loop that was unrolled by a factor that is not known to
-/// divide its rounds is still taken to make as many rounds, so unrolling it looks like more work.
+/// It ignores calls through pointers, caches, branch prediction, and actual iteration counts. A
+/// loop unrolled by a factor that may not divide its iterations is assumed to have the same number
+/// of iterations, so unrolling looks like more work.
 int64_t cyclesEstimate(const llvm::Module& module);
 
 }  // namespace compiler_gym::llvm_service

@@ -14,12 +14,12 @@ namespace compiler_gym::llvm_service {
 
 /// True if the code of a module's functions can be generated separately: nothing that the code
 /// generator does with one function of it depends on the bodies of others, and code is not aligned.
-/// Only modules for x86-64 in ELF, without what C programs seldom have: aliases, exceptions,
-/// inline assembly, addresses of blocks, sections and alignments of functions, groups (comdat).
+/// Only modules for x86-64 in ELF, without features that are rare in C: aliases, exceptions, inline
+/// assembly, addresses of blocks, sections and alignments of functions, groups (comdat).
 bool isSeparable(const llvm::Module& module);
 
-/// A copy of a separable module of which the code generator emits no more than wanted. To the
-/// functions that are there everything looks as it does in the whole module.
+/// A copy of a separable module for generating code of selected functions only. For these functions
+/// it is equivalent to the whole module.
 class ModuleShell {
  public:
   /// A copy in which no function has a body, as it were all declarations.
@@ -29,14 +29,14 @@ class ModuleShell {
 
   const llvm::Module& module() const { return *module_; }
 
-  /// From now on variables are known, and not emitted.
+  /// Stops emitting variables, which stay declared.
   void hideVariables();
 
   /// Adds a read-only variable of that many bytes, before all others.
   void addPadding(uint64_t bytes);
 
-  /// Generates code of what is emitted and of the bodies of these functions, to be optimised for
-  /// size. The bodies are not there any more afterwards.
+  /// Generates code of the emitted variables and of these functions, optimised for size. Removes
+  /// the bodies afterwards.
   ///
   /// @param generate is given the module, and may change it and its context.
   /// @return false if a body cannot be read.
@@ -46,8 +46,8 @@ class ModuleShell {
   /// Errors that LLVM has reported; empty if there were none.
   std::string takeErrors() { return context_.takeErrors(); }
 
-  /// The name of a function in the module that this is a copy of. While it has no body it has
-  /// another, or the code generator would take it for a library's.
+  /// The name of a function in the original module. Without a body the function has another name,
+  /// so that the code generator does not take it for a library function.
   static llvm::StringRef originalName(llvm::StringRef name);
 
  private:

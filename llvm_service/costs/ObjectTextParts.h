@@ -15,16 +15,16 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Computes the text size of the object file of a compilation (see CodeSize.h) again and again, and
-/// generates only the code of functions that have changed, or of which something has changed that
-/// they refer to.
+/// Computes the text size of the object file of a compilation (see CodeSize.h) incrementally: it
+/// only generates code of functions that have changed, or that refer to something that has changed.
 ///
-/// A function whose code jumps to another one that may be near, as tail calls do, is put together
-/// with it and with all between them: the assembler shortens such jumps.
+/// A function that jumps to a nearby one, as tail calls do, is combined with it and all functions
+/// between them, because the assembler shortens such jumps.
 class ObjectTextParts {
  public:
-  /// @return nothing if the size may not be the sum of parts, or if code cannot be generated. What
-  ///     shows only in the code is likely to stay, so it is not tried again then.
+  /// @return Nothing if the size may not be the sum of parts, or if code cannot be generated. After
+  ///     reasons that are only visible in the code it is not tried again, because they tend to
+  ///     stay.
   std::optional<int64_t> compute(Compilation& compilation);
 
  private:
@@ -52,7 +52,7 @@ class ObjectTextParts {
   std::map<Key, CodePart> parts_;
   // Functions that stay together with those before them.
   std::set<std::string> joined_;
-  // The bytes of read-only variables, and what they depend on.
+  // The bytes of read-only variables, and their dependencies.
   uint64_t variablesKey_ = 0;
   int64_t variables_ = 0;
 };

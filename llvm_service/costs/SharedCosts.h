@@ -10,15 +10,13 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Costs that have been computed, known to this process and to all that are forked from it later,
-/// in both directions: what a session's process finds out about a program need not be computed
-/// again by the next.
+/// A cache of costs that this process shares with all later forks, in both directions: a cost that
+/// one session computed is available to the next ones.
 ///
-/// It also counts how the costs of baselines became known.
+/// It also counts the costs of baselines by source.
 ///
-/// A table of fixed size that forgets old entries for new ones. Entries carry a checksum, so one
-/// that a process in trouble has written over is not found rather than wrong. May be used by any
-/// number of threads and processes.
+/// The table has a fixed size, and new entries replace old ones. Entries have a checksum, so an
+/// entry that a faulty process has overwritten is ignored. Safe for use by threads and processes.
 class SharedCosts {
  public:
   SharedCosts();

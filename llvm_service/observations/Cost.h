@@ -8,22 +8,21 @@
 
 namespace compiler_gym::llvm_service {
 
-/// A cost: something about a program that players try to make small.
+/// A cost of a program, which players try to reduce.
 struct Cost {
   /// Name of the observation of the current module, e.g. "ObjectTextSizeBytes".
   std::string name;
   /// Names of the baselines without their suffix, e.g. "ObjectTextSize".
   std::string baselineName;
   bool platformDependent;
-  /// Computing it compiles the module to machine code, so its baselines are what clang makes; see
-  /// CostTraits.
+  /// True if the cost needs machine code, so that its baselines are those of clang; see CostTraits.
   bool exports;
   /// See CostTraits.
   bool ofContentAlone;
-  /// The cost of the module under compilation. If it is none, the cost is that of the bitcode, and
-  /// kept by content: for costs that take longer than writing the bitcode.
+  /// Computes the cost of the module under compilation. If null, the cost of its bitcode is
+  /// computed and cached by content, which suits costs that take longer than writing the bitcode.
   std::function<grpc::Status(Compilation&, int64_t& value)> ofCurrent;
-  /// The cost of a program given as bitcode. The compilation tells where and how to build.
+  /// Computes the cost of a program given as bitcode. The compilation has the settings of builds.
   std::function<grpc::Status(const Compilation&, const std::string& bitcode, int64_t& value)>
       ofBitcode;
   /// The same of the module under compilation, for costs that keep something from one time to the

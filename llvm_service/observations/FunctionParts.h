@@ -14,10 +14,10 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Calls `use` with what `make` makes of each function, in the order of the module. Functions that
-/// have not changed since the last observation of that kind keep what was made of them, so it may
-/// depend on nothing but the function: its body, name, attributes and linkage, and what its
-/// operands refer to by name.
+/// Calls `use` with the result of `make` for each function, in the order of the module. Results are
+/// cached for functions that have not changed since the last observation of that kind. So they may
+/// depend only on the function: its body, name, attributes and linkage, and the names of its
+/// operands.
 template <typename Part>
 void forEachFunction(const ObservationInput& input,
                      const std::function<Part(const llvm::Function&)>& make,
@@ -40,7 +40,7 @@ void forEachFunction(const ObservationInput& input,
   before = std::move(after);
 }
 
-/// The computation of a vector of counts that is the sum of those of the functions.
+/// Computes a vector of counts as the sum of the counts of all functions.
 ///
 /// @param add adds the counts of one function, which may be a declaration.
 inline Observation::Compute sumOverFunctions(

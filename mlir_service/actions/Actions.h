@@ -21,12 +21,12 @@ struct Action {
 /// All actions, in the order of their numbers.
 const std::vector<Action>& allActions();
 
-/// The action space "Passes", of which the flags are the passes.
+/// The action space "Passes", whose flags are the passes.
 ActionSpace actionSpace();
 
 /// Runs a pass as mlir-opt does.
 ///
-/// @return INTERNAL with the reason if it fails. Nobody knows then what the module is.
+/// @return INTERNAL with the reason if it fails. The state of the module is then unknown.
 [[nodiscard]] grpc::Status runPass(const std::string& pipeline, mlir::ModuleOp module);
 
 }  // namespace compiler_gym::mlir_service

@@ -1,4 +1,4 @@
-// The directory that a service keeps its files in.
+// The directory for the files of a service.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -10,12 +10,12 @@
 
 namespace compiler_gym::runtime {
 
-// A directory of the service, with a directory logs/ in it. Every directory made here can be used
-// by its owner only (mode 0700), because it holds the programs of the user.
+// A directory of the service, with a directory logs/ in it. All directories that it creates are for
+// their owner only (mode 0700), because they have the programs of the user.
 class WorkingDirectory {
  public:
-  // Opens the directory `path`, made if it does not exist, and removes what an earlier service has
-  // left: port.txt, pid.txt and service.sock. An empty path makes a new directory
+  // Opens the directory `path`, creating it if necessary, and removes the files of an earlier
+  // service: port.txt, pid.txt and service.sock. An empty path makes a new directory
   // compiler_gym-service-XXXX-XXXX among the temporary files, which the destructor removes with all
   // it contains. INTERNAL, with the reason, if a directory cannot be made; FAILED_PRECONDITION if
   // another user owns `path` or can write to it.
@@ -28,7 +28,7 @@ class WorkingDirectory {
   WorkingDirectory(const WorkingDirectory&) = delete;
   WorkingDirectory& operator=(const WorkingDirectory&) = delete;
 
-  // The destructor's work, for another process in case the destructor cannot run.
+  // Does the work of the destructor, for another process if the destructor cannot run.
   std::function<void()> removal() const;
 
   // Absolute.
@@ -37,8 +37,8 @@ class WorkingDirectory {
   // The path for the service's Unix socket.
   boost::filesystem::path socket() const;
 
-  // Tells clients where the service is: writes port.txt, then pid.txt, each a decimal number. A
-  // reader sees a whole file or none. INTERNAL, with the reason, if one cannot be written.
+  // Announces the service to clients: writes port.txt, then pid.txt, each a decimal number, and
+  // each atomically. INTERNAL, with the reason, if one cannot be written.
   grpc::Status writeAddress(int port, int pid) const;
 
  private:

@@ -37,7 +37,7 @@ enum class EndReason : uint32_t {
   kNotForkable
 };
 
-// Something that has changed the program of a session: an action, or else a parameter.
+// A change of a session: an action or a parameter.
 struct HistoryEntry {
   bool isAction = true;
   // The number of the step.
@@ -47,16 +47,15 @@ struct HistoryEntry {
 };
 
 // Memory that a session process shares with the process of the service: the current activity of the
-// session, its history, and the end of its output and its compiler's. A session process writes it,
-// with a few stores per action, and the service reads it after the process has ended, however that
-// happened.
+// session, its history, and the end of its output. A session process writes it with a few stores
+// per action. The service reads it after any kind of end of the process.
 //
 // The reading methods do not trust the contents of the memory.
 class SessionRecord {
  public:
   static constexpr off_t kMaxLogBytes = off_t{64} << 20;
 
-  // Makes a new, empty one. RESOURCE_EXHAUSTED if there is no memory, or too many open files.
+  // Creates an empty record. RESOURCE_EXHAUSTED without memory, or with too many open files.
   static grpc::Status create(std::unique_ptr<SessionRecord>* record);
   // Opens a record that another process has made.
   static grpc::Status open(util::FileDescriptor memory, std::unique_ptr<SessionRecord>* record);
@@ -79,34 +78,33 @@ class SessionRecord {
   void begin(Activity activity, std::string_view subject = {}, int64_t number = -1);
   void end() { begin(Activity::kNothing); }
   void beginStep();
-  // Adds an entry, which dropFromHistory() takes back. An action is added before it is applied, so
-  // that the last entry is the one that the process did not survive.
+  // Adds an entry, which dropFromHistory() removes. An action is added before it is applied, so
+  // that after a crash the last entry is its cause.
   void addToHistory(bool isAction, const google::protobuf::MessageLite& message);
   void dropFromHistory();
-  // For the handler of a signal. `limit` is what was exceeded, or the error number of the fork.
+  // For signal handlers. `limit` is the exceeded limit, or the error number of the fork.
   void setEndReason(EndReason reason, uint64_t limit);
-  // Appends what this process has printed since the last call to a file, e.g. the service's log,
-  // and gives what it prints next room. Nothing is written to a regular file of over
-  // `kMaxLogBytes`.
+  // Appends the output of this process since the last call to a file, e.g. the service's log, and
+  // clears the buffer. Nothing is written to a regular file of over `kMaxLogBytes`.
   void handOutputOn(int file) const;
   // True if the service has promised copies of the session that noteCopy() does not know of yet.
   bool isCopyOrdered() const;
-  // Says whether the session can be copied by copying the process.
+  // Records whether the session can be copied by copying the process.
   void setForkable(bool isForkable) const;
   void noteCopy();
 
   // --- For the service.
 
   bool isBusy() const;
-  // True if the session works for a client, rather than to become a copy.
+  // True if the session works for a client, not for a copy.
   bool isAtWork() const;
   bool isForkable() const;
   bool isActing() const;
-  // Another number after whatever the session has done, and the same in a copy of it.
+  // A number that changes with each activity of the session. A copy has the same number.
   uint64_t state() const;
-  // Says that the service will send one more request for a copy, which goes before all others.
+  // Announces a request for a copy by the service, which takes precedence over all others.
   void orderCopy();
-  // Tells the state of a copy that is about to be made.
+  // Records the state of the next copy.
   void expectState(uint64_t state) const;
   EndReason endReason() const;
   uint64_t limit() const;
@@ -114,7 +112,7 @@ class SessionRecord {
   std::string describeActivity() const;
   // The name of the action or observation.
   std::string subject() const;
-  // The last lines that were printed and not handed on, each indented by two blanks.
+  // The last printed lines that were not passed on, each indented by two blanks.
   std::string outputTail() const;
   // False if there were too many actions for the record.
   bool history(std::vector<HistoryEntry>* entries) const;

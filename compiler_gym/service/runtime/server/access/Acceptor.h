@@ -1,4 +1,4 @@
-// Lets connections in.
+// Accepts connections.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -11,8 +11,8 @@
 
 namespace compiler_gym::runtime {
 
-// Accepts connections for a gRPC server, which by itself would not ask who is there. Those that may
-// not come in are closed before anything is read from them.
+// Accepts connections for a gRPC server, which does not check their owners. Refused connections are
+// closed before anything is read from them.
 class Acceptor {
  public:
   // A socket that listens, does not block, and leads to `server`.
@@ -29,8 +29,8 @@ class Acceptor {
   // Stops, if stop() was not called.
   ~Acceptor();
 
-  // Accepts nothing more, and closes the sockets that listen. Who has come in stays. May be called
-  // repeatedly, by one thread at a time.
+  // Stops accepting, and closes the listening sockets. Accepted connections stay open. May be
+  // called repeatedly, by one thread at a time.
   void stop();
 
  private:

@@ -16,26 +16,25 @@ struct AccessFlags {
   std::string tlsCertificate;
   std::string tlsKey;
   std::string tlsClientCa;
-  // A secret that clients have to send.
+  // A secret that clients must send.
   std::string tokenFile;
   // Allow anybody to use the service.
   bool isInsecure = false;
 };
 
-// Clients that have to show a token or a certificate of their own may come from anywhere. Without
-// either, it must be clear by other means who they are: then only processes of the user who runs
-// the service may connect, and only on this machine.
+// Clients with a token or a certificate may connect from anywhere. Without either, only processes
+// of the service's user on this machine may connect.
 class Access {
  public:
   // For the same user on this machine.
   Access() = default;
 
   // Reads the files. INVALID_ARGUMENT if the flags contradict each other, or if a file cannot be
-  // read, is not what it should be, or has a secret that other users can read, too.
+  // read, is malformed, or has a secret that other users can read.
   static grpc::Status open(const AccessFlags& flags, Access* access);
 
-  // FAILED_PRECONDITION, with what to do, if a service on `host` would serve who has not shown
-  // anything. `isLoopback` says whether only this machine can reach `host`.
+  // FAILED_PRECONDITION, with advice, if a service on `host` would serve clients without
+  // credentials. `isLoopback` is true if only this machine can reach `host`.
   grpc::Status checkHost(const std::string& host, bool isLoopback) const;
 
   // True if connections of other users must be refused.
@@ -50,7 +49,7 @@ class Access {
   const TokenCheck& tokenCheck() const { return tokenCheck_; }
 
  private:
-  // True if clients have to show a token or a certificate.
+  // True if clients must have a token or a certificate.
   bool asksClients() const { return asksForToken_ || !tls_.pem_root_certs.empty(); }
 
   grpc::Status readTls(const AccessFlags& flags);

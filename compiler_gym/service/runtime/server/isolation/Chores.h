@@ -1,4 +1,4 @@
-// A background thread for work that can wait a moment.
+// A background thread for deferred work.
 #pragma once
 
 #include <deque>
@@ -12,16 +12,15 @@
 
 namespace compiler_gym::runtime {
 
-// Does work that nobody waits for, in a thread of its own and a moment after it was asked for: a
-// client that is about to get a reply needs the processors first. May be used by any number of
-// threads.
+// Does deferred work in a thread of its own, after a short delay: a client that is about to get a
+// reply needs the processors first. Thread-safe.
 class Chores {
  public:
   Chores();
-  // Waits for the chore that has begun, and destroys the others.
+  // Waits for the running chore, and drops the others.
   ~Chores();
 
-  // `chore` does not throw.
+  // `chore` must not throw.
   void add(std::function<void()> chore);
 
  private:

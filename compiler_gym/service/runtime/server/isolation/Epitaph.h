@@ -1,4 +1,4 @@
-// Says how a session process has ended.
+// Reports on the ends of session processes.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -18,7 +18,7 @@ struct Epitaph {
   grpc::Status status;
   // True if the compiler did not cause the end.
   bool wasLost = false;
-  // If it had used nearly all memory that it may have, this says so.
+  // A note if the process had used nearly all of its memory limit.
   std::string memoryNote;
 };
 
@@ -32,7 +32,7 @@ struct End {
   std::optional<Death> death;
   // True if the fork server had ended, which ends all session processes.
   bool forkServerHasEnded = false;
-  // The memory that it might have, in bytes; 0 means no limit.
+  // The memory limit in bytes; 0 means no limit.
   uint64_t memoryLimit = 0;
 };
 

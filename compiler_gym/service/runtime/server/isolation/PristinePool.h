@@ -1,4 +1,4 @@
-// Session processes that have started on a program and done nothing else.
+// Session processes that have loaded a program and done nothing else.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -20,29 +20,28 @@ namespace compiler_gym::runtime {
 
 using SpaceIndices = google::protobuf::RepeatedField<int32_t>;
 
-// Makes session processes on programs. The first for a program parses it in a process of its own,
-// the *pristine session*, which is kept; sessions are copies of it, and so they start in the time
-// that a fork(2) takes, whatever the program.
+// Creates session processes for programs. The first one for a program parses it in a process of its
+// own, the *pristine session*, which is kept. Sessions are copies of it, so their start takes the
+// time of a fork(2), independent of the program.
 //
-// The memory and the number of the pristine sessions are bounded: those that were not used for
-// longest go first. All methods may be called from any number of threads; two programs do not wait
-// for each other.
+// Memory and number of pristine sessions are limited; the least recently used ones are ended first.
+// Thread-safe. Requests for different programs do not wait for each other.
 class PristinePool {
  public:
   // `forkServer` and `spares` must outlive the pool.
   PristinePool(ForkServerProcess& forkServer, Spares& spares, size_t maxSizeInBytes,
                size_t maxCount);
 
-  // A session process that has started on the program. Fails as StartSession does. Where the system
-  // has no process or open file left, makes room and tries again.
+  // Returns a session process for the program. Fails like StartSession. If the system has no
+  // process or open file left, makes room and tries again.
   //
-  // `observations` are the indices of spaces of which the session is going to be asked. Those that
-  // are deterministic the pristine session computes once, so that its copies may have them already.
+  // `observations` are the indices of spaces that will be requested. The pristine session computes
+  // the deterministic ones once, so that its copies have them.
   grpc::Status start(const Origin& origin, const SpaceIndices& observations, Deadline deadline,
                      std::shared_ptr<SessionProcess>* process);
 
-  // Ends the half of the idle pristine sessions that were not used for longest, and waits a moment
-  // for their ends. False if none is idle.
+  // Ends the least recently used half of the idle pristine sessions, and waits briefly for their
+  // ends. Returns false if none is idle.
   bool makeRoom();
 
   size_t maxSizeInBytes() const;
@@ -70,14 +69,14 @@ class PristinePool {
   // the caller to hold the entry's lock.
   grpc::Status prepare(Entry& entry, const std::string& key, const Origin& origin,
                        Deadline deadline, std::shared_ptr<SessionProcess>* failed);
-  // Lets the pristine session compute what it has not yet. Expects the caller to hold the entry's
+  // Lets the pristine session compute missing observations. Expects the caller to hold the entry's
   // lock.
   void observe(Entry& entry, const std::string& key, const SpaceIndices& observations,
                Deadline deadline);
   void measure(const std::string& key, Entry& entry);
   bool isKept(const std::string& key, const Entry& entry) const;
   void forget(const std::string& key, const Entry& entry);
-  // Expects the caller to hold mutex_. What it removes is destroyed by the caller.
+  // Expects the caller to hold mutex_, and to destroy the removed entries.
   std::vector<EntryPtr> evict();
 
   ForkServerProcess& forkServer_;

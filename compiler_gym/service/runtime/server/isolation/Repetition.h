@@ -1,4 +1,4 @@
-// Does again with a session what was done with another one.
+// Repeats the history of a session in another one.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -10,8 +10,8 @@
 
 namespace compiler_gym::runtime {
 
-// Makes the requests of a history of a session process that has just been started: the parameters,
-// and the actions of each step in a step. The error is that of the first request that fails.
+// Repeats a history in a new session process: the parameters, and the actions of each step in one
+// step. Returns the error of the first request that fails.
 grpc::Status repeatHistory(SessionProcess& process, const std::vector<HistoryEntry>& history,
                            Deadline deadline);
 

@@ -1,4 +1,4 @@
-// Saves what is needed to repeat what a session did not survive.
+// Saves reproducers of crashes.
 #pragma once
 
 #include <boost/filesystem.hpp>
@@ -16,25 +16,25 @@
 
 namespace compiler_gym::runtime {
 
-// Saves reproducers, each into a directory of its own in reproducers/ of the working directory: one
-// for each action, and no more than a number of them, because a player that meets a fault of the
-// compiler meets it often. May be used by any number of threads.
+// Saves reproducers, each into a new directory in reproducers/ of the working directory. There is
+// one for each action, up to a limit, because a player meets the same fault of the compiler often.
+// Thread-safe.
 class Reproducers {
  public:
   Reproducers(PristinePool& pristine, boost::filesystem::path workingDirectory, int maxCount);
-  // Gives up what is not saved yet.
+  // Cancels unfinished reproducers.
   ~Reproducers();
 
-  // For a session that has died in an action: repeats what it did before in another process, and
-  // has that save the program. Waits for it until the deadline; it goes on after that. Returns a
-  // line for the epitaph that names the directory, empty if there is no reproducer.
+  // For a session that has died in an action: repeats its former actions in another process, which
+  // saves the program. Waits until the deadline; the work continues after it. Returns a line for
+  // the epitaph with the directory; empty if there is no reproducer.
   std::string save(const std::shared_ptr<SessionProcess>& dead, Deadline deadline);
 
  private:
   // True if a reproducer should be made for this action: there is none yet, and not too many
   // attempts have failed.
   bool claim(const std::string& action);
-  // Takes a claim back: there is no reproducer after all.
+  // Withdraws a claim, after a failure.
   void release(const std::string& action);
   // Fills the directory, or removes it and returns false. `memoryNote` goes to memory.txt.
   bool fill(const Origin& origin, const std::vector<HistoryEntry>& history,
@@ -50,7 +50,7 @@ class Reproducers {
   std::mutex mutex_;
   bool isStopping_ = false;
   std::set<std::string> actions_;
-  // Attempts that failed, by action.
+  // Failed attempts by action.
   std::map<std::string, int> failures_;
   // One of each reproducer.
   std::vector<std::weak_ptr<SessionProcess>> processes_;

@@ -16,31 +16,31 @@ namespace compiler_gym::runtime {
 
 class SessionProcess;
 
-// Copies one process. Methods may be called from any number of threads.
+// Copies one process. Thread-safe.
 class SessionCopies {
  public:
-  // A copy that is to be made, see make().
+  // An order for a copy, see make().
   class Order;
 
   explicit SessionCopies(SessionProcess& original) : original_(original) {}
 
-  // Copies the process as it is now, or when it has finished what it is at. If there is a spare of
-  // its present state, that is the copy. Otherwise the copy is made when `order` is destroyed, best
-  // after the client was told, because making it takes a processor. Nobody need wait for it: the
-  // original makes it before it serves another request, and what the copy is asked is answered once
-  // it is there, or fails if it cannot be made.
+  // Copies the process in its present state, or after its current request. A spare of this state is
+  // used if there is one. Otherwise the copy is made when `order` is destroyed, preferably after
+  // the reply to the client, because making it takes a processor. Waiting is not necessary: the
+  // original makes the copy before it serves another request. Requests to the copy are answered
+  // once it exists, or fail if it cannot be made.
   grpc::Status make(Deadline deadline, std::shared_ptr<SessionProcess>* copy,
                     std::unique_ptr<Order>* order);
   // True if the last make() copied a state that had been copied before.
   bool isRepeated() const { return isRepeated_; }
-  // Makes the copy of the next make(), unless the process is at work, and waits for it a moment, so
-  // that make() need not find out about it. See Spares.
+  // Makes the copy for the next make() in advance, unless the process is working, and waits briefly
+  // for it. See Spares.
   void makeSpare();
-  // Ends the spare. False if a request is at work, so that it has to be done later.
+  // Ends the spare. Returns false if a request is running, so that it must be called again later.
   [[nodiscard]] bool dropSpare();
 
  private:
-  // The ends of sockets that are for the copy itself.
+  // The copy's own ends of sockets.
   struct Sockets {
     util::FileDescriptor control;
     util::FileDescriptor direct;

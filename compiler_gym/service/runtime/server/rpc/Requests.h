@@ -1,4 +1,4 @@
-// Checks of what requests contain.
+// Checks of the contents of requests.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -10,7 +10,7 @@
 
 namespace compiler_gym::runtime {
 
-// Finds the benchmark that a session is to start on. A benchmark with a program is added to the
+// Finds the benchmark of a new session. A benchmark with a program is added to the
 // cache first. INVALID_ARGUMENT if it has no URI or an empty program URI; NOT_FOUND if it has no
 // program and is not in the cache.
 grpc::Status findOrAddBenchmark(const Benchmark& benchmark, BenchmarkCache& cache,

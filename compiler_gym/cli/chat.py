@@ -36,8 +36,8 @@ def chat(
 
     Language models are trained on such conversations with tool calls.
 
-    Each episode is played again. The assistant says of each pass what it is and what it did, as
-    measured and as LLVM's remarks say. See docs/guides/agents.md.
+    Each episode is played again. The assistant explains each pass and its effect, from
+    measurements and LLVM's remarks. See docs/guides/agents.md.
 
     \b
     Examples:

@@ -38,7 +38,7 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             help=f"{PROGRAM_HELP} By default programs that the shipped policies have not learnt "
-            "from: of kernels-v0, csmith-v0 and opensource-v0.",
+            "from, of kernels-v0, csmith-v0 and opensource-v0.",
             autocompletion=complete_program,
             show_default=False,
         ),
@@ -46,18 +46,24 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Option(
-            help="sequence: one for all programs. coreset: tries several. network: looks at the "
-            "program and tries one. Or a JSON file, a model of Stable-Baselines3 (.zip), or "
+            help="sequence: one sequence for all programs. coreset: tries twelve. network: chooses "
+            "one of them. Or a JSON file, a model of Stable-Baselines3 (.zip), or "
             "module:attribute for a function from an observation to an action.",
             autocompletion=complete_policy,
         ),
     ] = "coreset",
     count: Annotated[
-        int, typer.Option(min=1, help="Of csmith-v0, and of opensource-v0, without PROGRAMS.")
+        int,
+        typer.Option(
+            min=1,
+            help="Number of programs of csmith-v0, and of opensource-v0. Without PROGRAMS only.",
+        ),
     ] = 20,
-    seed: Annotated[int, typer.Option(help="Which of opensource-v0.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="The seed that selects the programs of opensource-v0.")
+    ] = 0,
     check: Annotated[
-        bool, typer.Option(help="Run the programs that can be run, and compare what they print.")
+        bool, typer.Option(help="Run the programs that can be run, and compare their output.")
     ] = True,
     jobs: Annotated[int, typer.Option(min=1, help="Number of programs in parallel.")] = 1,
     ray: RayOption = None,
@@ -85,14 +91,14 @@ def evaluate(
 ) -> None:
     """Evaluate a policy on held-out programs, against -Oz.
 
-    Policies are sequences of passes that were found once, on other programs. `python -m
+    The shipped policies are sequences of passes, trained on other programs. `python -m
     compiler_gym.tuning.policies` trains them again.
 
-    Programs that can be run print the same afterwards, or the exit code is 1. The mean leaves out
-    those of csmith that do not end, as compilers may remove all of them.
+    The exit code is 1 if the output of a program changes. The mean leaves out programs of csmith
+    that never end, as compilers may remove all of their code.
 
-    With --ray, the nodes of a cluster play the episodes. To check what a program prints, they need
-    its dataset.
+    With --ray, the nodes of a cluster play the episodes. They need the datasets of the programs to
+    check their output.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ def explore(
 ) -> None:
     """Open a page that shows what each pass does to a program.
 
-    Choose a program, apply passes, go back, branch, compare with -Oz or with a search. Whoever has
+    Choose a program, apply passes, go back, branch, compare with -Oz or with a search. Anybody with
     the printed address can use the page. See docs/guides/explorer.md. Ctrl-C ends the server.
 
     \b

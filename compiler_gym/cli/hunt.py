@@ -51,10 +51,11 @@ def hunt(
         ),
     ] = None,
     output_folder: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for findings. A hunt goes on there.")
+        Path,
+        typer.Option("--output", "-o", help="The folder for findings. An old hunt continues."),
     ] = Path("hunt"),
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="How long to hunt; by default until Ctrl-C.")
+        float | None, typer.Option(min=0, help="Time limit; by default until Ctrl-C.")
     ] = None,
     trials: Annotated[int | None, typer.Option(min=0, help="Number of trials.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of parallel trials.")] = 1,
@@ -64,8 +65,8 @@ def hunt(
         typer.Option(
             min=0,
             max=1,
-            help="Share of trials that begin as one that shrank or grew its program like none "
-            "before: a part of it or of two, and then random passes.",
+            help="Share of trials that start with passes of an earlier trial. Those that shrank or "
+            "grew a program more than all before are reused.",
         ),
     ] = 0.5,
     actions_only: Annotated[
@@ -77,22 +78,24 @@ def hunt(
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option(help="A command that runs the programs which are files, for their output."),
+        typer.Option(help="A command that runs programs given as files, to compare their output."),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=1, help="Processor seconds for opt. Twice as many are a hang.")
+        float, typer.Option(min=1, help="Processor seconds of opt. Twice as many count as a hang.")
     ] = Limits.seconds,
-    memory: Annotated[int, typer.Option(min=512, help="Megabytes for opt.")] = Limits.memory_mb,
+    memory: Annotated[int, typer.Option(min=512, help="Memory limit of opt in megabytes.")] = (
+        Limits.memory_mb
+    ),
     repeats: Annotated[
-        int, typer.Option(min=1, help="How often to run opt, to see if it makes the same bitcode.")
+        int, typer.Option(min=1, help="Number of runs of opt, which have to make the same bitcode.")
     ] = Limits.repeats,
     reduce_seconds: Annotated[
-        float, typer.Option(min=1, help="How long to make a finding smaller.")
+        float, typer.Option(min=1, help="Time limit for the reduction of a finding.")
     ] = Limits.reduce_seconds,
     opt: Annotated[
         Path | None, typer.Option(help="Another opt, e.g. one with assertions.", dir_okay=False)
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of a new hunt.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of a new hunt.")] = 0,
     ray: RayOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -102,13 +105,13 @@ def hunt(
 
     A trial runs random passes of opt on a program, except passes that only print, or change
     programs by design. The behaviour of the program must not change. Each finding is reduced, and
-    written to a folder for a bug report, with a script run.sh that shows it.
+    written to a folder for a bug report, with a script run.sh that reproduces it.
 
     Ctrl-C ends the hunt, and the same command continues it. The exit code is 0 even if there are
     findings.
 
-    With --ray, the nodes of a cluster make the trials, and findings come here. Nodes look programs
-    up by themselves, and need clang and opt.
+    With --ray, the nodes of a cluster run the trials, and the findings are written here. Each node
+    needs clang, opt and the datasets.
 
     \b
     Examples:

@@ -44,7 +44,7 @@ _MAX_COLUMNS = 160
 
 
 Outcomes = dict[str, list[Trial | Failure]]
-"""What came of the comparisons, by the URI of the program."""
+"""The results of the comparisons, by the URI of the program."""
 
 
 def rows_of(outcomes: Outcomes, seed: int) -> list[dict[str, Any]]:
@@ -166,15 +166,13 @@ def _measure_all(
 
 
 def measure(
-    passes: Annotated[
-        str, typer.Argument(help="The pass to measure, or a pipeline of several, as one.")
-    ],
+    passes: Annotated[str, typer.Argument(help="The pass to measure, or a pipeline of passes.")],
     plugin: Annotated[
         list[str] | None,
         typer.Option(help="A plugin of opt with the pass: FILE.so or FILE.so:pass,pass."),
     ] = None,
     then: Annotated[
-        str, typer.Option(help="Passes done afterwards in both cases, e.g. 'instcombine,dce'.")
+        str, typer.Option(help="Passes to run afterwards in both cases, e.g. 'instcombine,dce'.")
     ] = "",
     program: Annotated[
         list[str] | None,
@@ -186,36 +184,37 @@ def measure(
     cost: Annotated[
         str,
         typer.Option(
-            help="A numeric observation of which less is better.",
+            help="The numeric observation to reduce.",
             autocompletion=complete_observation,
         ),
     ] = "IrInstructionCount",
     prefixes: Annotated[int, typer.Option(min=1, help="Comparisons for each program.")] = 20,
     max_prefix: Annotated[
-        int, typer.Option(min=0, help="The most actions before the pass; drawn from 0 on.")
+        int, typer.Option(min=0, help="Maximum number of random actions before the pass.")
     ] = 20,
     action_space: Annotated[
-        str, typer.Option(help="The space that the actions before are drawn from.")
+        str, typer.Option(help="The action space of the random actions.")
     ] = "PassesAll",
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that the pass, and those after, may take.")
+        float, typer.Option(min=0.1, help="Time limit in seconds for the pass and those after it.")
     ] = 60,
     runs: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Changed programs, of each that can be run, whose outputs are compared.",
+            help="Number of changed versions of each program to run, to compare the output.",
         ),
     ] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Repeats a run exactly.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The seed. The same seed repeats a run exactly.")
+    ] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the benefit of a pass.
 
-    Random passes are applied first, as a player would meet the program in the middle of a game.
-    What the pass leaves is verified, and run where a program says what it must print.
-    Ctrl-C ends it, and prints what has been measured by then. Exit code 1 if the pass crashed, took
-    too long, left invalid IR or a program that misbehaves.
+    Random passes are applied first, as in the middle of an episode. The result of the pass is
+    verified. Programs with expected outputs are run. Ctrl-C prints the measurements so far. The
+    exit code is 1 if the pass crashed, took too long, left invalid IR or broke a program.
 
     \b
     Examples:
@@ -245,7 +244,7 @@ def measure(
     except KeyboardInterrupt:
         is_interrupted = True
     failures = failures_of(outcomes, names)
-    _print(rows_of(outcomes, seed), failures, f"What {passes} saves of {cost}", as_json)
+    _print(rows_of(outcomes, seed), failures, f"Savings of {passes} in {cost}", as_json)
     if is_interrupted:
         raise typer.Exit(INTERRUPTED)
     if failures:

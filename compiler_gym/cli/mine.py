@@ -41,7 +41,8 @@ def mine(
         ),
     ] = None,
     output_folder: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for findings. A mine goes on there.")
+        Path,
+        typer.Option("--output", "-o", help="The folder for findings. An old one continues."),
     ] = Path("mine"),
     jobs: Annotated[int, typer.Option(min=1, help="Number of compilers at a time.")] = 1,
     limit: Annotated[
@@ -51,11 +52,12 @@ def mine(
         float | None,
         typer.Option(
             min=0,
-            help="Begin no further reduction after this time, no further program after half of it.",
+            help="Time after which no reduction starts. No program starts after half of it.",
         ),
     ] = None,
     min_bytes: Annotated[
-        int, typer.Option(min=1, help="Bytes that a decision must save of a function.")
+        int,
+        typer.Option(min=1, help="Minimum bytes that a decision saves in a function."),
     ] = Settings.least,
     per_decision: Annotated[
         int, typer.Option(min=0, help="Functions to reduce for each decision; 0 only measures.")
@@ -81,16 +83,15 @@ def mine(
     """Look for missed optimisations of LLVM, and explain them.
 
     Compiles each program with clang -Oz and single decisions: an option, a pass left out, a pass
-    run first or once more. A function that is smaller with one is taken out of the program and
-    reduced, as long as the decision saves bytes. The result is checked: savings that come from
-    undefined behaviour do not count. Each finding is a folder with a bug report, the IR, and a
-    script that shows it.
+    run first or once more. A function that is smaller with a decision is extracted and reduced, as
+    long as the decision saves bytes. The result is checked: savings due to undefined behaviour do
+    not count. Each finding is a folder with a bug report, the IR, and a script that reproduces it.
 
     With --ray, the nodes of a cluster compile and reduce, and findings come here. Nodes need clang,
     opt and llvm-reduce of the same version. --jobs does not count then.
 
-    Ctrl-C ends the command; the same command goes on. The exit code is 0 with or without findings,
-    and 1 if a program cannot be compiled.
+    Ctrl-C ends the command, and the same command continues. The exit code is 0 even if there are
+    findings, and 1 if a program cannot be compiled.
 
     \b
     Examples:

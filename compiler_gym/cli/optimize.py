@@ -77,22 +77,22 @@ def optimize(
         typer.Option(
             "--output",
             "-o",
-            help="The object file; of several programs, the folder for these. By default as clang "
-            "calls it, in the current folder; of a project, the folder optimized.",
+            help="The object file; with several programs, the folder of the object files. By "
+            "default, the current folder and clang's name; for a project, the folder optimized.",
         ),
     ] = None,
     objective: Annotated[
         Goal,
         typer.Option(
             help="The size to reduce: all bytes loaded, bytes of code, bytes of the linked "
-            "program, or machine instructions; or runtime, to make the program fast."
+            "program, or machine instructions. runtime makes the program faster."
         ),
     ] = Goal.all,
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Time limit for each program, such as 60s, 2m or 500ms. By default none, and 60s "
-            "for runtime.",
+            help="Time limit for each program, such as 60s, 2m or 500ms. By default none; 60s for "
+            "runtime.",
             callback=_seconds,
         ),
     ] = None,
@@ -100,7 +100,7 @@ def optimize(
         int | None,
         typer.Option(
             min=0,
-            help="Maximum number of runs of clang with changes. By default 120, and any number for "
+            help="Maximum number of runs of clang with changes. By default 120; no limit for "
             "runtime.",
         ),
     ] = None,
@@ -110,36 +110,35 @@ def optimize(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="Begin with passes that were learnt for other programs: sequence, coreset or "
-            "network, see eval. Or a file.",
+            help="A learned policy whose passes are tried first: sequence, coreset or network (see "
+            "eval), or a file.",
             autocompletion=complete_policy,
         ),
     ] = None,
     check: Annotated[
         str | None,
-        typer.Option(help="A command that ends with exit code 0 if the object file {} is right."),
+        typer.Option(help="A command whose exit code is 0 if the object file {} is correct."),
     ] = None,
     run: Annotated[
         str | None,
         typer.Option(
             help="For --objective runtime and --max-slowdown: a command that runs the program {}. "
-            "What it prints must be the same each time."
+            "Its output must be the same each time."
         ),
     ] = None,
     link: Annotated[
         str | None,
         typer.Option(
             help="For runtime, linked and --max-slowdown: a command that links the object file {} "
-            "to the program $PROGRAM. By default clang does."
+            "to the program $PROGRAM. By default clang links it."
         ),
     ] = None,
     max_slowdown: Annotated[
         float | None,
         typer.Option(
             min=0.1,
-            help="Refuse object files with which the program takes more than this many times as "
-            "long as with that of clang, such as 1.1. Built-in programs are run on their inputs, "
-            "others by --run.",
+            help="Maximum run time of the program, as a multiple of that with clang's object "
+            "file, such as 1.1. Built-in programs have inputs, others need --run.",
             show_default=False,
         ),
     ] = None,
@@ -147,39 +146,39 @@ def optimize(
         bool,
         typer.Option(
             "--whole-program",
-            help="All programs are parts of one, which is compiled in one go to one object file.",
+            help="Compile all programs together, to one object file.",
         ),
     ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --whole-program: what is called from outside. By default main. May be "
+            help="With --whole-program: a function that other code calls. By default main. May be "
             "repeated.",
             show_default=False,
         ),
     ] = None,
     script: Annotated[
-        Path | None, typer.Option(help="Write a script here that makes the object files again.")
+        Path | None, typer.Option(help="Write a script that reproduces the object files.")
     ] = None,
     experimental: Annotated[
         bool,
         typer.Option(
             "--experimental/--safe",
-            help="Also use options that LLVM does not turn on by itself for x86-64.",
+            help="Also use options that LLVM never turns on by itself for x86-64.",
         ),
     ] = False,
     memory: Annotated[
         bool,
         typer.Option(
             "--memory/--no-memory",
-            help="Begin with the decisions for a former version of the source if it was edited.",
+            help="Start from the decisions for an earlier version of an edited source.",
         ),
     ] = True,
     html: Annotated[
         Path | None,
         typer.Option(
-            help="Write a page about the result here: one HTML file with maps of the bytes, the "
-            "assembly, and what each option brings."
+            help="Write an HTML page about the result: maps of the bytes, the assembly, and the "
+            "bytes that each option saves."
         ),
     ] = None,
     ray: RayOption = None,
@@ -189,21 +188,19 @@ def optimize(
 
     They are smaller than with clang -Oz, or faster than with clang -O3.
 
-    clang compiles the program many times, each time with other options and decisions about
-    inlining, and the smallest object file is kept: never a larger one than clang makes by itself.
-    Options after -- are clang's, such as -DNAME, -Ifolder or -g; among them may be another level
-    than -Oz, or -O3, to begin with.
+    clang compiles the program many times, with other options and inlining decisions. The smallest
+    object file is kept, never a larger one than that of plain clang. Options after -- go to clang,
+    such as -DNAME, -Ifolder, -g, or another level to start from.
 
-    With --objective runtime the program is linked and run in turns with that of clang. If nothing
-    is proved to be faster, the object file is that of clang. With --objective linked, several
-    programs are parts of one, which --link links. With --objective instructions, the object file
-    with the fewest instructions of the machine is kept; for IR instructions see search.
+    With --objective runtime, the program and that of clang run in turns. Without a proven speedup,
+    the object file is that of clang. With --objective linked, all programs are linked to one by
+    --link. With --objective instructions, machine instructions count. The command search reduces IR
+    instructions.
 
-    The argument compile_commands.json stands for all sources of a project, each with the options
-    of its build but -Oz. --jobs is the number of sources at a time then, or --ray uses the nodes of
-    a cluster.
+    compile_commands.json stands for all sources of a project, each with the options of its build
+    but -Oz. --jobs is then the number of parallel sources, and --ray uses the nodes of a cluster.
 
-    Ctrl-C ends the search, and writes the best that was found by then.
+    Ctrl-C ends the search, and writes the best result so far.
 
     \b
     Examples:

@@ -78,7 +78,7 @@ def record(
         list[str] | None,
         typer.Option(
             "--observation",
-            help="An observation to record; can be given several times. By default Autophase, in "
+            help="An observation to record; may be given several times. By default Autophase, in "
             "environments that have it.",
             autocompletion=complete_observation,
             show_default=False,

@@ -120,6 +120,19 @@ def bytes_saved(axes: Axes, data: dict[str, list[float]]) -> None:
     axes.legend(frameon=False, loc="upper left")
 
 
+def search(axes: Axes, data: dict[str, list[float]]) -> None:
+    """Draws the IR instructions of the best result by the time of the search."""
+    x = data["seconds"]
+    programs = [name for name in data if name != "seconds"]
+    for name, colour, style in zip(programs, (BLUE, ORANGE, GREY, INK), "os^D", strict=True):
+        axes.plot(x, data[name], f"{style}-", color=colour, label=name)
+    axes.axhline(100, color=INK, linewidth=0.8, linestyle=":")
+    axes.set_xscale("log")
+    axes.set_xticks(x, [f"{each:.0f}" for each in x])
+    axes.minorticks_off()
+    finish(axes, "seconds", "% of the instructions of opt -Oz")
+
+
 def box(axes: Axes, x: float, y: float, width: float, text: str, colour: str = BLUE) -> None:
     """Draws a box with a text."""
     shape = FancyBboxPatch(
@@ -208,7 +221,12 @@ def terminal(path: Path) -> str:
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
-CHARTS = {"step-cost": step_cost, "scaling": scaling, "bytes-saved": bytes_saved}
+CHARTS = {
+    "step-cost": step_cost,
+    "scaling": scaling,
+    "bytes-saved": bytes_saved,
+    "search": search,
+}
 DIAGRAMS = {"processes": processes, "action": action}
 
 if __name__ == "__main__":

@@ -140,15 +140,8 @@ def test_every_environment_has_a_page():
 @pytest.mark.parametrize("name", ["llvm", "gcc", "mlir", "inlining", "regalloc"])
 def test_environment_pages_have_the_same_form(name):
     text = (SITE / f"environments/{name}.html").read_text(encoding="utf-8")
-    form = [
-        "actions",
-        "observations",
-        "rewards",
-        "starting-state",
-        "episode-end",
-        "arguments",
-        "versions",
-    ]
+    form = ["actions", "observations", "rewards", "starting-state", "episode-end"]
+    form += ["arguments", "versions"]
     places = re.findall(r'<section id="([\w-]+)"', text)
     assert [each for each in places if each in form] == form
 

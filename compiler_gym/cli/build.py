@@ -107,11 +107,11 @@ def _build(
         )
     if not tree.units:
         raise ValueError(
-            "expected a build that compiles units with -Os or -Oz, got none: let it compile anew "
-            "(make -B), heed CC and CXX, or set COMPILER_GYM_LEVEL=-Oz"
+            "expected a build that compiles units with -Os or -Oz, got none. It has to compile "
+            "everything again (make -B) with CC and CXX. COMPILER_GYM_LEVEL=-Oz replaces the level"
         )
     if check is not None and (why := _why_check_fails(check)):
-        raise ChildProcessError(f"The check fails with what clang makes, too: {why}")
+        raise ChildProcessError(f"The check also fails with clang's object files: {why}")
     count, code = len(tree.units), sum(unit.code for unit in tree.units)
     _say(f"searching {plural(count, 'unit')} with {code} bytes of code")
     tree.search(evaluations, seconds, jobs, lambda done: _say(f"{done} of {count} searched"))

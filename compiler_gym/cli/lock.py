@@ -42,7 +42,9 @@ def verify(file: _FileArgument, command: _CallArgument) -> None:
     lock = _existing(file)
     lines = [each for each in _build(lock, command, {FROZEN: "1"}) if each.kind == "lock"]
     if not lines:
-        raise ValueError("The build compiled no unit of the lock file: make it compile anew")
+        raise ValueError(
+            "The build compiled no unit of the lock file. It has to compile everything again"
+        )
     wrong = [each for each in lines if each.note]
     for each in wrong:
         print_line(f"{each.output}: {each.note}")

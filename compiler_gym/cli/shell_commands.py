@@ -173,7 +173,7 @@ def try_all(player: Player, words: list[str]) -> None:
 
 def _tried(player: Player) -> list[tuple[int, float | None]]:
     if player.env.reward_space is None:
-        raise ValueError("There is no reward to go by; set one with set-reward")
+        raise ValueError("There is no reward; set one with set-reward")
     with progress_bar() as progress:
         task = progress.add_task("trying all actions", total=player.env.action_space.n)
         tried = []
@@ -197,7 +197,7 @@ def greedy(player: Player, words: list[str]) -> None:
 def climb(player: Player, words: list[str]) -> None:
     """Try N random actions, and keep those with a reward."""
     if player.env.reward_space is None:
-        raise ValueError("There is no reward to go by; set one with set-reward")
+        raise ValueError("There is no reward; set one with set-reward")
     for _ in range(_count_of(words)):
         action = random.randrange(player.env.action_space.n)
         with player.env.fork() as clone:

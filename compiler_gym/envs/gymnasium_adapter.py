@@ -194,7 +194,7 @@ class GymnasiumEnv(gymnasium.Env):
         if kind not in self._is_warned_of:
             self._is_warned_of.add(kind)
             gymnasium.logger.warn(
-                f"There is no default {kind}, from which nothing can be learnt. Give "
+                f"There is no default {kind}, so a learner sees nothing. Give "
                 f"{kind}_space=... to gymnasium.make(), or set env.unwrapped.{kind}_space"
             )
 

@@ -41,7 +41,9 @@ class CompiledProgram:
 
     def commandline(self) -> str:
         """Not available: opt has already run, and only its result is validated here."""
-        raise NotImplementedError("A compiled program does not know how it was made")
+        raise NotImplementedError(
+            "expected a source, got a compiled program, whose build is unknown"
+        )
 
     def write_bitcode(self, path: Path) -> Path:
         """Writes the current program to a file, and returns its path."""

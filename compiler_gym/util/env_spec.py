@@ -90,7 +90,7 @@ class EnvSpec:
 def check_benchmark_choice(benchmarks: Any, is_random: bool, kwargs: dict[str, Any]) -> None:
     """Raises TypeError if these arguments of ``make()`` contradict each other."""
     if benchmarks is None and is_random:
-        raise TypeError("random_benchmarks=True says how to choose among benchmarks=...")
+        raise TypeError("random_benchmarks=True needs benchmarks=... to choose from")
     if benchmarks is not None and kwargs.get("benchmark") is not None:
         raise TypeError("Give either benchmark=... for all episodes, or benchmarks=...")
 

@@ -22,7 +22,7 @@ def reduce_sequence(sequence: Sequence[T], is_wrong: Callable[[list[T]], bool]) 
     """
     kept = list(sequence)
     if not is_wrong(kept):
-        raise ValueError("Nothing is wrong with the sequence, so there is nothing to reduce")
+        raise ValueError("expected a sequence that fails, got one that does not")
     return [kept, *reductions(kept, is_wrong)][-1]
 
 

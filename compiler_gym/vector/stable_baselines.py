@@ -48,7 +48,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
             )
         if envs.envs[0].compiler_env.observation_space is None:
             raise ValueError(
-                "There is no default observation, from which nothing can be learnt. Give "
+                "There is no default observation, so a learner sees nothing. Give "
                 "observation_space=... to make_vec()"
             )
         self.envs = envs

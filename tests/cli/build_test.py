@@ -196,8 +196,10 @@ def test_without_a_check_and_with_a_time_limit(run, folder):
 
 def test_failing_builds(run, fails, folder):
     done = run("build", "--check", "echo no; exit 3", "--", "make", "unit1.o", code=1)
-    assert "The check fails with what clang makes, too: exit code 3: no" in done.stderr
-    assert "got none: let it compile anew" in run("build", "--", "true", code=1).stderr
+    assert "The check also fails with clang's object files: exit code 3: no" in done.stderr
+    assert (
+        "got none. It has to compile everything again" in run("build", "--", "true", code=1).stderr
+    )
     assert "exit code 2" in run("build", "--", "make", "none", code=1).stderr
     assert "There is no folder" in fails("build", "--lock", "none/x.lock", "--", "make")
 

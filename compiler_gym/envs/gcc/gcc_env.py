@@ -286,8 +286,8 @@ class GccEnv(ClientServiceCompilerEnv):
         """Returns the actions of a text. Raises ValueError if it also has choices."""
         if _ASSIGNED.match(commandline):
             raise ValueError(
-                "The command line has options that were chosen at once, which no actions stand "
-                f"for: {commandline[:100]}. Use env.apply(state)"
+                "expected actions only, got options set by env.choices: "
+                f"{commandline[:100]}. Use env.apply(state)"
             )
         return super().commandline_to_actions(commandline)
 

@@ -63,7 +63,7 @@ class GameEnv(LlvmEnv):
     def _make_action_space(cls, proto: ActionSpace) -> LlvmCommandline:
         if proto.name not in cls.action_space_names:
             raise ValueError(
-                "The service plays another game. Start it with the option "
+                "The service is for another environment. Start it with the option "
                 + " ".join(cls.service_options)
             )
         return super()._make_action_space(proto)

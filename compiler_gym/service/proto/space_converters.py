@@ -76,8 +76,8 @@ def _permutation(message: Space, name: Name) -> Permutation:
         if space.size_range == sequence.size_range:
             return space
     raise ValueError(
-        f"Malformed permutation {name!r}: it is to be an int64_sequence as long as its range of "
-        f"integers, but is {sequence}"
+        f"Malformed permutation {name!r}: expected an int64_sequence as long as its range of "
+        f"integers, got {sequence}"
     )
 
 

@@ -326,7 +326,7 @@ class FrameSocket:
         excess = count - _HEADER_BYTES - size
         if excess > 0:
             raise ServiceTransportError(
-                f"A reply of {size} bytes is followed by {excess} that nobody asked for. The "
+                f"A reply of {size} bytes is followed by {excess} unexpected bytes. The "
                 "service does not speak this version of the protocol, or it is broken"
             )
         if excess == 0:

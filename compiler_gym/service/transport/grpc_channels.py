@@ -100,7 +100,7 @@ def _tls_credentials(opts: ConnectionOpts) -> grpc.ChannelCredentials | None:
         raise ValueError("tls_certificate_file and tls_key_file need each other")
     if opts.tls_ca_file is None:
         if opts.tls_key_file is not None:
-            raise ValueError("tls_certificate_file needs tls_ca_file, to know the service by")
+            raise ValueError("tls_certificate_file needs tls_ca_file, which identifies the service")
         return None
     return grpc.ssl_channel_credentials(
         _read_pem(opts.tls_ca_file),

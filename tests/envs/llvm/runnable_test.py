@@ -98,8 +98,8 @@ def test_uri_says_what_is_in_it(folder):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"files": {"sorted.txt": "out.txt"}}, ValueError, "by expect, too"),
-        ({"files": ["sorted.txt"], "expect": "out.txt"}, ValueError, "what must be in the files"),
+        ({"files": {"sorted.txt": "out.txt"}}, ValueError, "needs expect"),
+        ({"files": ["sorted.txt"], "expect": "out.txt"}, ValueError, "the contents of files"),
         ({"files": "sorted.txt"}, TypeError, "list of names"),
         (
             {"files": {"sorted.txt": "ou.txt"}, "expect": "out.txt"},

@@ -86,7 +86,7 @@ def test_program_changed_by_passes():
 
 def test_invalid_arguments():
     program = Benchmark.from_file_contents("benchmark://user-v0/x", b"")
-    with pytest.raises(ValueError, match="Nobody knows how to run benchmark://user-v0/x"):
+    with pytest.raises(ValueError, match="benchmark://user-v0/x has no command to run it"):
         with_sanitizers(program)
     with pytest.raises(ValueError, match="no sanitizer 'leak' for bitcode: there are address"):
         with_sanitizers(program, ["leak"])

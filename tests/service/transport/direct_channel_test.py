@@ -382,7 +382,7 @@ class TestLimits:
 
     def test_reply_longer_than_announced(self, connection, service):
         service.announced_bytes = 0
-        with pytest.raises(ServiceTransportError, match="nobody asked for"):
+        with pytest.raises(ServiceTransportError, match="unexpected bytes"):
             version(connection)
 
     def test_interrupt_closes_the_socket(self, connection, service, monkeypatch):

@@ -54,7 +54,7 @@ def split_benchmark_by_function(
         subprocess.TimeoutExpired: If a tool takes too long.
     """
     if maximum_function_count < 0:
-        raise ValueError(f"Cannot take {maximum_function_count} functions of a program")
+        raise ValueError(f"expected at least 1 function, got {maximum_function_count}")
     # What has no name cannot be asked for, nor found again when the parts are linked.
     program = run_tool(
         [tools.opt_path(), "-passes=name-anon-globals", "-o", "-", "-"],

@@ -35,7 +35,7 @@ def collect_bitcode(
 
     Args:
         command: The build, for a shell. It must heed the environment variables ``CC`` and ``CXX``
-            and compile anew: ``make clean; make CC="$CC"`` if need be.
+            and compile everything again: ``make clean; make CC="$CC"`` if need be.
         program: The executable or shared library that it makes, relative to the folder.
         output: The bitcode file to be written.
         folder: Where to run the command.
@@ -108,6 +108,6 @@ def _wllvm(name: str) -> str:
 def _advice(binary: Path) -> str:
     return (
         f"There is no bitcode of '{binary}': the build did not compile it with $CC or $CXX just "
-        "now. Let it compile anew, and see to it that it heeds them: 'make clean; make "
+        "now. Compile everything again with these compilers: 'make clean; make "
         'CC="$CC" CXX="$CXX"\', or a new folder for CMake'
     )

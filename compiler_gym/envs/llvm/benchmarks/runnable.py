@@ -119,9 +119,11 @@ def _expected_files(
         raise TypeError(f"files is a list of names, or a dictionary, not {files!r}")
     is_known = isinstance(files, Mapping)
     if is_known and expected is None:
-        raise ValueError("Say by expect, too, what the command must print")
+        raise ValueError("run=... needs expect=..., the expected output of the command")
     if not is_known and expected is not None and list(files):
-        raise ValueError("Say what must be in the files: files={'written': 'expected'}")
+        raise ValueError(
+            "expected the contents of files, got names; try files={'written': 'expected'}"
+        )
     if not isinstance(files, Mapping):
         return []
     paths = {name: Path(path).expanduser().absolute() for name, path in files.items()}

@@ -67,7 +67,7 @@ def with_sanitizers(benchmark: Benchmark, sanitizers: Sequence[str] = SANITIZERS
     callbacks = benchmark.validation_callbacks()
     known = [each for each in callbacks if isinstance(each, ProgramValidator | ReferenceValidator)]
     if not known:
-        raise ValueError(f"Nobody knows how to run {benchmark.uri}, so no sanitizer can look at it")
+        raise ValueError(f"{benchmark.uri} has no command to run it, so sanitizers cannot check it")
     added = [
         SanitizerValidator(known[0].runs, known[0].linker_options, name) for name in sanitizers
     ]

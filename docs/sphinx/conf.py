@@ -2,7 +2,10 @@
 
 import os
 
+from sphinx.util import inspect
+
 import compiler_gym
+from compiler_gym.wrappers import CompilerEnvWrapper
 
 project = "CompilerGym"
 author = "The CompilerGym contributors"
@@ -80,10 +83,21 @@ html_last_updated_fmt = None if os.environ.get("SOURCE_DATE_EPOCH") else ""
 
 
 def without_private_bases(app, name, obj, options, bases):
-    """Names only those base classes that readers can use."""
-    bases[:] = [base for base in bases if not getattr(base, "__name__", "").startswith("_")]
+    """Names only those base classes that readers can use, in place of private ones between."""
+    public = [each for each in obj.__mro__[1:] if not each.__name__.startswith("_")]
+    if any(getattr(base, "__name__", "").startswith("_") for base in bases):
+        bases[:] = public[:1]
+
+
+def signature_of_wrapper(app, what, name, obj, options, signature, return_annotation):
+    """Returns the arguments of a wrapper. Its ``__new__``, which autodoc takes, hides them."""
+    if what != "class" or not issubclass(obj, CompilerEnvWrapper):
+        return None
+    own = inspect.signature(obj.__init__, bound_method=True)
+    return inspect.stringify_signature(own, unqualified_typehints=True), None
 
 
 def setup(app):
-    """Connects the function above."""
+    """Connects the functions above."""
     app.connect("autodoc-process-bases", without_private_bases)
+    app.connect("autodoc-process-signature", signature_of_wrapper)

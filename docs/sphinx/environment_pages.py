@@ -73,15 +73,17 @@ def _facts(id: str, env: CompilerEnv) -> str:
     spec = spec_of(id)
     learner = {**spec.kwargs, **spec.gymnasium_kwargs}
     spaces = ", ".join(f"`{space.name}` ({space.n})" for space in env.action_spaces)
+    if len(env.action_spaces) > 1:
+        spaces += "; the first is the default"
     chosen = env.observation.spaces[learner["observation_space"]]
     rows = [
         ("Import", f'`gymnasium.make("{id}")` or `compiler_gym.make("{id}")`'),
-        ("Action spaces", f"{spaces}; the first is the default"),
+        ("Action spaces" if len(env.action_spaces) > 1 else "Action space", spaces),
         ("Observation", f"`{chosen.id}`, {describe_space(chosen.space)}"),
         ("Reward", f"`{learner['reward_space']}`"),
         ("Default program", f"`{env.benchmark}`"),
         ("Compiler", env.compiler_version),
-        ("Same results each time", "no, times are measured" if spec.nondeterministic else "yes"),
+        ("Deterministic", "no, times are measured" if spec.nondeterministic else "yes"),
     ]
     if "observation_space" not in spec.kwargs:
         missing = "`gymnasium.make()` alone chooses this observation and this reward"

@@ -14,6 +14,7 @@ from sphinx.errors import PycodeError
 from sphinx.pycode import ModuleAnalyzer
 
 _ENTRY = re.compile(r"(\*{0,2}\w+)(?: \([^)]*\))?: (.*)")
+_DOCUMENT = re.compile(r"``docs/([\w/.-]+)\.md``")
 _TYPES = (bool, bytes, dict, float, int, list, set, str, tuple)
 _TEXTS_OF_TYPES = {" ".join((kind.__doc__ or "").split()) for kind in _TYPES}
 
@@ -37,6 +38,7 @@ def add_missing_text(
         lines[:] = without_entries(lines, members_shown(obj))
     elif what == "data" and not any(lines):
         lines[:] = text_of_value(name.rpartition(".")[2], obj)
+    lines[:] = [_DOCUMENT.sub(r":doc:`/\1`", line) for line in lines]
 
 
 def _is_about_type(text: str) -> bool:

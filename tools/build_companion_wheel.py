@@ -14,6 +14,13 @@ DESCRIPTIONS = {
     "compiler_gym_clang": "clang and the tools of LLVM that compiler_gym uses",
     "compiler_gym_mlir": "The compiler service of mlir-v0, an environment of compiler_gym",
 }
+_LLVM_LICENSES = "MIT AND Apache-2.0 WITH LLVM-exception"
+LICENSES = {
+    # The last two are those of the C library for bare systems.
+    "compiler_gym_clang": f"{_LLVM_LICENSES} AND LGPL-2.1-or-later AND GPL-2.0-only "
+    "WITH Linux-syscall-note",
+    "compiler_gym_mlir": _LLVM_LICENSES,
+}
 PROJECT = """
 [build-system]
 requires = ["setuptools>=77"]
@@ -24,7 +31,7 @@ name = "{name}"
 version = "{version}"
 description = "{description}"
 readme = {{ text = "{description}.", content-type = "text/plain" }}
-license = "MIT AND Apache-2.0 WITH LLVM-exception"
+license = "{license}"
 license-files = ["licenses/*"]
 requires-python = ">=3.10"
 
@@ -52,6 +59,7 @@ def main() -> None:
         "name": name,
         "version": options.version_file.read_text().strip(),
         "description": DESCRIPTIONS[name],
+        "license": LICENSES[name],
     }
     with tempfile.TemporaryDirectory() as temporary, tempfile.TemporaryDirectory() as scratch:
         folder = Path(temporary)
@@ -59,7 +67,7 @@ def main() -> None:
         if options.llvm:
             files = installed_llvm.files_of(options.llvm, Path(scratch)) | files
         # A stand-in has no code of the library whose place it takes.
-        linked = [p for p in files.values() if p.suffix != ".h" and Path(scratch) not in p.parents]
+        linked = [p for p in files.values() if Path(scratch) not in p.parents]
         linked = [p for p in linked if p.is_relative_to("/usr")]
         linked += third_party.archives_of(options.link_lines.read_text().splitlines())
         components = third_party.debian_components(linked)

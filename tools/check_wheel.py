@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
-from tools import installed_llvm, third_party, wheels
+from tools import c_library, installed_llvm, third_party, wheels
 
 # Where Debian has the files that are copied into wheels.
 _SOURCES = ("usr/lib/llvm-*/bin", "usr/lib/llvm-*/lib", "usr/lib/x86_64-linux-gnu")
@@ -53,6 +53,7 @@ def check(path: Path, link_line: Sequence[str]) -> list[str]:
         programs = list(_extract_programs(wheel, folder))
         problems = [f"{package} has no licence" for package in listed if package not in licenses]
         problems += unlisted(link_line, listed)
+        problems += _unlisted_copies(wheel, listed)
         bundled = {program.name for program in programs}
         for program in programs:
             place = program.relative_to(folder)
@@ -71,6 +72,18 @@ def unlisted(link_line: Sequence[str], listed: Container[str]) -> list[str]:
     return [
         f"{name} is linked, and not in the bill of materials"
         for name in map(_name, linked)
+        if name not in listed
+    ]
+
+
+def _unlisted_copies(wheel: ZipFile, listed: Container[str]) -> list[str]:
+    """Returns the packages of the C library in a wheel that are not listed, as problems."""
+    places = [name.partition(f"/{c_library.FOLDER}/")[2] for name in wheel.namelist()]
+    # Others are made by the build.
+    originals = [path for path in (Path("/", place) for place in places) if path.is_file()]
+    return [
+        f"{name} is copied, and not in the bill of materials"
+        for name in map(_name, third_party.debian_components(originals))
         if name not in listed
     ]
 

@@ -5,11 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools import c_library
 from tools.third_party import output_of, shared_libraries_of
 
 # What the package asks compiler_gym.envs.llvm.tools for.
 _TOOLS = (
-    *("clang", "clang++", "ld.lld", "llc", "lli", "llvm-as", "llvm-cxxfilt", "llvm-diff"),
+    *("clang", "ld.lld", "llc", "lli", "llvm-as", "llvm-cxxfilt", "llvm-diff"),
     *(
         "llvm-dis",
         "llvm-extract",
@@ -55,6 +56,10 @@ def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
     for name in STAND_INS:
         libraries[name] = _stand_in(libraries[name], list(libraries.values()), files, scratch)
     files |= {f"lib/{name}": path for name, path in libraries.items()}
+    files["bin/clang-real"] = files["bin/clang"]
+    files["bin/clang"] = files["bin/clang++"] = scratch / "clang"
+    c_library.build_launcher(scratch / "clang")
+    files |= c_library.files_of(scratch)
     (resources,) = (prefix / "lib" / "clang").iterdir()
     place = f"lib/clang/{resources.name}"
     for path in (resources / "include").rglob("*"):

@@ -89,9 +89,9 @@ def debian_components(libraries: Iterable[Path]) -> list[Component]:
     # Packages may name the folder as it was before /lib became a link to /usr/lib. One of the two
     # names is unknown then, and the exit code is 1.
     command = ["dpkg", "--search", *paths, *(path.removeprefix("/usr") for path in paths)]
-    found = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
     # Several packages may have the same file: "one, two: /place", each with ":amd64" or without.
-    owned = (line.split(": ", 1) for line in found)
+    owned = (line.split(": ", 1) for line in lines)
     owners = {place: re.split("[:,]", owner)[0] for owner, place in owned}
     names = set()
     for path in paths:
@@ -104,7 +104,9 @@ def debian_components(libraries: Iterable[Path]) -> list[Component]:
     for line in output_of(*query, *sorted(names)).splitlines():
         name, version = line.split(" ", 1)
         text = (_DOCUMENTS / name / "copyright").read_text(encoding="utf-8", errors="replace")
-        licenses = tuple(sorted(set(_LICENSE_NAME.findall(text))))
+        # A file for people names at least the common licences.
+        found = _LICENSE_NAME.findall(text) or [Path(p).name for p in _COMMON.findall(text)]
+        licenses = tuple(sorted(set(found)))
         components.append(Component("deb", name, version, licenses, text))
     return components
 

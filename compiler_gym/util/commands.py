@@ -15,7 +15,10 @@ from compiler_gym.util.shell_format import indent, join_cmd
 
 _MAX_ERROR_LINES = 25
 
-HEADERS_FIX = "apt-get install gcc libc6-dev (Debian, Ubuntu), dnf install gcc (Fedora)"
+HEADERS_FIX = (
+    "pip install 'compiler_gym[clang]' (any Linux), apt-get install gcc libc6-dev (Debian, "
+    "Ubuntu), dnf install gcc (Fedora)"
+)
 """The commands that install the headers and startup files of the C library, which clang needs."""
 
 _CXX_HEADERS_FIX = "apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora)"
@@ -25,7 +28,9 @@ _C_HEADER = re.compile(
     r"|cannot (open|find) \S*crt(1|i|begin)S?\.o"
 )
 # The headers of the C++ library are the only ones whose names have no dot.
-_CXX_HEADER = re.compile(r"fatal error: '\w+' file not found")
+_CXX_LIBRARY = re.compile(
+    r"fatal error: '\w+' file not found|(unable to find library|cannot find) -lstdc\+\+"
+)
 
 # By a token for each running program: how to kill it, and its owner.
 _running: dict[object, tuple[Callable[[], None], object]] = {}
@@ -65,8 +70,8 @@ def _hints(text: str) -> list[str]:
     """Returns what to install for the headers that a compiler did not find."""
     if _C_HEADER.search(text):
         return [f"The headers of the C library are missing; try: {HEADERS_FIX}"]
-    if _CXX_HEADER.search(text):
-        return [f"The headers of the C++ library are missing; try: {_CXX_HEADERS_FIX}"]
+    if _CXX_LIBRARY.search(text):
+        return [f"The C++ library and its headers are missing; try: {_CXX_HEADERS_FIX}"]
     return []
 
 

@@ -120,6 +120,7 @@ def test_failure():
         ("fatal error: 'sys/types.h' file not found", "apt-get install gcc libc6-dev "),
         ("ld.lld: error: cannot open Scrt1.o: No such file", "apt-get install gcc libc6-dev "),
         ("a.cc:1:10: fatal error: 'vector' file not found", "apt-get install g++ "),
+        ("ld.lld: error: unable to find library -lstdc++", "apt-get install g++ "),
         ("a.c:1:10: fatal error: 'mine.h' file not found", None),
     ],
 )

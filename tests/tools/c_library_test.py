@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from compiler_gym.envs.llvm import tools
+from compiler_gym.util import started_programs
 from tools import c_library, check_wheel, wheels
 
 PROGRAM = """
@@ -55,17 +56,21 @@ def package(tmp_path_factory):
     # It looks for files of the system where there are none.
     c_library.build_launcher(folder / "bin" / "clang", system=str(scratch / "bare"))
     shutil.copy(folder / "bin" / "clang", folder / "bin" / "clang++")
-    (folder / "bin" / "clang-real").symlink_to(tools.clang_path())
+    shutil.copy(tools.clang_path(), folder / c_library.FOLDER)
+    llvm = tools.clang_path().resolve().parents[1]
+    (folder / "bin" / "ld.lld").symlink_to(llvm / "bin" / "ld.lld")
+    (folder / "lib").symlink_to(llvm / "lib")
     return folder
 
 
 @pytest.fixture
 def launcher(tmp_path):
-    """A launcher whose clang prints its name and its arguments, for the system in ``root``."""
-    (tmp_path / "bin").mkdir()
-    real = tmp_path / "bin" / "clang-real"
-    real.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    real.chmod(0o755)
+    """A launcher of programs that print their place and arguments, for the system in ``root``."""
+    for place in ("bin/clang-real", "c-library/clang"):
+        path = tmp_path / place
+        path.parent.mkdir()
+        path.write_text(f'#!/bin/sh\nprintf "%s\\n" {place} "$@"\n')
+        path.chmod(0o755)
     path = tmp_path / "bin" / "clang"
     c_library.build_launcher(path, system=str(tmp_path / "root"))
     for place in SYSTEM_FILES:
@@ -78,28 +83,25 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def arguments(launcher, *words):
-    """Returns the arguments with which the launcher starts clang."""
+def started(launcher, *words):
+    """Returns the program that the launcher starts, and its arguments."""
     return run(launcher, *words).stdout.splitlines()
 
 
 def test_system_with_a_compiler(launcher):
-    assert arguments(launcher, "-c", "a b.c") == ["-c", "a b.c"]
+    assert started(launcher, "-c", "a b.c") == ["bin/clang-real", "-c", "a b.c"]
 
 
 @pytest.mark.parametrize("missing", SYSTEM_FILES)
 def test_system_without(launcher, tmp_path, missing):
     (tmp_path / "root" / missing).unlink()
-    option = f"--config={tmp_path}/c-library/clang.cfg"
-    assert arguments(launcher, "-c", "a b.c") == [option, "-c", "a b.c"]
-    # The compiler proper does not know the option.
-    assert arguments(launcher, "-cc1", "-help") == ["-cc1", "-help"]
+    assert started(launcher, "-c", "a b.c") == ["c-library/clang", "-c", "a b.c"]
 
 
-def test_other_names_and_links(launcher, tmp_path):
+def test_link_to_the_launcher(launcher, tmp_path):
     link = tmp_path / "cc"
     link.symlink_to(launcher)
-    assert arguments(link, "-c") == ["-c"]
+    assert started(link, "-c") == ["bin/clang-real", "-c"]
 
 
 def test_missing_clang(launcher):
@@ -117,7 +119,7 @@ def test_program_without_the_headers_and_startup_files_of_the_system(package, tm
     used = [line.lstrip(". ") for line in (done.stdout + done.stderr).splitlines() if "/" in line]
     headers = [path for path in used if path.endswith(".h")]
     objects = [path for path in used if path.endswith(".o") and "crt" in path]
-    own = (str(package), str(tools.clang_path().resolve().parents[1] / "lib" / "clang"))
+    own = (str(package), str((package / "lib").resolve()))
     assert len(headers) > 20
     assert len(objects) >= 5
     assert [path for path in headers + objects if not path.startswith(own)] == []
@@ -148,6 +150,17 @@ def test_version_names_the_configuration(package):
 def test_cxx_mode_is_kept(package):
     shown = run(package / "bin" / "clang++", "-###", "-x", "c++", "/dev/null").stderr
     assert '"-lstdc++"' in shown
+    assert f'"-isysroot" "{package}/c-library"' in shown
+
+
+def test_clang_is_kept_loaded(package, tmp_path):
+    """Searches fork clang itself, rather than the launcher."""
+    (tmp_path / "a.c").write_text("#include <stdio.h>\n")
+    command = [package / "bin" / "clang", "-c", tmp_path / "a.c", "-o", tmp_path / "a.o"]
+    assert started_programs.run_started(command).stderr == ""
+    _, starter = started_programs._starters[str(command[0])]
+    programs = Path(f"/proc/{starter._end.peek()[2][1].pid}/exe")
+    assert programs.readlink() == package / "c-library" / "clang"
 
 
 def test_files_of_the_c_library_have_to_be_listed(tmp_path):

@@ -142,14 +142,17 @@ def _tool(name: str) -> str:
 
 
 def _compile() -> str:
-    """Builds and runs a program, which takes the headers and libraries of the system's C."""
+    """Builds and runs a program, which needs the headers and startup files of C."""
     clang = tools.clang_path()
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
         program = Path(folder) / "a.out"
         run_command(
             [clang, "-x", "c", "-", "-o", program], _SECONDS, stdin=_HELLO, text=False, cwd=folder
         )
-        return f"clang builds one, and it {run_command([program], _SECONDS).stdout.strip()}"
+        works = run_command([program], _SECONDS).stdout.strip()
+    library = tools.companion_c_library()
+    end = "" if library is None else f", with the C library of {library}"
+    return f"clang builds one, and it {works}{end}"
 
 
 def _plugins() -> str:

@@ -142,9 +142,11 @@ def test_sanitizers(package, tmp_path, sanitizer):
     assert run(program, "four").stdout == "6.0 4 1\nbye\n"
 
 
-def test_version_names_the_configuration(package):
-    shown = run(package / "bin" / "clang", "--version").stdout
-    assert f"Configuration file: {package}/c-library/clang.cfg" in shown
+def test_name_of_the_c_library_in_use(package, monkeypatch):
+    monkeypatch.setattr(tools, "clang_path", lambda: package / "bin" / "clang")
+    assert tools.companion_c_library() == package / "c-library"
+    monkeypatch.undo()
+    assert tools.companion_c_library() is None
 
 
 def test_cxx_mode_is_kept(package):

@@ -36,6 +36,9 @@ PREFIX_VARIABLE = "COMPILER_GYM_LLVM"
 
 _COMPANION = "compiler_gym_clang"
 
+# A line of ``clang --version``, see tools/clang_launcher.c.
+_CONFIGURATION = re.compile(r"^Configuration file: (.*/c-library)/clang\.cfg$", re.MULTILINE)
+
 _OWN_PASSES_FILE = "compiler_gym-llvm-passes.so"
 
 # As in third_party/system.bzl; for a source tree in which the service has not been built.
@@ -65,6 +68,19 @@ def companion_folder() -> Path | None:
     if found is None or not found.submodule_search_locations:
         return None
     return Path(found.submodule_search_locations[0]).absolute()
+
+
+def companion_c_library() -> Path | None:
+    """Returns the folder of the C library that clang takes from ``compiler_gym_clang``.
+
+    The clang of that package has one for systems without a C compiler. None if clang uses that of
+    the system.
+
+    Raises:
+        EnvironmentNotSupported: If there is no clang.
+    """
+    found = _CONFIGURATION.search(tool_version(clang_path()))
+    return Path(found[1]) if found else None
 
 
 def service_environment() -> dict[str, str]:

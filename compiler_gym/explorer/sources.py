@@ -29,6 +29,8 @@ _ASSEMBLY = re.compile(r"^module asm |\basm( \w+)* \"", re.M)
 
 # Headers of the system, of C++ and of clang.
 _HEADER_FOLDERS = ("/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm-", "/usr/lib/clang/")
+# In the folder of an LLVM elsewhere: headers of clang, and the C library of compiler_gym_clang.
+_LLVM_HEADER_FOLDERS = ("lib/clang", "c-library/usr/include")
 
 
 def make_program(source: Source, limits: Limits) -> Benchmark:
@@ -104,9 +106,11 @@ def _check_includes(source: Source, flags: list[str], limits: Limits) -> None:
         check=False,
         cwd=Path("/"),
     )
+    llvm = tools.clang_path().resolve().parents[1]
+    folders = (*_HEADER_FOLDERS, *(f"{llvm / folder}/" for folder in _LLVM_HEADER_FOLDERS))
     for name in _INCLUDED.findall(done.stderr.decode(errors="replace")):
         path = str(Path(name).resolve())
-        if not path.startswith(_HEADER_FOLDERS):
+        if not path.startswith(folders):
             raise ExplorerError(
                 "program",
                 f"expected #include of headers of the system, got {name}; paste its text instead",

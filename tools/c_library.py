@@ -29,6 +29,8 @@ _SCRIPTS = {
     "libgcc_s.so": "GROUP ( libgcc_s.so.1 )",
     "libm.so": "GROUP ( libm.so.6 AS_NEEDED ( libmvec.so.1 ) )",
     "libresolv.so": "GROUP ( libresolv.so.2 )",
+    # clang itself needs it. Programs are linked with -lstdc++ whether they are C++ or not.
+    "libstdc++.so": "GROUP ( AS_NEEDED ( libstdc++.so.6 ) )",
 }
 # Debian and Ubuntu, Fedora and SUSE, Arch.
 _FOLDERS = (

@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
 from compiler_gym.util import started_programs
 from tools import c_library, check_wheel, wheels
 
@@ -124,6 +125,21 @@ def test_program_without_the_headers_and_startup_files_of_the_system(package, tm
     assert len(objects) >= 5
     assert [path for path in headers + objects if not path.startswith(own)] == []
     assert run(program, "four").stdout == "6.0 4 1\nbye\n"
+
+
+def test_library_of_cxx(package, tmp_path):
+    """Programs are linked with it, whether they are C++ or not."""
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(PROGRAM)
+    run(package / "bin" / "clang", source, "-o", program, *LIBRARIES)
+    assert run(program, "four").stdout == "6.0 4 1\nbye\n"
+    assert "libstdc++" not in run("objdump", "-p", program).stdout
+
+    source = tmp_path / "program.cc"
+    source.write_text("int main() { int *one = new int(1); int n = *one; delete one; return n; }\n")
+    run(package / "bin" / "clang++", source, "-o", program)
+    assert "libstdc++.so.6" in run("objdump", "-p", program).stdout
+    assert subprocess.run([program]).returncode == 1
 
 
 def test_object_file_without_warnings(package, tmp_path):

@@ -91,6 +91,20 @@ def service_environment() -> dict[str, str]:
     return {PREFIX_VARIABLE: str(folder)}
 
 
+def command_environment() -> dict[str, str]:
+    """Returns the environment variables for commands of the user, which may name LLVM's tools.
+
+    The folder of clang is the last one of the ``PATH``, so ``clang`` is found on systems on which
+    it has another name or is part of ``compiler_gym_clang``.
+    """
+    try:
+        folder = str(clang_path().parent)
+    except EnvironmentNotSupported:
+        return dict(os.environ)
+    path = os.environ.get("PATH", os.defpath)
+    return {**os.environ, "PATH": f"{path}{os.pathsep}{folder}"}
+
+
 def clang_path() -> Path:
     """Returns the path of the C and C++ compiler."""
     return tool_path("clang")

@@ -1,11 +1,11 @@
 """Checks that an object file behaves as its source does."""
 
-import os
 import shlex
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.util.commands import run_command
 
@@ -36,7 +36,7 @@ def command_check(command: str) -> Check:
 
     def check(path: Path) -> str:
         text = command.replace("{}", shlex.quote(str(path)))
-        environment = {**os.environ, "OBJECT": str(path)}
+        environment = {**tools.command_environment(), "OBJECT": str(path)}
         try:
             done = run_command(["/bin/sh", "-c", text], CHECK_SECONDS, env=environment, check=False)
         except subprocess.TimeoutExpired:

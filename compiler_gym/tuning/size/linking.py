@@ -1,6 +1,5 @@
 """Links object files to programs, and measures them."""
 
-import os
 import shlex
 import subprocess
 import tempfile
@@ -65,7 +64,7 @@ class Linker:
         """
         files = [*self.before, object_file, *self.after]
         words, advice = self._command(files, program)
-        environment = {**os.environ, "PROGRAM": str(program)}
+        environment = {**tools.command_environment(), "PROGRAM": str(program)}
         try:
             done = run_command(words, _LINK_SECONDS, env=environment, check=False)
         except subprocess.TimeoutExpired:

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import (
     RUN_TIMEOUT_SECONDS,
     ProgramValidator,
@@ -139,7 +140,7 @@ class CommandWorkload(Workload):
     def _printed(self, program: Path) -> bytes:
         """Runs the command, and returns its standard output."""
         text = self.command.replace("{}", shlex.quote(str(program)))
-        environment = {**os.environ, "PROGRAM": str(program)}
+        environment = {**tools.command_environment(), "PROGRAM": str(program)}
         try:
             done = run_command(
                 ["/bin/sh", "-c", text], _RUN_SECONDS, env=environment, text=False, check=False

@@ -154,3 +154,12 @@ def test_version_of_a_failing_tool(tmp_path):
     broken = make_executable(tmp_path / "clang", "#!/bin/sh\nexit 3\n")
     with pytest.raises(EnvironmentNotSupported, match="exit code 3"):
         tools.tool_version(broken)
+
+
+def test_commands_find_clang_after_all_others(monkeypatch, tmp_path):
+    monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path / "llvm"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert tools.command_environment()["PATH"] == "/usr/bin:/bin"  # There is no clang.
+    make_executable(tmp_path / "llvm" / "bin" / "clang", "#!/bin/sh\n")
+    tools._tool_path.cache_clear()
+    assert tools.command_environment()["PATH"] == f"/usr/bin:/bin:{tmp_path}/llvm/bin"

@@ -22,3 +22,8 @@ def test_the_object_file_is_named_in_two_ways(tmp_path, monkeypatch):
     # In the folder of the user.
     assert command_check("touch here")(path) == ""
     assert Path("here").exists()
+
+
+def test_clang_need_not_be_on_the_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert command_check("clang --version")(tmp_path / "file.o") == ""

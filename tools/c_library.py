@@ -72,6 +72,11 @@ def files_of(scratch: Path) -> dict[str, Path]:
     return files
 
 
+def made_places() -> set[Path]:
+    """Returns the places in the system of the files that are made, and not copied from there."""
+    return {_LIBRARIES / name for name in _SCRIPTS}
+
+
 def build_launcher(output: Path, system: str = "") -> None:
     """Compiles the program that starts clang.
 

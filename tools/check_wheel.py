@@ -79,8 +79,8 @@ def unlisted(link_line: Sequence[str], listed: Container[str]) -> list[str]:
 def _unlisted_copies(wheel: ZipFile, listed: Container[str]) -> list[str]:
     """Returns the packages of the C library in a wheel that are not listed, as problems."""
     places = [name.partition(f"/{c_library.FOLDER}/")[2] for name in wheel.namelist()]
-    # Others are made by the build.
-    originals = [path for path in (Path("/", place) for place in places) if path.is_file()]
+    paths = {Path("/", place) for place in places} - c_library.made_places()
+    originals = [path for path in paths if path.is_file()]
     return [
         f"{name} is copied, and not in the bill of materials"
         for name in map(_name, third_party.debian_components(originals))

@@ -195,7 +195,8 @@ def test_files_of_the_c_library_have_to_be_listed(tmp_path):
         wheel.writestr(f"{information}/{wheels.BILL_OF_MATERIALS}", json.dumps(bill))
         text = f"{component.name} {component.version}"
         wheel.writestr(f"{information}/licenses/{wheels.LICENSES}", text)
-        for place in ("usr/include/stdio.h", "usr/include/linux/futex.h", "clang.cfg"):
+        made = ("clang.cfg", "usr/lib/x86_64-linux-gnu/libresolv.so")
+        for place in ("usr/include/stdio.h", "usr/include/linux/futex.h", *made):
             wheel.writestr(f"own/{c_library.FOLDER}/{place}", "")
     (problem,) = check_wheel.check(path, [])
     assert re.fullmatch(r"linux-libc-dev \S+ is copied, and not in the bill of materials", problem)

@@ -194,7 +194,7 @@ def policy(bench: Workbench, request: messages.PolicyRequest) -> messages.Pipeli
 def causes(
     bench: Workbench, request: messages.CausesRequest, control: Control
 ) -> Iterator[messages.Cause]:
-    """Leaves out each of the earlier steps of a state, and yields what the last one does then.
+    """Leaves out each earlier step of a state, and yields the effect of the last step without it.
 
     Args:
         bench: The programs.

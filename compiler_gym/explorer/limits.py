@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on what the visitors of a page may ask for.
+    """Limits on the requests of a page's visitors.
 
     Attributes:
         is_public: Whether visitors are strangers.

@@ -47,7 +47,7 @@ class Function:
 
 
 def code(bench: Workbench, commands: Tools, state: messages.State) -> messages.Code:
-    """Returns the machine code of a state: that whose size ``ObjectTextSizeBytes`` is.
+    """Returns the machine code of a state, whose size is ``ObjectTextSizeBytes``.
 
     Raises:
         ExplorerError: If there is no such state, or LLVM cannot make code of it.

@@ -141,7 +141,7 @@ class Findings:
 
 
 def shape_of(module: str) -> str:
-    """Returns the instructions of textual IR, each once: what makes two findings the same."""
+    """Returns the instructions of textual IR, each once. They identify a finding."""
     found = set()
     for match in _OPCODE.finditer("\n".join(code_lines(module))):
         opcode, rest = match["opcode"], match["rest"]

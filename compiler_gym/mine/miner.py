@@ -185,7 +185,7 @@ class Row:
 
 @dataclass
 class Mine:
-    """Mines programs into a folder, and goes on where an earlier call ended.
+    """Mines programs into a folder, and continues an earlier call.
 
     Args:
         folder: The folder, which need not exist.
@@ -219,7 +219,7 @@ class Mine:
         self._end = self._end_of_scans = math.inf
 
     def run(self, programs: Sequence[Program], jobs: int) -> None:
-        """Scans programs, and reduces what is promising.
+        """Scans programs, and reduces promising functions.
 
         Args:
             programs: The programs.

@@ -340,7 +340,7 @@ class CompilerVectorEnv(VectorEnv):
         return number in self._running or number in self._ready or has_ended
 
     def recv(self, min_ready: int = 1, max_ready: int | None = None) -> VectorStepResult:
-        """Waits for results of what :meth:`send` has begun.
+        """Waits for results of steps that :meth:`send` has started.
 
         Args:
             min_ready: The number of results to wait for.

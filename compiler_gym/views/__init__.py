@@ -1,4 +1,4 @@
-"""Views of the observations and rewards of an environment, computed when asked for."""
+"""Views of the observations and rewards of an environment, computed on demand."""
 
 from compiler_gym.views.observation_space_spec import ObservationSpaceSpec
 from compiler_gym.views.observation_view import ObservationView

@@ -15,7 +15,7 @@ RawStep = Callable[..., tuple[list[Any], list[float], bool, dict[str, Any]]]
 
 
 class ObservationView:
-    """Gives any observation of the present state of an environment, computed when asked for.
+    """Gives any observation of the current state of an environment, computed on demand.
 
     ``env.observation["Autophase"]`` and ``env.observation.Autophase()`` are the same.
 

@@ -11,7 +11,7 @@ from compiler_gym.views.observation_view import ObservationView
 
 
 class RewardView:
-    """Gives any reward of an environment, computed when asked for.
+    """Gives any reward of an environment, computed on demand.
 
     ``env.reward["IrInstructionCountOz"]`` and ``env.reward.IrInstructionCountOz()`` are the same.
 
@@ -31,7 +31,7 @@ class RewardView:
         self._observation_view = observation_view
 
     def __getitem__(self, reward_space: str) -> float:
-        """Computes a reward: what has changed since it was computed last.
+        """Computes a reward: the change since its last computation.
 
         Args:
             reward_space: The name of the reward space.

@@ -110,7 +110,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
             connection.executescript(_SCHEMA)
 
     def flush(self) -> None:
-        """Writes what has not been written yet.
+        """Writes the rows that are not written yet.
 
         Raises:
             sqlite3.Error: If rows cannot be written. They stay pending.
@@ -194,7 +194,7 @@ class SynchronousSqliteLogger(CompilerEnvWrapper):
 
     @override
     def close(self) -> None:
-        """Writes what has not been written yet, and closes the environment in any case."""
+        """Writes the rows that are not written yet. Always closes the environment."""
         try:
             self.flush()
         finally:

@@ -91,7 +91,7 @@ def parse_params(values: str, described: str) -> Iterator[Option]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the name of each option, and what is said behind it."""
+    """Yields the name of each option, and the text after it."""
     for line in text.splitlines():
         if match := _LINE.match(line):
             yield match[1], (match[2] or "").strip()

@@ -158,7 +158,7 @@ ALIGNMENTS = tuple(f"={2**i}" for i in range(9))
 
 
 def words(values: Sequence[str]) -> tuple[str, ...]:
-    """Returns the values of an option that are written behind ``=``."""
+    """Returns the values of an option, which follow ``=``."""
     return tuple(f"={value}" for value in values)
 
 

@@ -126,19 +126,19 @@ class GccSpec:
         return numbers
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what :meth:`from_json` makes it of."""
+        """Returns the JSON for :meth:`from_json`."""
         options = [option.to_json() for option in self.options]
         return {"gcc": self.gcc, "version": self.version, "options": options}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "GccSpec":
-        """Makes one of what :meth:`to_json` has returned. Raises LookupError or TypeError."""
+        """Reads the JSON of :meth:`to_json`. Raises LookupError or TypeError."""
         options = tuple(option_from_json(option) for option in fields["options"])
         return cls(gcc=fields["gcc"], version=fields["version"], options=options)
 
 
 def _names_in(word: str) -> list[str]:
-    """Returns what the option of a word may be called."""
+    """Returns the possible names of the option of a word."""
     name = word.rpartition("=")[0] or word
     if word.startswith("-O"):
         return ["-O"]

@@ -1,4 +1,4 @@
-"""Environments whose actions are decisions that LLVM makes inside of a pass."""
+"""Environments whose actions are decisions inside a pass of LLVM."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ from compiler_gym.spaces import Reward
 
 
 def make_game_rewards(costs: Mapping[str, str]) -> list[Reward]:
-    """Makes two rewards for each cost: what a step saves, and that as a share.
+    """Makes two rewards for each cost: the saving of a step, and its share.
 
     The share is of what LLVM's own decisions cost, with which an episode begins. Rewards of an
     episode add up to what is saved of ``clang -Oz``. Their names are those of the costs, and the

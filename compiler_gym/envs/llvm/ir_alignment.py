@@ -46,7 +46,7 @@ def renumbered(before: str, after: str) -> str:
 
 
 def _parts(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yields the functions of a program by name, and what is between them by the name ""."""
+    """Yields the functions of a program by name, and the text between them by the name ""."""
     part: list[str] = []
     name = ""
     for line in lines:

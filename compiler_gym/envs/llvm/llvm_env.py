@@ -259,7 +259,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         return self.write_bitcode(path)
 
     def write_object(self, path: str | Path, for_size: bool = True) -> Path:
-        """Writes the object file that LLVM makes of the program as it is.
+        """Writes the object file that LLVM makes from the current program.
 
         Args:
             path: The file.
@@ -282,7 +282,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         return path
 
     def write_executable(self, path: str | Path) -> Path:
-        """Writes the executable that the benchmark's build command makes of the program as it is.
+        """Writes the executable of the current program, by the benchmark's build command.
 
         A benchmark without one is linked with the libraries of C and C++. Functions are compiled as
         their attributes say.
@@ -354,7 +354,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
     # Actions as text.
 
     def commandline(self, textformat: bool = False) -> str:
-        """Returns the command line of ``opt`` that does what the actions since the reset do.
+        """Returns the command line of ``opt`` that is equivalent to the actions since the reset.
 
         It turns ``input.bc``, the unoptimised program, into ``output.bc``, the program as it is,
         byte for byte, if ``opt`` is that of :func:`tools.opt_path`: that of the service's LLVM,

@@ -246,7 +246,7 @@ if not TYPE_CHECKING:  # Type checkers would take any name for one that is there
 
 @cache
 def _action_descriptions() -> Any:
-    """Makes ``action_descriptions``: what today's service says about each of :data:`actions`.
+    """Makes ``action_descriptions``: the service's text about each of :data:`actions`.
 
     Members have the same names. Equal descriptions are one member with several names.
     """

@@ -46,7 +46,7 @@ class MlirCommandline(Commandline):
 
     @override
     def to_string(self, values: int | Iterable[int]) -> str:
-        """Returns the command line of mlir-opt that does what a list of actions does.
+        """Returns the command line of mlir-opt that is equivalent to a list of actions.
 
         It reads ``kernel.mlir``, the program of the benchmark, and prints what the observation
         ``Ir`` is after the actions.

@@ -34,7 +34,7 @@ class KernelsDataset(FilesDataset):
 
 
 def compare_with_start(env: Any) -> Iterator[ValidationError]:
-    """A validation callback: the kernel computes what it did before any action.
+    """A validation callback: the kernel computes the same results as before any action.
 
     Yields:
         What goes wrong otherwise, e.g. the first element that is different.

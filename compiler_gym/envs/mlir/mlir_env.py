@@ -135,11 +135,11 @@ class MlirEnv(ClientServiceCompilerEnv):
 
     @property
     def ir(self) -> str:
-        """The kernel as it is now, in the textual form of MLIR."""
+        """The current kernel, in the textual form of MLIR."""
         return self.observation["Ir"]
 
     def write_ir(self, path: str | Path) -> Path:
-        """Writes the kernel as it is now to a file, in the textual form of MLIR.
+        """Writes the current kernel to a file, in the textual form of MLIR.
 
         Returns:
             The path.

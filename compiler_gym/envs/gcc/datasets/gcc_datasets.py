@@ -96,13 +96,13 @@ class KernelsDataset(FilesDataset):
         return benchmark
 
     def fingerprint(self, uri: BenchmarkUri) -> None:
-        """They are made anew each time: others of that name are bitcode."""
+        """They are made again each time, since others of that name are bitcode."""
 
 
 def get_gcc_datasets(
     gcc: Gcc | None, site_data_base: str | Path | None = None
 ) -> Iterator[Dataset]:
-    """Makes the datasets: built-in programs, those of Csmith, and what was published as C.
+    """Makes the datasets: built-in programs, programs of Csmith, and published ones in C.
 
     Args:
         gcc: The compiler whose headers and preprocessor are used. None for built-in programs only.

@@ -16,7 +16,7 @@ _OPTIONS = ("-D", "-U", "-I", "-isystem", "-std=")
 def preprocess(
     gcc: Gcc, source: Path, copt: Sequence[str] = (), includes: Sequence[Path] = ()
 ) -> bytes:
-    """Returns a source file after the preprocessor: C with the names of the files it comes from.
+    """Returns a source file after the preprocessor: C with the names of its files.
 
     Args:
         gcc: The compiler.

@@ -1,4 +1,4 @@
-"""Checks that a program that GCC has compiled does what it must."""
+"""Checks the output of programs that GCC has compiled."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ _REFERENCE_SECONDS = 10
 
 @dataclass(frozen=True)
 class ObjectValidator:
-    """A validation callback that links the object file, and compares what the program prints.
+    """A validation callback that links the object file, and compares the output of the program.
 
     Attributes:
         runs: The runs to make, one after the other.
@@ -47,7 +47,7 @@ class ObjectValidator:
 
 
 def compare_with_unoptimised(env: Any) -> Iterator[ValidationError]:
-    """A validation callback for programs of which nobody knows what they must print.
+    """A validation callback for programs without a known output.
 
     It is compared with what the program prints without options of the compiler, which the
     environment then has.

@@ -82,7 +82,7 @@ class Compilations:
                 raise Refused(f"The program is not valid C: {_text_of(error)}") from None
 
     def compile(self, kind: str, options: Sequence[str], timeout: float | None) -> bytes:
-        """Returns what the compiler makes of the program.
+        """Returns the output of the compiler for the program.
 
         Args:
             kind: :data:`ASSEMBLY`, :data:`OBJECT` or :data:`RTL`.
@@ -153,7 +153,7 @@ class Compilations:
 
 
 def forget_oldest(folder: Path, max_bytes: int) -> None:
-    """Removes the oldest files of a folder until the others take half of what is allowed.
+    """Removes the oldest files of a folder until it has half of its maximum size.
 
     Does nothing if all together are within the limit. Others may do the same at that time.
     """

@@ -37,7 +37,7 @@ _NO_BYTES = Event(byte_tensor=ByteTensor(shape=[0]))
 
 @dataclass(frozen=True)
 class State:
-    """A program, and how it is to be compiled.
+    """A program and the command that compiles it.
 
     Attributes:
         source: The program.
@@ -110,7 +110,7 @@ def _observation(
 
 
 def _baseline(kind: str, level: str) -> Observation:
-    """The size of what comes out with one level of optimisation and no other option."""
+    """The size of the result with one level of optimisation and no other option."""
     return _observation(
         f"{kind}_size_{level}",
         _SIZE,

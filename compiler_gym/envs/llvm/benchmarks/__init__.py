@@ -1,1 +1,1 @@
-"""Programs of one's own as benchmarks, and checks of what became of a program."""
+"""Your own programs as benchmarks, and checks of compiled programs."""

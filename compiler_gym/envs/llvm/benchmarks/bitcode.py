@@ -64,7 +64,7 @@ def link(paths: Sequence[Path], outpath: Path, timeout: float) -> None:
 
 
 def inline_mandatory(path: Path, outpath: Path, timeout: float = 300) -> None:
-    """Inlines in a bitcode file what the compiler must inline, as ``clang -O0`` does.
+    """Inlines the calls in a bitcode file that even ``clang -O0`` must inline.
 
     Modules hold copies of what the C++ library has ready. Some of these are not in the library, as
     they must be inlined: without this, such programs link only after a pass has done so.
@@ -92,7 +92,7 @@ def add_attributes(program: bytes, outpath: Path, names: Sequence[str]) -> None:
 
 
 def check_bounds(path: Path, outpath: Path) -> None:
-    """Lets a program end with a message where it leaves an object whose size is known.
+    """Makes a program end with a message if it leaves an object of known size.
 
     It has to be linked with ``-fsanitize=undefined``. Raises as :func:`run_tool` does.
     """
@@ -101,7 +101,7 @@ def check_bounds(path: Path, outpath: Path) -> None:
 
 
 def key_of_bitcode(*parts: str | bytes) -> str:
-    """Returns a name for what the installed clang makes: 32 hexadecimal digits.
+    """Returns a name for the output of the installed clang: 32 hexadecimal digits.
 
     Args:
         parts: What else it depends on.

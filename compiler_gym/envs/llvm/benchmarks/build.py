@@ -15,7 +15,7 @@ _TIMEOUT_SECONDS = 300
 
 
 def build_object(bitcode: Path, output: Path, for_size: bool = True) -> None:
-    """Generates the code of a program as it is, without any further pass of clang's.
+    """Generates the code of a program without any further pass of clang.
 
     Args:
         bitcode: The program.

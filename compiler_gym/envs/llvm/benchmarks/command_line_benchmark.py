@@ -47,7 +47,7 @@ class BenchmarkFromCommandLine(Benchmark):
         )
 
     def compile(self, env: ProgramEnv, timeout: float = 60) -> None:
-        """Finishes the build: does what the command line does, with the program of an environment.
+        """Finishes the build: runs the command line with the program of an environment.
 
         Code is generated at the optimisation level of the command line, ``-O2`` if it has none, but
         no other passes than those of the environment are run. The file that the command line

@@ -134,7 +134,7 @@ def file_benchmark_uri(path: Path) -> str:
 
 
 def user_benchmark_uri(name: str, program: bytes, *others: bytes) -> str:
-    """Returns the URI of a benchmark that is made of the user's input.
+    """Returns the URI of a benchmark that is made from the user's input.
 
     It is that of the program: who makes the same program of the same source elsewhere, in another
     folder or on another machine, gets the same, so that saved states find it there.
@@ -156,7 +156,7 @@ def user_benchmark_uri(name: str, program: bytes, *others: bytes) -> str:
 
 
 def stem_of(inputs: Iterable[object]) -> str:
-    """Returns a name for what is made of inputs: that of the first file, without its suffix."""
+    """Returns a name for a program: that of its first file, without the suffix."""
     return next((Path(item).stem for item in inputs if isinstance(item, str | Path)), "program")
 
 

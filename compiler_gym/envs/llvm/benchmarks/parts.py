@@ -149,7 +149,7 @@ def _program_of(benchmark: Benchmark) -> bytes:
 
 
 def _unescaped(name: str) -> str:
-    """Returns a name as it is, rather than as textual IR has it."""
+    """Returns a name without the quotes and escapes of textual IR."""
     if not name.startswith('"'):
         return name
     data = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), name[1:-1])

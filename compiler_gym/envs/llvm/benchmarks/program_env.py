@@ -17,7 +17,7 @@ class ProgramEnv(Protocol):
         """Writes the program that ``commandline()`` starts from to a file, and returns its path."""
 
     def commandline(self) -> str:
-        """Returns the command line of ``opt`` that does what the actions of the episode do."""
+        """Returns the command line of ``opt`` that is equivalent to the actions of the episode."""
 
     def write_bitcode(self, path: Path) -> Path:
-        """Writes the program as it is now to a file, and returns its path."""
+        """Writes the current program to a file, and returns its path."""

@@ -1,4 +1,4 @@
-"""Makes a benchmark of a program of one's own that can be run, and whose results can be checked."""
+"""Benchmarks from your own programs, which can be run and checked."""
 
 import re
 import shlex
@@ -39,7 +39,7 @@ def benchmark(
     timeout: float = 60,
     files: Iterable[str] | Mapping[str, str | Path] = (),
 ) -> Benchmark:
-    """Makes a benchmark of a program of one's own that can be run, and checked by what it prints.
+    """Makes a benchmark from your own program, which can be run and checked by its output.
 
     ::
 
@@ -114,7 +114,7 @@ def benchmark(
 def _expected_files(
     files: Iterable[str] | Mapping[str, str | Path], expected: Path | None
 ) -> list[tuple[str, Path]]:
-    """Returns the files that a command writes, with what must be in them if that is known."""
+    """Returns the files that a command writes, with their expected contents if known."""
     if isinstance(files, str):
         raise TypeError(f"files is a list of names, or a dictionary, not {files!r}")
     is_known = isinstance(files, Mapping)

@@ -1,4 +1,4 @@
-"""Validation of programs by clang's sanitizers, which see what outputs do not show."""
+"""Validation of programs by clang's sanitizers, which find errors that outputs do not show."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ _SLOWER = 5
 
 
 def with_sanitizers(benchmark: Benchmark, sanitizers: Sequence[str] = SANITIZERS) -> Benchmark:
-    """Lets a benchmark be validated by sanitizers, too.
+    """Adds sanitizers to the validation of a benchmark.
 
     ::
 

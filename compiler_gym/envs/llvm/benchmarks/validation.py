@@ -1,4 +1,4 @@
-"""Checks of a compiled program: that it computes the right thing, and is what ``opt`` makes."""
+"""Checks of a compiled program: its results are right, and ``opt`` makes the same."""
 
 import filecmp
 import hashlib
@@ -134,7 +134,7 @@ class ProgramRun:
 
 @dataclass(frozen=True)
 class ProgramValidator:
-    """A validation callback that builds the program and compares what it prints.
+    """A validation callback that builds the program and compares its output.
 
     Attributes:
         runs: The runs to make, one after the other.
@@ -180,7 +180,7 @@ class ProgramValidator:
 
 @dataclass(frozen=True)
 class ReferenceValidator:
-    """A validation callback for programs of which nobody knows what they must do.
+    """A validation callback for programs without a known output.
 
     What the program prints, and the files that it writes, are compared with those of the program
     without optimisations, which must be the same each time. It gets no input.
@@ -251,7 +251,7 @@ def _of_reference(error: ValidationError) -> ValidationError:
 
 
 def before_and_after(env: ProgramEnv, folder: Path) -> tuple[Path, Path]:
-    """Writes the program of an environment, which is reset: as it was without passes, and as it is.
+    """Writes the program of an environment without passes and with them. Resets it.
 
     Raises:
         ServiceError: If the program cannot be written.
@@ -269,7 +269,7 @@ def _build(
 def build_program(
     program: Path, executable: Path, options: Sequence[str]
 ) -> ValidationError | None:
-    """Builds a program of bitcode or an object file. Returns what goes wrong, if anything does."""
+    """Builds a program from bitcode or an object file. Returns the error, if any."""
     command: list[str | Path] = [tools.clang_path(), program, "-o", executable, *options]
     try:
         reply = run_command(command, COMPILE_TIMEOUT_SECONDS, check=False)
@@ -303,7 +303,7 @@ def settled(check: Callable[[], ValidationError | None]) -> ValidationError | No
 
 
 def _check_run(executable: Path, run: ProgramRun) -> ValidationError | None:
-    """Returns what is wrong with runs of the program, if anything is."""
+    """Returns the errors in runs of the program, if any."""
     return settled(lambda: _check_one_run(executable, run))
 
 
@@ -331,7 +331,7 @@ def run_program(
     seconds: float,
     written: Sequence[Path] | None = None,
 ) -> ValidationError | None:
-    """Runs a program in a folder of its own. Returns what goes wrong, if anything does.
+    """Runs a program in a folder of its own. Returns the error, if any.
 
     Args:
         executable: The program.

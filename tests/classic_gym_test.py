@@ -318,7 +318,7 @@ class TestWrappersOfGym:
         assert env.step(0)[1:] == (1.0, False, True, {})
 
     def test_pictures_there_are_not(self):
-        with make_toy_env() as env, pytest.raises(ValueError, match="cannot be rendered as pictures"):
+        with make_toy_env() as env, pytest.raises(ValueError, match="cannot be rendered"):
             gym.wrappers.RecordVideo(env, "videos")
 
 

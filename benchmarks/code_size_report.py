@@ -26,19 +26,17 @@ from pathlib import Path
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun, ProgramValidator
 from compiler_gym.envs.llvm.datasets.kernels_dataset import INPUT_SETS, KERNELS_PATH
-from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.opensource_dataset import LANGUAGES, OpenSourceDataset
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
-from compiler_gym.tuning.size.checks import Check, program_check
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
-from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.inputs import Check, program_check
+from compiler_gym.tuning.size.linking import Linker, trial_linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
-from compiler_gym.tuning.size.portfolio import shipped_portfolio
-from compiler_gym.tuning.size.ranking import shipped_ranking
-from compiler_gym.tuning.size.trial_link import trial_linker
+from compiler_gym.tuning.size.ranking import shipped_portfolio, shipped_ranking
 
 MILESTONES = (1, 10, 60, 120)
 _OPTIONS = ("-std=c11", "-w")

@@ -12,7 +12,7 @@ from benchmarks.isolation import COLUMNS, IsolationBenchmark
 from benchmarks.machine import describe_machine, describe_service, load_average
 from benchmarks.measurements import Summary
 from benchmarks.programs import LARGE, PROGRAMS, check_sizes
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 
 
 def comparison(results: dict[int, dict[str, dict[str, Summary]]]) -> Table:

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
+from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.tuning.size.trial_link import trial_linker
 from compiler_gym.util.runfiles_path import cache_path
 from compiler_gym.util.runtimes import compare_paired_runtimes
 from compiler_gym.util.tabulate import tabulate

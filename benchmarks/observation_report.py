@@ -23,7 +23,7 @@ from benchmarks.programs import PROGRAMS, check_sizes
 from compiler_gym import spaces
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm import LlvmEnv
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 
 # What is known of CompilerGym 0.2.5, by the size of our program that is most like the one that was
 # measured then: how many instructions that had, and the median milliseconds of a step with the

@@ -11,8 +11,12 @@ from pathlib import Path
 import typer
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, link, run_tool
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    ClangInvocation,
+    compile_source,
+    link,
+    run_tool,
+)
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 
 _TIMEOUT_SECONDS = 60

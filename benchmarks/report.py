@@ -12,7 +12,7 @@ from benchmarks.env_benchmark import FULL, QUICK, Effort, EnvBenchmark
 from benchmarks.machine import describe_machine, describe_service, load_average
 from benchmarks.programs import PROGRAMS, check_sizes
 from benchmarks.table import Result, to_markdown, to_rich
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 
 
 def measure(size: int, service: Path, replay: Path, effort: Effort) -> Result:

@@ -19,11 +19,11 @@ from unittest.mock import patch
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
-from compiler_gym.tuning.size import evaluator, trial_link
+from compiler_gym.tuning.size import evaluator, linking
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
-from compiler_gym.tuning.size.portfolio import shipped_portfolio
-from compiler_gym.tuning.size.trial_link import trial_linker
+from compiler_gym.tuning.size.linking import trial_linker
+from compiler_gym.tuning.size.ranking import shipped_portfolio
 from compiler_gym.util.commands import run_command
 from compiler_gym.util.started_programs import run_started
 
@@ -35,7 +35,7 @@ _NO_PASSES = ("-Xclang", "-disable-llvm-passes", "-emit-llvm")
 def way_of(name: str) -> Iterator[Callable[..., Any]]:
     """Has searches run programs in one of the two ways; returns what runs them."""
     with ExitStack() as stack:
-        for module in (evaluator, trial_link):
+        for module in (evaluator, linking):
             stack.enter_context(patch.object(module, "run_started", _WAYS[name]))
         yield _WAYS[name]
 

@@ -10,7 +10,7 @@ Importing this package registers its environments, see :data:`COMPILER_GYM_ENVS`
 is loaded when it is first used.
 """
 
-from compiler_gym.cli import starting as _starting  # noqa: F401 - from here on, Ctrl-C ends programs of ours.
+from compiler_gym.cli import interrupts as _interrupts  # noqa: F401 - from here on, Ctrl-C ends programs of ours.
 
 # isort: split
 from importlib import import_module
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     )
     from compiler_gym.envs.compiler_env import CompilerEnv
     from compiler_gym.envs.gcc.gcc_env import GccEnv
-    from compiler_gym.envs.llvm.benchmarks.project_build import collect_bitcode
-    from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
+    from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
+    from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
     from compiler_gym.envs.llvm.inlining.inline_env import InlineEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
     from compiler_gym.envs.llvm.regalloc.regalloc_env import RegallocEnv
@@ -157,9 +157,9 @@ _MODULES = {
     "CompilerEnvStateWriter": "compiler_env_state",
     "ValidationError": "errors",
     "ValidationResult": "validation_result",
-    "benchmark": "envs.llvm.benchmarks.runnable",
+    "benchmark": "envs.llvm.benchmarks.own_programs",
     "cache_path": "util.runfiles_path",
-    "collect_bitcode": "envs.llvm.benchmarks.project_build",
+    "collect_bitcode": "envs.llvm.benchmarks.command_line_benchmark",
     "download": "util.download",
     "evaluate": "evaluation",
     "get_debug_level": "util.debug_util",

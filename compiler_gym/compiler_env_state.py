@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.util.download import download
-from compiler_gym.util.html_table import html_table
+from compiler_gym.util.tabulate import html_table
 
 # The columns of a file of states, in the order in which they are written.
 _COLUMNS = ("benchmark", "reward", "walltime", "commandline")

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 
 SYSTEM = {"libc.so.6", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "libstdc++.so.6"}
 LOADER = {"ld-linux-x86-64.so.2"}

@@ -3,7 +3,7 @@
 import shlex
 import subprocess
 
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 from tests.document_code import block_with, code_blocks, run_python
 from tests.service.service_program import ServiceProgram
 

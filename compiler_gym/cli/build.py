@@ -15,7 +15,7 @@ from compiler_gym.cli.console import print_json, print_line, print_table
 from compiler_gym.cli.lock_file import Key, LockFile
 from compiler_gym.cli.options import JsonOption, parse_duration
 from compiler_gym.cli.project_build import read_log
-from compiler_gym.tuning.size.decisions import (
+from compiler_gym.tuning.size.compilation import (
     Atom,
     Decisions,
     joined_decisions,

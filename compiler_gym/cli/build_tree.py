@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.cli.compiler_wrapper import BUDGET, EVALUATIONS, FROZEN, LOCK, LOG, RECORD
-from compiler_gym.cli.kept_objects import digest_of
+from compiler_gym.cli.kept_objects import digest_of, find_objects, without_outputs
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
-from compiler_gym.cli.moved_objects import find_objects, without_outputs
 from compiler_gym.cli.project_build import compilers, run_build, started
-from compiler_gym.tuning.size.decisions import Decisions
-from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.size.compilation import Decisions
+from compiler_gym.tuning.size.linking import LinkError, trial_linker
 from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.tuning.size.trial_link import trial_linker
-from compiler_gym.util.job_slots import served_slots
+from compiler_gym.util.commands import served_slots
 
 _VARIABLES = {"clang": "CC", "clang++": "CXX"}
 _POLL_SECONDS = 0.02

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.console import print_line, working_on
-from compiler_gym.envs.llvm.benchmarks.project_build import collect_bitcode
+from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
 
 
 def collect(

@@ -28,12 +28,16 @@ from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     CompilerCommand,
     parse_compiler_command,
 )
-from compiler_gym.tuning.size.compilation import NO_CHANGE, Compilation
-from compiler_gym.tuning.size.decisions import change_as_json, change_from_json, decision_names
-from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.tuning.size.compilation import (
+    NO_CHANGE,
+    Compilation,
+    change_as_json,
+    change_from_json,
+    decision_names,
+)
+from compiler_gym.util.commands import CommandError, JobSlots, run_command
 from compiler_gym.util.environment_variables import PREFIX, check_names
 from compiler_gym.util.filesystem import atomic_file_write
-from compiler_gym.util.job_slots import JobSlots
 from compiler_gym.util.nearest_names import UnknownNameError
 from compiler_gym.util.runfiles_path import cache_path
 
@@ -424,8 +428,8 @@ def _bitcode_command(
 
 def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
     """Returns a cache key: a hash of everything that the object file depends on."""
-    from compiler_gym.tuning.size.portfolio import shipped_digest
-    from compiler_gym.tuning.size.trial_link import trial_linker
+    from compiler_gym.tuning.size.linking import trial_linker
+    from compiler_gym.tuning.size.ranking import shipped_digest
 
     status = clang.resolve().stat()
     plugin = tools.own_passes_path()
@@ -539,11 +543,11 @@ def _search(
         seconds: The time limit.
     """
     from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+    from compiler_gym.tuning.size.linking import trial_linker
     from compiler_gym.tuning.size.memory import open_memory
     from compiler_gym.tuning.size.objective import Objective
     from compiler_gym.tuning.size.optimizer import Optimizer
     from compiler_gym.tuning.size.ranking import shipped_ranking
-    from compiler_gym.tuning.size.trial_link import trial_linker
 
     compilation, budget = _compilation(clang, command), Budget(seconds, evaluations)
     objective, advice = Objective(_objective()), _advice()

@@ -26,8 +26,8 @@ from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.evaluation.output import ENDLESS, WRONG
 from compiler_gym.evaluation.protocol import EPISODE_STEPS
+from compiler_gym.evaluation.result import ENDLESS, WRONG
 from compiler_gym.tuning.policies.policy import SHIPPED, Policy
 from compiler_gym.tuning.policies.training import held_back_programs
 from compiler_gym.util.statistics import geometric_mean

@@ -9,8 +9,8 @@ import typer
 from compiler_gym.cli.console import print_json, print_line, print_table, progress_bar
 from compiler_gym.cli.options import program_name
 from compiler_gym.evaluation import Evaluation, evaluate, load_policy
-from compiler_gym.evaluation.output import WRONG
-from compiler_gym.evaluation.policies import PredictingPolicy, imported
+from compiler_gym.evaluation.protocol import PredictingPolicy, imported
+from compiler_gym.evaluation.result import WRONG
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 
 

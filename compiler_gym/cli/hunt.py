@@ -17,12 +17,11 @@ from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.distributed.pool import Limits as PoolLimits
 from compiler_gym.distributed.trials import Setup, hunt_on_pool
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
-from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.hunt.failures import Limits
 from compiler_gym.hunt.findings import Findings, as_row
 from compiler_gym.hunt.hunter import Hunt
-from compiler_gym.hunt.limits import Limits
 from compiler_gym.hunt.passes import (
     Pass,
     Sequences,

@@ -1,7 +1,8 @@
-"""Ctrl-C while a program starts. This module imports little, because imports take time."""
+"""Ctrl-C while Python or a program starts. This module imports little: imports take time."""
 
 import os
 import signal
+import sys
 from types import FrameType
 
 INTERRUPTED = 130  # The exit code that shells report for a program ended by Ctrl-C.
@@ -24,3 +25,26 @@ def ignore_interrupts() -> None:
 
 def _end(number: int, frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
+
+
+# Handling of Ctrl-C while Python imports the package for one of its programs.
+#
+# The package imports this module first.
+
+_SCRIPTS = ("compiler-gym", "compiler-gym-cc", "compiler-gym-c++")
+
+
+def _is_program_of_ours() -> bool:
+    words = sys.orig_argv
+    # This is the case while Python imports the package of a module to run.
+    if sys.argv[:1] == ["-m"]:
+        module = "".join(words[words.index("-m") + 1 :][:1]) if "-m" in words else ""
+        programs = ("compiler_gym", "compiler_gym.compliance")
+        return module in programs or module.startswith("compiler_gym.bin.")
+    # Child processes of multiprocessing have the parent's arguments, which are not theirs.
+    script = sys.argv[0] if sys.argv else ""
+    return os.path.basename(script) in _SCRIPTS and script in words
+
+
+if _is_program_of_ours():
+    end_on_interrupt()

@@ -13,8 +13,7 @@ import compiler_gym
 from compiler_gym.cli.kept_objects import Found, digest_of
 from compiler_gym.envs.llvm import tools
 from compiler_gym.util.commands import run_command
-from compiler_gym.util.file_lock import file_lock
-from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.filesystem import atomic_file_write, file_lock
 
 _FORMAT = 1
 

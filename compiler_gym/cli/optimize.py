@@ -10,14 +10,21 @@ from typing import Annotated
 
 import typer
 
-from compiler_gym.cli.clang_options import clang_options
+from compiler_gym.cli.commands import clang_options
 from compiler_gym.cli.console import print_json, working_on
 from compiler_gym.cli.interrupts import INTERRUPTED
-from compiler_gym.cli.optimize_parts import parts_of_program
 from compiler_gym.cli.optimize_program import Result, Settings, optimize_program, print_report
 from compiler_gym.cli.optimize_project import optimize_project
 from compiler_gym.cli.optimize_result import Product
-from compiler_gym.cli.optimize_several import Failed, make_each, print_rest, with_script
+from compiler_gym.cli.optimize_several import (
+    Failed,
+    make_each,
+    parts_of_program,
+    print_linked_summary,
+    print_rest,
+    print_summary,
+    with_script,
+)
 from compiler_gym.cli.optimize_speed import (
     optimize_speed,
     print_speed_report,
@@ -25,7 +32,6 @@ from compiler_gym.cli.optimize_speed import (
     speed_options,
     workload_of,
 )
-from compiler_gym.cli.optimize_summary import print_linked_summary, print_summary
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
     JsonOption,
@@ -35,19 +41,15 @@ from compiler_gym.cli.options import (
     program_uri,
 )
 from compiler_gym.cli.pool_options import RayOption
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
-from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.envs.llvm.tools import tool_path
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.tuning.size.checks import command_check
 from compiler_gym.tuning.size.compilation import check_options, options_of_bitcode
-from compiler_gym.tuning.size.compile_commands import FILE_NAME
 from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS, write_html
-from compiler_gym.tuning.size.inputs import Input, known_program
-from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.inputs import FILE_NAME, Input, command_check, known_program
+from compiler_gym.tuning.size.linking import Linker, merge_program
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.size.whole_program import merge_program
-from compiler_gym.tuning.speed.slowdown import SlowdownLimit
+from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util.shell_format import plural
 
 _EVALUATIONS = 120  # Without a time limit, a search has the same result on all machines.

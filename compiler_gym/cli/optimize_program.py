@@ -8,28 +8,29 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.cli.console import print_line, print_table
-from compiler_gym.cli.optimize_progress import Progress
-from compiler_gym.cli.optimize_result import Product, experimental_notes
+from compiler_gym.cli.optimize_result import Product, Progress, experimental_notes
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.tuning.size.checks import Check, all_of
 from compiler_gym.tuning.size.compilation import Compilation
-from compiler_gym.tuning.size.cycles import estimate_changed_cycles
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
-from compiler_gym.tuning.size.inputs import Input
-from compiler_gym.tuning.size.linking import LinkedSize, Linker
+from compiler_gym.tuning.size.image import estimate_changed_cycles
+from compiler_gym.tuning.size.inputs import Check, Input, all_of
+from compiler_gym.tuning.size.linking import LinkedSize, Linker, trial_linker
 from compiler_gym.tuning.size.memory import Memory, open_memory
 from compiler_gym.tuning.size.minimise import Part
-from compiler_gym.tuning.size.object_file import ObjectFile
+from compiler_gym.tuning.size.object_file import (
+    FunctionChange,
+    ObjectFile,
+    StackUse,
+    compare_functions,
+    readable_names,
+    stack_use,
+)
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
-from compiler_gym.tuning.size.portfolio import experimental_options
 from compiler_gym.tuning.size.product import reproduces, write_object
-from compiler_gym.tuning.size.ranking import shipped_ranking
-from compiler_gym.tuning.size.report import FunctionChange, compare_functions, readable_names
-from compiler_gym.tuning.size.stack import StackUse, stack_use
-from compiler_gym.tuning.size.trial_link import trial_linker
-from compiler_gym.tuning.speed.slowdown import Slowdown, SlowdownLimit
+from compiler_gym.tuning.size.ranking import experimental_options, shipped_ranking
+from compiler_gym.tuning.speed.workload import Slowdown, SlowdownLimit
 from compiler_gym.util.shell_format import plural
 
 _MAX_FUNCTIONS = 8

@@ -23,7 +23,7 @@ from compiler_gym.tuning.size.compilation import (
     check_options,
     has_level,
 )
-from compiler_gym.tuning.size.compile_commands import ProjectSource, read_compile_commands
+from compiler_gym.tuning.size.inputs import ProjectSource, read_compile_commands
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.util.commands import CommandError, run_command

@@ -1,15 +1,16 @@
-"""Results of ``compiler-gym optimize``: the object file, and the command that makes it."""
+"""Results and progress messages of ``compiler-gym optimize``."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.cli.console import print_line
+from compiler_gym.cli.console import messages, print_line
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.inputs import Input
-from compiler_gym.tuning.size.portfolio import experimental_options
-from compiler_gym.util.html_table import html_table
+from compiler_gym.tuning.size.ranking import experimental_options
 from compiler_gym.util.shell_format import join_cmd
+from compiler_gym.util.tabulate import html_table
 
 
 def experimental_notes(change: Change) -> list[str]:
@@ -78,3 +79,45 @@ class Product:
         if self.script is not None:
             verdict = "identical" if self.is_script_repeatable else "other bytes"
             print_line(f"and by {self.script}: {verdict}")
+
+
+# Progress messages of ``compiler-gym optimize``.
+
+_SECONDS_BETWEEN_LINES = 5
+
+
+class Progress:
+    """Shows the progress of a search: in one line on terminals, else in a new line now and then.
+
+    Args:
+        name: The name of the result.
+        is_quiet: Show progress on terminals only.
+    """
+
+    def __init__(self, name: str, is_quiet: bool):
+        self._is_quiet = is_quiet
+        self._last = time.monotonic()
+        self._status = messages().status(f"{name}: compiling")
+
+    def __enter__(self) -> "Progress":
+        if self._status.console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def show(self, text: str, picture: str = "") -> None:
+        """Shows the current state.
+
+        Args:
+            text: The message.
+            picture: An addition for terminals.
+        """
+        now = time.monotonic()
+        if self._status.console.is_terminal:
+            parts = (text, picture, "Ctrl-C ends the search.")
+            self._status.update("  ".join(part for part in parts if part))
+        elif not self._is_quiet and now > self._last + _SECONDS_BETWEEN_LINES:
+            self._last = now
+            self._status.console.print(text, soft_wrap=True)

@@ -11,15 +11,14 @@ import numpy as np
 
 from compiler_gym.cli.console import messages, print_line, print_table
 from compiler_gym.cli.optimize_program import Settings
-from compiler_gym.cli.optimize_progress import Progress
-from compiler_gym.cli.optimize_result import Product, experimental_notes
+from compiler_gym.cli.optimize_result import Product, Progress, experimental_notes
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Compilation, has_level
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.inputs import Input
 from compiler_gym.tuning.size.linking import Linker
-from compiler_gym.tuning.size.portfolio import experimental_options
 from compiler_gym.tuning.size.product import reproduces, write_object
+from compiler_gym.tuning.size.ranking import experimental_options
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
 from compiler_gym.tuning.speed.workload import CommandWorkload, ProgramWorkload, Workload
 from compiler_gym.util.runtimes import RuntimeComparison

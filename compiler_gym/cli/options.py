@@ -14,8 +14,7 @@ from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
-from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.envs.llvm.specs import observation_spaces, reward_spaces
 from compiler_gym.tuning.policies.policy import SHIPPED
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, make

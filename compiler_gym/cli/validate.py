@@ -12,8 +12,7 @@ from compiler_gym.datasets import Benchmark
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.envs.compiler_env import CompilerEnv
 from compiler_gym.envs.llvm.benchmarks.sanitizers import SANITIZERS, with_sanitizers
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
-from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.util.registration import make
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean, stdev
 from compiler_gym.validate import validate_states

@@ -4,7 +4,7 @@ import sys
 import time
 from pathlib import Path
 
-from compiler_gym.compliance.clock import Clock
+from compiler_gym.compliance.rule import Clock
 from compiler_gym.compliance.wire import WireClient
 from compiler_gym.service.proto import Benchmark, StartSessionRequest
 

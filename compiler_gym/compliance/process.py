@@ -12,8 +12,7 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
-from compiler_gym.compliance.clock import Clock
-from compiler_gym.compliance.rule import Violation
+from compiler_gym.compliance.rule import Clock, Violation
 from compiler_gym.compliance.target import Target
 from compiler_gym.service.process.child_process import ChildProcess, describe_exit
 

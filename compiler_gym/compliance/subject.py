@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from compiler_gym.compliance.clock import Clock
 from compiler_gym.compliance.process import ServiceProcess, run_to_end
-from compiler_gym.compliance.rule import NotChecked, Violation
+from compiler_gym.compliance.rule import Clock, NotChecked, Violation
 from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.survey import Observed, Survey, observe_once, try_actions
 from compiler_gym.compliance.target import Target

@@ -10,8 +10,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from compiler_gym.compliance.clock import Clock
-from compiler_gym.compliance.rule import NotChecked, Violation
+from compiler_gym.compliance.rule import Clock, NotChecked, Violation
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import (
     AddBenchmarkReply,

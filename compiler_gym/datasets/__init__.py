@@ -6,11 +6,11 @@ from compiler_gym.datasets.benchmark import (
     BenchmarkSource,
     BenchmarkWithSource,
     ValidationCallback,
+    fingerprint_of_file,
 )
 from compiler_gym.datasets.dataset import Dataset
 from compiler_gym.datasets.datasets import Datasets, round_robin_iterables
 from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler
-from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
 from compiler_gym.datasets.parts import PARTS
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.datasets.uri import BenchmarkUri

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.datasets.benchmark import Benchmark
-from compiler_gym.datasets.kept_benchmarks import KEPT
+from compiler_gym.datasets.benchmark import KEPT, Benchmark
 from compiler_gym.datasets.parts import part_of_uri, with_part
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import DatasetInitError
-from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.filesystem import file_lock
 
 _VERSION = re.compile(r"-v([0-9]+)$")
 

@@ -9,9 +9,8 @@ from urllib.parse import unquote
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from compiler_gym.datasets.benchmark import Benchmark
+from compiler_gym.datasets.benchmark import KEPT, Benchmark, fingerprint_of_file
 from compiler_gym.datasets.dataset import Dataset
-from compiler_gym.datasets.kept_benchmarks import KEPT, fingerprint_of_file
 from compiler_gym.datasets.uri import FILE_SCHEMES, BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto

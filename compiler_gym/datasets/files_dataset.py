@@ -9,9 +9,8 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from compiler_gym.datasets.benchmark import Benchmark, BenchmarkSource
+from compiler_gym.datasets.benchmark import Benchmark, BenchmarkSource, fingerprint_of_file
 from compiler_gym.datasets.dataset import Dataset
-from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 from compiler_gym.util.nearest_names import unknown_name

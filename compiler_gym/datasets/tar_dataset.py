@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler_gym.datasets.benchmark import Benchmark
+from compiler_gym.datasets.benchmark import Benchmark, fingerprint_of_file
 from compiler_gym.datasets.files_dataset import FilesDataset, SourceCompiler, uris_of_files
-from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
 from compiler_gym.datasets.name_list import NameList, shared_names, write_names
 from compiler_gym.datasets.uri import BenchmarkUri
 from compiler_gym.errors import DatasetInitError, DownloadFailed

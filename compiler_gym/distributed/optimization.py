@@ -10,10 +10,10 @@ from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.tuning.size.ranking import shipped_ranking
-from compiler_gym.tuning.size.trial_link import trial_linker
 
 _FORMAT = 1
 

@@ -9,7 +9,7 @@ from compiler_gym.distributed.episode import Episode
 from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.rows import RowWriter, encode, recorded_episodes
 from compiler_gym.distributed.task import Job, Outcome
-from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.filesystem import file_lock
 
 _FAILURES = "failures"
 

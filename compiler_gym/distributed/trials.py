@@ -14,11 +14,10 @@ from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.task import Job, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
-from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
+from compiler_gym.hunt.failures import Limits
 from compiler_gym.hunt.findings import FACTS, Finding, Findings
 from compiler_gym.hunt.hunter import Hunt
-from compiler_gym.hunt.limits import Limits
 from compiler_gym.hunt.programs import Programs
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
 

@@ -11,8 +11,7 @@ from gymnasium.error import ClosedEnvironmentError
 from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
-from compiler_gym.spaces.array_space import array_space, array_value
-from compiler_gym.spaces.neutral import neutral_value
+from compiler_gym.spaces.conversions import array_space, array_value, neutral_value
 from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.registration import make
 from compiler_gym.util.settings import is_setting

@@ -17,7 +17,7 @@ from compiler_gym.errors.service_errors import (
     SessionLost,
     SessionNotFound,
 )
-from compiler_gym.errors.validation_error import MinimizationError, ValidationError
+from compiler_gym.errors.validation_errors import MinimizationError, ValidationError
 from compiler_gym.util.nearest_names import UnknownNameError
 
 __all__ = [

@@ -12,9 +12,7 @@ from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.problems import ExplorerError
 from compiler_gym.explorer.workbench import COSTS, Workbench
-from compiler_gym.tuning.policies.network import features_of
-from compiler_gym.tuning.policies.policy import COST, Policy
-from compiler_gym.tuning.policies.sequences import FIRST_SEQUENCE, mutate
+from compiler_gym.tuning.policies.policy import COST, FIRST_SEQUENCE, Policy, features_of, mutate
 
 _WORKERS = 2
 _SECONDS_BETWEEN_POINTS = 0.25

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation
 from compiler_gym.explorer import messages
 from compiler_gym.explorer.commands import Tools
 from compiler_gym.explorer.machine_code import SOURCE_NAME, disassembled

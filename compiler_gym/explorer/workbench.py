@@ -11,7 +11,7 @@ from typing import Any
 
 import compiler_gym
 from compiler_gym.datasets import Benchmark, BenchmarkSource
-from compiler_gym.envs.llvm.actions.pipeline import unnested_forms
+from compiler_gym.envs.llvm.actions.llvm_command_line import unnested_forms
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KERNELS_PATH
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES

@@ -15,8 +15,7 @@ from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.passes import Sequences
 from compiler_gym.hunt.trial import Laboratory, Outcome, Trial
 from compiler_gym.util.commands import commands_of, kill_running_commands
-from compiler_gym.util.file_lock import file_lock
-from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.filesystem import atomic_file_write, file_lock
 
 _STATE = "state.json"
 _POLL_SECONDS = 0.2

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
-from compiler_gym.hunt.failures import VERIFYING, Failure, Kind, pipeline_of
-from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.failures import VERIFYING, Failure, Kind, Limits, pipeline_of
 
 GUARDS = ("O0", "O1", "O2", "address", "memory")
 """Other ways to build an unoptimised program, with which it has to do the same: at levels of clang,

@@ -16,12 +16,12 @@ from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.hunt.failures import (
     Failure,
     Kind,
+    Limits,
     RefusedError,
     compare_results,
     run_passes,
 )
 from compiler_gym.hunt.findings import Finding, Findings
-from compiler_gym.hunt.limits import Limits
 from compiler_gym.hunt.minimise import Minimiser
 from compiler_gym.hunt.passes import name_of
 from compiler_gym.hunt.programs import (

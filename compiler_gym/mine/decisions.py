@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from compiler_gym.tuning.size.portfolio import shipped_parts, skippable_passes
+from compiler_gym.tuning.size.ranking import shipped_parts, skippable_passes
 
 
 class Kind(str, Enum):

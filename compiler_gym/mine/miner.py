@@ -33,8 +33,7 @@ from compiler_gym.mine.programs import Program
 from compiler_gym.mine.reduction import Reducer
 from compiler_gym.mine.scan import Effect, Saving, measure, scan
 from compiler_gym.util.commands import commands_of, kill_running_commands
-from compiler_gym.util.file_lock import file_lock
-from compiler_gym.util.filesystem import atomic_file_write
+from compiler_gym.util.filesystem import atomic_file_write, file_lock
 from compiler_gym.util.shell_format import plural
 
 _POLL_SECONDS = 0.2

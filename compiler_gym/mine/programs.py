@@ -8,8 +8,7 @@ from compiler_gym.datasets import BenchmarkUri, Datasets
 from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import Compilation
-from compiler_gym.tuning.size.compile_commands import ProjectSource, read_compile_commands
-from compiler_gym.tuning.size.inputs import known_program
+from compiler_gym.tuning.size.inputs import ProjectSource, known_program, read_compile_commands
 from compiler_gym.util.commands import CommandError, run_command
 
 _COMPILE_SECONDS = 600

@@ -26,8 +26,7 @@ from compiler_gym.service.environment.episode_runner import (
     RunResult,
     make_runner,
 )
-from compiler_gym.service.environment.replay import replay_state
-from compiler_gym.service.environment.state_validation import validate_by_replay
+from compiler_gym.service.environment.replay import replay_state, validate_by_replay
 from compiler_gym.service.proto import GetVersionReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.session_manager import SessionManager

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from compiler_gym.compat.gym_spaces import as_gymnasium
-from compiler_gym.spaces.size_range import seed_with_children
+from compiler_gym.spaces.sequence import seed_with_children
 
 
 class SpaceUnion(Space[Any]):

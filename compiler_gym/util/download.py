@@ -27,7 +27,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from urllib.request import Request, build_opener
 
 from compiler_gym.errors import DownloadFailed, TooManyRequests
-from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.filesystem import file_lock
 from compiler_gym.util.runfiles_path import cache_path
 
 MIRROR_VARIABLE = "COMPILER_GYM_DATASET_MIRROR"

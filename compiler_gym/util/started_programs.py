@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.util.commands import CommandError, killable, run_command
-from compiler_gym.util.service_binary import find_service_file
+from compiler_gym.util.runfiles_path import find_service_file
 
 _LIBRARY = "compiler_gym-program-starter.so"
 _SOCKET_VARIABLE = "COMPILER_GYM_STARTER"

@@ -1,8 +1,9 @@
-"""Tables of text."""
+"""Tables of text and of HTML."""
 
 import csv
+import html
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tabulate import tabulate as _tabulate
@@ -38,3 +39,16 @@ def tabulate(
         known = ", ".join([*_DELIMITERS, *tabulate_formats])
         raise ValueError(f"There is no table format {tablefmt!r}. There are: {known}")
     return _tabulate(list(rows), headers=list(headers), tablefmt=tablefmt, **kwargs)
+
+
+# Tables that notebooks show.
+
+
+def html_table(rows: Mapping[str, str]) -> str:
+    """Returns names and texts as the rows of an HTML table."""
+    cells = (
+        f'<tr><th style="text-align: left">{html.escape(name)}</th>'
+        f'<td style="text-align: left; overflow-wrap: anywhere">{html.escape(text)}</td></tr>'
+        for name, text in rows.items()
+    )
+    return f"<table>{''.join(cells)}</table>"

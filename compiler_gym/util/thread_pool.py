@@ -1,8 +1,15 @@
-"""A process-wide thread pool."""
+"""A process-wide thread pool, and environments for its threads."""
 
 import os
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compiler_gym.envs.compiler_env import CompilerEnv
 
 
 @cache
@@ -12,3 +19,32 @@ def get_thread_pool_executor() -> ThreadPoolExecutor:
     Every call returns the same pool. Tasks of the pool must not wait for other tasks of the pool.
     """
     return ThreadPoolExecutor(os.cpu_count() or 1, "compiler_gym")
+
+
+# Environments for the threads of a pool, because environments are not thread-safe.
+
+
+class ThreadEnvironments:
+    """Creates an environment for each thread on demand.
+
+    Args:
+        make_env: Makes an environment.
+    """
+
+    def __init__(self, make_env: Callable[[], "CompilerEnv"]):
+        self._make_env = make_env
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._exit_stack = ExitStack()
+
+    def get(self) -> "CompilerEnv":
+        """Returns the environment of the calling thread."""
+        if not hasattr(self._local, "env"):
+            with self._lock:
+                self._local.env = self._make_env()
+                self._exit_stack.callback(self._local.env.close)
+        return self._local.env
+
+    def close(self) -> None:
+        """Closes all environments. No thread may use one any more."""
+        self._exit_stack.close()

@@ -12,7 +12,7 @@ from compiler_gym.envs.compiler_env import StepResult
 from compiler_gym.envs.gymnasium_adapter import GymnasiumEnv
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
-from compiler_gym.spaces.neutral import neutral_value
+from compiler_gym.spaces.conversions import neutral_value
 
 
 class Slot:

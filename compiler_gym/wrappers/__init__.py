@@ -4,9 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler_gym.wrappers.action_features import ActionHistogram, LastActions
-    from compiler_gym.wrappers.action_mask import ActionMask
-    from compiler_gym.wrappers.autophase_norm import AutophaseNorm
     from compiler_gym.wrappers.commandline import (
         CommandlineWithTerminalAction,
         ConstrainedCommandline,
@@ -20,9 +17,15 @@ if TYPE_CHECKING:
         IterateOverBenchmarks,
         RandomOrderBenchmarks,
     )
-    from compiler_gym.wrappers.float_observations import FloatObservations
     from compiler_gym.wrappers.fork import ForkOnStep
     from compiler_gym.wrappers.llvm import RuntimePointEstimateReward
+    from compiler_gym.wrappers.observations import (
+        ActionHistogram,
+        ActionMask,
+        AutophaseNorm,
+        FloatObservations,
+        LastActions,
+    )
     from compiler_gym.wrappers.sqlite_logger import SynchronousSqliteLogger
     from compiler_gym.wrappers.time_limit import TimeLimit
     from compiler_gym.wrappers.validation import ValidateBenchmarkAfterEveryStep
@@ -53,20 +56,20 @@ __all__ = [
 
 # Loaded when first used.
 _MODULES = {
-    "ActionHistogram": "action_features",
-    "ActionMask": "action_mask",
+    "ActionHistogram": "observations",
+    "ActionMask": "observations",
     "ActionWrapper": "core",
-    "AutophaseNorm": "autophase_norm",
+    "AutophaseNorm": "observations",
     "CommandlineWithTerminalAction": "commandline",
     "CompilerEnvWrapper": "compiler_env_wrapper",
     "ConstrainedCommandline": "commandline",
     "Counter": "counter",
     "CycleOverBenchmarks": "datasets",
     "CycleOverBenchmarksIterator": "datasets",
-    "FloatObservations": "float_observations",
+    "FloatObservations": "observations",
     "ForkOnStep": "fork",
     "IterateOverBenchmarks": "datasets",
-    "LastActions": "action_features",
+    "LastActions": "observations",
     "ObservationWrapper": "core",
     "RandomOrderBenchmarks": "datasets",
     "RewardWrapper": "core",

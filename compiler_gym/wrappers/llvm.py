@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.envs.compiler_env import CompilerEnv
-from compiler_gym.spaces.runtime_reward import RuntimeReward
+from compiler_gym.spaces.reward import RuntimeReward
 from compiler_gym.wrappers.compiler_env_wrapper import CompilerEnvWrapper
 
 

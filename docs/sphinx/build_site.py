@@ -17,7 +17,7 @@ from notebook_pages import write_notebook_pages  # noqa: E402
 from reference_pages import write_reference_pages  # noqa: E402
 from sphinx.cmd.build import build_main  # noqa: E402
 
-from compiler_gym.util.service_binary import find_service_binary  # noqa: E402
+from compiler_gym.util.runfiles_path import find_service_binary  # noqa: E402
 
 ROOT = HERE.parents[1]
 

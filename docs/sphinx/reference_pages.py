@@ -48,7 +48,6 @@ FURTHER_MODULES = {
     "compiler_gym.service.service_cache": "Directories of services",
     "compiler_gym.service.proto.py_converters": "Conversion of messages",
     "compiler_gym.service.proto.type_converters": "Conversion by type",
-    "compiler_gym.service.proto.converter_classes": "Converter classes",
     "compiler_gym.third_party.autophase": "Autophase",
     "compiler_gym.third_party.gccinvocation": "Command lines of GCC",
     "compiler_gym.third_party.llvm": "Tools of LLVM",
@@ -58,7 +57,7 @@ FURTHER_MODULES = {
     "compiler_gym.util.flags.env_from_flags": "Environments from flags",
     "compiler_gym.util.registration": "Registration of environments",
     "compiler_gym.util.runtimes": "Comparison of runtimes",
-    "compiler_gym.util.service_binary": "Files of services",
+    "compiler_gym.util.runfiles_path": "Files of the package and its services",
     "compiler_gym.vector.stable_baselines": "Vector environments for Stable-Baselines3",
 }
 

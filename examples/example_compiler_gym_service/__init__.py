@@ -11,7 +11,7 @@ from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.service import ClientServiceCompilerEnv
 from compiler_gym.spaces import Reward
 from compiler_gym.util.registration import register
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 
 PY_SERVICE = Path(__file__).parent / "service_py" / "example_service.py"
 

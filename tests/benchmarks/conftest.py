@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks.programs import PROGRAMS
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ import pytest
 
 from compiler_gym.cli.project_build import compilers, read_log
 from compiler_gym.envs.llvm import tools
-from compiler_gym.tuning.size.decisions import (
+from compiler_gym.tuning.size.compilation import (
     decision_names,
     joined_decisions,
     single_decisions,

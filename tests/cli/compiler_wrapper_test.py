@@ -11,16 +11,15 @@ import pytest
 
 from compiler_gym.cli import kept_objects
 from compiler_gym.envs.llvm import tools
-from compiler_gym.tuning.size.compilation import Compilation
-from compiler_gym.tuning.size.decisions import (
+from compiler_gym.tuning.size.compilation import (
+    Compilation,
     change_from_json,
     joined_decisions,
     single_decisions,
 )
-from compiler_gym.tuning.size.instructions import read_with_instructions
-from compiler_gym.tuning.size.object_file import read_object
-from compiler_gym.tuning.size.trial_link import trial_linker
-from compiler_gym.util.job_slots import served_slots
+from compiler_gym.tuning.size.linking import trial_linker
+from compiler_gym.tuning.size.object_file import read_object, read_with_instructions
+from compiler_gym.util.commands import served_slots
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.effort import effort
 from tests.processes import descendants, is_running, wait_until

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from compiler_gym.cli import doctor_checks
-from compiler_gym.cli.doctor_checks import Check, Status
+from compiler_gym.cli import doctor
+from compiler_gym.cli.doctor import Check, Status
 from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
 from tests.cli.conftest import command
@@ -51,9 +51,9 @@ def test_broken_part(monkeypatch, tmp_path):
 
 def test_extra_with_one_of_its_packages():
     """RLlib needs more than what the extra for Ray installs."""
-    check = doctor_checks._extra("rllib", "pytest", "no_such_package")
+    check = doctor._extra("rllib", "pytest", "no_such_package")
     assert check == Check("rllib", Status.MISSING, "", "pip install 'compiler_gym[rllib]'")
-    assert doctor_checks._extra("rllib", "pytest", "json").status is Status.OK
+    assert doctor._extra("rllib", "pytest", "json").status is Status.OK
 
 
 def fails_with(error):
@@ -72,25 +72,25 @@ def fails_with(error):
     ],
 )
 def test_status_of_errors(error, status):
-    check = doctor_checks._check("part", fails_with(error), "mend it")
+    check = doctor._check("part", fails_with(error), "mend it")
     assert check == Check("part", status, str(error), "mend it")
 
 
 def test_full_disk(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor_checks, "_MIN_FREE_BYTES", 1 << 80)
+    monkeypatch.setattr(doctor, "_MIN_FREE_BYTES", 1 << 80)
     with pytest.raises(OSError, match=r"expected 1 GiB of free disk, got .* free"):
-        doctor_checks._folder(tmp_path)
+        doctor._folder(tmp_path)
 
 
 def test_low_limit(monkeypatch):
-    monkeypatch.setattr(doctor_checks, "_MIN_FILES", 1 << 40)
+    monkeypatch.setattr(doctor, "_MIN_FILES", 1 << 40)
     with pytest.raises(OSError, match="at least 1099511627776 files"):
-        doctor_checks._files()
+        doctor._files()
 
 
 def test_plugins_are_loaded_by_the_companion(monkeypatch, tmp_path):
     monkeypatch.setattr(tools, "companion_folder", lambda: tmp_path)
-    program = tmp_path / "bin" / doctor_checks._SHARED_SERVICE
+    program = tmp_path / "bin" / doctor._SHARED_SERVICE
     program.parent.mkdir()
     program.touch()
-    assert str(program) in doctor_checks._plugins()
+    assert str(program) in doctor._plugins()

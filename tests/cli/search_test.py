@@ -5,7 +5,7 @@ import os
 import random
 import re
 
-from compiler_gym.tuning.policies.sequences import mutate
+from compiler_gym.tuning.policies.policy import mutate
 from tests.processes import descendants, is_running, wait_until
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from compiler_gym.compliance import RULES, Outcome, check
-from compiler_gym.compliance.rules import concurrency, failures, leases, process
+from compiler_gym.compliance.rules import concurrency, failures, process
 from compiler_gym.compliance.runner import check_rule
 from compiler_gym.compliance.subject import Subject
 from tests.compliance.breakable import breakable
@@ -22,7 +22,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(failures, "_GRACE_SECONDS", 4.0)
     monkeypatch.setattr(failures, "_LOST_SECONDS", 1.0)
     monkeypatch.setattr(concurrency, "_GRACE_SECONDS", 3)
-    monkeypatch.setattr(leases, "_GONE_SECONDS", 1)
+    monkeypatch.setattr(concurrency, "_GONE_SECONDS", 1)
     monkeypatch.setattr(process, "_GONE_SECONDS", 1)
     monkeypatch.setattr(process, "_EXIT_SECONDS", 4)
 

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from compiler_gym.datasets import Benchmark, Dataset, Datasets, FilesDataset
-from compiler_gym.datasets.kept_benchmarks import KeptBenchmarks, fingerprint_of_file
+from compiler_gym.datasets.benchmark import KeptBenchmarks, fingerprint_of_file
 from compiler_gym.errors import ValidationError
 
 URI = "benchmark://mine-v0/a"

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from compiler_gym.evaluation.policies import load_policy
+from compiler_gym.evaluation.protocol import load_policy
 from compiler_gym.tuning.policies.policy import Policy
 
 

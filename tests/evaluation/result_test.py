@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from compiler_gym.evaluation.output import ENDLESS, NOT_CHECKED
-from compiler_gym.evaluation.result import Evaluation, EvaluationRow
+from compiler_gym.evaluation.result import ENDLESS, NOT_CHECKED, Evaluation, EvaluationRow
 
 
 def row(final, seed=0, benchmark="a", best=None, output=NOT_CHECKED):

@@ -12,16 +12,16 @@ from types import SimpleNamespace
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.runnable import benchmark
+from compiler_gym.envs.llvm.benchmarks.own_programs import benchmark
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
+from compiler_gym.hunt.failures import Limits
 from compiler_gym.hunt.findings import Findings
 from compiler_gym.hunt.hunter import Hunt
-from compiler_gym.hunt.limits import Limits
 from compiler_gym.hunt.passes import Sequences, list_passes, parse_sequence
 from compiler_gym.hunt.programs import Programs
 from compiler_gym.hunt.trial import Laboratory, Outcome
 from compiler_gym.util.commands import CommandError, Popen, run_command
-from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.filesystem import file_lock
 
 AROUND = ("adce", "reassociate", "dse", "mem2reg")
 

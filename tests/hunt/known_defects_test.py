@@ -5,8 +5,7 @@ import re
 import pytest
 
 from compiler_gym.envs.llvm import LlvmEnv, make_benchmark, tools
-from compiler_gym.hunt.failures import Kind, compare_results, run_passes
-from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.failures import Kind, Limits, compare_results, run_passes
 from compiler_gym.hunt.reproducer import UNSTABLE_RUNS
 from compiler_gym.util.runfiles_path import runfiles_path
 

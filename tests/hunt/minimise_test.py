@@ -2,8 +2,7 @@
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import assemble
-from compiler_gym.hunt.failures import Failure, Kind
-from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.failures import Failure, Kind, Limits
 from compiler_gym.hunt.minimise import Minimiser
 from compiler_gym.hunt.reproducer import Reproducer
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
-from compiler_gym.hunt.failures import Failure, Kind
-from compiler_gym.hunt.limits import Limits
+from compiler_gym.hunt.failures import Failure, Kind, Limits
 from compiler_gym.hunt.reproducer import Reproducer
 
 # Never ends, and is not what the shell has become.

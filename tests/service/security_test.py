@@ -18,7 +18,7 @@ from compiler_gym.service.proto import (
     StartSessionRequest,
     StepRequest,
 )
-from compiler_gym.service.transport import unix_socket
+from compiler_gym.service.transport import frames
 from compiler_gym.service.transport.frame_socket import FrameSocket
 from compiler_gym.service.transport.frames import SOCKET_NAME_KEY
 from tests.service.other_user import (
@@ -112,7 +112,7 @@ def test_path_of_the_working_directory_may_be_long(monkeypatch, tmp_path):
 
 
 def test_managed_service_without_a_unix_socket(monkeypatch):
-    monkeypatch.setattr(unix_socket, "_SOCKET_FILE", "missing.sock")
+    monkeypatch.setattr(frames, "_SOCKET_FILE", "missing.sock")
     opts = ConnectionOpts(direct_channel=False)
     with CompilerGymServiceConnection(toy_service(), opts) as connection:
         assert connection.service.address == f"127.0.0.1:{connection.service.port}"

@@ -10,7 +10,7 @@ from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset
 from compiler_gym.service.client_service_compiler_env import ClientServiceCompilerEnv
 from compiler_gym.service.connection import CompilerGymServiceConnection
 from compiler_gym.service.proto import EndSessionRequest, StartSessionRequest
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 from tests.processes import descendants, is_running, wait_until
 
 TEXTS = {"hello": "hello", "alphabet": "abcdefghijklmnopqrstuvwxyz", "empty": ""}

@@ -15,7 +15,7 @@ from compiler_gym.spaces import (
     SpaceUnion,
     Tuple,
 )
-from compiler_gym.spaces.neutral import neutral_value
+from compiler_gym.spaces.conversions import neutral_value
 
 CASES = [
     (Scalar("x"), 0.0),

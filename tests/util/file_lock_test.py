@@ -1,4 +1,4 @@
-"""Tests of compiler_gym.util.file_lock."""
+"""Tests of compiler_gym.util.filesystem."""
 
 import subprocess
 import sys
@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.filesystem import file_lock
 
 _HOLDER = """
 import sys
 from pathlib import Path
-from compiler_gym.util.file_lock import file_lock
+from compiler_gym.util.filesystem import file_lock
 with file_lock(Path(sys.argv[1])):
     print("locked", flush=True)
     sys.stdin.read()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.util.job_slots import JobSlots, served_slots
+from compiler_gym.util.commands import JobSlots, served_slots
 from tests.processes import wait_until
 
 

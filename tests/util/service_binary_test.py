@@ -3,15 +3,15 @@
 import pytest
 
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.util import service_binary
-from compiler_gym.util.service_binary import find_service_binary, find_service_file
+from compiler_gym.util import runfiles_path
+from compiler_gym.util.runfiles_path import find_service_binary, find_service_file
 
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """The candidate paths of a binary, in search order."""
     package = tmp_path / "source/compiler_gym"
-    monkeypatch.setattr(service_binary, "_PACKAGE_DIRECTORY", package)
+    monkeypatch.setattr(runfiles_path, "_PACKAGE_DIRECTORY", package)
     return [
         package / "_service/the-service",
         tmp_path / "source/llvm_service/the-service",

@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from compiler_gym.envs.llvm.datasets import packages
+from compiler_gym.envs.llvm.datasets.packages import SourceDistribution, fetch
 from compiler_gym.errors import DownloadFailed
 from compiler_gym.util import download as download_module
-from compiler_gym.util import source_distributions
-from compiler_gym.util.source_distributions import SourceDistribution, fetch
 
 CONTENTS = b"an archive"
 FILE = "Some_Package-1.0.tar.gz"
@@ -37,9 +37,9 @@ def isolated(tmp_path, monkeypatch):
     monkeypatch.delenv("COMPILER_GYM_DATASET_MIRROR", raising=False)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(download_module, "_WAIT_SECONDS", 0)
-    source_distributions._index.cache_clear()
+    packages._index.cache_clear()
     yield
-    source_distributions._index.cache_clear()
+    packages._index.cache_clear()
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_the_file_is_another(serve):
 def test_a_mirror_needs_no_index(tmp_path, monkeypatch):
     (tmp_path / FILE).write_bytes(CONTENTS)
     monkeypatch.setenv("COMPILER_GYM_DATASET_MIRROR", str(tmp_path))
-    monkeypatch.setattr(source_distributions, "_index", None)
+    monkeypatch.setattr(packages, "_index", None)
     assert fetch(WANTED).read_bytes() == CONTENTS
     monkeypatch.undo()
 
@@ -122,7 +122,7 @@ def test_a_mirror_need_not_have_everything(serve, tmp_path, monkeypatch):
 def test_pip_knows_an_index_without_settings(monkeypatch):
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    assert source_distributions._index().startswith("https://")
+    assert packages._index().startswith("https://")
 
 
 class TestCredentials:

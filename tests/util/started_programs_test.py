@@ -13,7 +13,7 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.util.commands import CommandError, commands_of, kill_running_commands, run_command
-from compiler_gym.util.service_binary import find_service_file
+from compiler_gym.util.runfiles_path import find_service_file
 from compiler_gym.util.started_programs import run_started
 
 BASH = "/bin/bash"
@@ -167,7 +167,7 @@ def test_other_threads_can_kill_programs(fifo):
 def test_nothing_is_left_when_the_client_is_killed(fifo):
     path, file = fifo
     script = f"""
-from compiler_gym.util.service_binary import find_service_file
+from compiler_gym.util.runfiles_path import find_service_file
 from compiler_gym.util.started_programs import run_started
 run_started({[BASH, "-c", HOLD_OPEN, str(path)]!r})
 """

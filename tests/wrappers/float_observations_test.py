@@ -5,7 +5,7 @@ import pytest
 from gymnasium import spaces
 
 from compiler_gym.spaces import Scalar
-from compiler_gym.spaces.array_space import array_space, array_value
+from compiler_gym.spaces.conversions import array_space, array_value
 from compiler_gym.wrappers import FloatObservations
 from tests.service.toy_service import HELLO, make_toy_env
 

@@ -2,43 +2,55 @@
 
 from compiler_gym.compliance.rule import Rule
 from compiler_gym.compliance.rules import (
-    channels,
     concurrency,
     failures,
-    forks,
-    leases,
     messages,
     observations,
-    parameters,
     process,
     sessions,
-    spaces,
     steps,
+)
+
+# Rules of the same theme are next to each other, whatever module they are in.
+_THEMES = (
+    "process",
+    "version",
+    "spaces",
+    "start",
+    "benchmark",
+    "end",
+    "step",
+    "fork",
+    "parameter",
+    "observations",
+    "rewards",
+    "message",
+    "limit",
+    "concurrent",
+    "cancel",
+    "deadline",
+    "crash",
+    "hang",
+    "lease",
+    "direct",
 )
 
 _MODULES = (
     process,
-    spaces,
     sessions,
     steps,
     observations,
-    forks,
-    parameters,
     messages,
     concurrency,
     failures,
-    leases,
-    channels,
 )
 
 
 def _in_themes() -> tuple[Rule, ...]:
-    """Groups rules by theme, independent of their modules."""
     found = [
         rule for module in _MODULES for rule in vars(module).values() if isinstance(rule, Rule)
     ]
-    themes = list(dict.fromkeys(rule.theme for rule in found))
-    return tuple(sorted(found, key=lambda rule: themes.index(rule.theme)))
+    return tuple(sorted(found, key=lambda rule: _THEMES.index(rule.theme)))
 
 
 #: All rules. If the first fails, no other is checked.

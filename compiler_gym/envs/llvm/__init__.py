@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
-    from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+    from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, get_system_library_flags
     from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
         BenchmarkFromCommandLine,
         make_benchmark_from_command_line,
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         split_benchmark_by_function,
     )
     from compiler_gym.envs.llvm.benchmarks.sanitizers import with_sanitizers
-    from compiler_gym.envs.llvm.benchmarks.system_libraries import get_system_library_flags
     from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
     from compiler_gym.envs.llvm.observations.observation_tool import compute_observation
@@ -49,11 +48,11 @@ __all__ = [
 # Loaded when first used: registering the environments imports this package.
 _MODULES = {
     "BenchmarkFromCommandLine": "benchmarks.command_line_benchmark",
-    "ClangInvocation": "benchmarks.clang_invocation",
+    "ClangInvocation": "benchmarks.bitcode",
     "LlvmCommandline": "actions.llvm_command_line",
     "LlvmEnv": "llvm_env",
     "compute_observation": "observations.observation_tool",
-    "get_system_library_flags": "benchmarks.system_libraries",
+    "get_system_library_flags": "benchmarks.bitcode",
     "make_benchmark": "benchmarks.own_programs",
     "make_benchmark_from_command_line": "benchmarks.command_line_benchmark",
     "make_benchmark_from_source": "benchmarks.own_programs",
@@ -77,6 +76,6 @@ if not TYPE_CHECKING:  # Type checkers would take any name for one that is there
 
 def _service_binary() -> Path:
     """The executable of the LLVM service. Raises EnvironmentNotSupported if it is not built."""
-    from compiler_gym.util.service_binary import find_service_binary
+    from compiler_gym.util.runfiles_path import find_service_binary
 
     return find_service_binary("compiler_gym-llvm-service")

@@ -13,14 +13,16 @@ from typing_extensions import override
 
 from compiler_gym.compat.legacy_command_line import LegacyCommandline
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.envs.llvm.actions.llvm_command_line import LlvmCommandline
-from compiler_gym.envs.llvm.actions.pass_plugins import plugin_options
-from compiler_gym.envs.llvm.actions.pipeline import FORGET_ANALYSES
-from compiler_gym.envs.llvm.benchmarks.build import build_executable, build_object
+from compiler_gym.envs.llvm.actions.llvm_command_line import (
+    FORGET_ANALYSES,
+    LlvmCommandline,
+    plugin_options,
+)
 from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import (
     BenchmarkFromCommandLine,
     make_benchmark_from_command_line,
 )
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import build_executable, build_object
 from compiler_gym.envs.llvm.benchmarks.own_programs import (
     BenchmarkInput,
     make_benchmark,
@@ -43,7 +45,7 @@ from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.proto import ActionSpace, py_converters
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import CommandlineFlag, Reward
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 
 DEFAULT_BENCHMARK = "benchmark://kernels-v0/sha256"
 

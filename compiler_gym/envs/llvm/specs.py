@@ -252,7 +252,7 @@ def _action_descriptions() -> Any:
     """
     from compiler_gym.service.connection import CompilerGymServiceConnection
     from compiler_gym.service.proto.py_converters import message_to_python
-    from compiler_gym.util.service_binary import find_service_binary
+    from compiler_gym.util.runfiles_path import find_service_binary
 
     binary = find_service_binary("compiler_gym-llvm-service")
     with CompilerGymServiceConnection(binary) as service:

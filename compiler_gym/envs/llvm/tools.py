@@ -23,7 +23,7 @@ from pathlib import Path
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.util.commands import run_command
-from compiler_gym.util.service_binary import find_service_file
+from compiler_gym.util.runfiles_path import find_service_file
 
 # Written by the build beside the service: a line with the LLVM's folder, one with its version.
 _PREFIX_FILE = "llvm_prefix.txt"

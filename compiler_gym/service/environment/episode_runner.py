@@ -12,8 +12,7 @@ from compiler_gym.errors.service_errors import LOSSES
 from compiler_gym.service.environment.action_spaces import ActionSpaces
 from compiler_gym.service.environment.episode import Episode
 from compiler_gym.service.environment.replay import replay_episode
-from compiler_gym.service.environment.space_choices import SpaceChoices, make_observer
-from compiler_gym.service.environment.step_plan import StepPlan
+from compiler_gym.service.environment.space_choices import SpaceChoices, StepPlan, make_observer
 from compiler_gym.service.proto import Event, StepReply
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.service.session.cached_session import CachedSession

@@ -13,7 +13,7 @@ from compiler_gym.errors import ServiceInitError
 from compiler_gym.service.connection_opts import ConnectionOpts
 from compiler_gym.service.process.child_process import ChildProcess, describe_exit, growing_waits
 from compiler_gym.service.process.service_cache import ServiceCache
-from compiler_gym.service.transport.unix_socket import UnixSocket
+from compiler_gym.service.transport.frames import UnixSocket
 from compiler_gym.util.debug_util import get_debug_level
 from compiler_gym.util.runfiles_path import cache_path, runfiles_path, site_data_path
 

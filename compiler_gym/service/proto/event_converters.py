@@ -9,11 +9,11 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from gymnasium import spaces as gym_spaces
 
 from compiler_gym.service.proto import DictEvent, Event, ListEvent, Opaque
-from compiler_gym.service.proto.conversion_error import ConversionError
-from compiler_gym.service.proto.opaque_converters import opaque_to_value
-from compiler_gym.service.proto.tensor_converters import (
+from compiler_gym.service.proto.value_converters import (
+    ConversionError,
     array_to_event,
     bytes_to_event,
+    opaque_to_value,
     tensor_to_array,
 )
 from compiler_gym.spaces import ActionSpace, Scalar, Sequence, SpaceSequence, SpaceUnion

@@ -37,12 +37,13 @@ from compiler_gym.service.proto import (
     Space,
     StringTensor,
 )
-from compiler_gym.service.proto.conversion_error import ConversionError
 from compiler_gym.service.proto.event_converters import event_to_value, value_to_event
-from compiler_gym.service.proto.opaque_converters import opaque_to_value
-from compiler_gym.service.proto.space_converters import space_from_proto
-from compiler_gym.service.proto.space_encoders import space_to_proto
-from compiler_gym.service.proto.tensor_converters import array_to_event
+from compiler_gym.service.proto.space_converters import space_from_proto, space_to_proto
+from compiler_gym.service.proto.value_converters import (
+    ConversionError,
+    array_to_event,
+    opaque_to_value,
+)
 
 __all__ = [
     "TypeBasedConverter",

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.service.compilation_session import CompilationSession
-from compiler_gym.service.runtime import failures
+from compiler_gym.service.runtime import hosted_sessions
 from compiler_gym.service.runtime.hosted_sessions import HostedSessions
-from compiler_gym.util.service_binary import find_service_file
+from compiler_gym.util.runfiles_path import find_service_file
 
 Handler = Callable[[int, bytes, bytes], bytes | None]
 
@@ -138,7 +138,7 @@ def _dispatcher(handlers: dict[int, Handler], give: Callable[..., None]) -> Call
                 give(reply, result, len(result))
             return 0
         except BaseException as error:
-            code, text = failures.status_of(error)
+            code, text = hosted_sessions.status_of(error)
             if _METHODS[method] in _NOT_REPORTED:
                 print(text.decode(), file=sys.stderr)
             give(reply, text, len(text))

@@ -1,15 +1,47 @@
 """Turns a class of sessions into a service program."""
 
+import contextlib
 import ctypes
 import inspect
+import io
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from compiler_gym.service.compilation_session import CompilationSession, check_session_class
 from compiler_gym.service.runtime.foreign_calls import ForeignCalls, load_runtime
-from compiler_gym.service.runtime.unbuffered import write_at_once
+
+# Unbuffered stdout and stderr.
+#
+# A crash loses buffered output, and a fork duplicates it. Like C++ streams, these streams raise no
+# errors: the log of a session has limited room.
+
+
+class _Output(io.FileIO):
+    """A file that accepts every write, even if there is no room for it."""
+
+    def write(self, data: Any) -> int:
+        with contextlib.suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+def write_at_once() -> None:
+    """Makes stdout and stderr unbuffered."""
+    sys.stdout = _unbuffered(sys.stdout)
+    sys.stderr = _unbuffered(sys.stderr)
+
+
+def _unbuffered(stream: TextIO) -> io.TextIOWrapper:
+    stream.flush()
+    file = _Output(stream.fileno(), "w", closefd=False)
+    return io.TextIOWrapper(
+        file,  # There is no buffer in between, as with `python -u`.
+        encoding=stream.encoding,
+        errors="backslashreplace",
+        write_through=True,
+    )
 
 
 def create_and_run_compiler_gym_service(session_type: type[CompilationSession]) -> NoReturn:

@@ -20,12 +20,12 @@ from compiler_gym.service.transport.frames import (
     REPLY_HEADER,
     DirectRpcError,
     Method,
+    connect_abstract,
     parsed,
     request_frame,
     serialised,
 )
 from compiler_gym.service.transport.reply_polling import ReplyPolling
-from compiler_gym.service.transport.unix_socket import connect_abstract
 
 #: The time beyond its limit after which a request is given up, in seconds. The service enforces the
 #: limit itself, and gives a better error.

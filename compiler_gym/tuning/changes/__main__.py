@@ -15,14 +15,19 @@ from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome
-from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.tuning.changes.judging import judged, read_rows, table_of
-from compiler_gym.tuning.changes.programs import breadth_first
-from compiler_gym.tuning.changes.table import packages_of, rows_of, trials_in, write_card
-from compiler_gym.tuning.changes.table import record as record_trials
+from compiler_gym.tuning.changes.training import judged, read_rows, table_of
 from compiler_gym.tuning.changes.training import train as train_ranking
-from compiler_gym.tuning.changes.trials import Trials
+from compiler_gym.tuning.changes.trials import (
+    Trials,
+    breadth_first,
+    packages_of,
+    rows_of,
+    trials_in,
+    write_card,
+)
+from compiler_gym.tuning.changes.trials import record as record_trials
 from compiler_gym.tuning.size.ranking import Ranking, shipped_ranking
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)

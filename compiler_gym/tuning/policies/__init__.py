@@ -1,4 +1,4 @@
 """Policies that need no search, as what they do to a program is learnt from others.
 
-``policy.py`` is what they are and do; ``training.py`` and ``network.py`` are how they learn.
+``policy.py`` runs them; ``training.py`` trains them.
 """

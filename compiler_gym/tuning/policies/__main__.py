@@ -9,13 +9,13 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from compiler_gym.tuning.policies.network_training import train
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.policies.training import (
     Laboratory,
     Passes,
     Refinement,
     select,
+    train,
     training_programs,
 )
 from compiler_gym.util.registration import make

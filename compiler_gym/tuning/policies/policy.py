@@ -1,6 +1,7 @@
 """Policies as files: sequences of passes, and a network that chooses among them."""
 
 import json
+import random
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,65 @@ from typing import Any
 import numpy as np
 
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.tuning.policies.network import Network, features_of
+from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.registration import make
+
+# A small network that looks at a program, and says which sequence of passes to run on it.
+#
+# It has one hidden layer. What it predicts of each sequence is the logarithm of the IR instructions
+# that the sequence leaves, less the mean of that over all sequences.
+
+FEATURES = ("Autophase", "InstCountNorm", "IrInstructionCount")
+"""The observations before the first pass that it looks at."""
+
+_TOTAL = AUTOPHASE_FEATURE_NAMES.index("TotalInsts")
+
+
+def features_of(env: LlvmEnv) -> np.ndarray:
+    """Returns what the network sees of the program of an episode.
+
+    Returns:
+        float64 [features]: Autophase by the number of instructions, the shares of kinds of
+        instructions, and the logarithm of the number of instructions.
+    """
+    autophase, shares, count = env.observation.observe(FEATURES)
+    instructions = np.maximum(autophase[_TOTAL], 1)
+    return np.concatenate([autophase / instructions, shares, [np.log1p(float(count))]])
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network with one hidden layer.
+
+    Attributes:
+        mean: float64 [features], what is taken from the features.
+        scale: float64 [features], what they are divided by then.
+        hidden: float64 [features + 1, units], the weights of the hidden layer; the last are added.
+        output: float64 [units + 1, sequences], those of the output.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    hidden: np.ndarray
+    output: np.ndarray
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """Returns float64 [..., sequences] for features float64 [..., features]."""
+        units = np.tanh(normalised(features, self.mean, self.scale) @ self.hidden)
+        return with_one(units) @ self.output
+
+
+def normalised(features: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Returns what the hidden layer is given: float64 [..., features + 1]."""
+    # Nothing of a program that is unlike all others is worth more than five deviations.
+    return with_one(np.clip((features - mean) / scale, -5, 5))
+
+
+def with_one(values: np.ndarray) -> np.ndarray:
+    """Returns float64 [..., n + 1] for float64 [..., n]: ones, for the weights that are added."""
+    return np.concatenate([values, np.ones((*values.shape[:-1], 1))], axis=-1)
+
 
 COST = "IrInstructionCount"
 
@@ -177,3 +234,33 @@ def costs_of(env: LlvmEnv, sequence: tuple[str, ...]) -> list[int]:
             break
         costs.append(int(cost))
     return costs
+
+
+# Sequences of passes that searches start with, and how they change them.
+
+FIRST_SEQUENCE = (
+    "sroa", "early-cse", "simplifycfg", "instcombine", "ipsccp", "globalopt", "deadargelim",
+    "function-attrs", "argpromotion", "sroa", "early-cse", "correlated-propagation",
+    "simplifycfg", "instcombine", "tailcallelim", "reassociate", "loop-simplifycfg", "licm",
+    "indvars", "loop-idiom", "loop-deletion", "gvn", "sccp", "bdce", "instcombine", "dse", "adce",
+    "simplifycfg", "instcombine", "globaldce", "constmerge", "mergefunc",
+)  # fmt: skip
+"""Passes that clean up after each other, in the order of most pipelines. Inlining is left to the
+search, as it makes most programs larger."""
+
+
+def mutate(actions: list[int], n_actions: int, rng: random.Random) -> list[int]:
+    """Returns a copy of a sequence with one to three random edits."""
+    actions = list(actions)
+    for _ in range(rng.randint(1, 3)):
+        position = rng.randrange(len(actions) + 1)
+        edit = rng.random()
+        if edit < 0.45 or not actions:
+            actions.insert(position, rng.randrange(n_actions))
+        elif edit < 0.65:
+            actions[position % len(actions)] = rng.randrange(n_actions)
+        elif edit < 0.85:
+            del actions[position % len(actions)]
+        else:
+            actions.insert(position, actions.pop(rng.randrange(len(actions))))
+    return actions

@@ -17,9 +17,8 @@ from typing import Any
 from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
-from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError
+from compiler_gym.tuning.size.linking import LinkedSize, Linker, LinkError, TrialLinker
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
-from compiler_gym.tuning.size.trial_link import TrialLinker
 from compiler_gym.util.commands import (
     CommandError,
     commands_of,

@@ -8,10 +8,7 @@ from pathlib import Path
 from string import Template
 from xml.etree.ElementTree import Element
 
-from compiler_gym.tuning.size.attribution import Effect, measure_effects
-from compiler_gym.tuning.size.cycles import CALL_CYCLES, estimate_cycles, processor_of
 from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
-from compiler_gym.tuning.size.html_assembly import assembly_of, changed_lines
 from compiler_gym.tuning.size.html_charts import (
     Part,
     all_parts,
@@ -21,8 +18,10 @@ from compiler_gym.tuning.size.html_charts import (
     treemaps,
 )
 from compiler_gym.tuning.size.html_elements import (
+    assembly_of,
     cell,
     change_of,
+    changed_lines,
     element,
     html_of,
     number,
@@ -32,17 +31,24 @@ from compiler_gym.tuning.size.html_elements import (
     tone,
     visible,
 )
-from compiler_gym.tuning.size.image import Image, Instruction, read_image
-from compiler_gym.tuning.size.linking import Linker
-from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.size.optimizer import Optimizer
-from compiler_gym.tuning.size.report import (
+from compiler_gym.tuning.size.image import (
+    CALL_CYCLES,
+    Image,
+    Instruction,
+    estimate_cycles,
+    processor_of,
+    read_image,
+)
+from compiler_gym.tuning.size.linking import Linker, TrialLinker, trial_linker
+from compiler_gym.tuning.size.minimise import Effect, measure_effects
+from compiler_gym.tuning.size.object_file import (
     compare_functions,
     group_functions,
     group_name,
     readable_names,
 )
-from compiler_gym.tuning.size.trial_link import TrialLinker, trial_linker
+from compiler_gym.tuning.size.objective import Objective
+from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.util.shell_format import join_cmd, plural
 
 REQUIRED_TOOLS = ("llvm-objdump", "llvm-readelf")

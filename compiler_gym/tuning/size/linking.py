@@ -3,13 +3,17 @@
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.bitcode import link, run_tool
 from compiler_gym.envs.llvm.benchmarks.validation import LIBRARIES
-from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.tuning.size.compilation import IR_SUFFIXES, Compilation
+from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.util.commands import CommandError, run_command
 from compiler_gym.util.started_programs import run_started
 
@@ -103,3 +107,143 @@ class Linker:
             return words, ". Name a command that links it, as --link 'clang {} other.o -o $PROGRAM'"
         text = self.command.replace("{}", " ".join(shlex.quote(str(path)) for path in files))
         return ["/bin/sh", "-c", text], ""
+
+
+# Links an object file alone, to count all bytes of it that are loaded.
+
+# The last of these decides. Code of -fPIE can only be part of a program, which calls its own
+# functions without tables.
+_FOR_LIBRARIES = ("-fPIC", "-fpic")
+_FOR_PROGRAMS = ("-fPIE", "-fpie", "-fno-pic", "-fno-PIC", "-fno-pie", "-fno-PIE")
+
+# What is missing is somewhere else, also what has hidden visibility, which is an error otherwise.
+# Nothing begins to run here.
+_MISSING = ("--unresolved-symbols=ignore-all", "--noinhibit-exec")
+_OPTIONS = (*_MISSING, "--entry=0", "--eh-frame-hdr")
+
+
+@dataclass(frozen=True)
+class TrialLinker:
+    """Links single object files with LLD.
+
+    Code, constants and data of an object file are not all that it adds to a process: the linker
+    makes tables of its calls and addresses (PLT, GOT and relocations of position-independent code),
+    and an index of its stack frames.
+
+    Attributes:
+        lld: LLD for ELF, which links for all targets that it knows.
+        is_shared: Whether to link a shared library, or else a static program.
+    """
+
+    lld: Path
+    is_shared: bool
+
+    def link(self, object_file: Path, linked: Path, *options: str) -> None:
+        """Links an object file.
+
+        Args:
+            object_file: The object file.
+            linked: The file to be written.
+            *options: Further options of LLD.
+
+        Raises:
+            LinkError: If it does not link alone.
+            subprocess.TimeoutExpired: If that takes longer than ten minutes.
+        """
+        kind = ["-shared"] if self.is_shared else []
+        words = [*kind, *_OPTIONS, *options]
+        try:
+            run_started([self.lld, *words, object_file, "-o", linked], _LINK_SECONDS)
+        except CommandError as error:
+            raise LinkError(f"The object file cannot be linked alone: {error}") from error
+
+    def size(self, object_file: Path) -> LinkedSize:
+        """Links an object file, and returns how many bytes of that are loaded.
+
+        Raises:
+            LinkError: If it does not link alone.
+            ValueError: If what is linked is not ELF.
+            subprocess.TimeoutExpired: If that takes longer than ten minutes.
+        """
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+            linked = Path(folder) / "linked"
+            self.link(object_file, linked, "--strip-all")
+            return LinkedSize(read_object(linked).all, linked.stat().st_size)
+
+
+def trial_linker(options: Sequence[str]) -> TrialLinker | None:
+    """Returns what links object files that clang makes with some options; None without LLD.
+
+    Args:
+        options: The options, of which ``-fPIC`` makes object files of shared libraries.
+    """
+    try:
+        lld = tools.tool_path("ld.lld")
+    except EnvironmentNotSupported:
+        return None
+    kinds = [each for each in options if each in _FOR_LIBRARIES + _FOR_PROGRAMS]
+    return TrialLinker(lld, bool(kinds) and kinds[-1] in _FOR_LIBRARIES)
+
+
+# Whole programs: all sources in one module, of which is kept only what is called from outside.
+
+_SECONDS = 600
+_PUBLIC_NAMES = ("--defined-only", "--extern-only", "--just-symbol-name")
+
+
+def merge_program(
+    inputs: Sequence[Input],
+    output: Path,
+    options: Sequence[str],
+    keep: Sequence[str],
+    read: Callable[[Path], ObjectFile] = read_object,
+) -> Input:
+    """Makes one module of sources, as for link-time optimisation.
+
+    Everything but what is kept becomes local to the module, and goes if nothing needs it. So what
+    is linked with it must not call anything else of it.
+
+    Args:
+        inputs: The sources.
+        output: The bitcode file to be written.
+        options: The user's options of clang.
+        keep: The functions and variables that others may refer to, such as ``main``.
+        read: Reads the object files of the sources, as that of an objective does.
+
+    Raises:
+        BenchmarkInitError: If something does not compile or link. The text says why.
+        ValueError: If the program does not define what is to be kept.
+        OSError: If the file cannot be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+        folder = Path(name)
+        units, apart = [], []
+        for number, each in enumerate(inputs):
+            compilation = Compilation(tools.clang_path(), each.path, tuple(options))
+            unit, made = folder / f"{number}.bc", folder / f"{number}.o"
+            run_tool(compilation.command(made), _SECONDS)
+            apart.append(read(made))
+            if not compilation.is_ir:
+                run_tool(compilation.unit_command(unit), _SECONDS)
+            units.append(each.path if compilation.is_ir else unit)
+        linked = folder / "linked.bc"
+        link(units, linked, _SECONDS)
+        _check_defined(linked, keep)
+        public = f"-internalize-public-api-list={','.join(keep)}"
+        passes = "-passes=internalize,globaldce"
+        run_tool([tools.opt_path(), passes, public, linked, "-o", output], _SECONDS)
+    is_for_size = all(each.is_for_size or each.path.suffix not in IR_SUFFIXES for each in inputs)
+    check, validator = None, None
+    if len(inputs) == 1:
+        check, validator = inputs[0].check, inputs[0].validator
+    return Input(output.stem, output, check, is_for_size, tuple(apart), validator)
+
+
+def _check_defined(module: Path, keep: Sequence[str]) -> None:
+    names = run_tool([tools.tool_path("llvm-nm"), *_PUBLIC_NAMES, module], _SECONDS)
+    defined = set(names.decode(errors="replace").split())
+    if missing := [name for name in keep if name not in defined]:
+        raise ValueError(
+            f"The program does not define {' and '.join(missing)}. Name with --keep what is called "
+            "from outside of it"
+        )

@@ -1,15 +1,26 @@
-"""A reader of the sizes in an ELF object file: sections and functions.
+"""Measurements of an object file: sizes of its parts, instructions, stack use, and functions.
 
 pyelftools would be too slow. It makes a Python object of each symbol, and a search reads thousands
 of these files.
 """
 
 import hashlib
+import re
 import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import subprocess
+import tempfile
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
+
+from compiler_gym.envs.llvm import tools
+from compiler_gym.errors import EnvironmentNotSupported
+from compiler_gym.tuning.size.compilation import Change, Compilation
+from compiler_gym.util.commands import CommandError, run_command
+from compiler_gym.util.started_programs import run_started
 
 _NO_BITS, _SYMBOLS = 8, 2  # Types of sections.
 _ALLOCATED, _EXECUTABLE = 2, 4  # Flags of sections.
@@ -120,3 +131,185 @@ def _functions(data: bytes, sections: list[_Section]) -> Iterator[tuple[str, int
                 met.add((section, value))
                 end = data.index(b"\0", names + name)
                 yield data[names + name : end].decode(errors="replace"), size
+
+
+# Counts the machine instructions of object files, as ``llvm-objdump -d`` lists them.
+#
+# What counts is what is disassembled between the beginning and the end of the functions, by the
+# sizes of their symbols, in executable sections. So these do not count: padding after the end of a
+# function, code that is part of no function, and data among code where the target marks it, as ARM
+# does. A prefix that is printed as if it were an instruction, ``lock``, belongs to the next one.
+
+_DISASSEMBLY_SECONDS = 600
+
+# Shows instructions that consist of zeros, and all names of a function, because otherwise an
+# unspecified one is shown.
+_OPTIONS = ("--disassemble", "--disassemble-zeroes", "--no-show-raw-insn", "--show-all-symbols")
+
+_DISASSEMBLED_SECTION = re.compile(r"^Disassembly of section .*:$", re.M)
+_LABEL = re.compile(r"^([0-9a-f]+) <(.*)>:$", re.M)
+# For data, the bytes are always printed before the tab.
+_LINE = re.compile(r"^ *([0-9a-f]+):[^\t\n]*\t *(\S+)", re.M)
+_PREFIX = "lock"
+
+
+def count_instructions(path: Path, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Returns the number of instructions of each function of an object file, by its symbol.
+
+    Bytes that cannot be disassembled count as an instruction.
+
+    Args:
+        path: The object file.
+        sizes: The bytes of each function by its symbol, as :func:`read_object` returns them.
+
+    Raises:
+        EnvironmentNotSupported: If there is no ``llvm-objdump``. The text says what to install.
+        ValueError: If the object file cannot be disassembled. The text says why.
+    """
+    try:
+        text = run_started(
+            [tools.tool_path("llvm-objdump"), *_OPTIONS, path], _DISASSEMBLY_SECONDS
+        ).stdout
+    except (CommandError, subprocess.TimeoutExpired) as error:
+        raise ValueError(f"The instructions of {path} cannot be counted: {error}") from error
+    counts = {
+        name: count
+        for section in _DISASSEMBLED_SECTION.split(text)[1:]
+        for name, count in _counts_of_section(section, sizes)
+    }
+    # A missed function would look like a gain.
+    if missing := [name for name in sizes if name not in counts]:
+        raise ValueError(f"llvm-objdump does not list the function {missing[0]} of {path}")
+    return counts
+
+
+def read_with_instructions(path: Path) -> ObjectFile:
+    """Reads an object file, and counts its instructions.
+
+    Raises:
+        EnvironmentNotSupported: If there is no ``llvm-objdump``.
+        ValueError: If it is not an ELF file, or cannot be disassembled.
+        OSError: If it cannot be read.
+    """
+    found = read_object(path)
+    return replace(found, instructions=count_instructions(path, found.functions))
+
+
+def _counts_of_section(text: str, sizes: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    addresses = [int(place, 16) for place, word in _LINE.findall(text) if _is_instruction(word)]
+    for place, name in _LABEL.findall(text):
+        if name in sizes:
+            begin = int(place, 16)
+            end = begin + sizes[name]
+            yield name, bisect_left(addresses, end) - bisect_left(addresses, begin)
+
+
+def _is_instruction(word: str) -> bool:
+    """Returns True if the first word of a line is an instruction, not data or a prefix."""
+    return not word.startswith(".") and word != _PREFIX
+
+
+# The stack that the functions of an object file use, by ``clang -fstack-usage``.
+
+_COMPILATION_SECONDS = 3600
+
+
+@dataclass(frozen=True)
+class StackUse:
+    """The sizes of stack frames, without what grows at run time.
+
+    Attributes:
+        largest: Bytes of the largest frame.
+        function: The function that has it.
+        total: Bytes of the frames of all functions.
+    """
+
+    largest: int
+    function: str
+    total: int
+
+
+def stack_use(compilation: Compilation, change: Change) -> StackUse | None:
+    """Returns the stack use of what clang makes of a source with a change.
+
+    Returns:
+        None if clang does not tell, as for some targets, or there is no function.
+    """
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as folder:
+        made = Path(folder) / "made.o"
+        try:
+            run_command(
+                [*compilation.command(made, change), "-fstack-usage"], timeout=_COMPILATION_SECONDS
+            )
+            lines = made.with_suffix(".su").read_text(encoding="utf-8").splitlines()
+        except (OSError, subprocess.SubprocessError):
+            return None
+    # A line is SOURCE:LINE:FUNCTION, bytes and a kind, with tabs between.
+    frames = [(int(size), place.rpartition(":")[2]) for place, size, _ in map(_fields, lines)]
+    if not frames:
+        return None
+    largest, function = max(frames)
+    return StackUse(largest, function, sum(size for size, _ in frames))
+
+
+def _fields(line: str) -> list[str]:
+    return line.rsplit("\t", 2)
+
+
+# A comparison of two object files, function by function.
+
+_OUTLINED = re.compile(r"OUTLINED_FUNCTION_\w+")
+_ALL_OUTLINED = "OUTLINED_FUNCTION_…"
+_DEMANGLE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class FunctionChange:
+    """A function before and after.
+
+    Attributes:
+        name: The symbol. All functions of the outliner count as one.
+        before: The size before, in bytes or instructions; 0 if there was no such function.
+        after: The size after; 0 if the function has gone, for example by inlining.
+    """
+
+    name: str
+    before: int
+    after: int
+
+    @property
+    def saved(self) -> int:
+        """The reduction of the size."""
+        return self.before - self.after
+
+
+def compare_functions(before: Mapping[str, int], after: Mapping[str, int]) -> list[FunctionChange]:
+    """Returns the functions with a different size, the largest change first."""
+    old, new = group_functions(before), group_functions(after)
+    changes = [FunctionChange(name, old[name], new[name]) for name in {**old, **new}]
+    changed = [each for each in changes if each.saved]
+    return sorted(changed, key=lambda each: (-abs(each.saved), each.name))
+
+
+def readable_names(symbols: Sequence[str]) -> list[str]:
+    """Returns demangled names of C++ functions. Other names are unchanged."""
+    try:
+        command = [tools.tool_path("llvm-cxxfilt")]
+        done = run_command(command, _DEMANGLE_SECONDS, stdin="\n".join(symbols))
+    except (EnvironmentNotSupported, OSError, subprocess.SubprocessError):
+        return [*symbols]
+    names = done.stdout.splitlines()
+    return names if len(names) == len(symbols) else [*symbols]
+
+
+def group_functions(sizes: Mapping[str, int]) -> Counter[str]:
+    """Returns the sizes of functions. All functions of the outliner count as one."""
+    grouped: Counter[str] = Counter()
+    for name, size in sizes.items():
+        grouped[group_name(name)] += size
+    return grouped
+
+
+def group_name(symbol: str) -> str:
+    """Returns the name for comparisons. All functions of the outliner share one."""
+    return _OUTLINED.sub(_ALL_OUTLINED, symbol)

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from compiler_gym.tuning.size.evaluator import Evaluation
-from compiler_gym.tuning.size.instructions import read_with_instructions
-from compiler_gym.tuning.size.object_file import ObjectFile, read_object
+from compiler_gym.tuning.size.object_file import ObjectFile, read_object, read_with_instructions
 
 Size = TypeVar("Size")
 

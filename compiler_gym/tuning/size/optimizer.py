@@ -6,24 +6,31 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from compiler_gym.tuning.size.checks import Check
-from compiler_gym.tuning.size.climb import Move, climb
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
-from compiler_gym.tuning.size.features import ir_features, object_features
-from compiler_gym.tuning.size.functions import functions_of, list_functions, skip_passes
-from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+from compiler_gym.tuning.size.inputs import Check
 from compiler_gym.tuning.size.memory import Memory, Recalled, Recipe, recall, recipe_of
 from compiler_gym.tuning.size.minimise import Part, minimise
+from compiler_gym.tuning.size.moves import (
+    Inlining,
+    Move,
+    climb,
+    functions_of,
+    list_call_sites,
+    list_functions,
+    skip_passes,
+    unmark,
+)
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.size.portfolio import (
+from compiler_gym.tuning.size.ranking import (
     Known,
+    Ranking,
+    ir_features,
+    object_features,
     shipped_portfolio,
     skippable_passes,
     toggles,
 )
-from compiler_gym.tuning.size.ranking import Ranking
-from compiler_gym.tuning.size.unmarking import unmark
 
 # What clang does with functions that are to be small: of bitcode they need not be marked.
 _MARKS = ("mark-for-size<Oz>",)

@@ -1,24 +1,24 @@
 """The search for the fastest program that clang makes of a source."""
 
+import json
 import math
 import shutil
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from pathlib import Path
 
 import numpy as np
 
-from compiler_gym.tuning.size.checks import Check
-from compiler_gym.tuning.size.climb import Move
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation, Evaluator
-from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+from compiler_gym.tuning.size.inputs import Check
 from compiler_gym.tuning.size.linking import LinkError
-from compiler_gym.tuning.speed import portfolio
-from compiler_gym.tuning.speed.race import Stopwatch, check_statistics
-from compiler_gym.tuning.speed.workload import Workload
+from compiler_gym.tuning.size.moves import Inlining, Move, list_call_sites
+from compiler_gym.tuning.size.ranking import moves_of
+from compiler_gym.tuning.speed import optimizer
+from compiler_gym.tuning.speed.workload import Stopwatch, Workload, check_statistics
 from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes
 
 # How many moves are tried from the same place.
@@ -166,7 +166,7 @@ class SpeedOptimizer:
         """
         while True:
             before = self.leading
-            self._run("options", portfolio.moves(self._has_passes, self._with_experimental))
+            self._run("options", optimizer.moves(self._has_passes, self._with_experimental))
             self._run("callees", self._moves_of_callees())
             if self.leading is before or self._is_over():
                 break
@@ -335,3 +335,30 @@ class SpeedOptimizer:
 
 def _all_of(moves: Sequence[Move], change: Change) -> Change:
     return reduce(lambda made, move: move(made), moves, change)
+
+
+# The options that are tried, the most promising first.
+
+_SHIPPED = Path(__file__).parent / "portfolio.json"
+
+
+@cache
+def parts() -> tuple[Change, ...]:
+    """Returns changes of thresholds and of choices that LLVM makes for speed.
+
+    None allows what the user has not: other results of arithmetic, or other processors.
+    """
+    facts = json.loads(_SHIPPED.read_text(encoding="utf-8"))["parts"]
+    return tuple(
+        Change(tuple(each.get("options", ())), tuple(each.get("passes", ()))) for each in facts
+    )
+
+
+def moves(with_passes: bool, with_experimental: bool = False) -> list[Move]:
+    """Returns moves that each add something to a change, or take it away.
+
+    Args:
+        with_passes: Whether clang has the plugin, which parts with passes need.
+        with_experimental: Whether to include experimental options.
+    """
+    return moves_of(parts(), with_passes, with_experimental)

@@ -1,6 +1,5 @@
 import pytest
 
-from compiler_gym.envs.gcc.help_output import parse_optimizers, parse_params
 from compiler_gym.envs.gcc.options import (
     LARGEST,
     GccFlagAlignOption,
@@ -13,6 +12,7 @@ from compiler_gym.envs.gcc.options import (
     actions_of,
     option_from_json,
 )
+from compiler_gym.envs.gcc.spec import parse_optimizers, parse_params
 from tests.envs.gcc.compilers import (
     GCC_9_OPTIMIZERS,
     GCC_9_PARAMS,

@@ -3,8 +3,12 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, make_bitcode, run_tool
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    ClangInvocation,
+    compile_source,
+    make_bitcode,
+    run_tool,
+)
 from compiler_gym.errors import BenchmarkInitError
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import compiler_gym
-from compiler_gym.envs.llvm.ir_alignment import renumbered
+from compiler_gym.envs.llvm.display import renumbered
 
 BEFORE = """\
 define i32 @f(i32 %0, i32 %1) #1 {

@@ -4,8 +4,7 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, run_tool
 from compiler_gym.envs.llvm.benchmarks.own_programs import (
     make_benchmark,
     make_benchmark_from_source,

@@ -9,7 +9,7 @@ import pytest
 from compiler_gym.datasets import Benchmark, Datasets
 from compiler_gym.envs.llvm import LLVM_SERVICE_BINARY, LlvmEnv, tools
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError, SessionNotFound
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 
 
 def run_opt(command, folder):

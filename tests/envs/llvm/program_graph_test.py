@@ -7,13 +7,13 @@ import networkx
 import numpy as np
 import pytest
 
-from compiler_gym.envs.llvm.observations.program_graph import (
+from compiler_gym.envs.llvm.observations.derived_observations import (
     program_graph,
     program_graph_json,
     unpack,
 )
 from compiler_gym.service.proto import Opaque
-from compiler_gym.service.proto.opaque_converters import OPAQUE_FORMATS
+from compiler_gym.service.proto.value_converters import OPAQUE_FORMATS
 from tests.envs.llvm.kernel_programs import SOME_KERNELS, kernel_uri
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import compiler_gym
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks import project_build
-from compiler_gym.envs.llvm.benchmarks.project_build import collect_bitcode
+from compiler_gym.envs.llvm.benchmarks import command_line_benchmark
+from compiler_gym.envs.llvm.benchmarks.command_line_benchmark import collect_bitcode
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported
 
 MAKEFILE = """
@@ -104,6 +104,6 @@ def test_without_wllvm(project, tmp_path, monkeypatch):
 
 
 def test_without_the_programs_that_wllvm_needs(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(project_build, "_TOOLS_OF_WLLVM", ("file", "no-such-program"))
+    monkeypatch.setattr(command_line_benchmark, "_TOOLS_OF_WLLVM", ("file", "no-such-program"))
     with pytest.raises(EnvironmentNotSupported, match="needs the program 'no-such-program'"):
         collect_bitcode("make", "double", tmp_path / "double.bc", project)

@@ -1,6 +1,6 @@
 import pytest
 
-from compiler_gym.envs.llvm.benchmarks.system_libraries import (
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
     HostCompilerFailure,
     UnableToParseHostCompilerOutput,
     get_system_library_flags,

@@ -1,6 +1,6 @@
 import pytest
 
-from compiler_gym.envs.mlir.mlir_command_line import MlirCommandline
+from compiler_gym.envs.mlir.mlir_env import MlirCommandline
 from compiler_gym.errors import UnknownNameError
 from compiler_gym.spaces import CommandlineFlag
 

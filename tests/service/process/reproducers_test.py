@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.service.process.reproducers import MAX_REPRODUCERS, keep_reproducers
-from compiler_gym.service.process.service_cache import ServiceCache, remove_stale_directories
+from compiler_gym.service.process.service_cache import (
+    MAX_REPRODUCERS,
+    ServiceCache,
+    keep_reproducers,
+    remove_stale_directories,
+)
 from tests.service.toy_service import make_toy_env
 
 

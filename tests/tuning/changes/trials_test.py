@@ -10,13 +10,18 @@ from compiler_gym.datasets import Datasets
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Outcome
 from compiler_gym.distributed.worker import Worker
-from compiler_gym.envs.llvm.datasets.named_datasets import get_llvm_datasets
+from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
-from compiler_gym.tuning.changes.judging import JudgedRow, read_rows, table_of
-from compiler_gym.tuning.changes.programs import breadth_first
-from compiler_gym.tuning.changes.table import FILE, record, rows_of, write_card
-from compiler_gym.tuning.changes.trials import Trials
-from compiler_gym.tuning.size.portfolio import shipped_portfolio
+from compiler_gym.tuning.changes.training import JudgedRow, read_rows, table_of
+from compiler_gym.tuning.changes.trials import (
+    FILE,
+    Trials,
+    breadth_first,
+    record,
+    rows_of,
+    write_card,
+)
+from compiler_gym.tuning.size.ranking import shipped_portfolio
 
 
 @pytest.fixture(name="datasets")

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 import compiler_gym
-from compiler_gym.tuning.policies.network import FEATURES, Network, features_of
-from compiler_gym.tuning.policies.network_training import train
-from compiler_gym.tuning.policies.policy import SHIPPED, Policy, costs_of
-from compiler_gym.tuning.policies.training import HELD_BACK_KERNELS
+from compiler_gym.tuning.policies.policy import (
+    FEATURES,
+    SHIPPED,
+    Network,
+    Policy,
+    costs_of,
+    features_of,
+)
+from compiler_gym.tuning.policies.training import HELD_BACK_KERNELS, train
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 GOOD = ("sroa", "early-cse", "simplifycfg", "instcombine")

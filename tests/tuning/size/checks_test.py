@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from compiler_gym.tuning.size.checks import command_check
+from compiler_gym.tuning.size.inputs import command_check
 
 
 def test_exit_code_decides(tmp_path, monkeypatch):

@@ -3,9 +3,9 @@
 from functools import partial
 from pathlib import Path
 
-from compiler_gym.tuning.size.climb import climb
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.moves import climb
 from compiler_gym.tuning.size.object_file import ObjectFile
 
 

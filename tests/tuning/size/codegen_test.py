@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.inlining import list_call_sites
-from compiler_gym.tuning.size.portfolio import experimental_options, shipped_portfolio
-from compiler_gym.tuning.speed.portfolio import parts as speed_parts
+from compiler_gym.tuning.size.moves import list_call_sites
+from compiler_gym.tuning.size.ranking import experimental_options, shipped_portfolio
+from compiler_gym.tuning.speed.optimizer import parts as speed_parts
 from compiler_gym.util.runfiles_path import runfiles_path
 from tests.tuning.size.codegen_trials import Totals, main, make_case
 from tests.tuning.size.generated_programs import GeneratedProgram, generate

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler_gym.tuning.size.compile_commands import ProjectSource, read_compile_commands
+from compiler_gym.tuning.size.inputs import ProjectSource, read_compile_commands
 
 
 @pytest.fixture(name="read")

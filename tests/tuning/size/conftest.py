@@ -7,8 +7,8 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
+from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.size.trial_link import trial_linker
 
 PROGRAM = r"""
 #include <stdio.h>

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
-from compiler_gym.tuning.size.functions import list_functions, skip_passes
+from compiler_gym.tuning.size.moves import list_functions, skip_passes
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
 

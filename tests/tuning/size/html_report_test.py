@@ -7,13 +7,14 @@ from html.parser import HTMLParser
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.tuning.size import html_assembly, html_report
+from compiler_gym.tuning.size import html_elements, html_report
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-from compiler_gym.tuning.size.html_assembly import assembly_of, changed_lines
 from compiler_gym.tuning.size.html_charts import Part, all_parts, treemaps
 from compiler_gym.tuning.size.html_elements import (
+    assembly_of,
     change_of,
+    changed_lines,
     element,
     html_of,
     number,
@@ -225,7 +226,7 @@ def test_limits(findings, monkeypatch):
     monkeypatch.setattr(html_report, "_MAX_ASSEMBLY", 1)
     monkeypatch.setattr(html_report, "_MAX_ROWS", 1)
     monkeypatch.setattr(html_report, "_MAX_EFFECTS", 1)
-    monkeypatch.setattr(html_assembly, "_MAX_ROWS", 5)
+    monkeypatch.setattr(html_elements, "_MAX_ROWS", 5)
     page = check_page(page_of(replace(findings), "program.o", [], False))
     said = " ".join(page.texts("p"))
     assert re.search(r"The 1 function that changed most, of \d that changed\.", said)

@@ -5,8 +5,7 @@ import subprocess
 import pytest
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.tuning.size.cycles import estimate_cycles, processor_of
-from compiler_gym.tuning.size.image import Instruction, read_image
+from compiler_gym.tuning.size.image import Instruction, estimate_cycles, processor_of, read_image
 from compiler_gym.tuning.size.object_file import read_object
 
 # The name of a function that looks like a header of a section and like an instruction.

@@ -1,7 +1,7 @@
 """Decisions about inlining, with what LLVM says of them."""
 
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.inlining import Inlining, list_call_sites
+from compiler_gym.tuning.size.moves import Inlining, list_call_sites
 
 
 def prepared(compilation, start):

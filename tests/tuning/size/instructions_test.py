@@ -7,8 +7,11 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.tuning.size.instructions import count_instructions, read_with_instructions
-from compiler_gym.tuning.size.object_file import read_object
+from compiler_gym.tuning.size.object_file import (
+    count_instructions,
+    read_object,
+    read_with_instructions,
+)
 
 _SOURCE = """
 int g(int);

@@ -10,8 +10,8 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change, Compilation
-from compiler_gym.tuning.size.portfolio import shipped_portfolio, toggles
-from compiler_gym.tuning.speed.portfolio import parts
+from compiler_gym.tuning.size.ranking import shipped_portfolio, toggles
+from compiler_gym.tuning.speed.optimizer import parts
 
 # Fourteen values are live across three calls of a function that needs hardly any register.
 LIBRARY = r"""

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from compiler_gym.tuning.size import optimizer
-from compiler_gym.tuning.size.checks import command_check
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.inputs import command_check
 from compiler_gym.tuning.size.object_file import ObjectFile, read_object
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer

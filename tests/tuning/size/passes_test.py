@@ -8,7 +8,7 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.functions import list_functions
+from compiler_gym.tuning.size.moves import list_functions
 from compiler_gym.tuning.size.object_file import read_object
 
 _MODULE = """

@@ -1,13 +1,13 @@
 """The order of what is tried first, and its parts."""
 
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.portfolio import (
+from compiler_gym.tuning.size.ranking import (
     experimental_options,
     is_experimental,
     shipped_portfolio,
     toggles,
 )
-from compiler_gym.tuning.speed.portfolio import moves
+from compiler_gym.tuning.speed.optimizer import moves
 
 
 def test_the_shipped_order_is_by_gain():

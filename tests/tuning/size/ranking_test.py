@@ -7,11 +7,18 @@ import pytest
 
 from compiler_gym.tuning.size import ranking as module
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.features import ir_features, normalised_counts, object_features
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.optimizer import Optimizer
-from compiler_gym.tuning.size.portfolio import shipped_portfolio, skippable_passes
-from compiler_gym.tuning.size.ranking import Ranking, expected_improvement, shipped_ranking
+from compiler_gym.tuning.size.ranking import (
+    Ranking,
+    expected_improvement,
+    ir_features,
+    normalised_counts,
+    object_features,
+    shipped_portfolio,
+    shipped_ranking,
+    skippable_passes,
+)
 
 A, B, AB = Change(("a",)), Change(("b",)), Change(("a", "b"))
 

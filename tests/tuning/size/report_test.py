@@ -1,8 +1,8 @@
 """Tests of reports on saved bytes."""
 
 from compiler_gym.errors import EnvironmentNotSupported
-from compiler_gym.tuning.size import report
-from compiler_gym.tuning.size.report import compare_functions, readable_names
+from compiler_gym.tuning.size import object_file
+from compiler_gym.tuning.size.object_file import compare_functions, readable_names
 
 
 def test_what_changed_most_is_first():
@@ -27,5 +27,5 @@ def test_names(monkeypatch):
     def missing(name):
         raise EnvironmentNotSupported(name)
 
-    monkeypatch.setattr(report.tools, "tool_path", missing)
+    monkeypatch.setattr(object_file.tools, "tool_path", missing)
     assert readable_names(symbols) == symbols

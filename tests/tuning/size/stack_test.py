@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change
-from compiler_gym.tuning.size.stack import StackUse, stack_use
+from compiler_gym.tuning.size.object_file import StackUse, stack_use
 
 SOURCE = """
 void use(char *);

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler_gym.tuning.size.treemap import Box, squarify
+from compiler_gym.tuning.size.html_charts import Box, squarify
 
 
 def test_example_of_the_paper():

@@ -11,10 +11,9 @@ from pathlib import Path
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
-from compiler_gym.tuning.size.functions import list_functions
-from compiler_gym.tuning.size.inlining import list_call_sites
-from compiler_gym.tuning.size.portfolio import shipped_portfolio, skippable_passes, toggles
-from compiler_gym.tuning.speed.portfolio import moves as speed_moves
+from compiler_gym.tuning.size.moves import list_call_sites, list_functions
+from compiler_gym.tuning.size.ranking import shipped_portfolio, skippable_passes, toggles
+from compiler_gym.tuning.speed.optimizer import moves as speed_moves
 from compiler_gym.util.commands import CommandError, run_command
 from tests.tuning.size.generated_programs import GeneratedProgram
 

@@ -6,10 +6,9 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.compilation import Change, Compilation
-from compiler_gym.tuning.size.linking import LinkError
+from compiler_gym.tuning.size.linking import LinkError, trial_linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.size.trial_link import trial_linker
 
 # Calls of two functions elsewhere, and the address of a variable of its own.
 SOURCE = """

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from compiler_gym.tuning.size.compilation import Change
 from compiler_gym.tuning.size.evaluator import Evaluation
+from compiler_gym.tuning.size.moves import unmark
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
-from compiler_gym.tuning.size.unmarking import unmark
 
 _ALL, _CONSTANT = ("-force-remove-attribute=" + name for name in ("minsize", "constant:minsize"))
 

@@ -7,9 +7,9 @@ import pytest
 from compiler_gym.envs.llvm import tools
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.inputs import Input
+from compiler_gym.tuning.size.linking import merge_program
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.size.whole_program import merge_program
 
 MAIN = "int f(int);\nint main(void) { return f(STEP); }\nint unused(int x) { return f(x) / 3; }\n"
 OTHER = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler_gym.tuning.size.checks import command_check
+from compiler_gym.tuning.size.inputs import command_check
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
 from compiler_gym.tuning.speed.workload import RunError, Workload
 

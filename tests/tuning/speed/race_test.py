@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compiler_gym.tuning.speed.race import HEATS, Runner, Stopwatch
+from compiler_gym.tuning.speed.workload import HEATS, Runner, Stopwatch
 
 
 class Machine:

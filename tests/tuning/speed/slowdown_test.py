@@ -5,8 +5,7 @@ import itertools
 import pytest
 
 from compiler_gym.tuning.size.linking import LinkError
-from compiler_gym.tuning.speed.slowdown import SlowdownLimit
-from compiler_gym.tuning.speed.workload import RunError, Workload
+from compiler_gym.tuning.speed.workload import RunError, SlowdownLimit, Workload
 
 
 class Simulated(Workload):

@@ -1,8 +1,11 @@
 """The datasets of the GCC environment."""
 
+import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 from compiler_gym.datasets import (
@@ -14,16 +17,154 @@ from compiler_gym.datasets import (
     Datasets,
     FilesDataset,
 )
-from compiler_gym.envs.gcc.datasets.preprocessing import Preprocessor, preprocess
-from compiler_gym.envs.gcc.datasets.validation import ObjectValidator, compare_with_unoptimised
 from compiler_gym.envs.gcc.gcc import Gcc
-from compiler_gym.envs.llvm.benchmarks.validation import ProgramRun
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    ProgramRun,
+    ProgramValidator,
+    run_program,
+)
 from compiler_gym.envs.llvm.datasets import generators
 from compiler_gym.envs.llvm.datasets.published import published_dataset, published_facts
-from compiler_gym.errors import UnknownNameError
+from compiler_gym.errors import BenchmarkInitError, UnknownNameError, ValidationError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
+from compiler_gym.util.commands import CommandError
 from compiler_gym.util.runfiles_path import runfiles_path, site_data_path
+
+# Runs the preprocessor, so that a program needs no other files any more.
+
+_TIMEOUT_SECONDS = 60
+_OPTIONS = ("-D", "-U", "-I", "-isystem", "-std=")
+
+
+def preprocess(
+    gcc: Gcc, source: Path, copt: Sequence[str] = (), includes: Sequence[Path] = ()
+) -> bytes:
+    """Returns a source file after the preprocessor: C with the names of its files.
+
+    Args:
+        gcc: The compiler.
+        source: The file. Others beside it may be included by it.
+        copt: Options of the preprocessor: ``-D``, ``-U``, ``-I`` (of absolute folders),
+            ``-isystem`` and ``-std=``, each in one word with what belongs to it.
+        includes: Further folders of files that are included.
+
+    Raises:
+        BenchmarkInitError: If it does not compile. The text says why.
+        ValueError: If an option is another. Those of the compiler are the actions.
+        FileNotFoundError: If there is no such file.
+    """
+    for option in copt:
+        if not option.startswith(_OPTIONS) or option in _OPTIONS:
+            raise ValueError(
+                f"{option!r} is not an option of the preprocessor: use {', '.join(_OPTIONS)} with "
+                "what follows in the same word. Other options are the actions of the environment"
+            )
+    if not source.is_file():
+        raise FileNotFoundError(f"There is no file {source}")
+    source = source.absolute()
+    folders = [f"-I{folder}" for folder in includes]
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-gcc-") as name:
+        output = Path(name, "program.i")
+        # What a file includes is looked for beside it.
+        arguments = [*copt, *folders, "-w", "-E", str(source), "-o", str(output)]
+        try:
+            gcc.run(arguments, Path(name), _TIMEOUT_SECONDS, [source.parent, *includes])
+        except CommandError as error:
+            raise BenchmarkInitError(f"{source} does not compile: {error.stderr}") from error
+        except subprocess.TimeoutExpired as error:
+            raise BenchmarkInitError(
+                f"Reading {source} took more than {_TIMEOUT_SECONDS} s"
+            ) from error
+        # The name of its folder would tell apart what is the same program.
+        return output.read_bytes().replace(f'"{source.parent}/'.encode(), b'"')
+
+
+class Preprocessor:
+    """Preprocesses the source files of a dataset.
+
+    Args:
+        gcc: The compiler.
+    """
+
+    def __init__(self, gcc: Gcc):
+        self._gcc = gcc
+
+    def __call__(self, source: Path, output: Path) -> None:
+        """Preprocesses a file. Raises as :func:`preprocess`."""
+        output.write_bytes(preprocess(self._gcc, source))
+
+
+# Checks that a program that GCC has compiled does what it must.
+
+_REFERENCE_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class ObjectValidator:
+    """A validation callback that links the object file, and compares the output of the program.
+
+    Attributes:
+        runs: The runs to make, one after the other.
+    """
+
+    runs: Sequence[ProgramRun]
+
+    def __call__(self, env: Any) -> Iterator[ValidationError]:
+        """Validates the program of an environment, a :class:`GccEnv`.
+
+        Yields:
+            As :class:`ProgramValidator`.
+
+        Raises:
+            EnvironmentNotSupported: If there is no GCC on this machine.
+            ServiceError: If the program cannot be compiled.
+        """
+        with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+            executable = Path(name, "a.out")
+            error = _link(env, executable)
+            if error:
+                yield error
+                return
+            yield from ProgramValidator(self.runs).errors_of_executable(executable)
+
+
+def compare_with_unoptimised(env: Any) -> Iterator[ValidationError]:
+    """A validation callback for programs without a known output.
+
+    It is compared with what the program prints without options of the compiler, which the
+    environment then has.
+
+    Yields:
+        As :class:`ProgramValidator`. If it is the program without options that fails, nothing was
+        compared, and the type ends in ``of the unoptimised program``.
+
+    Raises:
+        Exception: Any error of :class:`ObjectValidator`.
+    """
+    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
+        executable, reference = Path(name, "a.out"), Path(name, "reference")
+        run = ProgramRun(expected_stdout=Path(name, "expected"))
+        error = _link(env, executable)
+        if error:
+            yield error
+            return
+        env.choices = [-1] * len(env.choices)
+        error = _link(env, reference) or run_program(
+            reference, run, run.expected_stdout, _REFERENCE_SECONDS
+        )
+        if error:
+            yield ValidationError(f"{error.type} of the unoptimised program", error.data)
+            return
+        yield from ProgramValidator([run]).errors_of_executable(executable)
+
+
+def _link(env: Any, executable: Path) -> ValidationError | None:
+    try:
+        env.write_executable(executable)
+    except CommandError as error:
+        return ValidationError("Compilation failed", {"stderr": str(error)})
+    return None
 
 
 class CsmithDataset(generators.CsmithDataset):

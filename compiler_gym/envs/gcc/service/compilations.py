@@ -10,9 +10,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from compiler_gym.envs.gcc.gcc import Gcc
-from compiler_gym.envs.gcc.service.refusals import Refused, TookTooLong
 from compiler_gym.errors import ServiceError, ServiceOSError
 from compiler_gym.util.commands import CommandError
+
+# Errors that are no bugs of the service, so that no traceback goes with them.
+
+
+class Refused(ServiceError, ValueError):  # noqa: N818
+    """A request for something that does not exist. Clients see a ``ValueError``."""
+
+
+class TookTooLong(ServiceError, TimeoutError):  # noqa: N818
+    """The compiler was killed. Clients see a ``TimeoutError``."""
+
 
 ASSEMBLY = "asm"
 OBJECT = "obj"

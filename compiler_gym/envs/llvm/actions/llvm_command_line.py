@@ -3,20 +3,88 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import SupportsIndex
 
 import numpy as np
 from typing_extensions import override
 
 from compiler_gym.compat.legacy_actions import LEGACY_ACTIONS
-from compiler_gym.envs.llvm.actions.pipeline import (
-    FORGET_ANALYSES,
-    split_pipeline,
-    unnest,
-    unnested_forms,
-)
 from compiler_gym.spaces import Commandline, CommandlineFlag, UnknownNameError
 from compiler_gym.spaces.named_discrete import not_in_space
+
+# The syntax of pass pipelines, as ``opt -passes=`` understands it.
+#
+# A pipeline is a list of elements separated by commas. An element is a name, options in angle
+# brackets, and for adaptors a nested pipeline in parentheses: ``function(loop-mssa(licm))``,
+# ``cgscc(inline)``, ``function(simplifycfg<switch-to-lookup>)``.
+
+_CLOSING = {"(": ")", "<": ">"}
+
+
+FORGET_ANALYSES = "invalidate<all>"
+"""What makes ``opt`` forget all that passes have computed to ask it."""
+
+
+def split_pipeline(text: str) -> list[str]:
+    """Splits a pipeline at the commas outside of all brackets.
+
+    Args:
+        text: A pipeline, e.g. ``"function(sroa),cgscc(inline)"``.
+
+    Returns:
+        Its elements, e.g. ``["function(sroa)", "cgscc(inline)"]``; none for a blank text.
+
+    Raises:
+        ValueError: If brackets do not match, or an element is empty.
+    """
+    if not text.strip():
+        return []
+    elements = []
+    expected: list[str] = []  # The brackets to be closed, innermost last.
+    start = 0
+    for position, character in enumerate(text):
+        if character in _CLOSING:
+            expected.append(_CLOSING[character])
+        elif character in _CLOSING.values():
+            if not expected or expected.pop() != character:
+                raise ValueError(
+                    f"Unexpected '{character}' at position {position} of the pass pipeline '{text}'"
+                )
+        elif character == "," and not expected:
+            elements.append(text[start:position].strip())
+            start = position + 1
+    if expected:
+        raise ValueError(f"Missing '{expected[-1]}' at the end of the pass pipeline '{text}'")
+    elements.append(text[start:].strip())
+    if not all(elements):
+        raise ValueError(f"Empty element in the pass pipeline '{text}': check its commas")
+    return elements
+
+
+def unnest(element: str) -> str | None:
+    """Returns the pipeline inside an adaptor, or None if the element is not an adaptor.
+
+    ``function(sroa)`` gives ``sroa``; ``function<eager-inv>(sroa,dce)`` gives ``sroa,dce``;
+    ``gvn<no-pre>`` gives None.
+    """
+    if not element.endswith(")"):
+        return None
+    opening = element.find("(")
+    return element[opening + 1 : -1].strip() if opening > 0 else None
+
+
+def unnested_forms(element: str) -> Iterator[str]:
+    """Yields an element without its outermost adaptor, then without the next one, and so on.
+
+    ``function(loop-mssa(licm))`` gives ``loop-mssa(licm)``, then ``licm``. Stops at an adaptor
+    that holds more than one element.
+    """
+    inner = unnest(element)
+    while inner is not None and len(split_pipeline(inner)) == 1:
+        yield inner
+        inner = unnest(inner)
+
 
 _OPT = re.compile(r"opt(-\d+)?(\.exe)?")
 _PASSES_OPTIONS = ("passes", "p")
@@ -253,3 +321,33 @@ class _CommandlineParser:
             raise ValueError(
                 f"The command line '{self.text}' ends after {word}, which needs a value"
             ) from None
+
+
+# Plugins of ``opt`` for the LLVM service.
+
+
+def plugin_options(plugins: Iterable[str | Path]) -> list[str]:
+    """Returns the options that make the LLVM service load plugins.
+
+    Args:
+        plugins: Files, or texts ``"FILE.so:pass,pass"``. Relative paths start at the current
+            folder.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        TypeError: If it is a single path rather than several.
+    """
+    if isinstance(plugins, str | Path):
+        raise TypeError(f"pass_plugins is a list of plugins: write [{str(plugins)!r}]")
+    return [f"--load-pass-plugin={_with_absolute_path(str(plugin))}" for plugin in plugins]
+
+
+def _with_absolute_path(plugin: str) -> str:
+    if Path(plugin).is_file():
+        return str(Path(plugin).absolute())
+    path, colon, names = plugin.rpartition(":")
+    if not colon or not Path(path).is_file():
+        raise FileNotFoundError(
+            f"There is no pass plugin {path or plugin}. Give the path of a file, or FILE:pass,pass"
+        )
+    return f"{Path(path).absolute()}:{names}"

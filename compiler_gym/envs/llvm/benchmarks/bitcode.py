@@ -2,15 +2,81 @@
 
 import hashlib
 import os
+import shlex
+import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.errors import BenchmarkInitError, DatasetInitError
 from compiler_gym.util.commands import CommandError, run_command
+
+# Compiles a source file to unoptimised bitcode.
+
+
+class ClangInvocation:
+    """The arguments of clang that turn one source into a bitcode file.
+
+    Attributes:
+        DEFAULT_COPT: Makes the IR that clang hands to LLVM's ``-O2`` pipeline, before any pass
+            has run. (``-O0`` would not do: it forbids to inline and to optimise every function.)
+        args: The arguments: options and the source.
+        system_includes: Whether the headers of the system's libraries are searched.
+        timeout: Seconds that the compilation may take.
+        driver: The clang to use, by default the installed one.
+    """
+
+    DEFAULT_COPT: ClassVar[list[str]] = ["-O2", "-Xclang", "-disable-llvm-passes"]
+
+    def __init__(
+        self,
+        args: Sequence[str | Path],
+        system_includes: bool = True,
+        timeout: float = 600,
+        driver: str | None = None,
+    ):
+        self.args = [str(arg) for arg in args]
+        self.system_includes = system_includes
+        self.timeout = timeout
+        self.driver = driver
+
+    def command(self, outpath: Path) -> list[str]:
+        """Returns the command that writes the bitcode.
+
+        Args:
+            outpath: The bitcode file to be written.
+
+        Raises:
+            EnvironmentNotSupported: If clang is not installed.
+        """
+        command = [self.driver or str(tools.clang_path()), *self.args]
+        if not self.system_includes:
+            command.append("-nostdlibinc")
+        return [*command, "-c", "-emit-llvm", "-o", str(outpath)]
+
+    @classmethod
+    def from_c_file(
+        cls,
+        path: Path,
+        copt: Sequence[str] | None = None,
+        system_includes: bool = True,
+        timeout: float = 600,
+    ) -> "ClangInvocation":
+        """Makes the invocation that compiles a C or C++ file with the default options.
+
+        Args:
+            path: The source; its suffix tells the language.
+            copt: Options after the default ones, e.g. ``["-DNDEBUG"]``.
+            system_includes: Whether the headers of the system's libraries are searched.
+            timeout: Seconds that the compilation may take.
+        """
+        args = [*cls.DEFAULT_COPT, *(copt or ()), str(path)]
+        return cls(args, system_includes=system_includes, timeout=timeout)
+
 
 SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx")
 """File names that are compiled as C or C++."""
@@ -185,3 +251,73 @@ def make_bitcode(
     outpath = folder / "linked.bc"
     link(paths, outpath, timeout)
     return outpath
+
+
+# The header search list of the host compiler, as options for another compiler.
+#
+# Not needed with the clang that this package finds, which knows where the headers of the system
+# are. Useful with a clang that was built elsewhere.
+
+_TIMEOUT_SECONDS = 30
+
+
+class HostCompilerFailure(OSError):  # noqa: N818
+    """The host compiler cannot be run, or failed."""
+
+
+class UnableToParseHostCompilerOutput(HostCompilerFailure):
+    """The host compiler does not print its header search list as expected."""
+
+
+def get_system_library_flags(compiler: str | None = None) -> list[str]:
+    """Asks the host compiler where it searches for headers.
+
+    Args:
+        compiler: The command of a C++ compiler; by default ``$CXX``, else ``c++``.
+
+    Returns:
+        ``["-isystem", folder, "-isystem", folder, ...]`` in the order of the search. Asked once
+        for each compiler.
+
+    Raises:
+        HostCompilerFailure: If the compiler cannot be run, fails, or is not done in 30 seconds.
+        UnableToParseHostCompilerOutput: If it does not print a search list.
+    """
+    return list(_system_library_flags(compiler or os.environ.get("CXX") or "c++"))
+
+
+@cache
+def _system_library_flags(compiler: str) -> tuple[str, ...]:
+    command = [*shlex.split(compiler), "-xc++", "-E", "-v", "-"]
+    try:
+        # The messages that are searched for are translated otherwise.
+        reply = run_command(command, _TIMEOUT_SECONDS, env={**os.environ, "LC_ALL": "C"})
+    except CommandError as error:
+        raise HostCompilerFailure(str(error)) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise HostCompilerFailure(
+            f"Cannot run the host compiler '{compiler}': {error}. Set CXX to a C++ compiler"
+        ) from error
+    flags = []
+    for folder in _search_list(reply.stderr, compiler):
+        flags += ["-isystem", folder]
+    return tuple(flags)
+
+
+def _search_list(text: str, compiler: str) -> list[str]:
+    lines = text.splitlines()
+    try:
+        start = lines.index("#include <...> search starts here:")
+        end = lines.index("End of search list.", start)
+    except ValueError:
+        raise UnableToParseHostCompilerOutput(
+            f"The host compiler '{compiler}' prints no header search list. Set CXX to gcc or clang"
+        ) from None
+    folders = [
+        line.strip().removesuffix(" (framework directory)") for line in lines[start + 1 : end]
+    ]
+    if not folders:
+        raise UnableToParseHostCompilerOutput(
+            f"The header search list of the host compiler '{compiler}' is empty"
+        )
+    return folders

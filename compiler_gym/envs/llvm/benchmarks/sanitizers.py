@@ -8,9 +8,9 @@ from pathlib import Path
 
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes, check_bounds
-from compiler_gym.envs.llvm.benchmarks.program_env import ProgramEnv
 from compiler_gym.envs.llvm.benchmarks.validation import (
     RUN_TIMEOUT_SECONDS,
+    ProgramEnv,
     ProgramRun,
     ProgramValidator,
     ReferenceValidator,

@@ -11,14 +11,34 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from compiler_gym.datasets import Benchmark
 from compiler_gym.datasets.benchmark import looks_only
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
-from compiler_gym.envs.llvm.benchmarks.program_env import ProgramEnv
+from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation
 from compiler_gym.errors import ValidationError
 from compiler_gym.util.commands import Popen, run_command
+
+# The part of an environment's interface that benchmarks use.
+
+
+class ProgramEnv(Protocol):
+    """An environment whose program can be built and validated; ``LlvmEnv`` is one."""
+
+    @property
+    def benchmark(self) -> Benchmark | None:
+        """The benchmark of the episode."""
+
+    def write_input(self, path: Path) -> Path:
+        """Writes the program that ``commandline()`` starts from to a file, and returns its path."""
+
+    def commandline(self) -> str:
+        """Returns the command line of ``opt`` that is equivalent to the actions of the episode."""
+
+    def write_bitcode(self, path: Path) -> Path:
+        """Writes the current program to a file, and returns its path."""
+
 
 OPT_TIMEOUT_SECONDS = 300
 COMPILE_TIMEOUT_SECONDS = 300

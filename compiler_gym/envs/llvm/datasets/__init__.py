@@ -7,8 +7,7 @@ from compiler_gym.envs.llvm.datasets.generators import (
 )
 from compiler_gym.envs.llvm.datasets.hugging_face_dataset import HuggingFaceDataset
 from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets
-from compiler_gym.envs.llvm.datasets.named_datasets import (
+from compiler_gym.envs.llvm.datasets.llvm_datasets import (
     AnghaBenchDataset,
     BlasDataset,
     CBenchDataset,
@@ -20,6 +19,7 @@ from compiler_gym.envs.llvm.datasets.named_datasets import (
     JotaiBenchDataset,
     JotaiBenchRunnableDataset,
     LinuxDataset,
+    LlvmDatasets,
     MibenchDataset,
     NPBDataset,
     OpenCVDataset,
@@ -30,8 +30,12 @@ from compiler_gym.envs.llvm.datasets.named_datasets import (
 )
 from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
 from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
-from compiler_gym.envs.llvm.datasets.published import published_dataset, published_datasets
-from compiler_gym.envs.llvm.datasets.source_compilers import SOURCE_COMPILERS, ClangSourceCompiler
+from compiler_gym.envs.llvm.datasets.published import (
+    SOURCE_COMPILERS,
+    ClangSourceCompiler,
+    published_dataset,
+    published_datasets,
+)
 
 __all__ = [
     "AnghaBenchDataset",

@@ -17,13 +17,13 @@ from pathlib import Path
 from compiler_gym.datasets import Benchmark, BenchmarkUri
 from compiler_gym.datasets.benchmark import ValidationCallback
 from compiler_gym.datasets.tar_dataset import TarDataset
+from compiler_gym.datasets.uri import run_number
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
     LIBRARIES,
     ReferenceValidator,
     validate_against_opt,
 )
-from compiler_gym.envs.llvm.datasets.run_number import run_number
 from compiler_gym.errors import DatasetInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.util.runfiles_path import site_data_path

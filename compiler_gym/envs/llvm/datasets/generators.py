@@ -20,8 +20,12 @@ from compiler_gym.datasets import (
 )
 from compiler_gym.datasets.parts import check_part
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import assemble, compile_source, run_tool
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    ClangInvocation,
+    assemble,
+    compile_source,
+    run_tool,
+)
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
 from compiler_gym.envs.llvm.benchmarks.validation import ReferenceValidator, validate_against_opt
 from compiler_gym.errors import BenchmarkInitError, EnvironmentNotSupported

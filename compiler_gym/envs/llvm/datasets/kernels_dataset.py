@@ -12,17 +12,21 @@ from compiler_gym.datasets import (
     BenchmarkWithSource,
     Dataset,
 )
-from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
+from compiler_gym.datasets.benchmark import fingerprint_of_file
+from compiler_gym.datasets.uri import run_number
 from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, key_of_bitcode, make_once
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    ClangInvocation,
+    compile_source,
+    key_of_bitcode,
+    make_once,
+)
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_dynamic_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
     ProgramRun,
     ProgramValidator,
     validate_against_opt,
 )
-from compiler_gym.envs.llvm.datasets.run_number import run_number
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File

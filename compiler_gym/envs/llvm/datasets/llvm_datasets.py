@@ -1,18 +1,37 @@
 """The datasets of the LLVM environments, including the user's own programs."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
+from typing import ClassVar
 from urllib.parse import unquote
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri, BenchmarkWithSource, Dataset, Datasets
 from compiler_gym.datasets.datasets import benchmark_of_file
+from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
 from compiler_gym.datasets.uri import names_benchmark
 from compiler_gym.envs.llvm.benchmarks.bitcode import SOURCE_SUFFIXES
+from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
 from compiler_gym.envs.llvm.benchmarks.own_programs import make_benchmark
+from compiler_gym.envs.llvm.benchmarks.validation import (
+    LIBRARIES,
+    ReferenceValidator,
+    validate_against_opt,
+)
+from compiler_gym.envs.llvm.datasets.cbench import CBenchInputs, with_recipe
+from compiler_gym.envs.llvm.datasets.generators import CsmithDataset, LlvmStressDataset
+from compiler_gym.envs.llvm.datasets.kernels_dataset import KernelsDataset
+from compiler_gym.envs.llvm.datasets.opensource_dataset import OpenSourceDataset
+from compiler_gym.envs.llvm.datasets.programs_dataset import ProgramsDataset
+from compiler_gym.envs.llvm.datasets.published import (
+    SOURCE_COMPILERS,
+    published_arguments,
+    published_datasets,
+)
 from compiler_gym.errors import UnknownNameError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
+from compiler_gym.util.runfiles_path import site_data_path
 
 _PROGRAM_SUFFIXES = (".bc", ".ll", *SOURCE_SUFFIXES)
 _FILE_DATASET = "benchmark://file-v0"
@@ -109,3 +128,205 @@ def _compiled(uri: BenchmarkUri) -> Benchmark:
     program = make_benchmark(_file_of(uri))
     proto = BenchmarkProto(uri=str(uri), program=program.proto.program)
     return BenchmarkWithSource(proto, sources=program.sources)
+
+
+# The datasets of former releases as classes, for programs that import them.
+#
+# Environments have all available ones: ``env.datasets["benchmark://npb-v0"]``.
+
+
+class _Published(TarDataset):
+    """A published dataset with a class of its own.
+
+    Args:
+        site_data_base: The directory for the files of the dataset.
+        sort_order: Datasets are listed by this number; by default the published one.
+    """
+
+    NAME: ClassVar[str]
+    """The full name of the dataset."""
+
+    CHANGES: ClassVar[Mapping[str, str]] = {}
+    """Arguments of :class:`Dataset` that differ from the published ones."""
+
+    def __init__(self, site_data_base: str | Path, sort_order: int | None = None):
+        arguments = published_arguments(self.NAME, site_data_base, SOURCE_COMPILERS)
+        arguments.update(self.CHANGES)
+        if sort_order is not None:
+            arguments["sort_order"] = sort_order
+        super().__init__(**arguments)
+
+
+class _PublishedWithManifest(_Published, TarDatasetWithManifest):
+    """A published dataset that can be listed before it is downloaded."""
+
+
+class AnghaBenchDataset(_PublishedWithManifest):
+    """C functions mined from public repositories."""
+
+    NAME = "benchmark://anghabench-v1"
+
+
+class BlasDataset(_PublishedWithManifest):
+    """Linear algebra routines."""
+
+    NAME = "benchmark://blas-v0"
+
+
+class CBenchDataset(_PublishedWithManifest):
+    """The cBench programs. Most of them can be run and validated: see :mod:`.cbench`."""
+
+    NAME = "benchmark://cbench-v1"
+
+    def __init__(self, site_data_base: str | Path, sort_order: int | None = None):
+        super().__init__(site_data_base, sort_order)
+        self._inputs = CBenchInputs(site_data_base)
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI. Downloads its inputs if they are missing.
+
+        Raises:
+            ValueError: The parameter ``dataset`` of the URI is out of range.
+        """
+        return with_recipe(super().benchmark_from_parsed_uri(uri), uri, self._inputs)
+
+
+class CBenchLegacyDataset(CBenchDataset):
+    """The cBench programs, built with noinline. Deprecated."""
+
+    NAME = "benchmark://cBench-v0"
+
+
+class CBenchLegacyDataset2(CBenchDataset):
+    """The cBench programs, by their former name. Deprecated."""
+
+    NAME = "benchmark://cBench-v1"
+
+
+class CHStoneDataset(_Published):
+    """Programs for high-level synthesis."""
+
+    NAME = "benchmark://chstone-v0"
+
+
+class CLgenDataset(_PublishedWithManifest):
+    """OpenCL kernels that a model has written, compiled for graphics processors of NVIDIA."""
+
+    NAME = "benchmark://clgen-v0"
+
+
+class GitHubDataset(_PublishedWithManifest):
+    """Object files of repositories on GitHub."""
+
+    NAME = "benchmark://github-v0"
+
+
+class JotaiBenchDataset(_PublishedWithManifest):
+    """C functions mined from public repositories, with drivers that call them."""
+
+    NAME = "benchmark://jotaibench-v0"
+
+
+class JotaiBenchRunnableDataset(JotaiBenchDataset):
+    """The same functions, run by their drivers. No environment has it unless it is added.
+
+    A driver takes the number of an input; they are run with the first one. What they do is compared
+    with what they do when they are not optimised. Source: the paper of :attr:`references`.
+    """
+
+    CHANGES: ClassVar[Mapping[str, str]] = {
+        "name": "benchmark://jotai-runnable-v0",
+        "runnable": "Yes",
+        "validatable": "Yes",
+    }
+    #: The command that runs a program.
+    RUN = "./a.out 0"
+
+    def benchmark_from_parsed_uri(self, uri: BenchmarkUri) -> Benchmark:
+        """Returns the benchmark of a URI."""
+        benchmark = super().benchmark_from_parsed_uri(uri)
+        benchmark.proto.dynamic_config.CopyFrom(make_program_config(self.RUN))
+        for callback in (validate_against_opt, ReferenceValidator(LIBRARIES, commands=[self.RUN])):
+            benchmark.add_validation_callback(callback)
+        return benchmark
+
+
+class LinuxDataset(_PublishedWithManifest):
+    """Object files of the Linux kernel."""
+
+    NAME = "benchmark://linux-v0"
+
+
+class MibenchDataset(_PublishedWithManifest):
+    """The MiBench programs."""
+
+    NAME = "benchmark://mibench-v1"
+
+
+class NPBDataset(_PublishedWithManifest):
+    """The NAS parallel benchmarks."""
+
+    NAME = "benchmark://npb-v0"
+
+
+class OpenCVDataset(_PublishedWithManifest):
+    """Object files of OpenCV."""
+
+    NAME = "benchmark://opencv-v0"
+
+
+class POJ104Dataset(_PublishedWithManifest):
+    """Solutions of exercises by students."""
+
+    NAME = "benchmark://poj104-v1"
+
+
+class POJ104LegacyDataset(_PublishedWithManifest):
+    """Solutions of exercises by students, in their first publication. Deprecated."""
+
+    NAME = "benchmark://poj104-v0"
+
+
+class TensorFlowDataset(_PublishedWithManifest):
+    """Object files of TensorFlow."""
+
+    NAME = "benchmark://tensorflow-v0"
+
+
+NAMED_DATASETS: tuple[type[_Published], ...] = (
+    AnghaBenchDataset,
+    BlasDataset,
+    CBenchDataset,
+    CBenchLegacyDataset,
+    CBenchLegacyDataset2,
+    CHStoneDataset,
+    CLgenDataset,
+    GitHubDataset,
+    JotaiBenchDataset,
+    LinuxDataset,
+    MibenchDataset,
+    NPBDataset,
+    OpenCVDataset,
+    POJ104Dataset,
+    POJ104LegacyDataset,
+    TensorFlowDataset,
+)
+"""The classes of the datasets that there are."""
+
+
+def get_llvm_datasets(site_data_base: str | Path | None = None) -> Iterator[Dataset]:
+    """Makes the datasets of the LLVM environments: built-in, generated, then published programs.
+
+    Args:
+        site_data_base: The folder where they keep their files, by default that of
+            ``site_data_path()``.
+    """
+    base = site_data_path() if site_data_base is None else Path(site_data_base)
+    yield KernelsDataset(base, sort_order=-2)  # Before cbench-v1, which has -1.
+    yield OpenSourceDataset(base, sort_order=-2)
+    yield ProgramsDataset(base, sort_order=-2)
+    yield CsmithDataset(base)
+    yield LlvmStressDataset(base)
+    classes = {dataset_class.NAME: dataset_class for dataset_class in NAMED_DATASETS}
+    for dataset in published_datasets(base, SOURCE_COMPILERS):
+        yield classes[dataset.name](base) if dataset.name in classes else dataset

@@ -17,16 +17,19 @@ from compiler_gym.datasets import (
     BenchmarkWithSource,
 )
 from compiler_gym.datasets.parts import check_part
-from compiler_gym.envs.llvm.benchmarks.bitcode import compile_source, key_of_bitcode, make_once
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
+from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    ClangInvocation,
+    compile_source,
+    key_of_bitcode,
+    make_once,
+)
 from compiler_gym.envs.llvm.benchmarks.validation import validate_against_opt
-from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
+from compiler_gym.envs.llvm.datasets.packages import PackagedDataset, SourceDistribution
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.runfiles_path import runfiles_path
-from compiler_gym.util.source_distributions import SourceDistribution
 
 FOLDER = runfiles_path("compiler_gym/data/opensource-v0")
 """Where ``packages.json`` and ``manifest.txt`` are: the packages, and the files that compile."""

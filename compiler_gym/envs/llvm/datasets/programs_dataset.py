@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets import Benchmark, BenchmarkUri
+from compiler_gym.datasets.uri import run_number
 from compiler_gym.envs.llvm.benchmarks.bitcode import (
+    ClangInvocation,
     inline_mandatory,
     key_of_bitcode,
     make_bitcode,
     make_once,
 )
-from compiler_gym.envs.llvm.benchmarks.clang_invocation import ClangInvocation
 from compiler_gym.envs.llvm.benchmarks.dynamic_config import make_program_config
 from compiler_gym.envs.llvm.benchmarks.validation import (
     LIBRARIES,
@@ -27,14 +28,12 @@ from compiler_gym.envs.llvm.benchmarks.validation import (
     validate_against_opt,
 )
 from compiler_gym.envs.llvm.datasets.opensource_dataset import packages_of
-from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
-from compiler_gym.envs.llvm.datasets.run_number import run_number
+from compiler_gym.envs.llvm.datasets.packages import PackagedDataset, SourceDistribution
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.service.proto import Benchmark as BenchmarkProto
 from compiler_gym.service.proto import File
 from compiler_gym.util.nearest_names import unknown_name
 from compiler_gym.util.runfiles_path import runfiles_path
-from compiler_gym.util.source_distributions import SourceDistribution
 
 FOLDER = runfiles_path("compiler_gym/data/programs-v0")
 """``programs.json``, and for each program a folder with ``expected-N.txt`` and its inputs."""

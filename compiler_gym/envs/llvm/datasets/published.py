@@ -11,7 +11,9 @@ arguments of :class:`TarDataset` or :class:`TarDatasetWithManifest` by name, and
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +22,8 @@ from typing import Any
 from compiler_gym.datasets.benchmark import Benchmark, BenchmarkWithSource
 from compiler_gym.datasets.files_dataset import SourceCompiler
 from compiler_gym.datasets.tar_dataset import TarDataset, TarDatasetWithManifest
+from compiler_gym.envs.llvm.benchmarks.bitcode import ClangInvocation, run_tool
+from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.util.nearest_names import unknown_name
 
 BITCODE = "bitcode"
@@ -106,3 +110,57 @@ def published_facts() -> Mapping[str, Mapping[str, Any]]:
     """Returns the entries of ``published.json`` by the full name of the dataset."""
     text = files(__package__).joinpath("published.json").read_text(encoding="utf-8")
     return {entry["name"]: entry for entry in json.loads(text)}
+
+
+# Compiles the source files of published datasets.
+
+_COPT = ("-ferror-limit=1", "-w")
+_TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class ClangSourceCompiler:
+    """Compiles one source file to unoptimised bitcode.
+
+    Attributes:
+        copt: Options for the compiler, including the language: ``("-x", "c")``.
+        preamble: Text in front of the source.
+    """
+
+    copt: Sequence[str]
+    preamble: str = ""
+
+    def __call__(self, source: Path, output: Path) -> None:
+        """Compiles a file.
+
+        Args:
+            source: The source file. It can include files in the same folder.
+            output: The bitcode file to write.
+
+        Raises:
+            BenchmarkInitError: If it does not compile within 300 seconds. The text has the reason.
+            EnvironmentNotSupported: If clang is not installed.
+        """
+        args = [*ClangInvocation.DEFAULT_COPT, *_COPT, *self.copt, "-"]
+        command = ClangInvocation(args).command(output.absolute())
+        # The line marker sets the file name and line in messages, as without a preamble.
+        marker = f'{self.preamble}\n# 1 "{source.name}"\n'
+        text = marker.encode() + source.read_bytes()
+        try:
+            run_tool(command, timeout=_TIMEOUT_SECONDS, stdin=text, cwd=source.parent)
+        except subprocess.TimeoutExpired as error:
+            raise BenchmarkInitError(
+                f"Compiling {source} took more than {_TIMEOUT_SECONDS} s"
+            ) from error
+
+
+SOURCE_COMPILERS = {
+    "c": ClangSourceCompiler(("-x", "c")),
+    # Clang has built-in declarations of OpenCL's functions.
+    "opencl": ClangSourceCompiler(("-x", "cl", "-target", "nvptx64-nvidia-nvcl")),
+    # The programs of this dataset lack their includes.
+    "c++": ClangSourceCompiler(
+        ("-x", "c++", "-std=c++11"), "#include <bits/stdc++.h>\nusing namespace std;"
+    ),
+}
+"""The compilers by the language in ``published.json``."""

@@ -5,14 +5,12 @@ NeurIPS 2018. ``docs/environments/observations.md`` says where the published voc
 """
 
 from compiler_gym.envs.llvm.inst2vec.encoder import (
-    Inst2vecEncoder,
-    StatementReader,
-    default_encoder,
-)
-from compiler_gym.envs.llvm.inst2vec.vocabulary import (
     EMBEDDING_SIZE,
     UNKNOWN,
+    Inst2vecEncoder,
+    StatementReader,
     Vocabulary,
+    default_encoder,
     find_vocabulary,
     load_vocabulary,
     make_test_vocabulary,

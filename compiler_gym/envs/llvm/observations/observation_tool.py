@@ -10,7 +10,7 @@ from compiler_gym.envs.llvm.observations.ir2vec import find_ir2vec_vocabulary
 from compiler_gym.errors import ServiceError
 from compiler_gym.service.proto import Event, py_converters
 from compiler_gym.util.commands import run_command
-from compiler_gym.util.service_binary import find_service_binary
+from compiler_gym.util.runfiles_path import find_service_binary
 from compiler_gym.views import ObservationSpaceSpec
 
 # The exit codes for arguments that are wrong: of flags, and of the rest.

@@ -10,9 +10,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from compiler_gym.envs.llvm.datasets import published
+from compiler_gym.envs.llvm.datasets import packages, published
 from compiler_gym.envs.llvm.datasets.published import published_facts
-from compiler_gym.util import source_distributions
 from compiler_gym.util.download import MIRROR_VARIABLE
 
 
@@ -55,7 +54,7 @@ def mirror(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setenv("COMPILER_GYM_DATASET_MIRROR", str(folder))
     # Nobody listens there.
-    monkeypatch.setattr(source_distributions, "_index", lambda: "http://127.0.0.1:1/simple")
+    monkeypatch.setattr(packages, "_index", lambda: "http://127.0.0.1:1/simple")
     return Mirror(folder)
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from compiler_gym.datasets import Benchmark, Dataset
-from compiler_gym.datasets.kept_benchmarks import fingerprint_of_file
+from compiler_gym.datasets.benchmark import fingerprint_of_file
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.envs.llvm.datasets import llvm_datasets
 from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets

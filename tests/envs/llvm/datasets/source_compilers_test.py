@@ -4,8 +4,8 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
-from compiler_gym.envs.llvm.datasets import source_compilers
-from compiler_gym.envs.llvm.datasets.source_compilers import SOURCE_COMPILERS
+from compiler_gym.envs.llvm.datasets import published
+from compiler_gym.envs.llvm.datasets.published import SOURCE_COMPILERS
 from compiler_gym.errors import BenchmarkInitError
 
 
@@ -37,7 +37,7 @@ def test_error_names_file_and_line(tmp_path, language, name):
 
 def test_timeout(tmp_path, monkeypatch):
     (tmp_path / "a.c").write_text("int x;")
-    monkeypatch.setattr(source_compilers, "_TIMEOUT_SECONDS", 1e-6)
+    monkeypatch.setattr(published, "_TIMEOUT_SECONDS", 1e-6)
     with pytest.raises(BenchmarkInitError, match="took more than"):
         SOURCE_COMPILERS["c"](tmp_path / "a.c", tmp_path / "out.bc")
 

@@ -24,7 +24,7 @@ from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size.linking import trial_linker
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util.runfiles_path import cache_path
-from compiler_gym.util.runtimes import compare_paired_runtimes
+from compiler_gym.util.statistics import compare_paired_runtimes
 from compiler_gym.util.tabulate import tabulate
 
 _ROUNDS = 7

@@ -17,9 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compiler_gym.envs.gcc import registration as _gcc
-from compiler_gym.envs.llvm import registration as _llvm
-from compiler_gym.envs.mlir import registration as _mlir
+from compiler_gym.envs import registration as _registration
 from compiler_gym.random_search import random_search
 from compiler_gym.util.registration import COMPILER_GYM_ENVS
 
@@ -49,8 +47,8 @@ if TYPE_CHECKING:
     from compiler_gym.envs.llvm.inlining.inline_env import InlineEnv
     from compiler_gym.envs.llvm.llvm_env import LlvmEnv
     from compiler_gym.envs.llvm.regalloc.regalloc_env import RegallocEnv
-    from compiler_gym.envs.llvm.registration import LlvmId
     from compiler_gym.envs.mlir.mlir_env import MlirEnv
+    from compiler_gym.envs.registration import LlvmId
     from compiler_gym.errors import ValidationError
     from compiler_gym.evaluation import evaluate
     from compiler_gym.util.debug_util import get_debug_level, get_logging_level, set_debug_level
@@ -216,6 +214,4 @@ def _version() -> str:
     return (folder.parent / "VERSION").read_text().strip()
 
 
-_llvm.register_environments()
-_gcc.register_environments()
-_mlir.register_environments()
+_registration.register_environments()

@@ -10,7 +10,7 @@ import pytest
 
 import compiler_gym
 from compiler_gym.envs import CompilerEnv
-from compiler_gym.envs.llvm.registration import LlvmId
+from compiler_gym.envs.registration import LlvmId
 from compiler_gym.util import registration
 from compiler_gym.util.registration import COMPILER_GYM_ENVS, EnvSpec, register
 from compiler_gym.wrappers import TimeLimit
@@ -51,6 +51,13 @@ def test_type_checkers_know_the_ids_of_llvm():
     assert {*made_of.values()} == {made_of["llvm-v0"]}
     others = [id for id in COMPILER_GYM_ENVS if id not in made_of]
     assert made_of["llvm-v0"] not in [registration.spec_of(id).entry_point for id in others]
+
+
+def test_packages_of_environments_are_attributes():
+    """Programs may write ``compiler_gym.envs.llvm`` without an import of it."""
+    code = "import compiler_gym; print(compiler_gym.envs.llvm.LlvmEnv.__name__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stdout == "LlvmEnv\n", ran.stderr
 
 
 def test_llvm_environments_are_registered():

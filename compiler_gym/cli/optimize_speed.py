@@ -21,8 +21,8 @@ from compiler_gym.tuning.size.product import reproduces, write_object
 from compiler_gym.tuning.size.ranking import experimental_options
 from compiler_gym.tuning.speed.optimizer import SpeedOptimizer
 from compiler_gym.tuning.speed.workload import CommandWorkload, ProgramWorkload, Workload
-from compiler_gym.util.runtimes import RuntimeComparison
 from compiler_gym.util.shell_format import plural
+from compiler_gym.util.statistics import RuntimeComparison
 
 LEVEL = "-O3"
 """The level to begin with, unless the user has one."""

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import compiler_gym
+from compiler_gym.compliance.rule import Clock, Violation
+from compiler_gym.service.process.child_process import ChildProcess, describe_exit
 from compiler_gym.service.proto import Benchmark, File
 
 #: The number of programs to take from a dataset. Some rules need two.
@@ -148,3 +158,207 @@ def _default_programs(env: Any) -> list[Benchmark]:
         if dataset.name == name and dataset.installed:
             found |= {benchmark.uri: benchmark for benchmark in first_benchmarks(dataset)}
     return list(found.values())[:_PROGRAMS]
+
+
+# A service process under test.
+
+_START_SECONDS = 60
+_EXIT_SECONDS = 30
+_LOG_CHARACTERS = 400
+
+
+def command_of(target: Target, *flags: str) -> list[str]:
+    """Returns the command that starts a service with some flags."""
+    interpreter = [sys.executable] if target.service.suffix == ".py" else []
+    return [*interpreter, str(target.service.absolute()), *target.arguments, *flags]
+
+
+def environment_of(target: Target, temporary: Path) -> dict[str, str]:
+    """Returns the environment variables of a service, with a folder for temporary files."""
+    path = os.pathsep.join(each for each in sys.path if each)
+    return {**os.environ, "PYTHONPATH": path, "TMPDIR": str(temporary), **target.environment}
+
+
+def run_to_end(target: Target, clock: Clock, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Runs a service that must end by itself.
+
+    Raises:
+        Violation: If it does not end.
+    """
+    with tempfile.TemporaryDirectory(prefix="cgc-") as folder:
+        process = ServiceProcess(target, clock, *flags, working_directory=Path(folder) / "wd")
+        try:
+            code = process.wait(_EXIT_SECONDS)
+            if code is None:
+                raise Violation(f"{' '.join(flags)}: the service goes on running")
+            return subprocess.CompletedProcess(list(flags), code, process.output(), "")
+        finally:
+            process.close()
+
+
+class ServiceProcess:
+    """A started service. Closing it removes its working directory.
+
+    Args:
+        target: The service.
+        clock: The time of the rule.
+        flags: The flags of the service, besides ``--working_dir``.
+        working_directory: Its working directory; by default a new one.
+        names_directory: Pass ``--working_dir`` to the service.
+
+    Attributes:
+        directory: The working directory.
+        temporary: The folder for the service's temporary files.
+        pid: The process id.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        clock: Clock,
+        *flags: str,
+        working_directory: Path | None = None,
+        names_directory: bool = True,
+    ):
+        self._clock = clock
+        # Short, because the names of Unix sockets must be.
+        self._folder = tempfile.TemporaryDirectory(prefix="cgc-")
+        root = Path(self._folder.name)
+        self.directory = working_directory or root / "wd"
+        self.temporary = root / "tmp"
+        self.temporary.mkdir()
+        self._output = root / "output"
+        self._known: dict[int, str] = {}
+        if names_directory:
+            flags = (f"--working_dir={self.directory}", *flags)
+        command = command_of(target, *flags)
+        environment = environment_of(target, self.temporary)
+        try:
+            with open(self._output, "wb") as output:
+                self._child = ChildProcess(command, str(root), environment, output.fileno())
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        self.pid = self._child.pid
+
+    def wait_until_ready(self) -> int:
+        """Waits until the service has announced its port, and returns that.
+
+        Raises:
+            Violation: If it ends, or does not announce it in time.
+        """
+        return self.wait_for_port(self.directory)
+
+    def wait_for_port(self, directory: Path) -> int:
+        """Same as :meth:`wait_until_ready`, for another directory."""
+        pid_file = directory / "pid.txt"
+        self._clock.wait_until(
+            lambda: pid_file.is_file() or self._child.poll() is not None, _START_SECONDS
+        )
+        if not pid_file.is_file():
+            if self.is_running():
+                self._clock.left()  # The time may just have been too short.
+            raise Violation(f"the service {self.state()} and there is no pid.txt{self.log_tail()}")
+        text = read_text(directory / "port.txt").strip()
+        if not text.isdecimal():
+            raise Violation(f"port.txt holds {text!r} rather than a number when pid.txt is there")
+        return int(text)
+
+    def is_running(self) -> bool:
+        """Returns true if the process is running."""
+        return self._child.poll() is None
+
+    def state(self) -> str:
+        """Describes the state of the process."""
+        code = self._child.poll()
+        return "goes on running" if code is None else describe_exit(code)
+
+    def wait(self, seconds: float) -> int | None:
+        """Waits for the end of the process. Returns its exit code, or None."""
+        return self._child.wait(min(seconds, self._clock.left()))
+
+    def signal(self, number: int) -> None:
+        """Sends the process a signal."""
+        self.descendants()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def descendants(self) -> list[int]:
+        """Returns all child processes of the service, including indirect ones."""
+        found = _descendants(self.pid)
+        self._known |= {pid: _start_of(pid) for pid in found if pid not in self._known}
+        return found
+
+    def left_over(self) -> list[int]:
+        """Returns the known child processes that are still running."""
+        return [pid for pid, start in self._known.items() if start and _start_of(pid) == start]
+
+    def output(self) -> str:
+        """Returns the output of the service on stdout and stderr."""
+        return read_text(self._output)
+
+    def log_tail(self) -> str:
+        """Returns the end of the output, for a message."""
+        text = self.output().strip()[-_LOG_CHARACTERS:]
+        return f". It wrote: {text}" if text else ""
+
+    def close(self) -> None:
+        """Ends the service and everything it has started, and removes its files."""
+        if self.is_running():
+            self.descendants()
+        self._child.terminate(0)
+        for pid in self.left_over():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._folder.cleanup()
+
+    def __enter__(self) -> ServiceProcess:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_text(path: Path) -> str:
+    """Returns the contents of a file; empty if it does not exist."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def free_port() -> int:
+    """Returns an unused port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listening_addresses(port: int) -> set[str]:
+    """Returns the addresses with a listener on a port, in the notation of the kernel."""
+    found = set()
+    for name in ("tcp", "tcp6"):
+        for line in read_text(Path("/proc/net") / name).splitlines()[1:]:
+            _, local, _, state = line.split()[:4]
+            address, _, number = local.partition(":")
+            if state == "0A" and int(number, 16) == port:
+                found.add(address)
+    return found
+
+
+def _descendants(pid: int) -> list[int]:
+    children: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        children += map(int, read_text(path).split())
+    return children + [each for child in children for each in _descendants(child)]
+
+
+def _start_of(pid: int) -> str:
+    """Returns the start time of a process, None if it has ended. It distinguishes reused pids."""
+    fields = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILER_GYM_ENVS", "CompilerEnv", "GccEnv", "GymnasiumEnv", "LlvmEnv", "MlirEnv"]
 
-# Loaded when first used.
+# Loaded when first used, as are the packages.
+_PACKAGES = ("gcc", "llvm", "mlir")
 _MODULES = {
     "CompilerEnv": "compiler_env",
     "GccEnv": "gcc.gcc_env",
@@ -27,6 +28,8 @@ _MODULES = {
 if not TYPE_CHECKING:  # Type checkers would take any name for one that is there.
 
     def __getattr__(name: str) -> Any:
+        if name in _PACKAGES:
+            return import_module(f"{__name__}.{name}")
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

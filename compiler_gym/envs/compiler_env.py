@@ -9,10 +9,9 @@ from typing_extensions import Self
 
 from compiler_gym.compiler_env_state import CompilerEnvState
 from compiler_gym.datasets import Benchmark, BenchmarkUri, Dataset, Datasets
-from compiler_gym.envs.description import describe_env
 from compiler_gym.envs.running_step import FinishedStep, RunningStep
 from compiler_gym.spaces import Reward
-from compiler_gym.util.env_spec import EnvSpec
+from compiler_gym.util.env_spec import EnvSpec, describe_env
 from compiler_gym.util.gym_type_hints import OptionalArgumentValue, StepType
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView

@@ -12,9 +12,9 @@ from typing_extensions import override
 
 from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.spaces.conversions import array_space, array_value, neutral_value
+from compiler_gym.util.env_spec import is_setting
 from compiler_gym.util.random_state import copy_generator
 from compiler_gym.util.registration import make
-from compiler_gym.util.settings import is_setting
 
 # The observation of environments without one, because users of gymnasium expect one.
 _NO_OBSERVATION_SPACE = spaces.Box(low=0, high=0, shape=(0,), dtype=np.float32)

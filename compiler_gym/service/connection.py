@@ -39,10 +39,11 @@ from compiler_gym.service.proto import (
 )
 from compiler_gym.service.transport.direct_channel import DirectLease, DirectStub, is_switched_off
 from compiler_gym.service.transport.frames import ISOLATION_KEY, SOCKET_NAME_KEY
-from compiler_gym.service.transport.grpc_channels import GrpcReply, open_channel
-from compiler_gym.service.transport.status_errors import (
+from compiler_gym.service.transport.grpc_channels import (
+    GrpcReply,
     exception_from_rpc_error,
     is_transport_failure,
+    open_channel,
     was_never_sent,
 )
 

@@ -1,4 +1,4 @@
-"""Specifications of registered environments."""
+"""Specifications, descriptions and settings of environments."""
 
 import importlib
 import inspect
@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from compiler_gym.errors import SessionNotFound
 from compiler_gym.util.nearest_names import did_you_mean
+from compiler_gym.util.shell_format import plural
 
 # Imported when needed, because wrappers import most of the package.
 _TIME_LIMIT = "compiler_gym.wrappers.time_limit:TimeLimit"
@@ -118,3 +120,59 @@ def _load(entry_point: str | Callable[..., Any]) -> Callable[..., Any]:
         return entry_point
     module, _, name = entry_point.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+# One-line descriptions of environments.
+
+
+def describe_env(env: Any, known_costs: Callable[[], str]) -> str:
+    """Describes an environment in any state, in one line. Computes nothing.
+
+    Args:
+        env: The environment. Its construction may have failed halfway.
+        known_costs: Describes the known costs of the program. Only called during an episode.
+
+    Returns:
+        Its id, the program, the number of actions, and the costs.
+    """
+    name = type(env).__name__
+    try:
+        name = env.spec.id if env.spec else name
+        return f"<{name}: {_describe_episode(env, known_costs)}>"
+    except Exception:  # A broken environment can be printed, too.
+        return f"<{name}: not usable>"
+
+
+def _describe_episode(env: Any, known_costs: Callable[[], str]) -> str:
+    try:
+        _ = env.episode_walltime
+    except SessionNotFound:  # Finding the next benchmark may need the service.
+        return "not reset yet"
+    count = len(env.actions)
+    if not env.in_episode:
+        return f"closed after {plural(count, 'action')}"
+    return ", ".join(filter(None, [str(env.benchmark), plural(count, "action"), known_costs()]))
+
+
+# The settable attributes of an environment, for adapters around it.
+
+
+def is_setting(env: object, name: str) -> bool:
+    """Returns true if an attribute belongs to an environment, not to a wrapper.
+
+    These are the public properties of its class and its public attributes. For a wrapper, they are
+    those of the environment inside and the properties of wrappers. Plain attributes of wrappers are
+    their own. No property is evaluated.
+
+    Args:
+        env: The environment. Wrappers have the one inside as their attribute ``env``.
+        name: The name of the attribute.
+    """
+    if name.startswith("_"):
+        return False
+    while not isinstance(getattr(type(env), name, None), property):
+        attributes = vars(env)
+        if "env" not in attributes:
+            return name in attributes
+        env = attributes["env"]
+    return True

@@ -1,6 +1,9 @@
-"""Averages that are defined for any list of numbers."""
+"""Averages of any list of numbers, and comparison of the runtimes of two programs."""
 
-from collections.abc import Iterable
+import importlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,3 +52,185 @@ def bootstrap_interval(
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)
+
+
+# Statistical comparison of the runtimes of two programs.
+
+# With more pairs, the normal approximation is as good as the exact distribution.
+_MAX_EXACT_PAIRS = 2500
+
+
+@dataclass(frozen=True)
+class RuntimeComparison:
+    """The comparison of two programs' runtimes.
+
+    Attributes:
+        speedup: The median of the first program's runtimes divided by that of the second's: above
+            1 if the second is faster.
+        low: The lower bound of the confidence interval of the speedup.
+        high: The upper bound.
+        p_value: The probability of so large a difference between equal programs, by a two-sided
+            rank test.
+        confidence: The confidence of the interval, and 1 minus the level of significance.
+    """
+
+    speedup: float
+    low: float
+    high: float
+    p_value: float
+    confidence: float
+
+    @property
+    def is_significant(self) -> bool:
+        """True if the difference is larger than noise explains."""
+        return self.p_value < 1 - self.confidence
+
+
+def compare_runtimes(
+    before: Sequence[float],
+    after: Sequence[float],
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> RuntimeComparison:
+    """Compares the runtimes of two programs, e.g. two ``Runtime`` observations.
+
+    The interval is the percentile bootstrap of the ratio of medians: the medians of resamples,
+    drawn with replacement from the measurements of each program. The test is that of Mann and
+    Whitney.
+
+    Args:
+        before: Seconds of each run of the first program.
+        after: Seconds of each run of the second.
+        confidence: The confidence of the interval, between 0 and 1.
+        resamples: The number of resamples.
+        seed: The seed of the resampling. Equal arguments give equal results.
+
+    Raises:
+        ValueError: If there are fewer than two measurements of a program, one is not positive, or
+            another argument is out of range.
+        ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
+    """
+    first, second = _checked(before), _checked(after)
+    _check_interval(confidence, resamples)
+    random = np.random.default_rng(seed)
+    medians = [
+        np.median(random.choice(values, (resamples, values.size)), axis=1)
+        for values in (first, second)
+    ]
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(medians[0] / medians[1], [tail, 1 - tail])
+    return RuntimeComparison(
+        speedup=float(np.median(first) / np.median(second)),
+        low=float(low),
+        high=float(high),
+        p_value=mann_whitney_p_value(first.tolist(), second.tolist()),
+        confidence=confidence,
+    )
+
+
+def compare_paired_runtimes(
+    before: Sequence[float],
+    after: Sequence[float],
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> RuntimeComparison:
+    """Compares the runtimes of two programs that ran in turns.
+
+    A temporary slowdown of the machine affects both runs of a pair, so their ratio is more precise
+    than the separate runtimes. The speedup is the median of the ratios, its interval the percentile
+    bootstrap of that, and the p-value of the two-sided Wilcoxon signed-rank test of their
+    logarithms.
+
+    Args:
+        before: Seconds of each run of the first program.
+        after: Seconds of the paired run of the second program.
+        confidence: The confidence of the interval, between 0 and 1.
+        resamples: The number of resamples.
+        seed: The seed of the resampling.
+
+    Raises:
+        ValueError: If the programs have different numbers of runs, and the errors of
+            :func:`compare_runtimes`.
+        ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
+    """
+    first, second = _checked(before), _checked(after)
+    if first.size != second.size:
+        raise ValueError(f"Expected pairs, not {first.size} and {second.size} runtimes")
+    _check_interval(confidence, resamples)
+    ratios = first / second
+    random = np.random.default_rng(seed)
+    medians = np.median(random.choice(ratios, (resamples, ratios.size)), axis=1)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(medians, [tail, 1 - tail])
+    return RuntimeComparison(
+        speedup=float(np.median(ratios)),
+        low=float(low),
+        high=float(high),
+        p_value=_wilcoxon_p_value(np.log(ratios)),
+        confidence=confidence,
+    )
+
+
+def mann_whitney_p_value(first: Sequence[float], second: Sequence[float]) -> float:
+    """Returns the two-sided p-value of the Mann-Whitney U test.
+
+    That is the chance, if both samples are from one distribution, that a value of one is greater
+    than a value of the other in as uneven a number of pairs. It is exact for at most 2500 pairs
+    without ties, and otherwise by the normal approximation, corrected for ties and continuity.
+
+    Raises:
+        ValueError: If a sample is empty.
+        ImportError: If SciPy is not installed; it is the extra ``statistics`` of this package.
+    """
+    mannwhitneyu = scipy_statistics().mannwhitneyu
+    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if not a.size or not b.size:
+        raise ValueError("A sample is empty")
+    different = np.unique(np.concatenate([a, b])).size
+    if different == 1:
+        return 1.0
+    is_exact = different == a.size + b.size and a.size * b.size <= _MAX_EXACT_PAIRS
+    method = "exact" if is_exact else "asymptotic"
+    return float(mannwhitneyu(a, b, alternative="two-sided", method=method).pvalue)
+
+
+def scipy_statistics() -> Any:
+    """Returns SciPy's module of tests.
+
+    Raises:
+        ImportError: If SciPy is not installed. The text says how to install it.
+    """
+    try:
+        return importlib.import_module("scipy.stats")
+    except ImportError as error:
+        raise ImportError(
+            "Comparing runtimes needs SciPy: pip install 'compiler_gym[statistics]'"
+        ) from error
+
+
+def _wilcoxon_p_value(differences: np.ndarray) -> float:
+    wilcoxon = scipy_statistics().wilcoxon
+    # The test is undefined if there is no difference at all.
+    return float(wilcoxon(differences).pvalue) if differences.any() else 1.0
+
+
+def _check_interval(confidence: float, resamples: int) -> None:
+    if not 0 < confidence < 1 or resamples < 1:
+        raise ValueError(
+            f"Expected a confidence between 0 and 1 and at least 1 resample, not {confidence} and "
+            f"{resamples}"
+        )
+
+
+def _checked(runtimes: Sequence[float]) -> np.ndarray:
+    values = np.asarray(runtimes, dtype=float)
+    if (
+        values.ndim != 1
+        or values.size < 2
+        or not np.all(values > 0)
+        or not np.isfinite(values).all()
+    ):
+        raise ValueError(f"Expected at least two positive runtimes of a program, not {runtimes}")
+    return values

@@ -15,8 +15,7 @@ from compiler_gym.envs.compiler_env import CompilerEnv, StepResult
 from compiler_gym.envs.running_step import RunningStep
 from compiler_gym.errors import SessionNotFound
 from compiler_gym.spaces import Reward
-from compiler_gym.util.env_spec import EnvSpec
-from compiler_gym.util.settings import is_setting
+from compiler_gym.util.env_spec import EnvSpec, is_setting
 from compiler_gym.validation_result import ValidationResult
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 

@@ -24,7 +24,7 @@ class RuntimePointEstimateReward(CompilerEnvWrapper):
     The initial program is measured once, at the start of the episode or when this wrapper is made,
     and not again until the program changes. To know whether a difference between two programs is
     more than noise, observe ``Runtime`` of both and use
-    :func:`compiler_gym.util.runtimes.compare_runtimes`.
+    :func:`compiler_gym.util.statistics.compare_runtimes`.
 
     Only benchmarks with build and run commands have a run time; ``reset()`` raises
     ``BenchmarkInitError`` for others.

@@ -56,7 +56,7 @@ FURTHER_MODULES = {
     "compiler_gym.util.flags.benchmark_from_flags": "Benchmarks from flags",
     "compiler_gym.util.flags.env_from_flags": "Environments from flags",
     "compiler_gym.util.registration": "Registration of environments",
-    "compiler_gym.util.runtimes": "Comparison of runtimes",
+    "compiler_gym.util.statistics": "Comparison of runtimes",
     "compiler_gym.util.runfiles_path": "Files of the package and its services",
     "compiler_gym.vector.stable_baselines": "Vector environments for Stable-Baselines3",
 }

@@ -30,7 +30,7 @@ from compiler_gym.service.proto import (
     StepReply,
     add_CompilerGymServiceServicer_to_server,
 )
-from compiler_gym.service.transport.status_errors import SESSION_NOT_FOUND_PHRASE
+from compiler_gym.service.transport.grpc_channels import SESSION_NOT_FOUND_PHRASE
 
 
 @dataclass

@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from compiler_gym.util.runtimes import (
+from compiler_gym.util.statistics import (
     compare_paired_runtimes,
     compare_runtimes,
     mann_whitney_p_value,

@@ -1,6 +1,6 @@
 """Tests of the settable attributes of environments."""
 
-from compiler_gym.util.settings import is_setting
+from compiler_gym.util.env_spec import is_setting
 
 
 class Environment:

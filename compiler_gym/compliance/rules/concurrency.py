@@ -10,10 +10,10 @@ from functools import partial
 from typing import TypeVar
 
 from compiler_gym.compliance import lost_client
-from compiler_gym.compliance.process import environment_of
 from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
 from compiler_gym.compliance.session import Session
 from compiler_gym.compliance.subject import RunningService, Subject
+from compiler_gym.compliance.target import environment_of
 from compiler_gym.service.proto import StartSessionRequest
 
 Result = TypeVar("Result")

@@ -4,15 +4,15 @@ import os
 import signal
 from pathlib import Path
 
-from compiler_gym.compliance.process import (
+from compiler_gym.compliance.rule import NotChecked, require, rule
+from compiler_gym.compliance.subject import Subject
+from compiler_gym.compliance.target import (
     ServiceProcess,
     free_port,
     listening_addresses,
     read_text,
     run_to_end,
 )
-from compiler_gym.compliance.rule import NotChecked, require, rule
-from compiler_gym.compliance.subject import Subject
 from compiler_gym.service.proto import GetVersionRequest
 
 _EXIT_SECONDS = 30

@@ -19,7 +19,7 @@ from compiler_gym.tuning.size.moves import Inlining, Move, list_call_sites
 from compiler_gym.tuning.size.ranking import moves_of
 from compiler_gym.tuning.speed import optimizer
 from compiler_gym.tuning.speed.workload import Stopwatch, Workload, check_statistics
-from compiler_gym.util.runtimes import RuntimeComparison, compare_paired_runtimes
+from compiler_gym.util.statistics import RuntimeComparison, compare_paired_runtimes
 
 # How many moves are tried from the same place.
 _WIDTH = 8

@@ -25,7 +25,7 @@ from compiler_gym.errors import EnvironmentNotSupported
 from compiler_gym.tuning.size.linking import Linker, LinkError
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util.commands import run_command
-from compiler_gym.util.runtimes import (
+from compiler_gym.util.statistics import (
     RuntimeComparison,
     compare_paired_runtimes,
     scipy_statistics,

@@ -11,7 +11,7 @@ from compiler_gym.errors import (
     SessionDied,
     SessionNotFound,
 )
-from compiler_gym.service.transport.status_errors import (
+from compiler_gym.service.transport.grpc_channels import (
     exception_from_rpc_error,
     is_transport_failure,
     was_never_sent,

@@ -1,4 +1,4 @@
-"""Makes the LLVM environments known by their ids."""
+"""Registration of the environments by their ids."""
 
 from typing import Literal
 
@@ -43,7 +43,7 @@ _FOR_LEARNERS = {"observation_space": "Autophase", "reward_space": "IrInstructio
 
 
 def register_environments() -> None:
-    """Registers the seven environments of passes, and those of decisions."""
+    """Registers the environments of all compilers."""
     for id, kwargs in _ENVIRONMENTS.items():
         missing = {name: space for name, space in _FOR_LEARNERS.items() if name not in kwargs}
         register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs, gymnasium_kwargs=missing)
@@ -53,3 +53,16 @@ def register_environments() -> None:
             entry_point=f"compiler_gym.envs.llvm.{env_class}",
             kwargs={"observation_space": observation, "reward_space": "ObjectTextSizeNorm"},
         )
+    register(
+        id="gcc-v0",
+        entry_point="compiler_gym.envs.gcc.gcc_env:GccEnv",
+        # The observation and reward that gymnasium users get by default.
+        gymnasium_kwargs={"observation_space": "choices", "reward_space": "obj_size"},
+    )
+    register(
+        id="mlir-v0",
+        entry_point="compiler_gym.envs.mlir.mlir_env:MlirEnv",
+        nondeterministic=True,  # The reward is from measured times.
+        # The observation and reward that gymnasium users get by default.
+        gymnasium_kwargs={"observation_space": "LoopNest", "reward_space": "SpeedUp"},
+    )

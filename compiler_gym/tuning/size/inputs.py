@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from compiler_gym.datasets import Benchmark, Datasets
+from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.envs.llvm.benchmarks.compiler_command import (
     CompilerCommand,
     parse_compiler_command,
 )
-from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.validation import ProgramValidator
 from compiler_gym.tuning.size.object_file import ObjectFile
 from compiler_gym.util.commands import run_command

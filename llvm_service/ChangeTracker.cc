@@ -97,8 +97,9 @@ ChangeTracker::Function ChangeTracker::look(const llvm::Function& function, std:
   return entry;
 }
 
-ChangeTracker::ChangeTracker(const llvm::Module& module)
-    : frameFingerprint_(fingerprintOfFrame(module)),
+ChangeTracker::ChangeTracker(const llvm::Module& module, const llvm::StringSet<>* trusted)
+    : trusted_(trusted),
+      frameFingerprint_(fingerprintOfFrame(module)),
       firstUsesFingerprint_(fingerprintOfFirstUses(module)) {
   Namer name;
   for (const llvm::Function& function : module) {
@@ -138,6 +139,8 @@ uint64_t ChangeTracker::contentOfRest(const llvm::Module& module) const {
 }
 
 void ChangeTracker::follow() {
+  isUnchanged_ = true;
+  isElementUnchanged_.reset();
   isFollowing_ =
       llvm::none_of(functions_, [](const Function& each) { return each.refersToBlocksOfOthers; });
   bodies_.clear();
@@ -146,13 +149,30 @@ void ChangeTracker::follow() {
   }
 }
 
+void ChangeTracker::passDone(llvm::StringRef pass, bool claimsNoChange) {
+  isElementUnchanged_ = isElementUnchanged_.value_or(true) && claimsNoChange &&
+                        trusted_ != nullptr && trusted_->contains(pass);
+}
+
 void ChangeTracker::functionDone(const llvm::Function& function) {
+  if (std::exchange(isElementUnchanged_, std::nullopt).value_or(false)) {
+    return;
+  }
   const auto place = places_.find(&function);
   if (!isFollowing_ || place == places_.end()) {
-    return moduleDone();
+    return expectAnything();
   }
+  isUnchanged_ = false;
   bodies_[place->second] = lookAtBody(function);
 }
+
+void ChangeTracker::moduleDone() {
+  if (!std::exchange(isElementUnchanged_, std::nullopt).value_or(false)) {
+    expectAnything();
+  }
+}
+
+void ChangeTracker::expectAnything() { isFollowing_ = isUnchanged_ = false; }
 
 bool ChangeTracker::areHeadersAsBefore(const Headers& headers) const {
   return std::equal(headers.begin(), headers.end(), functions_.begin(), functions_.end(),
@@ -248,6 +268,10 @@ const ModuleChange& ChangeTracker::update(const llvm::Module& module) {
   const uint64_t instructions = change_.instructionsAfter;
   change_ = ModuleChange();
   change_.instructionsBefore = change_.instructionsAfter = instructions;
+  if (std::exchange(isUnchanged_, false)) {
+    isFollowing_ = false;
+    return change_;
+  }
   const Headers headers = fingerprintsOfHeaders(module);
   const uint64_t frame = fingerprintOfFrame(module);
   const bool areSameHeaders = areHeadersAsBefore(headers);

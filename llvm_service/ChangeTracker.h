@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm_service/ContentHash.h"
 #include "llvm_service/PassListener.h"
 
@@ -37,7 +39,8 @@ struct ModuleChange {
 /// Fingerprints find the functions that may have changed, and content hashes decide about these.
 /// The fingerprint of a function is best taken right after a pass has run on it, when it is in the
 /// processor's caches. Functions without a run of a pass are skipped. So the tracker listens to the
-/// passes: between follow() and update() it must be notified of each.
+/// passes: between follow() and update() it must be notified of each. It believes some of those
+/// that claim to have changed nothing: see TrustedPasses.h.
 class ChangeTracker final : public PassListener {
  public:
   /// Fingerprints of the body of a function.
@@ -67,12 +70,15 @@ class ChangeTracker final : public PassListener {
   };
 
   /// Looks at the module for the first time.
-  explicit ChangeTracker(const llvm::Module& module);
+  ///
+  /// @param trusted passes that are believed when they claim to have changed nothing; none if null.
+  explicit ChangeTracker(const llvm::Module& module, const llvm::StringSet<>* trusted = nullptr);
 
   /// Announces that the tracker will be notified of all passes until the next update().
   void follow();
+  void passDone(llvm::StringRef pass, bool claimsNoChange) override;
   void functionDone(const llvm::Function& function) override;
-  void moduleDone() override { isFollowing_ = false; }
+  void moduleDone() override;
 
   /// Looks at the same module again: at all of it, unless it was notified of all passes.
   const ModuleChange& update(const llvm::Module& module);
@@ -99,12 +105,18 @@ class ChangeTracker final : public PassListener {
   void compare(const llvm::Module& module, const Headers& headers);
   uint64_t contentOfRest(const llvm::Module& module) const;
   uint64_t countInstructions() const;
+  void expectAnything();
 
+  const llvm::StringSet<>* const trusted_;
   std::vector<Function> functions_;
   llvm::DenseMap<const llvm::Function*, size_t> places_;
   // Bodies as functionDone() has found them, by the places of the functions.
   std::vector<Body> bodies_;
   bool isFollowing_ = false;
+  // Whether all passes since follow() are believed to have changed nothing.
+  bool isUnchanged_ = false;
+  // Whether those of the present element of the pipeline are; nothing before its first pass.
+  std::optional<bool> isElementUnchanged_;
   uint64_t lastVersion_ = 0;
   uint64_t frameFingerprint_;
   uint64_t usesFingerprint_;

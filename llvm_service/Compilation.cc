@@ -1,6 +1,7 @@
 #include "llvm_service/Compilation.h"
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "llvm_service/TrustedPasses.h"
 
 namespace compiler_gym::llvm_service {
 
@@ -13,7 +14,8 @@ Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule own
     : program_(std::move(program)),
       workingDirectory_(workingDirectory),
       owned_(std::move(owned)),
-      tracker_(*owned_.module),
+      // A plugin may have a pass with the name of one of LLVM's.
+      tracker_(*owned_.module, plugins.empty() ? &trustedPasses() : nullptr),
       optimizer_(*owned_.module, plugins, &tracker_),
       executable_(program_->dynamicConfig(), workingDirectory),
       remarkReplay_(plugins) {}

@@ -12,6 +12,7 @@
 #include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm_service/TargetMachine.h"
 #include "llvm_service/actions/PassPlugins.h"
 #include "llvm_service/passes/OwnPass.h"
@@ -28,12 +29,12 @@ class PassReporter {
     callbacks.registerBeforeNonSkippedPassCallback(
         [this](llvm::StringRef, llvm::Any) { ++depth_; });
     callbacks.registerAfterPassCallback(
-        [this](llvm::StringRef pass, llvm::Any ir, const llvm::PreservedAnalyses&) {
-          afterPass(pass, &ir);
+        [this](llvm::StringRef pass, llvm::Any ir, const llvm::PreservedAnalyses& preserved) {
+          afterPass(pass, &ir, preserved);
         });
     callbacks.registerAfterPassInvalidatedCallback(
-        [this](llvm::StringRef pass, const llvm::PreservedAnalyses&) {
-          afterPass(pass, /*ir=*/nullptr);
+        [this](llvm::StringRef pass, const llvm::PreservedAnalyses& preserved) {
+          afterPass(pass, /*ir=*/nullptr, preserved);
         });
   }
 
@@ -41,10 +42,16 @@ class PassReporter {
   // To forget analyses changes nothing. Passes are nested. Outermost are those of the module; what
   // is of interest in these is only the adaptor that runs the passes inside of it on one function
   // after the other.
-  void afterPass(llvm::StringRef pass, const llvm::Any* ir) {
+  void afterPass(llvm::StringRef pass, const llvm::Any* ir,
+                 const llvm::PreservedAnalyses& preserved) {
     --depth_;
-    if (depth_ == 0 && pass != llvm::ModuleToFunctionPassAdaptor::name() &&
-        pass != llvm::InvalidateAllAnalysesPass::name()) {
+    const bool isOfInterest = pass != llvm::ModuleToFunctionPassAdaptor::name() &&
+                              pass != llvm::InvalidateAllAnalysesPass::name();
+    // What runs other passes says what these have said.
+    if (isOfInterest && !(isContainer(pass) && preserved.areAllPreserved())) {
+      listener_.passDone(pass, preserved.areAllPreserved());
+    }
+    if (depth_ == 0 && isOfInterest) {
       listener_.moduleDone();
     }
     if (depth_ == 1 && ir != nullptr) {
@@ -52,6 +59,13 @@ class PassReporter {
         listener_.functionDone(**function);
       }
     }
+  }
+
+  static bool isContainer(llvm::StringRef pass) {
+    return pass.starts_with("PassManager<") ||
+           pass == llvm::ModuleToPostOrderCGSCCPassAdaptor::name() ||
+           pass == llvm::CGSCCToFunctionPassAdaptor::name() ||
+           pass == llvm::FunctionToLoopPassAdaptor::name();
   }
 
   PassListener& listener_;

@@ -11,6 +11,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm_service/Compilation.h"
 #include "llvm_service/Fingerprint.h"
+#include "llvm_service/Ir.h"
+#include "llvm_service/Optimizer.h"
 #include "llvm_service/observations/Observation.h"
 
 namespace {
@@ -62,6 +64,15 @@ void registerFor(const std::string& path) {
       bool changed = false;
       for (auto _ : state) {
         check(compilation->apply(action, changed));
+      }
+    });
+    // The same without a look at what it has changed.
+    benchmark::RegisterBenchmark((pass + (" alone" + size)).c_str(), [=](benchmark::State& state) {
+      OwnedModule owned;
+      check(parseIr(program->bitcode(), owned));
+      Optimizer optimizer(*owned.module);
+      for (auto _ : state) {
+        check(optimizer.run(pass));
       }
     });
   }

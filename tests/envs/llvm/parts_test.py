@@ -74,7 +74,7 @@ def test_some_functions(program):
         *(defined_functions(part) for part in everything[:2]),
         [],
     ]
-    with pytest.raises(ValueError, match="-1 functions"):
+    with pytest.raises(ValueError, match="at least 1 function, got -1"):
         split_benchmark_by_function(program, -1)
 
 

@@ -127,7 +127,7 @@ def find(env: LlvmEnv, game: Game, stop: threading.Event, seconds: float, seed: 
     shortening = seconds * _SHARE_OF_SHORTENING
     _search(env, game, stop, time.monotonic() + seconds - shortening, random.Random(seed))
     game.state = "shortening"
-    _shorten(env, game, stop, time.monotonic() + shortening)
+    shorten(env, game, stop, time.monotonic() + shortening)
 
 
 def _measure_baselines(env: LlvmEnv, game: Game) -> None:
@@ -157,7 +157,7 @@ def _try(env: LlvmEnv, game: Game, actions: list[int]) -> None:
         game.commandline = env.action_space.to_string(actions)
 
 
-def _shorten(env: LlvmEnv, game: Game, stop: threading.Event, deadline: float) -> None:
+def shorten(env: LlvmEnv, game: Game, stop: threading.Event, deadline: float) -> None:
     """Removes passes without effect from the best sequence."""
     best = game.costs[game.goal]["best"]
 

@@ -161,6 +161,8 @@ class RuntimeReward(Reward):
         runtime_count: The number of measurements of an observation.
         warmup_count: The number of warm-up runs before them, which are not measured.
         estimator: Combines the measurements, e.g. ``numpy.median``.
+        starting_runtime: The runtime before the first step, in seconds; None before a reset.
+        previous_runtime: The runtime before the last step, in seconds; None outside of episodes.
     """
 
     def __init__(
@@ -182,7 +184,7 @@ class RuntimeReward(Reward):
         self.warmup_count = warmup_count
         self.estimator = estimator
         self.starting_runtime: float | None = None
-        self.previous_runtime: Any = None  # In seconds; None outside of episodes.
+        self.previous_runtime: Any = None
         self._program: Any = None
 
     def reset(self, benchmark: Any, observation_view: Any) -> None:

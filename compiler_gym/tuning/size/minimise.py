@@ -226,7 +226,7 @@ def _minus(words: tuple[Piece, ...], dropped: tuple[Piece, ...]) -> tuple[Piece,
 
 # Measures what each decision of a change is good for, by leaving it out.
 
-_MAX_EVALUATIONS = 32
+_MAX_LEFT_OUT = 32
 
 
 @dataclass(frozen=True)
@@ -270,8 +270,8 @@ def measure_effects(
         because there are too many.
     """
     decisions = [*_decisions(best.change, evaluator)]
-    rounds = [*_rounds(best.change)][:_MAX_EVALUATIONS]
-    measured = decisions[: _MAX_EVALUATIONS - len(rounds)]
+    rounds = [*_rounds(best.change)][:_MAX_LEFT_OUT]
+    measured = decisions[: _MAX_LEFT_OUT - len(rounds)]
     wanted = [*(change for _, _, change in measured), *(change for _, change in rounds)]
     found = {each.change: each for each in evaluator.evaluate(wanted)}
     effects = [

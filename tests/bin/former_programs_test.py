@@ -244,13 +244,17 @@ def test_ctrl_c(interrupt, environment):
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("service", [], "--env is not given"),
+        ("service", [], "expected --env ID"),
         ("service", [ENV, "word"], "Unrecognised arguments: word"),
         ("service", ["--env=llvm"], "There is no environment 'llvm'"),
         ("manual_env", [ENV, "--benchmark=kernels-v0/sha25"], "kernels-v0/sha256?"),
         ("manual_env", [ENV, "--benchmark=file:///none.bc"], "/none.bc"),
         ("random_search", [ENV, "--reward=IrInstCountOz"], "Did you mean"),
-        ("random_search", ["--env=llvm-v0", "--runtime=1"], "A reward space must be specified"),
+        (
+            "random_search",
+            ["--env=llvm-v0", "--runtime=1"],
+            "expected an environment with a reward space",
+        ),
         ("random_replay", [], "--output_dir is not given"),
         ("random_replay", ["--output_dir=none"], "none/random_search.json: No such file"),
         ("random_eval", ["--output_dir=none"], "There are no results of random searches"),

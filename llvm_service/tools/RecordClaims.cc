@@ -21,6 +21,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
@@ -76,11 +77,12 @@ class ClaimRecorder final : public PassListener {
 
   void passDone(llvm::StringRef pass, bool claimsNoChange) override {
     const bool isChanged = tracker_.update(module_).changed;
-    seen_.insert(pass.str());
+    // Passes that run others are reported only then: they never make a claim.
     if (!claimsNoChange) {
       isAllClaimed_ = false;
       return;
     }
+    claiming_.insert(pass.str());
     Claims& claims = table_[pass.str()];
     ++claims.all;
     claims.wrong += isChanged;
@@ -91,16 +93,16 @@ class ClaimRecorder final : public PassListener {
 
   /// Ends an action.
   ///
-  /// @return the passes that it has run.
+  /// @return the passes that have made a claim in it.
   std::set<std::string> endAction() {
     // Something may have been changed between two passes.
     if (tracker_.update(module_).changed && isAllClaimed_) {
-      for (const std::string& pass : seen_) {
+      for (const std::string& pass : claiming_) {
         ++table_[pass].wrong;
       }
     }
     isAllClaimed_ = true;
-    return std::exchange(seen_, {});
+    return std::exchange(claiming_, {});
   }
 
  private:
@@ -108,7 +110,7 @@ class ClaimRecorder final : public PassListener {
   ChangeTracker tracker_;
   ClaimTable& table_;
   // Of the action.
-  std::set<std::string> seen_;
+  std::set<std::string> claiming_;
   bool isAllClaimed_ = true;
 };
 
@@ -163,7 +165,7 @@ class ActionChooser {
 
   // The most that any of these passes lacks, unless it has claimed falsely.
   uint64_t lackingClaims(const std::set<std::string>& passes) const {
-    uint64_t lacking = passes.empty() ? FLAGS_enough : 0;  // Not known yet.
+    uint64_t lacking = passes.empty() ? FLAGS_enough : 0;  // No claim yet.
     for (const std::string& pass : passes) {
       const auto found = table_.find(pass);
       const Claims claims = found == table_.end() ? Claims() : found->second;
@@ -176,7 +178,7 @@ class ActionChooser {
 
   const ClaimTable& table_;
   const std::vector<Action> actions_;
-  // That each action has run so far.
+  // That have made a claim in each action so far.
   std::vector<std::set<std::string>> passes_;
   std::vector<size_t> wanted_;
   std::mt19937_64 random_;

@@ -22,12 +22,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import compiler_gym
-from compiler_gym.datasets import BenchmarkUri
+from compiler_gym.datasets import BenchmarkUri, round_robin_iterables
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import add_attributes
 from compiler_gym.errors import BenchmarkInitError, ServiceError
@@ -36,7 +36,7 @@ from compiler_gym.tuning.size.object_file import read_object
 
 ID = "llvm-regalloc-v0"
 _DATASET = "benchmark://opensource-v0"
-# Small archives of twenty subjects.
+# Small archives of many subjects.
 _PACKAGES = (
     *("argon2-cffi-bindings", "cmarkgfm", "datrie", "ecos", "ephem", "freesasa", "hiredis"),
     *("httptools", "inflate64", "mappy", "misaka", "pyerfa", "pyescrypt", "pyliblzfse", "pynacl"),
@@ -93,8 +93,7 @@ def draw(uris: Sequence[str], packages: Sequence[str], count: int, seed: int) ->
         groups[BenchmarkUri.from_string(uri).path.split("/")[1]].append(uri)
     rng = random.Random(seed)
     shuffled = [rng.sample(groups[name], len(groups[name])) for name in packages]
-    turns = chain.from_iterable(zip_longest(*shuffled))
-    return [uri for uri in turns if uri is not None][:count]
+    return [*islice(round_robin_iterables(shuffled), count)]
 
 
 def compare(env: Any, passes: Any, uri: str, totals: Totals) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property, reduce
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.datasets import Datasets
+from compiler_gym.datasets import Datasets, round_robin_iterables
 from compiler_gym.distributed.pool import Pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Job, Outcome, name_of
@@ -226,8 +225,7 @@ def breadth_first(
     lists = [group for name, group in groups.items() if not packages or name in packages]
     lists.append([*datasets.dataset(_KERNELS).benchmark_uris(part)])
     chosen = [rng.sample(group, min(most, len(group))) for group in lists]
-    for row in zip_longest(*chosen):
-        yield from (uri for uri in row if uri is not None)
+    yield from round_robin_iterables(chosen)
 
 
 # Tables of trials: a folder with a file of JSON lines, one line for each program.

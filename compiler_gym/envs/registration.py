@@ -38,12 +38,14 @@ _GAMES = {
     "llvm-regalloc-v0": ("regalloc.regalloc_env:RegallocEnv", "EvictionFeatures"),
 }
 
-# The observation and reward that gymnasium users get by default.
 _FOR_LEARNERS = {"observation_space": "Autophase", "reward_space": "IrInstructionCountOz"}
 
 
 def register_environments() -> None:
-    """Registers the environments of all compilers."""
+    """Registers the environments of all compilers.
+
+    Users of gymnasium get the observation and reward of ``gymnasium_kwargs`` by default.
+    """
     for id, kwargs in _ENVIRONMENTS.items():
         missing = {name: space for name, space in _FOR_LEARNERS.items() if name not in kwargs}
         register(id=id, entry_point=_ENTRY_POINT, kwargs=kwargs, gymnasium_kwargs=missing)
@@ -56,13 +58,11 @@ def register_environments() -> None:
     register(
         id="gcc-v0",
         entry_point="compiler_gym.envs.gcc.gcc_env:GccEnv",
-        # The observation and reward that gymnasium users get by default.
         gymnasium_kwargs={"observation_space": "choices", "reward_space": "obj_size"},
     )
     register(
         id="mlir-v0",
         entry_point="compiler_gym.envs.mlir.mlir_env:MlirEnv",
         nondeterministic=True,  # The reward is from measured times.
-        # The observation and reward that gymnasium users get by default.
         gymnasium_kwargs={"observation_space": "LoopNest", "reward_space": "SpeedUp"},
     )

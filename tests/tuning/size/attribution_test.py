@@ -69,7 +69,7 @@ def test_passes_that_are_left_out_of_functions(evaluator):
 
 
 def test_clang_that_fails_and_too_many_decisions(evaluator, monkeypatch):
-    monkeypatch.setattr(minimise, "_MAX_EVALUATIONS", 1)
+    monkeypatch.setattr(minimise, "_MAX_LEFT_OUT", 1)
     change = Change(passes=("instcombine", "no-such-pass"))
     best = evaluator.evaluate_source()
     # Without its first pass, clang fails because of the second.

@@ -127,7 +127,8 @@ def _check(name: str, examine: Callable[[], str], fix: str) -> Check:
     try:
         return Check(name, Status.OK, examine())
     except EnvironmentNotSupported as error:
-        return Check(name, Status.MISSING, str(error), fix)
+        # The message may end with the fix, which has a line of its own.
+        return Check(name, Status.MISSING, str(error).split("; try ")[0], fix)
     except (OSError, ValueError, RuntimeError, ServiceError, subprocess.SubprocessError) as error:
         return Check(name, Status.FAILED, str(error) or type(error).__name__, fix)
 
@@ -193,9 +194,11 @@ def _folder(path: Path) -> str:
 
 def _limit(kind: int, at_least: int, unit: str) -> str:
     limit, _ = resource.getrlimit(kind)
-    if limit != resource.RLIM_INFINITY and limit < at_least:
+    if limit == resource.RLIM_INFINITY:
+        return f"no limit of {unit}"
+    if limit < at_least:
         raise OSError(f"expected a limit of at least {at_least} {unit}, got {limit}")
-    return f"at most {'any number of' if limit == resource.RLIM_INFINITY else limit} {unit}"
+    return f"at most {limit} {unit}"
 
 
 def _processes() -> str:

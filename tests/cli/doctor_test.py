@@ -1,6 +1,7 @@
 """``compiler-gym doctor``."""
 
 import json
+import resource
 import subprocess
 
 import pytest
@@ -67,13 +68,24 @@ def fails_with(error):
     ("error", "status"),
     [
         (EnvironmentNotSupported("none"), Status.MISSING),
+        (EnvironmentNotSupported('none; try "mend it"'), Status.MISSING),
         (OSError("broken"), Status.FAILED),
         (RuntimeError("broken"), Status.FAILED),
     ],
 )
 def test_status_of_errors(error, status):
     check = doctor._check("part", fails_with(error), "mend it")
-    assert check == Check("part", status, str(error), "mend it")
+    detail = str(error).removesuffix('; try "mend it"')
+    assert check == Check("part", status, detail, "mend it")
+
+
+def test_limits(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (resource.RLIM_INFINITY,) * 2)
+    assert doctor._limit(resource.RLIMIT_AS, 7, "bytes") == "no limit of bytes"
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (7, 7))
+    assert doctor._limit(resource.RLIMIT_AS, 7, "bytes") == "at most 7 bytes"
+    with pytest.raises(OSError, match="expected a limit of at least 8 bytes, got 7"):
+        doctor._limit(resource.RLIMIT_AS, 8, "bytes")
 
 
 def test_full_disk(monkeypatch, tmp_path):

@@ -2,6 +2,9 @@
 
 import json
 import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,20 +12,21 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from compiler_gym.cli.console import run_program
+from compiler_gym.distributed.opening import open_pool
+from compiler_gym.distributed.pool import Limits, Pool
+from compiler_gym.distributed.programs import Program
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
+from compiler_gym.tuning.policies.laboratory import Laboratory, Refinement
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.tuning.policies.training import (
-    Laboratory,
-    Passes,
-    Refinement,
-    select,
-    train,
-    training_programs,
-)
+from compiler_gym.tuning.policies.training import Passes, select, train, training_programs
 from compiler_gym.util.registration import make
 
 # Of the programs that the network learns from, every fourth says how well it does.
 _FOURTH = 4
 _UNITS, _DECAYS = (8, 32), (1e-4, 1e-3, 1e-2)
+# The search of a sequence compiles a program some hundred times.
+_TASK_SECONDS = 3600
 
 _console = Console(stderr=True, highlight=False)
 
@@ -39,46 +43,73 @@ def main(
     tries: Annotated[int, typer.Option(help="Of sequences, for each program.")] = 300,
     refinements: Annotated[int, typer.Option(help="Changes tried of the best sequence.")] = 1200,
     seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Programs to compile at a time.")] = 2,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Programs to compile at a time. One for each processor by default.",
+            show_default=False,
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS|local",
+            help="Use the nodes of a Ray cluster: its address, auto, or local for this machine.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Train policies for IR instructions: sequence.json, coreset.json and network.json.
 
     Needs SciPy (pip install 'compiler_gym[statistics]'), and hours with the defaults. Ctrl-C while
-    a sequence is refined goes on with what there is. The sequences of single programs are kept in
-    tuned.json of the folder, and not looked for again.
+    a sequence is refined goes on with what there is; at other times the exit code is 130. The
+    sequences of single programs are kept in tuned.json of the folder, and not looked for again.
+
+    The same seed gives the same policies on this machine and on a Ray cluster.
     """
     output.mkdir(parents=True, exist_ok=True)
     about: dict[str, Any] = {
         "command": f"--passes {passes} --sequences {sequences} --programs {programs} --more {more} "
         f"--largest {largest} --tries {tries} --refinements {refinements} --seed {seed}"
     }
-    laboratory = _laboratory(programs, seed, jobs, largest)
-    try:
-        tuned = _tuned(laboratory, output / "tuned.json", tries, passes, seed)
-        rows = np.stack([laboratory.logarithms(each) for each in tuned])
-        refined, row = _refined(laboratory, tuned[select(rows, 1)[0]], passes, refinements, seed)
-    finally:
-        laboratory.close()
-    Policy((refined,), about).save(output / "sequence.json")
-    tuned.append(refined)
-    rows = np.concatenate([rows, [row]])
-    chosen = select(rows, sequences)
-    coreset = tuple(tuned[number] for number in chosen)
-    _say("coreset", rows[chosen].min(axis=0))
-    Policy(coreset, about).save(output / "coreset.json")
-    laboratory = _laboratory(more, seed, jobs, largest)
-    try:
-        Policy(coreset, about, _network(laboratory, coreset, seed)).save(output / "network.json")
-    finally:
-        laboratory.close()
+    with open_pool(ray, Limits(jobs, task_seconds=_TASK_SECONDS)) as pool, make("llvm-v0") as env:
+        assert isinstance(env, LlvmEnv)
+        with _laboratory(pool, env, programs, seed, largest) as laboratory:
+            tuned = _tuned(laboratory, output / "tuned.json", tries, passes, seed)
+            rows = np.stack([laboratory.logarithms(each) for each in tuned])
+            refinement = Refinement(
+                laboratory, env.action_space.names, tuned[select(rows, 1)[0]], passes, seed
+            )
+            _refine(refinement, refinements)
+        Policy((refinement.passes,), about).save(output / "sequence.json")
+        tuned.append(refinement.passes)
+        rows = np.concatenate([rows, [refinement.row]])
+        chosen = select(rows, sequences)
+        coreset = tuple(tuned[number] for number in chosen)
+        _say("coreset", rows[chosen].min(axis=0))
+        Policy(coreset, about).save(output / "coreset.json")
+        with _laboratory(pool, env, more, seed, largest) as laboratory:
+            network = _network(laboratory, coreset, seed)
+        Policy(coreset, about, network).save(output / "network.json")
 
 
-def _laboratory(programs: int, seed: int, jobs: int, largest: int) -> Laboratory:
-    with make("llvm-v0") as env, _console.status("Looking for programs"):
-        uris = training_programs(env.datasets, programs, seed)
-        laboratory = Laboratory(uris, jobs, largest)
-    _console.print(f"{len(laboratory.programs)} programs")
-    return laboratory
+@contextmanager
+def _laboratory(
+    pool: Pool, env: LlvmEnv, count: int, seed: int, largest: int
+) -> Iterator[Laboratory]:
+    """Makes a laboratory. Shows the counts of the pool while it is used."""
+    with _console.status("Looking for programs") as status:
+
+        def watch() -> None:
+            stats = pool.stats
+            status.update(f"{stats.done} tasks, {stats.repeated} repeated, {stats.workers} workers")
+
+        uris = training_programs(env.datasets, count, seed)
+        programs = (Program.of(env.datasets.benchmark(uri)) for uri in uris)
+        laboratory = Laboratory(pool, programs, largest, watch)
+        _console.print(f"{len(laboratory.programs)} programs")
+        yield laboratory
 
 
 def _tuned(laboratory: Laboratory, path: Path, tries: int, passes: int, seed: int) -> list[Passes]:
@@ -88,16 +119,15 @@ def _tuned(laboratory: Laboratory, path: Path, tries: int, passes: int, seed: in
     found = []
     for sequence in laboratory.tuned(tries, passes, seed):
         found.append(sequence)
-        _console.print(f"{len(found)}: {' '.join(sequence)}", soft_wrap=True)
+        _console.print(
+            f"{len(found)} of {len(laboratory.programs)}: {' '.join(sequence)}", soft_wrap=True
+        )
     unique = [each for each in dict.fromkeys(found) if each]
     path.write_text(json.dumps([" ".join(each) for each in unique], indent=1))
     return unique
 
 
-def _refined(
-    laboratory: Laboratory, sequence: Passes, passes: int, refinements: int, seed: int
-) -> tuple[Passes, np.ndarray]:
-    refinement = Refinement(laboratory, sequence, passes, seed)
+def _refine(refinement: Refinement, refinements: int) -> None:
     _say("best sequence", refinement.row)
     try:
         for number in range(refinements):
@@ -105,7 +135,6 @@ def _refined(
                 _say(f"refinement {number}, {len(refinement.passes)} passes", refinement.row)
     except KeyboardInterrupt:
         _console.print("Ctrl-C: going on with what there is")
-    return refinement.passes, refinement.row
 
 
 def _network(laboratory: Laboratory, coreset: tuple[Passes, ...], seed: int) -> Any:
@@ -133,4 +162,4 @@ def _say(what: str, logarithms: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    sys.exit(run_program("policies", lambda: typer.run(main)))

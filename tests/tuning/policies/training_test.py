@@ -1,5 +1,6 @@
 """Tests of policy training."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,26 +9,38 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import compiler_gym
+from compiler_gym.distributed import Limits, open_pool
+from compiler_gym.distributed.programs import Program
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
 from compiler_gym.tuning.policies import __main__ as training_program
+from compiler_gym.tuning.policies.laboratory import Laboratory, Refinement
 from compiler_gym.tuning.policies.policy import Policy
-from compiler_gym.tuning.policies.training import (
-    Laboratory,
-    Refinement,
-    held_back_programs,
-    select,
-    training_programs,
-)
+from compiler_gym.tuning.policies.training import held_back_programs, select, training_programs
 from tests.envs.llvm.kernel_programs import kernel_uri
 
 PROGRAMS = [kernel_uri("checksums"), kernel_uri("string_search")]
 
 
+@pytest.fixture(scope="module")
+def pool():
+    with open_pool(limits=Limits(workers=2)) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def env():
+    with compiler_gym.make("llvm-v0") as env:
+        yield env
+
+
+@pytest.fixture(scope="module")
+def programs(env):
+    return [Program.of(env.datasets.benchmark(uri)) for uri in PROGRAMS]
+
+
 @pytest.fixture
-def laboratory():
-    laboratory = Laboratory(PROGRAMS, jobs=2, largest=100_000)
-    yield laboratory
-    laboratory.close()
+def laboratory(pool, programs):
+    return Laboratory(pool, programs, largest=100_000)
 
 
 def test_select():
@@ -37,25 +50,29 @@ def test_select():
     assert select(rows, 4) == [2, 1, 0]  # The last makes nothing smaller.
 
 
-def test_what_sequences_do(laboratory):
+def test_what_sequences_do(laboratory, env):
     row = laboratory.logarithms(("sroa", "simplifycfg", "loop-rotate"))
-    with compiler_gym.make("llvm-v0") as env:
-        for uri, logarithm in zip(PROGRAMS, row, strict=True):
-            env.reset(benchmark=uri)
-            env.multistep([env.action_space[name] for name in ("sroa", "simplifycfg")])
-            ratio = env.observation["IrInstructionCount"] / env.observation["IrInstructionCountOz"]
-            assert np.exp(logarithm) == pytest.approx(ratio)
+    for uri, logarithm in zip(PROGRAMS, row, strict=True):
+        env.reset(benchmark=uri)
+        env.multistep([env.action_space[name] for name in ("sroa", "simplifycfg")])
+        ratio = env.observation["IrInstructionCount"] / env.observation["IrInstructionCountOz"]
+        assert np.exp(logarithm) == pytest.approx(ratio)
     assert laboratory.features().shape[0] == len(PROGRAMS)
 
 
-def test_programs_of_the_wrong_size_are_left_out():
-    laboratory = Laboratory(PROGRAMS, jobs=1, largest=50)
-    laboratory.close()
-    assert laboratory.programs == ()
+def test_programs_of_the_wrong_size_are_left_out(pool, programs):
+    assert Laboratory(pool, programs, largest=50).programs == ()
 
 
-def test_refinement_never_gets_worse(laboratory):
-    refinement = Refinement(laboratory, ("function(sroa)",), most_passes=3, seed=1)
+def test_a_program_that_does_not_compile_is_an_error(pool, programs):
+    broken = dataclasses.replace(programs[0], uri="file:///broken.bc", data=b"", message="0" * 32)
+    with pytest.raises(RuntimeError, match=r"^file:///broken\.bc failed: "):
+        Laboratory(pool, [programs[1], broken], largest=50)
+
+
+def test_refinement_never_gets_worse(laboratory, env):
+    names = env.action_space.names
+    refinement = Refinement(laboratory, names, ("function(sroa)",), most_passes=3, seed=1)
     best = refinement.row.mean()
     for _ in range(10):
         refinement.step()
@@ -63,6 +80,34 @@ def test_refinement_never_gets_worse(laboratory):
         best = refinement.row.mean()
         assert 0 < len(refinement.passes) <= 3
     np.testing.assert_array_equal(refinement.row, laboratory.logarithms(refinement.passes))
+
+
+class Table:
+    """A laboratory that draws the results of sequences.
+
+    Args:
+        concurrency: The number of workers.
+    """
+
+    def __init__(self, concurrency):
+        self._concurrency = concurrency
+
+    def concurrency(self):
+        return self._concurrency
+
+    def logarithms(self, passes, programs=None):
+        rows = np.random.default_rng([ord(each) for each in passes]).normal(scale=0.01, size=30)
+        return rows if programs is None else rows[programs]
+
+
+def test_refinement_is_the_same_with_many_workers():
+    found = []
+    for concurrency in 2, 17:
+        refinement = Refinement(Table(concurrency), "abcdefgh", ("a",), most_passes=4, seed=0)
+        kept = [refinement.step() for _ in range(60)]
+        found.append((kept, refinement.passes, [*refinement.row]))
+    assert found[0] == found[1]
+    assert 0 < sum(kept) < 60
 
 
 def test_sequences_for_programs(laboratory):

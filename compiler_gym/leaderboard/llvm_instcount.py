@@ -18,11 +18,11 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from absl import app, flags
@@ -32,9 +32,15 @@ from compiler_gym.compiler_env_state import (
     CompilerEnvStateReader,
     CompilerEnvStateWriter,
 )
+from compiler_gym.datasets import Datasets
 from compiler_gym.datasets.selection import programs_of
+from compiler_gym.distributed.opening import open_pool
+from compiler_gym.distributed.pool import Limits, Pool
+from compiler_gym.distributed.programs import Program
+from compiler_gym.distributed.task import Job
 from compiler_gym.envs.llvm import LlvmEnv
 from compiler_gym.evaluation.result import Evaluation, EvaluationRow
+from compiler_gym.leaderboard.episodes import Policy, PolicyEpisode, pickled, play
 from compiler_gym.util.registration import make
 from compiler_gym.util.statistics import arithmetic_mean, geometric_mean
 from compiler_gym.util.thread_pool import ThreadEnvironments
@@ -48,8 +54,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: A policy: plays one episode that has begun. The final state of the environment counts.
-Policy = Callable[["CompilerEnv"], None]
+_ID = "llvm-ic-v0"
+_INTERRUPTED = 130  # The exit code that shells report for a program ended by Ctrl-C.
 
 
 def read_results(path: str | Path) -> list[CompilerEnvState]:
@@ -91,41 +97,86 @@ def evaluate(
         ValueError: The file is malformed, or the policy has changed the benchmark or the reward.
         Exception: Any error of the policy or of the environment.
     """
-    done = Counter(state.benchmark for state in read_results(path))
-    missing = [uri for uri in benchmarks for _ in range(repetitions - done[uri])]
+    missing = [uri for uri, _ in _missing(path, benchmarks, repetitions)]
     environments = ThreadEnvironments(make_env)
     executor = ThreadPoolExecutor(max(min(nproc, len(missing)), 1), "leaderboard")
     try:
-        with open(path, "a", encoding="utf-8", newline="") as file:
-            writer = CompilerEnvStateWriter(file, header=file.tell() == 0)
-            episodes = [executor.submit(_play, environments, policy, uri) for uri in missing]
-            for number, episode in enumerate(as_completed(episodes), start=1):
-                state = episode.result()
-                writer.write_state(state, flush=True)
-                logger.info("%d of %d: %s", number, len(missing), state)
-                yield state
+        episodes = [
+            executor.submit(lambda uri: play(environments.get(), policy, uri), uri)
+            for uri in missing
+        ]
+        states = (episode.result() for episode in as_completed(episodes))
+        yield from _appended(path, states, len(missing))
     finally:
         executor.shutdown(cancel_futures=True)
         environments.close()
 
 
-def _play(environments: ThreadEnvironments, policy: Policy, uri: str) -> CompilerEnvState:
-    env = environments.get()
-    env.reset(benchmark=uri)
-    reward = env.reward_space
-    start = monotonic()
-    policy(env)
-    walltime = monotonic() - start
-    if env.state.benchmark != uri:
-        raise ValueError(f"The policy has changed the benchmark, from {uri} to {env.benchmark}")
-    if env.reward_space != reward:
-        raise ValueError("The policy has changed the reward space")
-    return CompilerEnvState(
-        benchmark=uri,
-        commandline=env.commandline(),
-        walltime=walltime,
-        reward=env.episode_reward,
-    )
+def evaluate_on_pool(
+    policy: Policy,
+    pool: Pool,
+    datasets: Datasets,
+    benchmarks: Sequence[str],
+    repetitions: int,
+    path: str | Path,
+) -> Iterator[CompilerEnvState]:
+    """Plays the episodes that a file of results lacks on the workers of a pool.
+
+    Each worker has a copy of the policy, and nodes need none of the datasets.
+
+    Args:
+        policy: Plays an episode.
+        pool: The pool.
+        datasets: Those of an LLVM environment.
+        benchmarks: The URIs of the programs.
+        repetitions: The number of episodes for each.
+        path: The file: see :func:`evaluate`.
+
+    Yields:
+        The final state of each episode, as they come.
+
+    Raises:
+        ValueError: If the file is malformed.
+        TypeError: If the policy cannot be pickled.
+        RuntimeError: If an episode fails, or there are no workers.
+    """
+    missing = _missing(path, benchmarks, repetitions)
+    data = pickled(policy)
+
+    def jobs() -> Iterator[Job]:
+        for uri, number in missing:
+            yield PolicyEpisode.job(Program.of(datasets.benchmark(uri)), data, _ID, number)
+
+    def states() -> Iterator[CompilerEnvState]:
+        with closing(pool.run(jobs())) as outcomes:
+            for outcome in outcomes:
+                if outcome.error is not None:
+                    assert isinstance(outcome.task, PolicyEpisode)
+                    logger.error("%s", outcome.details)
+                    raise RuntimeError(f"{outcome.task.program} failed: {outcome.error}")
+                yield outcome.value
+
+    yield from _appended(path, states(), len(missing))
+
+
+def _missing(
+    path: str | Path, benchmarks: Sequence[str], repetitions: int
+) -> list[tuple[str, int]]:
+    """Returns the program and the number of each episode that a file of results lacks."""
+    done = Counter(state.benchmark for state in read_results(path))
+    return [(uri, number) for uri in benchmarks for number in range(done[uri], repetitions)]
+
+
+def _appended(
+    path: str | Path, states: Iterable[CompilerEnvState], total: int
+) -> Iterator[CompilerEnvState]:
+    """Appends states to a file of results one by one, and yields them."""
+    with open(path, "a", encoding="utf-8", newline="") as file:
+        writer = CompilerEnvStateWriter(file, header=file.tell() == 0)
+        for number, state in enumerate(states, start=1):
+            writer.write_state(state, flush=True)
+            logger.info("%d of %d: %s", number, total, state)
+            yield state
 
 
 def summary(states: Sequence[CompilerEnvState]) -> tuple[float, float]:
@@ -185,10 +236,27 @@ flags.DEFINE_integer(
     "Number of parallel episodes. They slow each other down, and their time counts.",
     lower_bound=1,
 )
+flags.DEFINE_integer(
+    "leaderboard_workers",
+    0,
+    "Number of processes that play episodes, each with a copy of the policy, instead of threads. "
+    "With --ray, 0 is one for each processor of the cluster.",
+    lower_bound=0,
+)
+flags.DEFINE_string(
+    "ray",
+    None,
+    "Play the episodes on the nodes of a Ray cluster: its address, auto, or local for this "
+    "machine only.",
+)
+flags.DEFINE_float(
+    "leaderboard_timeout",
+    3600,
+    "Maximum number of seconds of an episode with --leaderboard_workers or --ray.",
+    lower_bound=1,
+)
 
 FLAGS = flags.FLAGS
-
-_ID = "llvm-ic-v0"
 
 
 def eval_llvm_instcount_policy(policy: Policy) -> None:
@@ -201,11 +269,13 @@ def eval_llvm_instcount_policy(policy: Policy) -> None:
 
     The results are written to ``--leaderboard_results``: the benchmark, the reward, the seconds
     that the policy took, and the command line of ``opt``, for each episode. At the end comes their
-    summary. The exit code is 1 if a result is not valid.
+    summary. The exit code is 1 if a result is not valid, and 130 after Ctrl-C. Then
+    ``--resume`` goes on.
 
     Args:
         policy: A callable with an environment as its only argument. What it returns is ignored.
-            With ``--leaderboard_nproc``, several threads call it at once.
+            With ``--leaderboard_nproc``, several threads call it at once. With
+            ``--leaderboard_workers`` or ``--ray``, it is copied to other processes.
     """
     app.run(lambda argv: _main(policy, argv))
 
@@ -213,6 +283,10 @@ def eval_llvm_instcount_policy(policy: Policy) -> None:
 def _main(policy: Policy, argv: Sequence[str]) -> None:
     if len(argv) > 1:
         raise app.UsageError(f"Not a flag: {' '.join(argv[1:])}")
+    if FLAGS.leaderboard_nproc > 1 and _has_pool():
+        raise app.UsageError(
+            "expected threads or processes, got both; try without --leaderboard_nproc"
+        )
     if not FLAGS.resume and os.path.exists(FLAGS.leaderboard_results):
         os.unlink(FLAGS.leaderboard_results)
     log = logging.FileHandler(FLAGS.leaderboard_logfile, mode="a" if FLAGS.resume else "w")
@@ -221,6 +295,8 @@ def _main(policy: Policy, argv: Sequence[str]) -> None:
     logger.setLevel(logging.INFO)
     try:
         states = _evaluate(policy)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
     finally:
         logger.removeHandler(log)
         log.close()
@@ -241,13 +317,30 @@ def _evaluate(policy: Policy) -> list[CompilerEnvState]:
         # The baseline of rewards is that of this compiler: see "-Oz by version of LLVM".
         print(f"Compiler:               LLVM {env.compiler_version}", flush=True)
         benchmarks = _benchmarks(env)
+        for state in _episodes(policy, env.datasets, benchmarks):
+            print(f"{state.benchmark}  {state.reward:.4f}  {state.walltime:.3f} s", flush=True)
+    known = {*benchmarks}
+    return [state for state in read_results(FLAGS.leaderboard_results) if state.benchmark in known]
+
+
+def _has_pool() -> bool:
+    return FLAGS.ray is not None or FLAGS.leaderboard_workers > 0
+
+
+def _episodes(
+    policy: Policy, datasets: Datasets, benchmarks: Sequence[str]
+) -> Iterator[CompilerEnvState]:
+    """Plays the episodes in threads or on a pool, as the flags say."""
     results = FLAGS.leaderboard_results
-    episodes = evaluate(
-        policy, _make_env, benchmarks, FLAGS.n, results, nproc=FLAGS.leaderboard_nproc
-    )
-    for state in episodes:
-        print(f"{state.benchmark}  {state.reward:.4f}  {state.walltime:.3f} s", flush=True)
-    return [state for state in read_results(results) if state.benchmark in benchmarks]
+    if not _has_pool():
+        yield from evaluate(
+            policy, _make_env, benchmarks, FLAGS.n, results, nproc=FLAGS.leaderboard_nproc
+        )
+        return
+    limits = Limits(FLAGS.leaderboard_workers or None, task_seconds=FLAGS.leaderboard_timeout)
+    with open_pool(FLAGS.ray, limits) as pool:
+        yield from evaluate_on_pool(policy, pool, datasets, benchmarks, FLAGS.n, results)
+        logger.info("%s", pool.stats)
 
 
 def _benchmarks(env: LlvmEnv) -> list[str]:

@@ -6,6 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import ray
 from ray._private.worker import print_to_stdstream
@@ -18,12 +19,15 @@ from compiler_gym.distributed import Episode, Job, Limits, PoolError, open_pool
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.recording import record
 from compiler_gym.distributed.rows import fingerprint, read_table, schema_of
+from compiler_gym.leaderboard.llvm_instcount import evaluate_on_pool, read_results
+from compiler_gym.tuning.policies.laboratory import Laboratory
 from tests.distributed.tasks import Deadly, Failing, Square, WhoAmI
 from tests.effort import effort
 
 _EPISODES = effort(120, 2000)
 _STORE_BYTES = 80 << 20
 _LIMITS = Limits(start_seconds=60)
+_KERNEL = "benchmark://kernels-v0/checksums"
 
 
 @pytest.fixture(scope="module", name="cluster")
@@ -111,6 +115,34 @@ def test_rows_are_those_of_one_process_while_nodes_die(cluster, jobs, tmp_path):
         assert pool.stats.done == _EPISODES
     assert read_table(tmp_path / "ray").num_rows == _EPISODES
     assert fingerprint(tmp_path / "ray") == fingerprint(tmp_path / "one")
+
+
+def test_leaderboard_on_nodes(cluster, tmp_path):
+    def policy(env):
+        env.step(env.action_space["sroa"])
+
+    results = tmp_path / "results.csv"
+    with (
+        compiler_gym.make("llvm-ic-v0", benchmark=_KERNEL) as env,
+        open_pool("auto", _LIMITS) as pool,
+    ):
+        states = [*evaluate_on_pool(policy, pool, env.datasets, [_KERNEL], 2, results)]
+        env.reset()
+        policy(env)
+        assert states == [env.state] * 2 == read_results(results)
+
+
+def test_policies_are_trained_on_nodes(cluster):
+    with compiler_gym.make("llvm-v0", benchmark=_KERNEL) as env, open_pool("auto", _LIMITS) as pool:
+        program = Program.of(env.datasets.benchmark(_KERNEL))
+        laboratory = Laboratory(pool, [program], largest=100_000)
+        (found,) = laboratory.logarithms(("sroa",))
+        (sequence,) = laboratory.tuned(tries=2, most_passes=10, seed=0)
+        assert set(sequence) < set(env.action_space.names)
+        env.reset()
+        oz = env.observation["IrInstructionCountOz"]
+        env.step(env.action_space["sroa"])
+        assert found == np.log(env.observation["IrInstructionCount"] / oz)
 
 
 def test_a_cluster_without_room_is_an_error(cluster, monkeypatch):

@@ -16,9 +16,16 @@ from tests.document_code import code_blocks
 KERNELS = "benchmark://kernels-v0"
 
 PROGRAM = """
+import os
+import pathlib
+import signal
 import threading
 
 from compiler_gym.leaderboard.llvm_instcount import eval_llvm_instcount_policy
+
+
+def has_steps(env):
+    return len(env.actions) > 0
 
 
 def policy(env):
@@ -141,6 +148,39 @@ def test_parallel(evaluate):
     )
     assert (code, len(rows)) == (0, 4), output
     assert "Valid results" not in output
+
+
+def test_processes_give_the_results_of_threads(evaluate):
+    _, _, expected = evaluate(GOOD, "--max_benchmarks=2", "--n=2", "--novalidate")
+    # Functions of the program come with the policy.
+    body = f"{GOOD}\nassert has_steps(env)"
+    flags = ["--max_benchmarks=2", "--n=2", "--leaderboard_workers=2"]
+    code, output, rows = evaluate(body, *flags)
+    assert code == 0, output
+    columns = ("benchmark", "reward", "commandline")
+    assert sorted([row[name] for name in columns] for row in rows) == sorted(
+        [row[name] for name in columns] for row in expected
+    )
+    assert "Valid results:          4 of 4" in output
+
+
+def test_ctrl_c_keeps_the_results(evaluate, tmp_path):
+    body = """
+    if pathlib.Path('waits').exists(): os.kill(os.getppid(), signal.SIGINT); signal.pause()
+    pathlib.Path('waits').touch()
+    """
+    flags = ["--max_benchmarks=2", "--n=2", "--novalidate", "--leaderboard_workers=1"]
+    code, output, rows = evaluate(body, *flags)
+    assert (code, len(rows)) == (130, 1), output
+    code, output, rows = evaluate("pass", *flags, "--resume")
+    assert (code, len(rows)) == (0, 4), output
+
+
+def test_a_policy_that_fails_in_a_process(evaluate):
+    body = "raise ValueError('enough')"
+    code, output, rows = evaluate(body, "--max_benchmarks=1", "--leaderboard_workers=1")
+    assert (code, rows) == (1, [])
+    assert "failed: ValueError: enough" in output
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,24 @@
-"""Measures what a pool costs: `bazel run //benchmarks:distributed -- overhead` (or `queue`).
+"""Measures what a pool costs: `bazel run //benchmarks:distributed -- overhead` (`queue`, `head`).
 
 `overhead` plays the same episodes in a plain loop and on pools with one and two workers, on this
-machine and on Ray, and prints episodes per second and their ratio to those of the loop. Each round
-measures all of them, so that the machine is the same. `queue` measures the times of episodes, and
-those of the head for calls and rows, and simulates the head of clusters with them.
+machine and on Ray, and prints episodes per second and their ratio to those of the loop. Two loops
+at the same time show the most that two workers can do on this machine. Each round measures all of
+them, so that the machine is the same. `queue` measures the times of episodes, and those of the head
+for calls and rows, and simulates the head of clusters with them. `head` measures the processor time
+of the processes of Ray on a head node, without tasks and with them.
 """
 
 import argparse
 import heapq
+import multiprocessing
+import os
 import random
 import statistics
 import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,16 +83,41 @@ def rate_of_pool(pool: Pool, jobs: list[Job]) -> float:
     return len(jobs) / (time.perf_counter() - begin)
 
 
+_worker_of_process = Worker()
+
+
+def play_all(jobs: list[Job]) -> None:
+    """Plays episodes in a loop, in a process of their own."""
+    for job in jobs:
+        _worker_of_process.run_or_raise(job)
+
+
+def rate_of_loops(executor: ProcessPoolExecutor, jobs: list[Job]) -> float:
+    begin = time.perf_counter()
+    halves = [executor.submit(play_all, jobs[first::2]) for first in range(2)]
+    for half in halves:
+        half.result()
+    return len(jobs) / (time.perf_counter() - begin)
+
+
 def overhead(sizes: list[int], seconds: float, rounds: int) -> None:
     import ray
 
     ray.init(address="local", log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     worker = Worker()
+    executor = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
     print("instructions  pool     loop/s  pool/loop  this process, ms an episode")
     for size in sizes:
         program = program_of(size)
         warm = jobs_of(program, 20)
         jobs = jobs_of(program, max(int(rate_of_loop(worker, warm) * seconds), 20))
+        rate_of_loops(executor, warm)
+        loops, ratios = [], []
+        for _ in range(rounds):
+            loops.append(rate_of_loop(worker, jobs))
+            ratios.append(rate_of_loops(executor, jobs) / loops[-1])
+        loop, ratio = map(statistics.median, (loops, ratios))
+        print(f"{size:12}  loops 2 {loop:7.1f} {ratio:10.2f}", flush=True)
         for address in (None, "auto"):
             for count in (1, 2):
                 loops, ratios, heads = [], [], []
@@ -102,6 +132,7 @@ def overhead(sizes: list[int], seconds: float, rounds: int) -> None:
                 name = f"{'ray' if address else 'local'} {count}"
                 print(f"{size:12}  {name:7} {loop:7.1f} {ratio:10.2f} {head:8.3f}", flush=True)
     worker.close()
+    executor.shutdown()
     ray.shutdown()
 
 
@@ -313,16 +344,96 @@ def queue(seconds: float) -> None:
             )
 
 
+def cpu_seconds_of_tree(pid: int) -> float:
+    """Returns the processor time of a process, and of those that it has started."""
+    parents, ticks = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        number = int(path.parent.name)
+        parents[number], ticks[number] = int(fields[1]), sum(map(int, fields[11:15]))
+    members, found = set(), {pid}
+    while found:
+        members |= found
+        found = {child for child, parent in parents.items() if parent in found} - members
+    return sum(ticks.get(each, 0) for each in members) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_head(cluster: Any) -> dict[str, float]:
+    """Returns the processor time of each process of a head node, in seconds."""
+    processes = cluster.head_node.all_processes
+    return {"driver": time.process_time()} | {
+        kind: sum(cpu_seconds_of_tree(each.process.pid) for each in infos)
+        for kind, infos in processes.items()
+    }
+
+
+def head(episodes: int, idle: float, nodes: int) -> None:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    programs, _, _, schema = play_kernels()
+    arguments = {"num_cpus": 0, "include_dashboard": True}
+    cluster = Cluster(initialize_head=True, head_node_args=arguments)
+    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
+    cluster.add_node(num_cpus=2)
+
+    def rates(seconds: float) -> dict[str, float]:
+        """Returns the processor time a second of a cluster without tasks."""
+        time.sleep(15)
+        before = cpu_of_head(cluster)
+        time.sleep(seconds)
+        return {kind: (it - before[kind]) / seconds for kind, it in cpu_of_head(cluster).items()}
+
+    still = rates(idle)
+    jobs = [job for program in programs for job in jobs_of(program, 50, steps=45)]
+    random.Random(0).shuffle(jobs)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        RowWriter(Path(folder), schema) as writer,
+        open_pool("auto", Limits(workers=2)) as pool,
+    ):
+        rate_of_pool(pool, jobs[:20])
+        begin, before = time.perf_counter(), cpu_of_head(cluster)
+        for outcome in pool.run(jobs[20 : 20 + episodes]):
+            writer.write(outcome.value)
+        busy = {kind: it - before[kind] for kind, it in cpu_of_head(cluster).items()}
+        wall = time.perf_counter() - begin
+    for _ in range(nodes):
+        cluster.add_node(num_cpus=0)
+    many = rates(idle)
+    done = min(episodes, len(jobs) - 20)
+    print(f"{done} episodes in {wall:.0f} s; processor time of the head node:")
+    print("process      idle, ms/s  a further node, ms/s  1,000 episodes, s  idle included, s")
+    for kind, whole in busy.items():
+        further = (many[kind] - still[kind]) / nodes
+        each = (whole - still[kind] * wall) / done
+        print(
+            f"{kind:12} {still[kind] * 1e3:10.2f} {further * 1e3:21.3f} {each * 1e3:18.3f} "
+            f"{whole / done * 1e3:17.3f}",
+            flush=True,
+        )
+    ray.shutdown()
+    cluster.shutdown()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["overhead", "queue"])
+    parser.add_argument("what", choices=["overhead", "queue", "head"])
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 2_000, 20_000])
     parser.add_argument("--seconds", type=float, default=5, help="of a measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--simulated", type=float, default=1800, help="seconds of the simulation")
+    parser.add_argument("--episodes", type=int, default=500, help="of head")
+    parser.add_argument("--idle", type=float, default=60, help="seconds without tasks")
+    parser.add_argument("--nodes", type=int, default=6, help="that are added for head")
     arguments = parser.parse_args()
     if arguments.what == "overhead":
         overhead(arguments.sizes, arguments.seconds, arguments.rounds)
+    elif arguments.what == "head":
+        head(arguments.episodes, arguments.idle, arguments.nodes)
     else:
         queue(arguments.simulated)
 

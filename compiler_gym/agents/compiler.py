@@ -3,22 +3,68 @@
 import atexit
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Literal
 
 import compiler_gym
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError, text_of
+from compiler_gym.agents.texts import kept_symbols
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.datasets import Benchmark
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
-from compiler_gym.errors import BenchmarkInitError
+from compiler_gym.errors import BenchmarkInitError, ServiceError
 from compiler_gym.explorer.workbench import short_name
 from compiler_gym.service.connection_opts import ConnectionOpts
 
+Objective = Literal["instructions", "bytes", "cycles"]
+
+FunctionRow = tuple[str, int, int, int, int]
+"""The name, instructions, blocks, loops and depth of loops of a function."""
+
 _MAX_VERDICTS = 10_000
+_MAX_KEPT_INSTRUCTIONS = 400_000
+# Background work begins after a pause in the calls, so that it does not slow down the next call.
+_PAUSE_SECONDS = 0.03
+_MAX_DELAY_SECONDS = 0.3
+_BACKGROUND_NICENESS = 5
+
+
+@dataclass
+class Measurements:
+    """Measurements of a program in one state, filled in as they are made.
+
+    Branches in the same state share them.
+
+    Attributes:
+        costs: The costs.
+        functions: The functions with a body; None if not measured.
+    """
+
+    costs: dict[Objective, int] = field(default_factory=dict)
+    functions: list[FunctionRow] | None = None
+
+
+@dataclass(frozen=True)
+class Original:
+    """A program before any pass.
+
+    Attributes:
+        env: An environment that holds it.
+        symbols: The symbols that other modules may use.
+        measured: Its measurements.
+        baselines: The costs that the levels of clang leave, filled in as they are measured.
+    """
+
+    env: LlvmEnv
+    symbols: frozenset[str]
+    measured: Measurements = field(default_factory=Measurements)
+    baselines: dict[tuple[Objective, str], int] = field(default_factory=dict)
 
 
 class Compiler:
@@ -48,9 +94,11 @@ class Compiler:
         self.action_space = env.action_space
         self._right: OrderedDict[tuple[str, ...], Verdict] = OrderedDict()
         self._running: dict[tuple[str, ...], threading.Event] = {}
-        # The other half of the processors is for the model and for passes.
-        workers = max(1, (os.cpu_count() or 1) // 2)
-        self._background = ThreadPoolExecutor(workers, thread_name_prefix="compiler")
+        self._originals: OrderedDict[str, Original] = OrderedDict()
+        self._last_call = 0.0
+        self._background = ThreadPoolExecutor(
+            os.cpu_count() or 1, "compiler", initializer=_lower_priority
+        )
         self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
         self.datasets = env.datasets
 
@@ -91,36 +139,100 @@ class Compiler:
                 del self._running[key]
             done.set()
 
-    def in_background(self, env: LlvmEnv, work: Callable[[LlvmEnv], object]) -> Future[object]:
-        """Calls a function in another thread, with a fork of an environment as it is now.
+    def in_background(
+        self, fork: Callable[[], LlvmEnv | None], work: Callable[[LlvmEnv], object]
+    ) -> Future[None]:
+        """Calls a function in another thread, at a lower priority, after a pause in such calls.
 
-        Returns:
-            The call, which can be cancelled until it begins.
+        Args:
+            fork: Makes the environment, when the work begins. None if it is no longer needed.
+            work: The function. The environment is closed after it.
         """
-        fork = env.fork()
-        future = self._background.submit(work, fork)
-        future.add_done_callback(lambda _: fork.close())
-        return future
+        submitted = self._last_call = time.monotonic()
 
-    def open(self, benchmark: Benchmark | str, seconds: float) -> LlvmEnv:
-        """Returns an environment that has begun an episode with a program.
+        def run() -> None:
+            while True:
+                now = time.monotonic()
+                begin = min(self._last_call + _PAUSE_SECONDS, submitted + _MAX_DELAY_SECONDS)
+                if now >= begin:
+                    break
+                time.sleep(begin - now)
+            env = fork()
+            if env is not None:
+                with env:
+                    work(env)
+
+        return self._background.submit(run)
+
+    def open(self, benchmark: Benchmark | str, seconds: float, keep: bool = False) -> Original:
+        """Opens a program: returns it before any pass, in a new environment.
+
+        Args:
+            benchmark: The program.
+            seconds: The time limit of its compilation.
+            keep: Keep a copy, so that the program is opened sooner the next time. Only for programs
+                that are always the same under their name.
 
         Raises:
             AgentError: If the program cannot be used.
         """
+        key = benchmark if isinstance(benchmark, str) else str(benchmark.uri)
         with self._lock:
-            env = self._factory.fork()
+            original = self._originals.get(key) if keep else None
+            if original is not None:
+                self._originals.move_to_end(key)
+                try:
+                    return replace(original, env=original.env.fork())
+                except ServiceError:  # Its process has died.
+                    self._originals.pop(key).env.close()
+        opened = self._opened(benchmark, seconds)
+        if keep:
+            self._keep(key, opened)
+        return opened
+
+    def _opened(self, benchmark: Benchmark | str, seconds: float) -> Original:
+        with self._lock:
+            try:
+                env = self._factory.fork()
+            except ServiceError:  # Its process has died.
+                self._factory.reset()
+                env = self._factory.fork()
         try:
             env.reset(
                 benchmark=benchmark, observation_space=None, reward_space=None, timeout=seconds
             )
+            instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
         except (BenchmarkInitError, LookupError, ValueError, OSError) as error:
             env.close()
             raise AgentError(f"The program cannot be used: {text_of(error)}") from error
         except BaseException:
             env.close()
             raise
-        return env
+        return Original(env, kept_symbols(ir), Measurements({"instructions": int(instructions)}))
+
+    def _keep(self, key: str, opened: Original) -> None:
+        """Keeps a copy of a program, and drops those that were not used for the longest time."""
+        kept = replace(opened, env=opened.env.fork())
+        with self._lock:
+            before = self._originals.pop(key, None)
+            self._originals[key] = kept
+            dropped = [before] if before is not None else []
+            total = sum(map(_instructions, self._originals.values()))
+            while total > _MAX_KEPT_INSTRUCTIONS:
+                _, oldest = self._originals.popitem(last=False)
+                total -= _instructions(oldest)
+                dropped.append(oldest)
+        for each in dropped:
+            each.env.close()
+
+
+def _instructions(original: Original) -> int:
+    return original.measured.costs["instructions"]
+
+
+def _lower_priority() -> None:
+    """Lowers the priority of the calling thread, and of the processes that it starts."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND_NICENESS)
 
 
 _start_lock = threading.Lock()

@@ -40,11 +40,19 @@ _RUN_COMMAND = (
 
 @dataclass(frozen=True)
 class OpenedProgram:
-    """A program: its name in texts, and its benchmark."""
+    """A program.
+
+    Attributes:
+        name: Its name in texts.
+        benchmark: Its benchmark.
+        is_own: True if an agent gave its text or file.
+        is_fixed: True if it is always the same under its name.
+    """
 
     name: str
     benchmark: Benchmark | str
     is_own: bool = False
+    is_fixed: bool = False
 
 
 def named_program(compiler: Compiler, name: str) -> OpenedProgram:
@@ -71,7 +79,7 @@ def named_program(compiler: Compiler, name: str) -> OpenedProgram:
             f"expected the name of a program, got {name!r}.{did_you_mean(name, names)} "
             f"Call list_programs for names. {text_of(error)[:300]}"
         ) from error
-    return OpenedProgram(uri.removeprefix("benchmark://"), benchmark)
+    return OpenedProgram(uri.removeprefix("benchmark://"), benchmark, is_fixed=True)
 
 
 def text_program(

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from compiler_gym.agents import exports
+from compiler_gym.agents.compiler import FunctionRow, Objective
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.texts import blocks_of, function_text, page, table
-from compiler_gym.agents.workspace import COSTS, Branch, Objective, Workspace
+from compiler_gym.agents.workspace import COSTS, LEVELS, Branch, Workspace
 from compiler_gym.envs.llvm.display import diff_of_ir
-from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.tuning.size.object_file import read_object
 from compiler_gym.util.shell_format import plural
 
@@ -47,7 +47,7 @@ class ProgramViews(Workspace):
     def _summary(self, branch: Branch) -> str:
         assert self._program is not None
         last = f", the last {branch.passes[-1]}" if branch.passes else ""
-        counts = self._properties(branch.env)
+        counts = self._functions(branch)
         largest = sorted(counts, key=lambda row: -row[1])[:5]
         return (
             f"program {self._program.name}, branch {self._current}, "
@@ -63,16 +63,12 @@ class ProgramViews(Workspace):
         an estimate. Lower is better for all.
         """
         with self._lock:
-            env = self._branch().env
-            names = [
-                name
-                for cost, prefix in COSTS.values()
-                for name in (cost, f"{prefix}O0", f"{prefix}O3", f"{prefix}Oz")
-            ]
-            values = iter([int(each) for each in env.observation.observe(names)])
+            branch = self._branch()
+            self._measure_costs(branch)
             rows: list[tuple[object, ...]] = [("cost", "now", "-O0", "-O3", "-Oz", "now to -Oz")]
             for objective in COSTS:
-                now, o0, o3, oz = next(values), next(values), next(values), next(values)
+                now = branch.measured.costs[objective]
+                o0, o3, oz = (self._baselines[objective, level] for level in LEVELS)
                 rows.append((objective, now, o0, o3, oz, versus(now, oz)))
             return table(rows)
 
@@ -84,14 +80,14 @@ class ProgramViews(Workspace):
             offset: The number of characters to skip, as an earlier answer said.
         """
         with self._lock:
-            env = self._branch().env
+            branch = self._branch()
             if objective == "bytes":
-                with exports.object_file(env) as path:
+                with exports.object_file(branch.env) as path:
                     sizes = sorted(read_object(path).functions.items(), key=lambda each: -each[1])
                 return self._page(table([("function", "bytes"), *sizes]), offset)
             if objective != "instructions":
                 raise AgentError(f"expected objective 'instructions' or 'bytes', got {objective!r}")
-            rows = sorted(self._properties(env), key=lambda row: -row[1])
+            rows = sorted(self._functions(branch), key=lambda row: -row[1])
             head = ("function", "instructions", "blocks", "loops", "loop depth")
             return self._page(table([head, *rows]), offset)
 
@@ -180,16 +176,18 @@ class ProgramViews(Workspace):
                 for (function, kind, _, message), count in counts.items()
             ]
 
-    def _properties(self, env: LlvmEnv) -> list[tuple[str, int, int, int, int]]:
-        """Returns name, instructions, blocks, loops and depth of loops of each function."""
-        found = env.observation["FunctionProperties"]
-        keys = ("TotalInstructionCount", "BasicBlockCount", "TopLevelLoopCount", "MaxLoopDepth")
-        numbers = zip(*([int(each) for each in found[key]] for key in keys), strict=True)
-        return [
-            (str(name), *row)
-            for name, row in zip(found["Function"], numbers, strict=True)
-            if row[1]
-        ]
+    def _functions(self, branch: Branch) -> list[FunctionRow]:
+        """Returns a row for each function with a body."""
+        if branch.measured.functions is None:
+            found = branch.env.observation["FunctionProperties"]
+            keys = ("TotalInstructionCount", "BasicBlockCount", "TopLevelLoopCount", "MaxLoopDepth")
+            numbers = zip(*([int(each) for each in found[key]] for key in keys), strict=True)
+            branch.measured.functions = [
+                (str(name), *row)
+                for name, row in zip(found["Function"], numbers, strict=True)
+                if row[1]
+            ]
+        return branch.measured.functions
 
 
 def versus(cost: int, other: int) -> str:

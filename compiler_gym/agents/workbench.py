@@ -6,6 +6,7 @@ from concurrent.futures import wait
 from typing import Literal
 
 from compiler_gym.agents import exports
+from compiler_gym.agents.compiler import Measurements, Objective
 from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.programs import (
     SUITE,
@@ -18,7 +19,7 @@ from compiler_gym.agents.programs import (
 from compiler_gym.agents.texts import table
 from compiler_gym.agents.verify import Verdict, verify
 from compiler_gym.agents.views import ProgramViews, versus
-from compiler_gym.agents.workspace import Branch, Objective
+from compiler_gym.agents.workspace import Branch, Verification
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.shell_format import plural
@@ -168,7 +169,7 @@ class Workbench(ProgramViews):
             branch = self._branch()
             self._check_count(branch, count)
             del branch.passes[len(branch.passes) - count :]
-            branch.costs.clear()
+            branch.measured = Measurements()
             self._replay(branch.env, branch.passes)
             return self.describe()
 
@@ -332,22 +333,29 @@ class Workbench(ProgramViews):
         """Verifies the program of the current branch, see :func:`verify`."""
         with self._lock:
             branch = self._branch()
-            begun = self._verification
-            if begun is not None and self._verified_passes == branch.passes and not begun.cancel():
-                wait([begun])
+            begun, self._verification = self._verification, None
+            if begun is not None and begun.is_running and begun.passes == branch.passes:
+                assert begun.future is not None
+                wait([begun.future])
             return self._verification_for(repeat_with_opt)(branch.env)
 
     def verify_soon(self) -> None:
         """Begins to verify the current branch in the background, so that :meth:`verdict` is quick.
 
-        Only the newest state is verified, if the machine cannot keep up.
+        The verification begins after a pause in these calls, and only for the newest state.
         """
         with self._lock:
             branch = self._branch()
-            if self._verification is not None:
-                self._verification.cancel()
-            self._verified_passes = [*branch.passes]
-            self._verification = self._compiler.in_background(branch.env, self._verification_for())
+            begun = self._verification = Verification([*branch.passes])
+
+            def fork() -> LlvmEnv | None:
+                with self._lock:
+                    if self._verification is not begun or branch.passes != begun.passes:
+                        return None
+                    begun.is_running = True
+                    return branch.env.fork()
+
+            begun.future = self._compiler.in_background(fork, self._verification_for())
 
     def _verification_for(self, repeat_with_opt: bool = False) -> Callable[[LlvmEnv], Verdict]:
         """Returns a function that verifies the program, in a state that an environment holds."""

@@ -9,24 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from compiler_gym.agents.compiler import Compiler
+from compiler_gym.agents.compiler import Compiler, Measurements, Objective
 from compiler_gym.agents.limits import Limits
 from compiler_gym.agents.problems import AgentError
 from compiler_gym.agents.programs import OpenedProgram
-from compiler_gym.agents.texts import kept_symbols, page
+from compiler_gym.agents.texts import page
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.explorer.problems import ExplorerError
 from compiler_gym.explorer.sources import check_assembly
 from compiler_gym.util.nearest_names import did_you_mean
 
-Objective = Literal["instructions", "bytes", "cycles"]
-
-COSTS: dict[str, tuple[str, str]] = {
+COSTS: dict[Objective, tuple[str, str]] = {
     "instructions": ("IrInstructionCount", "IrInstructionCount"),
     "bytes": ("ObjectTextSizeBytes", "ObjectTextSize"),
     "cycles": ("CyclesEstimate", "CyclesEstimate"),
 }
 """The observation of each objective, and the prefix of the observations of its baselines."""
+
+LEVELS = ("O0", "O3", "Oz")
+"""The levels of clang whose costs are the baselines."""
 
 _MAIN = "main"
 
@@ -38,16 +39,31 @@ class Branch:
     Attributes:
         env: The environment that holds it.
         passes: The passes so far.
-        costs: The known costs of the current state.
+        measured: The measurements of the current state.
     """
 
     env: LlvmEnv
     passes: list[str] = field(default_factory=list)
-    costs: dict[Objective, int] = field(default_factory=dict)
+    measured: Measurements = field(default_factory=Measurements)
 
     def copy(self, env: LlvmEnv) -> "Branch":
         """Returns a branch in the same state, which a fork of the environment holds."""
-        return Branch(env, [*self.passes], {**self.costs})
+        return Branch(env, [*self.passes], self.measured)
+
+
+@dataclass
+class Verification:
+    """A verification in the background.
+
+    Attributes:
+        passes: The passes of the program.
+        is_running: True once it has a fork of the program.
+        future: The call.
+    """
+
+    passes: list[str]
+    is_running: bool = False
+    future: Future[None] | None = None
 
 
 @dataclass(frozen=True)
@@ -88,17 +104,14 @@ class Workspace:
         self._program: OpenedProgram | None = None
         self._symbols: frozenset[str] = frozenset()
         self._baselines: dict[tuple[Objective, str], int] = {}
-        self._verification: Future[object] | None = None
-        self._verified_passes: list[str] = []
+        self._verification: Verification | None = None
         self._branches: dict[str, Branch] = {}
         self._current = _MAIN
 
     def close(self) -> None:
         """Ends all sessions. The workbench can be used again."""
         with self._lock:
-            if self._verification is not None:
-                self._verification.cancel()
-                self._verification = None
+            self._verification = None
             for branch in self._branches.values():
                 branch.env.close()
             self._branches.clear()
@@ -106,23 +119,24 @@ class Workspace:
             self._current = _MAIN
 
     def _open(self, program: OpenedProgram) -> None:
-        env = self._compiler.open(program.benchmark, self.limits.compile_seconds)
+        opened = self._compiler.open(
+            program.benchmark, self.limits.compile_seconds, keep=program.is_fixed
+        )
         try:
-            instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
             if program.is_own:
-                check_assembly(ir)
-            self._check_size(int(instructions))
+                check_assembly(opened.env.ir)
+            self._check_size(opened.measured.costs["instructions"])
         except ExplorerError as error:
-            env.close()
+            opened.env.close()
             raise AgentError(str(error)) from error
         except BaseException:
-            env.close()
+            opened.env.close()
             raise
         self.close()
         self._program = program
-        self._symbols = kept_symbols(ir)
-        self._baselines.clear()
-        self._branches[_MAIN] = Branch(env, costs={"instructions": int(instructions)})
+        self._symbols = opened.symbols
+        self._baselines = opened.baselines
+        self._branches[_MAIN] = Branch(opened.env, measured=opened.measured)
 
     def _check_size(self, instructions: int) -> None:
         if instructions > self.limits.instructions:
@@ -180,9 +194,26 @@ class Workspace:
         return self._branches[self._current]
 
     def _cost(self, branch: Branch, objective: Objective) -> int:
-        if objective not in branch.costs:
-            branch.costs[objective] = int(branch.env.observation[COSTS[objective][0]])
-        return branch.costs[objective]
+        costs = branch.measured.costs
+        if objective not in costs:
+            costs[objective] = int(branch.env.observation[COSTS[objective][0]])
+        return costs[objective]
+
+    def _measure_costs(self, branch: Branch) -> None:
+        """Measures all costs and baselines that are not known yet, in one call of the session."""
+        costs = [each for each in COSTS if each not in branch.measured.costs]
+        baselines = [
+            (each, level)
+            for each in COSTS
+            for level in LEVELS
+            if (each, level) not in self._baselines
+        ]
+        names = [COSTS[each][0] for each in costs]
+        names += [f"{COSTS[each][1]}{level}" for each, level in baselines]
+        if names:
+            values = [int(each) for each in branch.env.observation.observe(names)]
+            branch.measured.costs.update(zip(costs, values[: len(costs)], strict=True))
+            self._baselines.update(zip(baselines, values[len(costs) :], strict=True))
 
     def _baseline(self, branch: Branch, objective: Objective, level: str) -> int:
         key = objective, level
@@ -256,7 +287,7 @@ class Workspace:
         branch.passes.append(name)
         has_changed = bool(stats["changed"])
         if has_changed:
-            branch.costs = {"instructions": int(count)}
+            branch.measured = Measurements({"instructions": int(count)})
         return Step(name, has_changed, int(count))
 
     def _spend_pass(self) -> None:

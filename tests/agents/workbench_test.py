@@ -1,13 +1,18 @@
 """The tools of a workbench."""
 
+import contextlib
+import os
+import signal
 import threading
 from dataclasses import replace
 
 import pytest
 
+from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.agents.workbench import MAX_SCORE, TOOLS, Workbench
 from tests.agents.conftest import LIMITS
+from tests.processes import descendants
 
 GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
 
@@ -231,6 +236,57 @@ def test_costs_are_those_of_the_current_state(bench):
         check()
 
 
+def test_program_that_is_opened_again_is_as_before(make_bench):
+    """A kept copy of it is used, which no pass of another workbench changes."""
+    first, second = make_bench(), make_bench()
+    texts = [first.open_program("bitops")]
+    measured = first._branches["main"].measured
+    first.apply_passes(["sroa", "instcombine"])
+    texts.append(second.open_program("bitops"))
+    assert second._branches["main"].measured is measured
+    first.undo(2)
+    texts.append(first.describe())
+    assert len({*texts}) == 1
+    assert first.function_sizes() == second.function_sizes()
+    first.apply_passes(["sroa"])
+    assert first.cost() < second.cost()
+    assert first._branches["main"].env.ir_sha1 != second._branches["main"].env.ir_sha1
+
+
+def test_own_programs_are_not_kept(make_bench):
+    bench = make_bench()
+    for number in (1, 2):
+        bench.open_program(source=f"int f(void) {{ return {number}; }}")
+        assert f"ret i32 {number}" in bench.read_function("f")
+
+
+def test_kept_programs_are_bounded(monkeypatch):
+    monkeypatch.setattr("compiler_gym.agents.compiler._MAX_KEPT_INSTRUCTIONS", 4_000)
+    compiler = Compiler(LIMITS)
+    try:
+        bench = Workbench(compiler, LIMITS)
+        for name in ("sha256", "text_stats", "life", "sha256"):
+            text = bench.open_program(name)
+        assert [*compiler._originals] == ["benchmark://kernels-v0/sha256"]
+        assert "instructions     2613" in text
+    finally:
+        compiler.close()
+
+
+def test_program_is_opened_after_all_processes_were_killed():
+    others = descendants(os.getpid())
+    compiler = Compiler(LIMITS)
+    try:
+        bench = Workbench(compiler, LIMITS)
+        text = bench.open_program("sha256")
+        for pid in {*descendants(os.getpid())} - {*others}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        assert bench.open_program("sha256") == text
+    finally:
+        compiler.close()
+
+
 def test_verification_in_the_background(make_bench, monkeypatch):
     """The newest state is verified once, and nothing is left behind."""
     bench = make_bench(may_run=True)
@@ -243,6 +299,8 @@ def test_verification_in_the_background(make_bench, monkeypatch):
     )
     bench.verify_soon()
     bench.verify_soon()
+    while not verified:
+        threading.Event().wait(0.01)
     assert bench.verdict().checks == ("fake",)
     assert verified == [bench._branch().env.ir_sha1]
     bench.verify_soon()

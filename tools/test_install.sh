@@ -5,6 +5,7 @@
 #   PYTHON=~/.pyenv/versions/3.10.13 tools/test_install.sh noble     # Ubuntu, another Python
 #   SB3=1 tools/test_install.sh bookworm                          # and PPO of Stable-Baselines3
 #   tools/test_install.sh container                               # the steps of the Containerfile
+#   tools/test_install.sh openenv                                 # those of OpenEnv's Dockerfile
 #
 # The system is made by debootstrap in a folder of its own, which takes root. It has no compiler and
 # no header of C, and gets none. Every command is printed before it runs, so the output is the record.
@@ -13,7 +14,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 suite=${1:?usage: tools/test_install.sh SUITE, e.g. trixie}
 wheels=${WHEELS:-bazel-bin}
-is_container=
+is_container= recipe=
+[ "$suite" != openenv ] || { recipe=compiler_gym/openenv/space/Dockerfile suite=trixie; }
 [ "$suite" != container ] || { is_container=1 suite=bookworm wheels=${WHEELS:-bazel-bin/release}; }
 debian=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list* | grep -v snapshot | head -1 | tr -d ' ')
 case $suite in
@@ -121,6 +123,48 @@ if [ -n "$is_container" ]; then
   done < "$wheels/Containerfile"
   inside "su $user -s /bin/bash -c 'env $environment compiler-gym doctor'"
   say "the container works"
+  exit
+fi
+
+# The same for the server of OpenEnv. The base has the Python of Debian 13, which gets the names and
+# the place of that in python:3.12-slim. The server has a network of its own, without the internet.
+if [ -n "$recipe" ]; then
+  inside "$python -m venv /usr/local"
+  while read -r instruction arguments; do
+    case $instruction in
+      WORKDIR) folder=$arguments && mkdir -p "$run$folder" ;;
+      COPY) cp -r "$(dirname "$recipe")"/. "$wheels"/compiler_gym*manylinux*.whl "$run$folder" ;;
+      RUN) inside "cd ${folder:-/} && PATH=/usr/local/bin:\$PATH && $arguments" ;;
+      USER) user=$arguments ;;
+      HEALTHCHECK) health=${arguments#*CMD } ;;
+      CMD) server=$(python3 -c 'import json, shlex, sys; print(shlex.join(json.loads(sys.argv[1])))' "$arguments") ;;
+    esac
+  done < <(sed -e ':join' -e '/\\$/ { N; s/\\\n//; b join' -e '}' "$recipe")
+  cat > "$run$folder/play.py" <<'END'
+from compiler_gym.openenv import CompilerAction, CompilerEnvClient
+
+with CompilerEnvClient(base_url="http://127.0.0.1:8000").sync() as env:
+    print(env.reset(split="test", index=5).observation.text)
+    env.step(CompilerAction(tool="apply_passes", passes=["sroa", "early-cse", "simplifycfg"]))
+    result = env.step(CompilerAction(tool="submit"))
+    print(result.observation.text)
+    assert result.done and result.reward > 0 and result.observation.metadata == {"verified": True}
+END
+  cat > "$run/root/serve.sh" <<END
+su - $user -c 'cd $folder && exec $server' &
+for _ in {1..60}; do
+  sleep 1
+  su - $user -c '$health' && break
+done
+su - $user -c 'cd $folder && id && python play.py && $health'
+status=\$?
+kill \$!
+exit \$status
+END
+  say "$server; $health; play.py"
+  env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    unshare --net bash -c "ip link set lo up && chroot $run bash /root/serve.sh"
+  say "the server of OpenEnv works"
   exit
 fi
 

@@ -9,6 +9,7 @@ the others get must be what a client that is alone gets.
 
 import argparse
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -89,6 +90,11 @@ class Server:
             kib += sum(int(line.split()[1]) for line in text.splitlines() if line[:4] == "Pss:")
         return kib / 1024
 
+    def processor_seconds(self) -> tuple[float, float]:
+        """The processor time of the server itself, and of the service and all sessions."""
+        own, *others = (_processor_seconds(pid) for pid in descendants(self.process.pid))
+        return own, sum(others)
+
     def stop(self) -> None:
         """Ends the server and its sessions."""
         self.process.terminate()
@@ -103,21 +109,34 @@ def descendants(pid: int) -> Iterator[int]:
             yield from descendants(int(child))
 
 
+def _processor_seconds(pid: int) -> float:
+    """The processor time of a process, without its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 async def play(
-    url: str, number: int, steps: int, ready: asyncio.Barrier | None = None
+    url: str, number: int, steps: int, barrier: asyncio.Barrier | None = None
 ) -> tuple[list[float], list[int]]:
-    """Plays a program. Returns the seconds of each step, and the instructions after it."""
+    """Plays a program. Waits at a barrier, if any, before the first step and after the last.
+
+    Returns:
+        The seconds of each step, and the instructions after it.
+    """
     seconds, counts = [], []
     async with CompilerEnvClient(base_url=url, message_timeout_s=600) as client:
         await client.reset(split="test", index=number % PROGRAMS)
-        if ready:
-            await ready.wait()
+        if barrier:
+            await barrier.wait()
         for step in range(min(steps, 29)):
             name = PASSES[(number + step) % len(PASSES)]
             began = time.perf_counter()
             result = await client.step(CompilerAction(tool="apply_passes", passes=[name]))
             seconds.append(time.perf_counter() - began)
             counts.append(result.observation.instructions)
+        if barrier:
+            await barrier.wait()  # Measured,
+            await barrier.wait()  # before the session ends.
     return seconds, counts
 
 
@@ -141,22 +160,47 @@ async def measure(server: Server, sessions: int, steps: int) -> None:
     alone = [await play(server.url, number, steps) for number in range(sessions)]
     print(f"one after the other: {rate(alone)}")
     before = server.memory_mib()
-    ready = asyncio.Barrier(sessions + 1)
+    barrier = asyncio.Barrier(sessions + 1)
     players = [
-        asyncio.create_task(play(server.url, number, steps, ready)) for number in range(sessions)
+        asyncio.create_task(play(server.url, number, steps, barrier)) for number in range(sessions)
     ]
-    while ready.n_waiting < sessions and not any(each.done() for each in players):
-        await asyncio.sleep(0.05)
+
+    async def all_are_there() -> None:
+        while barrier.n_waiting < sessions:
+            for each in players:
+                if each.done():
+                    each.result()  # Raises its error.
+            await asyncio.sleep(0.01)
+
+    await all_are_there()
     memory = server.memory_mib()
-    await ready.wait()
+    processor_before = (time.process_time(), *server.processor_seconds())
+    await barrier.wait()
     began = time.perf_counter()
     bad = asyncio.create_task(misbehave(server))
-    found = await asyncio.gather(*players)
+    await all_are_there()
     seconds = time.perf_counter() - began
+    processor = (time.process_time(), *server.processor_seconds())
+    memory_after = server.memory_mib()
+    await barrier.wait()
+    await barrier.wait()
+    found = await asyncio.gather(*players)
     total = sum(len(each) for each, _ in found)
     same = [counts for _, counts in found] == [counts for _, counts in alone]
     print(f"{sessions} at once: {rate(found)}, {total / seconds:.0f} steps/s together")
-    print(f"memory: {before:.0f} MiB without sessions, {memory:.0f} MiB with {sessions}")
+    clients, own, others = (
+        1000 * (after - before) / total
+        for before, after in zip(processor_before, processor, strict=True)
+    )
+    print(
+        f"processor time of a step: clients {clients:.2f} ms, server {own:.2f} ms, service and "
+        f"sessions {others:.2f} ms; {os.cpu_count()} processors, {1000 * seconds / total:.2f} ms "
+        f"from one step to the next, load average {os.getloadavg()[0]:.1f} with this program"
+    )
+    print(
+        f"memory: {before:.0f} MiB without sessions, {memory:.0f} MiB with {sessions}, "
+        f"{memory_after:.0f} MiB after their steps"
+    )
     for line in await bad:
         print(line)
     print("the others got what they get alone" if same else "THE OTHERS GOT SOMETHING ELSE")

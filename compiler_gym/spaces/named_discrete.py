@@ -5,13 +5,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from compiler_gym.spaces.discrete import Discrete
-from compiler_gym.util.nearest_names import UnknownNameError, did_you_mean
+from compiler_gym.util.nearest_names import UnknownNameError, did_you_mean, quoted
 
 
 def not_in_space(name: str, space_name: str | None, known: Iterable[str]) -> UnknownNameError:
     """Returns an error for an unknown name, which suggests similar names."""
     return UnknownNameError(
-        f"{name!r} is not in the space {space_name!r}.{did_you_mean(name, known)}"
+        f"{quoted(name)} is not in the space {space_name!r}.{did_you_mean(name, known)}"
     )
 
 

@@ -10,6 +10,9 @@ _MAX_CANDIDATES = 10_000
 # An error lists all names if there are at most this many, else only similar ones.
 _FEW_NAMES = 12
 
+# Longer names are not names, but perhaps the contents of a file.
+_LONGEST_NAME = 200
+
 
 class UnknownNameError(KeyError, ValueError):
     """A name does not exist, or a part of a text is not a value of a space.
@@ -34,7 +37,15 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameEr
     listing = ""
     if not suggestion or len(names) <= _FEW_NAMES:
         listing = f" There are: {', '.join(names) or 'none'}"
-    return UnknownNameError(f"There is no {kind} {str(name)!r}.{suggestion}{listing}")
+    return UnknownNameError(f"There is no {kind} {quoted(name)}.{suggestion}{listing}")
+
+
+def quoted(name: object) -> str:
+    """Returns a name as an error message shows it: in quotes, and shortened if it is long."""
+    text = str(name)
+    if len(text) <= _LONGEST_NAME:
+        return repr(text)
+    return f"{text[:_LONGEST_NAME] + '...'!r} ({len(text)} characters)"
 
 
 def nearest_names(name: str, candidates: Iterable[str], count: int = 3) -> list[str]:
@@ -51,6 +62,8 @@ def nearest_names(name: str, candidates: Iterable[str], count: int = 3) -> list[
     Returns:
         Up to ``count`` candidates; none if nothing is similar.
     """
+    if len(name) > _LONGEST_NAME:
+        return []
     names = list(islice(candidates, _MAX_CANDIDATES))
     # The common prefix of URIs does not make them similar.
     scheme = name[: name.find("://") + 3] if "://" in name else ""

@@ -41,6 +41,9 @@ def test_wrong_arguments(fails, policy):
     assert "expected a policy" in fails("eval", "sha256", "--policy", policy)
     policy.write_text('{"about": {}, "sequences": ["sroaa"]}')
     assert "Did you mean sroa?" in fails("eval", "sha256", "--policy", policy)
+    policy.write_text(json.dumps({"about": {}, "sequences": ["x" * 1_000_000]}))
+    line = fails("eval", "sha256", "--policy", policy)
+    assert "is not in the space" in line and len(line) < 400
 
 
 def test_several_at_a_time_are_the_same(run, policy, program_c, environment):

@@ -53,6 +53,12 @@ def test_named_discrete_text(named):
     assert named.from_string("") == []
 
 
+def test_long_name(named):
+    with pytest.raises(UnknownNameError) as caught:
+        named["x" * 1_000_000]
+    assert len(str(caught.value)) < 300
+
+
 @pytest.mark.parametrize("error", [UnknownNameError, KeyError, ValueError, LookupError])
 def test_unknown_name(named, error):
     with pytest.raises(error) as caught:

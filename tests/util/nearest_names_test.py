@@ -8,6 +8,7 @@ from compiler_gym.util.nearest_names import (
     UnknownNameError,
     did_you_mean,
     nearest_names,
+    quoted,
     unknown_name,
 )
 
@@ -63,6 +64,14 @@ def test_many_names_are_listed_only_if_none_is_similar():
     )
     assert str(unknown_name("thing", "zzz", names)).endswith(", name-19")
     assert str(unknown_name("thing", "zzz", [])) == "There is no thing 'zzz'. There are: none"
+
+
+def test_a_long_name_is_shortened():
+    """It may be the contents of a file."""
+    text = str(unknown_name("reward", "x" * 1_000_000, ["Size"]))
+    assert len(text) < 300 and text.startswith("There is no reward 'xxx")
+    assert quoted("it's") == '"it\'s"'
+    assert quoted("x" * 500) == f"'{'x' * 200}...' (500 characters)"
 
 
 def test_the_scheme_of_some_uris_does_not_make_them_similar():

@@ -40,6 +40,17 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameEr
     return UnknownNameError(f"There is no {kind} {quoted(name)}.{suggestion}{listing}")
 
 
+def several_names(kind: str, names: object, advice: str = "") -> TypeError:
+    """Returns the error for several names where a space is chosen.
+
+    Args:
+        kind: The kind of the space, e.g. ``"reward"``.
+        names: The names.
+        advice: The end of the message.
+    """
+    return TypeError(f"expected the name of one {kind} space, got {names!r}{advice}")
+
+
 def quoted(name: object) -> str:
     """Returns a name as an error message shows it: in quotes, and shortened if it is long."""
     text = str(name)

@@ -31,6 +31,15 @@ def env(shared_env):
     return shared_env
 
 
+@pytest.mark.parametrize("kind", ["observation", "reward", "action"])
+@pytest.mark.parametrize("names", [["text", "length"], ("length",)])
+def test_several_names_of_spaces(env, kind, names):
+    with pytest.raises(TypeError, match=rf"the name of one {kind} space, got [\[(]'.*'"):
+        setattr(env, f"{kind}_space", names)
+    with pytest.raises(TypeError, match=rf"the name of one {kind} space, got [\[(]'.*'"):
+        env.reset(**{f"{kind}_space": names})
+
+
 class Constant(Reward):
     def __init__(self, value: float = 1, name: str = "constant"):
         super().__init__(name=name, min=0, max=10)

@@ -14,7 +14,7 @@ from compiler_gym.service.proto import ActionSpace as ActionSpaceProto
 from compiler_gym.service.proto import Event
 from compiler_gym.service.proto.py_converters import ServiceMessageConverters
 from compiler_gym.spaces import ActionSpace
-from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.util.nearest_names import several_names, unknown_name
 from compiler_gym.util.random_state import copy_generator, shallow_copy
 
 
@@ -170,7 +170,10 @@ class ActionSpaces:
 
         Raises:
             LookupError: If there is no such action space.
+            TypeError: If it is a list of names.
         """
+        if isinstance(name, list | tuple):
+            raise several_names("action", name)
         names = [space.name for space in self.spaces]
         wanted = name if isinstance(name, str) else getattr(name, "name", None)
         if wanted not in names:

@@ -14,7 +14,7 @@ from compiler_gym.errors import ServiceError, ServiceIsClosed
 from compiler_gym.service.proto import Event
 from compiler_gym.service.session.session_manager import SessionManager
 from compiler_gym.spaces import DefaultRewardFromObservation, Reward
-from compiler_gym.util.nearest_names import unknown_name
+from compiler_gym.util.nearest_names import several_names, unknown_name
 from compiler_gym.util.random_state import shallow_copy
 from compiler_gym.views import ObservationSpaceSpec, ObservationView, RewardView
 from compiler_gym.views.observation import RawStep
@@ -168,6 +168,11 @@ def _copy(value: Any, memo: dict[int, Any]) -> Any:
 
 
 _OBSERVATION_SECONDS = 300
+
+_SEVERAL_OBSERVATIONS = (
+    "; try env.step(action, observation_spaces=[...]), or a wrapper that observes "
+    "env.observation[name] for each"
+)
 
 
 def make_observer(sessions: SessionManager) -> RawStep:
@@ -344,11 +349,7 @@ class SpaceChoices:
         if isinstance(space, ObservationSpaceSpec):
             return space
         if isinstance(space, list | tuple):
-            raise TypeError(
-                f"expected the name of one observation space, got {space!r}; try "
-                "env.step(action, observation_spaces=[...]), or a wrapper that observes "
-                "env.observation[name] for each"
-            )
+            raise several_names("observation", space, _SEVERAL_OBSERVATIONS)
         spaces = self.observations.spaces
         if space not in spaces:
             raise unknown_name("observation space", space, spaces)
@@ -363,6 +364,8 @@ class SpaceChoices:
                 if benchmark is not None:
                     space.reset(benchmark, self.observations)
             return space
+        if isinstance(space, list | tuple):
+            raise several_names("reward", space, "; try env.step(action, reward_spaces=[...])")
         if space not in spaces:
             raise unknown_name("reward space", space, spaces)
         return spaces[space]

@@ -65,8 +65,10 @@ class TestLostSessions:
 
     def test_time_limit(self, env):
         env.reset()
-        *_, terminated, truncated, info = env.step(HANG, timeout=0.2)
-        assert (terminated, truncated) == (False, True)
+        env.step(APPEND_A)
+        observation, reward, terminated, truncated, info = env.step(HANG, timeout=0.2)
+        np.testing.assert_array_equal(observation, histogram("helloa"))
+        assert (reward, terminated, truncated) == (0, False, True)
         assert info["error_type"] == "TimeoutError"
         assert not env.in_episode
 
@@ -75,10 +77,10 @@ class TestLostSessions:
         process = env.service.service
         os.kill(process.pid, signal.SIGKILL)
         assert process.exit_code(wait_seconds=100) is not None
-        observation, _, terminated, truncated, info = env.step(APPEND_A)
-        assert (terminated, truncated) == (False, True)
+        observation, reward, terminated, truncated, info = env.step(APPEND_A)
+        np.testing.assert_array_equal(observation, histogram("hello"))
+        assert (reward, terminated, truncated) == (0, False, True)
         assert info["error_type"] == "ServiceIsClosed"
-        assert observation in env.observation_space
 
     def test_unknown_session(self, env):
         env.reset()

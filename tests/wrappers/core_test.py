@@ -158,6 +158,7 @@ class TestRewards:
         env = Doubled(Doubled(small))
         env.reset()
         reward = env.step(env.action_space["mem2reg"])[1]
+        assert env.episode_reward == env.state.reward == reward
         small.reset()
         assert reward == 4 * small.step(small.action_space["mem2reg"])[1] > 0
         assert env.episode_reward == reward / 4

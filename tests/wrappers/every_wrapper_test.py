@@ -9,6 +9,7 @@ import pytest
 
 import compiler_gym.wrappers
 from compiler_gym.envs import GymnasiumEnv
+from compiler_gym.envs.compiler_env import waits_for_steps
 from compiler_gym.envs.llvm import with_dynamic_config
 from compiler_gym.wrappers import (
     ActionHistogram,
@@ -83,6 +84,7 @@ MAKERS = {
 }
 CHOOSE_BENCHMARKS = [name for name in MAKERS if name.endswith(("Benchmarks", "Iterator"))]
 APPEND = ["ActionHistogram", "LastActions"]
+WAIT = ["ForkOnStep"]
 MEASURES = "RuntimePointEstimateReward"
 
 
@@ -195,6 +197,20 @@ def test_two(runnable, inner, outer):
         assert fork.actions == env.actions
     assert len(runnable.actions) == 2
     env.close()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_environments_step_at_the_same_time(runnable, name):
+    """In vector environments; those that wait are named in docs/guides/wrappers.md."""
+    env = MAKERS[name](runnable)
+    assert waits_for_steps(env) == (name in WAIT)
+    env.reset(reward_space="IrInstructionCount")
+    mem2reg = env.action_space["mem2reg"]
+    with env.fork() as fork:
+        expected = fork.multistep([mem2reg], timeout=300)
+        result = env.begin_multistep([mem2reg]).result()
+        np.testing.assert_equal(result, expected)
+        assert env.actions == fork.actions
 
 
 @pytest.mark.parametrize("name", MAKERS)

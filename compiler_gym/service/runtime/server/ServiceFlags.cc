@@ -22,12 +22,12 @@ DEFINE_string(host, "127.0.0.1",
               "Any other interface needs --token_file, --tls_client_ca or --insecure");
 DEFINE_string(token_file, "",
               "File with a secret that clients have to send, by TCP from anywhere, as metadata "
-              "'authorization: Bearer TOKEN'. At least 16 characters, readable by nobody else");
+              "'authorization: Bearer TOKEN'. At least 16 characters, readable only by this user");
 DEFINE_string(tls_certificate, "",
               "File with the service's certificate, in PEM format. Connections by TCP are "
               "encrypted then. Needs --tls_key");
 DEFINE_string(tls_key, "",
-              "File with the key of --tls_certificate, in PEM format. Readable by nobody else");
+              "File with the key of --tls_certificate, in PEM format. Readable only by this user");
 DEFINE_string(tls_client_ca, "",
               "File with certificates, in PEM format, one of which must have signed that of a "
               "client. Clients without are refused. Needs --tls_certificate");
@@ -92,7 +92,7 @@ std::optional<int> parsePort(const std::string& text) {
   return port;
 }
 
-// The name of a flag that must not be negative and is.
+// Returns the name of the first flag that is negative although it must not be.
 std::optional<std::string> findNegativeLimit() {
   const std::pair<const char*, int> limits[] = {
       {"max_sessions", FLAGS_max_sessions},

@@ -48,8 +48,8 @@ sigset_t stopSignals() {
   return signals;
 }
 
-// Threads started from here on leave the signals to waitForStopSignal(). Writing to a client or a
-// log reader that is gone becomes an error of that write.
+// Blocks the signals that waitForStopSignal() handles in all threads started after this call.
+// Writing to a closed connection becomes an error instead of a signal.
 void prepareSignals() {
   const sigset_t signals = stopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -77,7 +77,7 @@ int failure(const Status& status) {
 
 // The parts of a service, in the order in which they depend on each other.
 struct Service {
-  // Ends the session processes first: threads that are to be joined may wait for one.
+  // Ends the session processes first, because threads that are joined later may wait for one.
   ~Service() {
     if (sessions) sessions->stop();
   }
@@ -97,7 +97,7 @@ Status make(const ServiceFlags& flags, std::shared_ptr<ForkServerProcess> forkSe
   return Status::OK;
 }
 
-// Sessions, and the sockets and records of their processes, take some open files each.
+// Each session needs several open files, for the socket and the record of its process.
 void raiseOpenFileLimit() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -111,8 +111,8 @@ int exitCode(int sessions) {
   return kExitSessionsOpen;
 }
 
-// Ends the process although a request is at work in it, and so nothing that the request uses can be
-// destroyed.
+// Ends the process while a request is still running. Destroys nothing, since the request may use
+// it.
 [[noreturn]] void abandon(std::unique_ptr<WorkingDirectory> directory) {
   LOG(ERROR) << "The service was stopped while a request was at work that did not end";
   google::FlushLogFiles(google::INFO);
@@ -131,7 +131,7 @@ Status serve(const ServiceFlags& flags, const Access& access, const WorkingDirec
   LOG(INFO) << "Service " << directory.path().string() << " listening on port " << (*server)->port()
             << ", PID = " << getpid();
   google::FlushLogFiles(google::INFO);
-  // Last, so that who has the address finds the log complete.
+  // Written last, so that the log is complete once clients know the address.
   RETURN_IF_ERROR(directory.writeAddress((*server)->port(), getpid()));
   waitForStopSignal();
   return Status::OK;
@@ -147,14 +147,14 @@ int runServiceMain(int argc, char** argv, const char* usage, const SessionFactor
   std::unique_ptr<WorkingDirectory> directory;
   Status status = WorkingDirectory::open(flags.workingDirectory, &directory);
   if (!status.ok()) return failure(status);
-  // No thread may exist yet, and nothing may be logged: the log would be that of two processes.
+  // The fork needs a process without threads and without an open log.
   std::unique_ptr<ForkServerProcess> forkServer;
   status = ForkServerProcess::start(makeSession, directory->path(), flags.limits,
                                     directory->removal(), &forkServer);
   if (!status.ok()) return failure(status);
-  // After that: the commands of sessions have the limit that users know.
+  // Raised after the fork, so that commands of sessions keep the usual limit.
   raiseOpenFileLimit();
-  // After that, so that the secrets are not in the memory of the processes that run the compiler.
+  // Read after the fork, so that processes that run the compiler do not have the secrets in memory.
   Access access;
   status = Access::open(flags.access, &access);
   if (!status.ok()) return failure(status);

@@ -34,19 +34,20 @@ Status error(const std::string& what, const fs::path& path, int errorNumber) {
                 what + " " + path.string() + ": " + std::generic_category().message(errorNumber));
 }
 
-// Makes a directory for the owner only, and those above it. One that exists stays as it is.
+// Creates a directory for the owner only, with its parents. An existing directory does not change.
 Status makeDirectories(const fs::path& path) {
   boost::system::error_code ignored;
   if (fs::is_directory(path, ignored)) return Status::OK;
   if (path.has_parent_path()) RETURN_IF_ERROR(makeDirectories(path.parent_path()));
   if (mkdir(path.c_str(), S_IRWXU) == 0) return Status::OK;
   const int errorNumber = errno;
-  // Somebody else may have made it meanwhile.
+  // Another process may have created it meanwhile.
   if (errorNumber == EEXIST && fs::is_directory(path, ignored)) return Status::OK;
   return error("Cannot make the directory", path, errorNumber);
 }
 
-// Makes a directory that did not exist, so that nobody else can have put anything into it.
+// Creates a new directory. It fails if the directory exists, because others may have put files into
+// it.
 Status makeUniqueDirectory(fs::path* path) {
   boost::system::error_code noTemporary;
   const fs::path parent = fs::temp_directory_path(noTemporary);
@@ -67,7 +68,8 @@ bool isPrivate(const struct stat& information) {
   return isOurs && (information.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Others could replace the service's files, or have it remove those of this user.
+// Checks that no other user can write to the directory. They could replace the service's files, or
+// make it remove files of this user.
 Status checkPrivate(const fs::path& path) {
   struct stat information = {};
   if (stat(path.c_str(), &information) != 0) return error("Cannot look at", path, errno);
@@ -84,7 +86,7 @@ Status checkPrivate(const fs::path& path) {
 Status writeFile(const fs::path& path, const std::string& contents) {
   const fs::path temporary(path.string() + ".tmp");
   unlink(temporary.c_str());
-  // Never through a link.
+  // Does not follow links.
   const util::FileDescriptor file(open(temporary.c_str(),
                                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                        S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
@@ -97,8 +99,8 @@ Status writeFile(const fs::path& path, const std::string& contents) {
   return renaming ? error("Cannot write", path, renaming.value()) : Status::OK;
 }
 
-// True if the client that made the directory has ended. Clients that make one hold a lock on a
-// file in it, which the system releases however they end. Nobody else can put that file there.
+// True if the client that created the directory has ended. The client holds a lock on a file in it,
+// and the system releases the lock at its end. No other user can create that file.
 bool isAbandoned(const fs::path& path) {
   struct stat folder = {};
   struct stat owner = {};
@@ -109,15 +111,14 @@ bool isAbandoned(const fs::path& path) {
          flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-// A link in an abandoned directory to one like it, as of clients whose working directory is in
-// memory.
+// Removes the directory on disk that an abandoned directory in memory links to.
 void removeDisk(const fs::path& path) {
   boost::system::error_code problem;
   const fs::path target = fs::read_symlink(path / kDiskLink, problem);
   if (!problem && isAbandoned(target)) fs::remove_all(target, problem);
 }
 
-// Files that cannot be removed are found stale by the next service.
+// The next service removes files that cannot be removed now.
 void remove(const fs::path& path, bool isTemporary) {
   boost::system::error_code problem;
   const bool isLeft = isAbandoned(path);

@@ -74,19 +74,19 @@ OpenText openText(const std::string& text) {
   return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free};
 }
 
-// The first one in the text; none if there is none.
+// Returns the first certificate in the text, or null.
 Certificate certificateIn(const std::string& text) {
   return {PEM_read_bio_X509(openText(text).get(), nullptr, nullptr, nullptr), X509_free};
 }
 
 Key keyIn(const std::string& text) {
-  // Nobody is there to be asked for it.
+  // A service cannot ask anybody for a passphrase.
   const auto noPassphrase = [](char*, int, int, void*) { return -1; };
   return {PEM_read_bio_PrivateKey(openText(text).get(), nullptr, noPassphrase, nullptr),
           EVP_PKEY_free};
 }
 
-// gRPC would start without a word, and then refuse all clients.
+// Checks the files, because gRPC starts with invalid ones and then refuses all clients.
 Status checkPair(const AccessFlags& flags, const std::string& certificateText,
                  const std::string& keyText) {
   const Certificate certificate = certificateIn(certificateText);

@@ -23,7 +23,7 @@ using util::FileDescriptor;
 
 namespace {
 
-// Other programs may take a port on one address while we take it on another.
+// Another program can take the port on one address while this one takes it on another.
 constexpr int kPortAttempts = 20;
 
 std::string addressText(const std::string& host, int port) {
@@ -74,16 +74,17 @@ int portOf(const FileDescriptor& listener) {
                    : reinterpret_cast<const sockaddr_in6&>(tcp.address).sin6_port);
 }
 
-// A closed descriptor, and errno, if it does not work.
+// Returns a closed descriptor and sets errno on failure.
 FileDescriptor listenOn(const TcpAddress& tcp) {
   constexpr int kOn = 1;
   constexpr int kOff = 0;
   const int family = tcp.address.ss_family;
   FileDescriptor listener(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!listener.isOpen()) return listener;
-  // A port can be used again soon after a service has ended. Two services still cannot share one.
+  // Allows a port to be used again soon after a service has ended. Two services still cannot share
+  // it.
   setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &kOn, sizeof(kOn));
-  // So that "::" means all addresses.
+  // Lets "::" accept IPv4, too.
   if (family == AF_INET6) {
     setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &kOff, sizeof(kOff));
   }
@@ -96,8 +97,8 @@ FileDescriptor listenOn(const TcpAddress& tcp) {
   return listener;
 }
 
-// Listens on all addresses at the same port. Returns the error of the first that makes it
-// impossible, or 0. The machine may lack one, e.g. ::1 of localhost where there is no IPv6.
+// Listens on all addresses at the same port. Returns the first error, or 0. The machine may lack an
+// address, e.g. ::1 of localhost without IPv6.
 int listenOnAll(std::vector<TcpAddress> addresses, int* port,
                 std::vector<FileDescriptor>* listeners) {
   int missing = EADDRNOTAVAIL;
@@ -138,7 +139,7 @@ Status resolveHost(const std::string& host, std::vector<TcpAddress>* addresses) 
     TcpAddress address;
     std::memcpy(&address.address, info->ai_addr, info->ai_addrlen);
     address.size = info->ai_addrlen;
-    // A name can be listed more than once in /etc/hosts.
+    // /etc/hosts can list a name twice.
     const bool isKnown = std::any_of(addresses->begin(), addresses->end(),
                                      [&](const TcpAddress& other) { return other == address; });
     if (!isKnown) addresses->push_back(address);
@@ -176,7 +177,7 @@ Status listenOnUnixSocket(const boost::filesystem::path& path, FileDescriptor* l
   if (folder.isOpen() && listener->isOpen() &&
       (unlinkat(folder.get(), name.c_str(), 0) == 0 || errno == ENOENT) &&
       bind(listener->get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
-      // Nobody can connect before listen().
+      // Clients cannot connect before listen().
       fchmodat(folder.get(), name.c_str(), S_IRUSR | S_IWUSR, 0) == 0 &&
       listen(listener->get(), SOMAXCONN) == 0) {
     return Status::OK;

@@ -34,7 +34,7 @@ struct Endpoint {
   uint16_t port = 0;
 };
 
-// An IPv6 socket that talks IPv4 has addresses ::ffff:a.b.c.d. They become a.b.c.d.
+// Converts addresses ::ffff:a.b.c.d, of IPv6 sockets that speak IPv4, to a.b.c.d.
 Endpoint endpointOf(const sockaddr_storage& address) {
   Endpoint endpoint;
   endpoint.family = address.ss_family;
@@ -59,7 +59,7 @@ struct DiagnosisRequest {
   inet_diag_req_v2 body = {};
 };
 
-// Asks for the one socket with these addresses.
+// A request for the socket with these addresses.
 DiagnosisRequest diagnosisRequest(const Endpoint& peer, const Endpoint& here) {
   DiagnosisRequest request;
   request.header.nlmsg_len = sizeof(request);
@@ -77,7 +77,7 @@ DiagnosisRequest diagnosisRequest(const Endpoint& peer, const Endpoint& here) {
   return request;
 }
 
-// A socket that only the kernel can write to, which answers at once.
+// Opens a socket to the kernel, which answers at once. Nothing else can write to the socket.
 FileDescriptor openNetlink() {
   FileDescriptor netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   sockaddr_nl kernel = {};
@@ -162,8 +162,8 @@ std::optional<uid_t> ownerByNetlink(const PeerAddresses& addresses) {
       reply.header.nlmsg_type != SOCK_DIAG_BY_FAMILY) {
     return std::nullopt;
   }
-  // Without such a connection it is a socket that listens on the port. One whose process has closed
-  // it has no owner any more, which looks like root.
+  // Without a connection, the kernel answers with the listening socket of the port. A socket that
+  // its process has closed has no owner, which looks like root.
   if (reply.body.idiag_state != TCP_ESTABLISHED || reply.body.id.idiag_sport != peer.port ||
       reply.body.id.idiag_dport != here.port) {
     return std::nullopt;
@@ -195,7 +195,7 @@ std::optional<uid_t> ownerOfPeer(int socket) {
   }
   std::optional<uid_t> owner = ownerByNetlink(addresses);
   if (!owner) owner = ownerByProcFiles(addresses);
-  // If the connection was reset meanwhile, another process may have got the same address.
+  // After a reset of the connection, another process may have the same address.
   return isEstablished(socket) ? owner : std::nullopt;
 }
 

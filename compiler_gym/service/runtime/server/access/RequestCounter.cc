@@ -6,7 +6,7 @@ namespace compiler_gym::runtime {
 
 namespace {
 
-// gRPC makes one for each request and destroys it with the request.
+// Counts one request. gRPC creates it for the request and destroys it with it.
 class CountingInterceptor final : public grpc::experimental::Interceptor {
  public:
   explicit CountingInterceptor(std::shared_ptr<RequestCounter> counter)
@@ -31,7 +31,7 @@ class CountingInterceptorFactory final
 
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo* info) override {
-    // Streams, such as leases, last as long as their clients like.
+    // Streams, such as leases, are not counted: their clients decide how long they last.
     if (info->type() != grpc::experimental::ServerRpcInfo::Type::UNARY) return nullptr;
     return new CountingInterceptor(counter_);  // gRPC takes ownership.
   }

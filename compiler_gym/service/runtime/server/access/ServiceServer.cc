@@ -22,25 +22,25 @@ using grpc::StatusCode;
 
 namespace {
 
-// Keeps gRPC's threads until the process ends. Otherwise destroying the last server would wait for
-// them, which takes ten seconds if one of them polls a connection that had much to write.
+// Keeps gRPC's threads until the process ends. Otherwise destroying the last server waits for them:
+// ten seconds if one polls a connection with much unsent data.
 void keepLibraryRunning() {
   static std::once_flag once;
   std::call_once(once, grpc_init);
 }
 
-// Grace period for idle clients to close their connections. One that is cut off instead may
-// report an error.
+// Grace period for idle clients to close their connections. A client may report an error if it is
+// cut off.
 constexpr std::chrono::milliseconds kGoodbye(100);
 
-// Grace period for handlers to return after their requests were cancelled. They need next to
-// nothing unless they hang, but a machine can be busy.
+// Grace period for handlers to return after their requests were cancelled. They return at once
+// unless they hang or the machine is busy.
 constexpr std::chrono::milliseconds kReturn(2000);
 
-// Clients put no more than some command lines into the metadata.
+// Clients put only a few command lines into the metadata.
 constexpr int kMaxMetadataBytes = 512 * 1024;
 
-// Limits what the requests of all clients may take together.
+// Limits the memory and threads that all requests may use together.
 void limitResources(grpc::ServerBuilder& builder, const ServerOptions& options) {
   constexpr size_t kMinMessageBytes = size_t{64} << 20;
   grpc::ResourceQuota quota("compiler_gym");
@@ -52,7 +52,7 @@ void limitResources(grpc::ServerBuilder& builder, const ServerOptions& options) 
   builder.SetResourceQuota(quota);
 }
 
-// Makes a way into the server that `builder` builds.
+// Adds a listener to the server that `builder` builds.
 void addEntrance(grpc::ServerBuilder& builder, util::FileDescriptor listener, bool isForOwnerOnly,
                  std::shared_ptr<grpc::ServerCredentials> credentials,
                  std::vector<Acceptor::Entrance>* entrances) {
@@ -62,7 +62,7 @@ void addEntrance(grpc::ServerBuilder& builder, util::FileDescriptor listener, bo
                             Type::FROM_FD, std::move(credentials))});
 }
 
-// Listens everywhere. `port` becomes the one of TCP.
+// Listens on all sockets. Sets `port` to the TCP port.
 Status addEntrances(grpc::ServerBuilder& builder, const ServerOptions& options, int* port,
                     std::vector<Acceptor::Entrance>* entrances) {
   std::vector<TcpAddress> addresses;
@@ -81,7 +81,7 @@ Status addEntrances(grpc::ServerBuilder& builder, const ServerOptions& options, 
   if (status.ok()) {
     addEntrance(builder, std::move(listener), true, grpc::InsecureServerCredentials(), entrances);
   } else {
-    // Some file systems have none. Clients then use TCP.
+    // Some file systems have no Unix sockets. Clients then use TCP.
     LOG(WARNING) << status.error_message();
   }
   return Status::OK;
@@ -132,7 +132,7 @@ bool ServiceServer::shutdown(std::chrono::milliseconds grace,
   requests_->waitUntilIdle(grace);
   interrupt();
   acceptor_->stop();
-  // It waits for the handlers without limit, so another thread does.
+  // Another thread waits, because the wait for handlers has no limit.
   stopped_ = std::async(std::launch::async, [this] {
     server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
     server_->Wait();

@@ -18,7 +18,7 @@ bool isSameSecret(const std::string& secret, const std::string& presented) {
 
 namespace {
 
-// Checks the token of each request to the service. Anybody may ask for the health of the service.
+// Checks the token of each request to the service. The health check needs no token.
 Status checkRequest(const TokenCheck& check, const TokenCheck::Metadata& metadata) {
   constexpr char kService[] = "/compiler_gym.CompilerGymService/";
   const auto path = metadata.find(":path");
@@ -46,8 +46,8 @@ grpc::string_ref textOf(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
-// Checks the tokens of connections that are not encrypted. The C++ library of gRPC has no
-// credentials that do, but the C library below it does.
+// Checks the tokens of connections without encryption. Only the C library of gRPC has credentials
+// for that, not the C++ library.
 class PlainCredentials final : public grpc::ServerCredentials {
  public:
   explicit PlainCredentials(TokenCheck check) : check_(std::move(check)) {}

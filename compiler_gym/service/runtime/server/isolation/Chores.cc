@@ -12,7 +12,7 @@ namespace compiler_gym::runtime {
 
 namespace {
 
-// Longer than a reply takes, and than the request that most often follows.
+// Longer than a reply and the most common next request.
 constexpr std::chrono::milliseconds kMoment(1);
 
 }  // namespace
@@ -56,7 +56,7 @@ void Chores::work() {
     chores_.pop_front();
     lock.unlock();
     chore();
-    // Its captures are destroyed without the lock, too.
+    // Also destroys the captures of the function without the lock.
     chore = nullptr;
     lock.lock();
     if (!isStopping_ && !chores_.empty()) wakeAt(chores_.front().first);

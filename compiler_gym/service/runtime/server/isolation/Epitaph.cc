@@ -15,10 +15,10 @@ using grpc::StatusCode;
 
 namespace {
 
-// From this share of its limit on, a process may have failed for want of memory.
+// A process that used at least this share of its limit may have run out of memory.
 constexpr uint64_t kScarcePercent = 90;
 
-// Clients know a session that was lost from one whose compiler has crashed by this beginning.
+// Clients recognise a lost session, as opposed to a crash of the compiler, by this prefix.
 constexpr char kWasLost[] = "The session was lost: ";
 
 std::string inSeconds(uint64_t microseconds) {
@@ -37,7 +37,7 @@ bool isFromOutside(int signal) {
 bool isLoss(const SessionRecord& record, const End& end) {
   if (!end.death) return end.forkServerHasEnded;
   const int status = end.death->status;
-  // One whose client has closed its socket ends in order.
+  // A process whose client has closed its socket is not lost: it ends in order.
   return !record.isAtWork() || (WIFSIGNALED(status) && isFromOutside(WTERMSIG(status)));
 }
 
@@ -51,7 +51,7 @@ std::string describeDeath(const End& end) {
   return "exited with code " + std::to_string(WEXITSTATUS(death->status));
 }
 
-// A compiler that gets no memory may crash, far from where it has asked for it.
+// Describes the memory used. Without memory, a compiler may crash far from the failed request.
 std::string describeMemory(const Death& death, uint64_t limit) {
   const uint64_t peak = static_cast<uint64_t>(death.peakKibibytes) << 10;
   if (limit == 0 || peak < limit / 100 * kScarcePercent) return "";
@@ -64,7 +64,7 @@ std::string describeOutput(const SessionRecord& record) {
   return output.empty() ? "" : ". It printed last:" + output;
 }
 
-// The status of a process for whose end there is no reason in its record.
+// Returns the status of a process whose record has no reason for its end.
 Epitaph writeUnexplained(const SessionRecord& record, const End& end) {
   Epitaph epitaph;
   if (end.death) epitaph.memoryNote = describeMemory(*end.death, end.memoryLimit);

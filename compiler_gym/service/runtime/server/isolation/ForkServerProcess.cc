@@ -27,10 +27,10 @@ namespace {
 constexpr std::chrono::seconds kStartTimeout(60);
 constexpr std::chrono::seconds kSendTimeout(10);
 constexpr std::chrono::hours kForever(24 * 365);
-// Ends are asked for soon after they happened, except for those that nobody asks for.
+// Most ends are queried soon after they happen. Others are never queried, and must not pile up.
 constexpr size_t kMaxRememberedDeaths = 4096;
 
-// Receives one of the replies that the fork server starts with.
+// Receives one of the replies that the fork server sends at its start.
 Status receiveReply(Channel& channel, google::protobuf::MessageLite* reply) {
   Frame frame;
   const Status status = channel.receive(&frame, Clock::now() + kStartTimeout);
@@ -59,7 +59,7 @@ Status ForkServerProcess::start(const SessionFactory& makeSession,
     ours.close();
     runInForeground(makeSession, workingDirectory, limits, pid, Channel(std::move(theirs)));
   }
-  // Signals of a terminal are for the process in the foreground.
+  // Leaves the signals of the terminal to the process in the foreground.
   if (limits.isForeground) setsid();
   if (!limits.isForeground && pid == 0) {
     ours.close();
@@ -97,7 +97,7 @@ void ForkServerProcess::stop() {
     const std::lock_guard lock(sendMutex_);
     channel_.send(static_cast<uint16_t>(Method::kQuit), "", Clock::now() + kSendTimeout);
   }
-  // The process in the foreground reads that when its session has ended.
+  // The process in the foreground reads this when its session has ended.
   if (limits_.isForeground) shutdown(channel_.socket().get(), SHUT_RD);
   watcher_.join();
   if (!limits_.isForeground) waitpid(pid_, nullptr, 0);
@@ -156,7 +156,7 @@ std::optional<Death> ForkServerProcess::waitForDeath(int pid, std::chrono::milli
 
 bool ForkServerProcess::hasEnded() {
   const std::lock_guard lock(mutex_);
-  // In the foreground it is the session itself that has ended.
+  // In the foreground, the process that has ended is the session itself.
   return hasEnded_ && !limits_.isForeground;
 }
 

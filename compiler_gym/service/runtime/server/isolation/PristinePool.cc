@@ -21,10 +21,10 @@ using grpc::StatusCode;
 
 namespace {
 
-// A process costs something even if it has written to no memory.
+// The minimum memory that counts for a process, even if it has not written to any.
 constexpr size_t kMinProcessBytes = size_t{1} << 20;
 
-// A process that is idle ends at once, if the machine is not busy.
+// An idle process ends at once, unless the machine is busy.
 constexpr std::chrono::milliseconds kEndTimeout(100);
 
 using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
@@ -37,7 +37,7 @@ Digest digestOf(const Benchmark& benchmark) {
 }
 
 // True if a start has failed because the system has no process or open file left. `process` is the
-// one that failed, null if there is not even that.
+// process that failed, or null if none was created.
 bool isForLackOfRoom(const Status& status, const SessionProcess* process) {
   if (status.error_code() != StatusCode::RESOURCE_EXHAUSTED) return false;
   return process == nullptr || !process->isDead() ||
@@ -47,9 +47,9 @@ bool isForLackOfRoom(const Status& status, const SessionProcess* process) {
 }  // namespace
 
 struct PristinePool::Entry {
-  // Held while a copy is made, or the pristine session is started.
+  // Locked while a copy is made or the pristine session is started.
   std::timed_mutex mutex;
-  // The last that was asked for, and its digest.
+  // The benchmark of the last request, and its digest.
   std::shared_ptr<const Benchmark> benchmark;
   Digest program = {};
   std::shared_ptr<SessionProcess> pristine;
@@ -57,7 +57,7 @@ struct PristinePool::Entry {
   std::unordered_set<int32_t> observed;
   bool canObserve = true;
 
-  // These are protected by the pool's mutex.
+  // The pool's mutex protects the following members.
   size_t bytes = 0;
   uint64_t lastUse = 0;
 };
@@ -88,7 +88,7 @@ Status PristinePool::start(const Origin& origin, const SpaceIndices& observation
 
 Status PristinePool::startOnce(const Origin& origin, const SpaceIndices& observations,
                                Deadline deadline, std::shared_ptr<SessionProcess>* process) {
-  // A file may change at any time.
+  // Programs in files are not kept, since a file may change at any time.
   if (!origin.benchmark->program().has_contents()) {
     return SessionProcess::start(forkServer_, origin, deadline, process);
   }
@@ -98,7 +98,7 @@ Status PristinePool::startOnce(const Origin& origin, const SpaceIndices& observa
   RETURN_IF_ERROR(lockEntry(key, deadline, &entry, &lock));
   const Status status = startFrom(*entry, key, origin, observations, deadline, process);
   if (status.ok()) return status;
-  // Nobody else may get what this start has failed with.
+  // No other start may use the session with which this one has failed.
   entry->pristine.reset();
   forget(key, *entry);
   return status;
@@ -113,7 +113,7 @@ Status PristinePool::lockEntry(const std::string& key, Deadline deadline, EntryP
       return Status(StatusCode::DEADLINE_EXCEEDED,
                     "The time limit was over while another session was started on the program");
     }
-    // It may have been forgotten in the meantime.
+    // Another thread may have removed the entry in the meantime.
     if (!isKept(key, *found)) continue;
     *entry = found;
     *lock = std::move(locked);
@@ -125,7 +125,7 @@ Status PristinePool::startFrom(Entry& entry, const std::string& key, const Origi
                                const SpaceIndices& observations, Deadline deadline,
                                std::shared_ptr<SessionProcess>* process) {
   Status status;
-  // A pristine session can have been killed from outside; then a new one is made, once.
+  // A pristine session may have been killed from outside. A new one is started once.
   for (int attempt = 0; attempt < 2; ++attempt) {
     RETURN_IF_ERROR(prepare(entry, key, origin, deadline, process));
     observe(entry, key, observations, deadline);
@@ -152,7 +152,7 @@ Status PristinePool::prepare(Entry& entry, const std::string& key, const Origin&
   entry.program = program;
   entry.pristine.reset();
   entry.observed.clear();
-  // One that has failed to start must never be copied.
+  // A session that has failed to start must never be copied.
   failed->reset();
   RETURN_IF_ERROR(SessionProcess::start(forkServer_, origin, deadline, failed));
   entry.pristine = std::move(*failed);
@@ -170,7 +170,7 @@ void PristinePool::observe(Entry& entry, const std::string& key, const SpaceIndi
   }
   if (!entry.canObserve || request.observation_space().empty()) return;
   StepReply reply;
-  // The session that asks fails in the same way, and says so.
+  // On failure, the session that needs the observation fails in the same way and reports it.
   entry.canObserve = entry.pristine->call(Method::kObserve, request, &reply, deadline).ok();
   if (entry.canObserve) measure(key, entry);
 }

@@ -105,10 +105,10 @@ Status ProcessHost::explain(const std::shared_ptr<SessionProcess>& process, cons
                             Deadline deadline) {
   if (!process->isDead()) return status;
   process->explainOnce([&] {
-    // A copy is made after its client was told of it. The next one finds room.
+    // The client already knows of this copy, which could not be made. Makes room for the next.
     if (process->record().endReason() == EndReason::kNotForked) pristine_.makeRoom();
     if (!process->hasDiedInAction()) return;
-    // If there was a time limit, it is over.
+    // The deadline of the request has passed if the process exceeded it.
     const bool isLate = process->record().endReason() == EndReason::kDeadline;
     process->appendToEpitaph(reproducers_.save(process, isLate ? Clock::now() : deadline));
     LOG(WARNING) << process->epitaph().error_message();

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout(10);
 constexpr size_t kMaxNameLength = 80;
-// Each takes up to kTimeout of a processor.
+// Each attempt uses a processor for up to kTimeout.
 constexpr int kMaxAttempts = 3;
 
 std::string directoryName(const std::string& action) {

@@ -13,7 +13,7 @@ using grpc::Status;
 namespace {
 
 constexpr std::chrono::seconds kSendTimeout(10);
-// The fork for which a spare is made may still be under way. Nothing else is worth waiting for.
+// Limits the wait for a fork that is still in progress. Nothing else is worth waiting for.
 constexpr std::chrono::milliseconds kSpareTimeout(10);
 // The copy of a large process takes some milliseconds.
 constexpr std::chrono::milliseconds kMeetingTimeout(100);
@@ -42,9 +42,9 @@ Status SessionCopies::make(Deadline deadline, std::shared_ptr<SessionProcess>* c
 void SessionCopies::makeSpare() {
   const std::shared_ptr<SessionProcess> spare = orderSpare();
   if (!spare) return;
-  // Whoever has got it already finds out by itself.
+  // If a client has the spare already, that client's request detects a failure.
   const std::unique_lock guard(spare->mutex_, kSpareTimeout);
-  // If it takes longer, or does not come at all, the next request finds out.
+  // If the spare takes longer or fails, the next request detects it.
   if (guard && spare->life_ == SessionProcess::Life::kUnmet &&
       spare->control_.isReadable(kMeetingTimeout)) {
     spare->hasHungUp();
@@ -72,7 +72,7 @@ bool SessionCopies::dropSpare() {
 bool SessionCopies::hasSpare() {
   if (!spare_ || spare_->record_->state() != original_.record_->state()) return false;
   const std::unique_lock guard(spare_->mutex_, std::try_to_lock);
-  // Nobody has it yet, so whoever holds the lock is waiting for its introduction.
+  // No client has the spare yet, so a thread that holds the lock waits for its introduction.
   if (guard && !spare_->isDead() && spare_->hasHungUp()) spare_->die();
   return !guard || !spare_->isDead();
 }

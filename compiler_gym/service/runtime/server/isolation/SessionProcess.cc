@@ -20,10 +20,10 @@ using util::FileDescriptor;
 
 namespace {
 
-// A process ends itself at its deadline. After so much more it is taken to be unable to.
+// A process ends itself at its deadline. After this grace period, it is considered unable to.
 constexpr std::chrono::milliseconds kGrace(50);
 constexpr std::chrono::milliseconds kDeathNoticeTimeout(2000);
-// A process that is killed closes its sockets a moment before it has ended.
+// A killed process closes its sockets shortly before it ends.
 constexpr int kEndingMilliseconds = 200;
 Status closedWhileWaiting() {
   return Status(StatusCode::NOT_FOUND,
@@ -48,7 +48,7 @@ Status SessionProcess::start(ForkServerProcess& forkServer, const Origin& origin
   FileDescriptor control;
   RETURN_IF_ERROR(prepare(forkServer, origin, process, &control));
   RETURN_IF_ERROR(forkServer.spawn(control.get(), (*process)->record_->memory()));
-  // The process alone may hold it, so that its end of file tells of the end of the process.
+  // Only the process may hold this socket, so that end of file means the end of the process.
   control.close();
   StartSessionRequest request;
   *request.mutable_benchmark() = *origin.benchmark;
@@ -58,14 +58,14 @@ Status SessionProcess::start(ForkServerProcess& forkServer, const Origin& origin
 }
 
 SessionProcess::~SessionProcess() {
-  // Left alone it would go on to the end of its request. A copy that is being set up ends in order
-  // when it is there: it may have something to give back by then.
+  // Otherwise the process would continue to the end of its request. A copy that is still being set
+  // up is not killed: it ends in order afterwards, since it may have resources to release.
   if (record_->isAtWork() && !isDead()) kill();
 }
 
 void SessionProcess::kill() const {
   const std::lock_guard lock(identityMutex_);
-  // One that has not introduced itself is not at work, and ends when its socket is closed.
+  // A process that has not introduced itself serves no request, and ends when its socket is closed.
   if (pidfd_.isOpen()) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
 }
 
@@ -135,7 +135,7 @@ Status SessionProcess::exchange(Method method, const google::protobuf::MessageLi
   RETURN_IF_ERROR(sendRequest(control_, method, request, deadline, {}, kGrace));
   if (life_ == Life::kUnmet) {
     RETURN_IF_ERROR(receiveIntroduction(deadline + kGrace));
-    // close() could not kill it before.
+    // close() could not kill the process before it had introduced itself.
     if (isClosed_) kill();
   }
   return control_.receive(reply, deadline + kGrace);
@@ -143,20 +143,20 @@ Status SessionProcess::exchange(Method method, const google::protobuf::MessageLi
 
 bool SessionProcess::isForkable(Deadline deadline) {
   std::unique_lock<std::timed_mutex> guard;
-  // If there is something wrong, fork() says what.
+  // Returns true on errors, which fork() then reports.
   return !lock(deadline, &guard).ok() || record_->isForkable();
 }
 
 void SessionProcess::close() {
   isClosed_ = true;
   const std::unique_lock guard(mutex_, std::try_to_lock);
-  // Requests on the session's own socket hold no lock.
+  // Requests on the session's own socket do not hold the lock.
   if (!guard || record_->isAtWork()) kill();
 }
 
 Status SessionProcess::epitaph() {
   const std::lock_guard guard(mutex_);
-  // Requests on the direct channel do not come through here.
+  // A failure on the direct channel has not been noticed here yet.
   if (!isDead() && hasHungUp()) return die();
   return epitaph_.status;
 }
@@ -173,7 +173,7 @@ void SessionProcess::appendToEpitaph(const std::string& text) {
 }
 
 Status SessionProcess::die() {
-  // One that was never asked anything may have introduced itself all the same.
+  // A process that never got a request may still have introduced itself.
   if (life_ == Life::kUnmet) receiveIntroduction(Clock::now());
   const bool hadEnded = record_->endReason() == EndReason::kNone && isEnding();
   kill();

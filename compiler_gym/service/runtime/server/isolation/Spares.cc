@@ -40,7 +40,7 @@ void Spares::make(const std::shared_ptr<SessionProcess>& original) {
   }
   for (const std::shared_ptr<SessionProcess>& each : oldest) {
     if (!each || each->copies().dropSpare()) continue;
-    // Its turn comes later: the thread that ends sessions must not wait for a request.
+    // Tried again later, because the thread that ends sessions must not wait for a request.
     const std::lock_guard lock(mutex_);
     originals_.push_back(each);
   }

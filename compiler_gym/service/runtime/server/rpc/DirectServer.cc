@@ -25,7 +25,7 @@ using util::FileDescriptor;
 namespace {
 
 constexpr int kBacklog = 128;
-// Each has a thread.
+// The maximum number of connections. Each has a thread.
 constexpr size_t kMaxConnections = 4096;
 // A client that does not read its reply, or sends half a request, is dropped after this time.
 constexpr std::chrono::seconds kTransferTimeout(60);
@@ -38,7 +38,7 @@ std::string randomName() {
   return name;
 }
 
-// An abstract socket leaves nothing behind in the file system, whatever ends the process.
+// Makes an abstract socket, which leaves no file behind, however the process ends.
 Status listenAt(const std::string& name, FileDescriptor* listener) {
   *listener = FileDescriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address = {};
@@ -123,7 +123,8 @@ void DirectServer::accept() {
 
 void DirectServer::add(FileDescriptor socket) {
   const std::lock_guard lock(mutex_);
-  // It may have been accepted while the server began to stop, which ends those of the list.
+  // The server may have begun to stop after it accepted this connection. stop() ends only the
+  // connections in the list.
   if (isStopping_) return;
   removeDone();
   if (connections_.size() >= kMaxConnections) {

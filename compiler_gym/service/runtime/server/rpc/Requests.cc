@@ -20,7 +20,7 @@ Status checkUri(const Benchmark& benchmark) {
       "The benchmark has no URI: set Benchmark.uri, e.g. to \"benchmark://user-v0/name\"");
 }
 
-// Only the compiler can judge the contents of a program, which may be empty.
+// Checks that there is a program. Only the compiler can judge its contents, which may be empty.
 Status checkProgram(const Benchmark& benchmark) {
   const File& program = benchmark.program();
   if (program.has_contents() || !program.uri().empty()) return Status::OK;

@@ -17,11 +17,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kMargin(50);
 constexpr std::chrono::hours kLongest(24 * 365);
-// A client needs one; each takes some memory and a connection.
+// A client needs one lease. Each takes some memory and a connection.
 constexpr int kMaxLeases = 4096;
 
-// A lease, which lasts until its call is done: the client has cancelled it or is gone, or the
-// server shuts down.
+// A lease. It lasts until the client cancels the call or disappears, or the server shuts down.
 class HeldLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
  public:
   HeldLease(Sessions& sessions, std::atomic<int>& count)
@@ -32,7 +31,7 @@ class HeldLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
 
   void OnCancel() override { Finish(Status::CANCELLED); }
 
-  // Nothing of gRPC uses it any more.
+  // gRPC no longer uses this object.
   void OnDone() override {
     sessions_.closeLease(id_);
     --count_;
@@ -46,7 +45,7 @@ class HeldLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
   HoldLeaseReply reply_;
 };
 
-// A call that fails at once.
+// A lease that is refused: the call fails at once.
 class RefusedLease final : public grpc::ServerWriteReactor<HoldLeaseReply> {
  public:
   explicit RefusedLease(const Status& status) { Finish(status); }
@@ -61,10 +60,10 @@ RpcService::RpcService(std::shared_ptr<Sessions> sessions, std::string directSoc
 Deadline RpcService::deadlineOf(const ServerContext* context) const {
   constexpr auto kNone = std::chrono::system_clock::time_point::max();
   const auto deadline = context ? context->deadline() : kNone;
-  // The value that gRPC returns if the client has set none.
+  // The value that gRPC returns if the client has set no deadline.
   if (deadline == kNone) return sessions_->defaultDeadline();
   const std::chrono::nanoseconds left = deadline - std::chrono::system_clock::now();
-  // The client's library gives up at the deadline. The reason must have arrived by then.
+  // The client's library gives up at the deadline. The reply must arrive before it.
   const std::chrono::nanoseconds margin = std::min<std::chrono::nanoseconds>(left / 10, kMargin);
   return Clock::now() + std::min<std::chrono::nanoseconds>(left - margin, kLongest);
 }

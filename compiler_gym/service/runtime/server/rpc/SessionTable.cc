@@ -14,13 +14,13 @@ using grpc::StatusCode;
 namespace {
 
 Status notFound(uint64_t id) {
-  // Clients know the id as a signed number.
+  // Clients see the id as a signed number.
   return Status(StatusCode::NOT_FOUND,
                 "Session not found: " + std::to_string(static_cast<int64_t>(id)));
 }
 
 int64_t randomLease() {
-  // Leaves as many numbers above as anybody can need.
+  // The upper half of the range stays free for later leases.
   std::uniform_int_distribution<int64_t> numbers(1, std::numeric_limits<int64_t>::max() / 2);
   std::random_device random;
   return numbers(random);

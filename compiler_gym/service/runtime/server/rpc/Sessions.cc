@@ -35,7 +35,7 @@ Sessions::~Sessions() {
 }
 
 void Sessions::watchIdle() {
-  // A session lives no longer than this part more than it may.
+  // Checks per idle limit. A session exceeds its limit by at most one interval.
   constexpr int kLooks = 8;
   const auto interval = std::chrono::milliseconds(limits_.sessionIdle) / kLooks;
   std::unique_lock lock(mutex_);
@@ -56,7 +56,7 @@ void Sessions::dispose(std::vector<std::shared_ptr<SessionProcess>> sessions, co
 }
 
 void Sessions::stop() {
-  // There is no fork server that could end it.
+  // In the foreground, no fork server ends the session.
   if (limits_.isForeground) dispose(table_.removeAll(), "were open when the service was stopped");
   host_.stop();
 }

@@ -40,6 +40,17 @@ def test_learns(name):
     assert 75 < float(once) < float(best)
 
 
+def test_script_of_the_guide_learns(tmp_path):
+    guide = (EXAMPLES.parent / "docs/guides/learning.md").read_text()
+    script = re.search(r"^```python train.py\n(.*?)^```$", guide, re.M | re.S)[1]
+    command = [sys.executable, "-c", script.replace("14_400", "4_800")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    untrained, trained = re.findall(r"^\w+: ([\d.]+)% ", done.stdout, re.M)
+    assert float(trained) < 120 < float(untrained)
+    assert (tmp_path / "ppo.zip").exists()
+
+
 def test_rllib_learns_on_while_a_runner_is_lost():
     """Its environment runners are on two nodes. One is killed, and comes back."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})

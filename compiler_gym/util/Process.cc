@@ -33,15 +33,15 @@ Status systemError(const std::string& what, int errorNumber) {
                 "Cannot " + what + ": " + std::generic_category().message(errorNumber));
 }
 
-// A pipe that a child writes and this process reads, without waiting.
+// A pipe from a child to this process, which reads it without waiting.
 struct Pipe {
   Status open() {
     std::array<int, 2> ends;
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return systemError("make a pipe", errno);
     readEnd = FileDescriptor(ends[0]);
     writeEnd = FileDescriptor(ends[1]);
-    // If this process was started without standard files, the pipe may have got their numbers,
-    // which the child needs.
+    // If this process was started without standard files, the pipe may have their numbers, which
+    // the child needs.
     const FileDescriptor original = std::move(writeEnd);
     writeEnd = FileDescriptor(fcntl(original.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     if (writeEnd.get() < 0) return systemError("make a pipe", errno);
@@ -53,7 +53,7 @@ struct Pipe {
   FileDescriptor writeEnd;
 };
 
-// Arguments or environment variables in the form that C functions take.
+// Returns arguments or environment variables in the form of C functions.
 std::vector<char*> pointersTo(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   pointers.reserve(strings.size() + 1);
@@ -74,7 +74,7 @@ std::vector<std::string> environmentWith(const std::map<std::string, std::string
   return environment;
 }
 
-// What happens in the child between its birth and its program.
+// The actions in the child between the fork and the start of its program.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -103,8 +103,8 @@ class SpawnPlan {
     if (!directory.empty()) posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
   }
 
-  // A group of its own, and signals as every program expects them: a service blocks and ignores
-  // some.
+  // Puts the child into a process group of its own, and resets its signals. A service blocks and
+  // ignores some.
   void isolate() {
     sigset_t none;
     sigset_t all;
@@ -126,13 +126,13 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-// The limit of data that children are to have, where limitOwnData() has set another here.
+// The data limit for children, if limitOwnData() has set another limit for this process.
 std::optional<rlimit>& dataLimitOfChildren() {
   static std::optional<rlimit> limit;
   return limit;
 }
 
-// Gives this process the limit of its children, which inherit it, for as long as this lives.
+// Sets the limit of children in this process, from which they inherit it, until it is destroyed.
 class ChildrensDataLimit {
  public:
   ChildrensDataLimit() : lock_(mutex()) {
@@ -159,7 +159,7 @@ class ChildrensDataLimit {
 // See setProcessObserver().
 class ProcessObserver {
  public:
-  // The one of this program.
+  // Returns the observer of this program.
   static ProcessObserver& instance() {
     static ProcessObserver observer;
     return observer;
@@ -180,7 +180,7 @@ class ProcessObserver {
   std::function<void()> observer_;
 };
 
-// A running child that leads a process group. Destroying it kills and reaps what is left of it.
+// A running child that leads a process group. The destructor kills and reaps it.
 class Child {
  public:
   Child() = default;
@@ -199,8 +199,8 @@ class Child {
     std::vector<std::string> arguments = options.arguments;
     std::vector<std::string> environment = environmentWith(options.environment);
     ProcessObserver::instance().tell();
-    // Taken afterwards it would be later than the start of the program by as long as this thread
-    // has to wait for a processor.
+    // Read before the start. Afterwards it would be late by the time that this thread waits for a
+    // processor.
     startTime_ = Clock::now();
     pid_t leader = 0;
     const int error = [&] {
@@ -214,11 +214,11 @@ class Child {
     return Status::OK;
   }
 
-  // Becomes readable when the child ends.
+  // Returns a descriptor that becomes readable when the child ends.
   int pidfd() const { return pidfd_.get(); }
   Clock::time_point startTime() const { return startTime_; }
 
-  // Safe until the child is reaped, because its number is not given to others before.
+  // Safe until the child is reaped, because the kernel does not reuse its number before.
   void killGroup() const {
     if (pid_ > 0) kill(-pid_, SIGKILL);
   }
@@ -239,8 +239,8 @@ class Child {
   Clock::time_point startTime_;
 };
 
-// Hands what can be read now to `consume(data, size)`, and closes the file at its end. Reads a
-// bounded amount, so that a child that never stops writing cannot keep the caller here.
+// Passes the data that is available now to `consume(data, size)`, and closes the file at its end.
+// Reads a bounded amount, so that a child that never stops writing cannot block the caller.
 template <typename Consume>
 void readAvailable(FileDescriptor* file, const Consume& consume) {
   constexpr int kMaxReads = 16;
@@ -257,7 +257,7 @@ void readAvailable(FileDescriptor* file, const Consume& consume) {
   }
 }
 
-// Watches a child until it ends, and collects what it writes.
+// Watches a child until it ends, and collects its output.
 class Supervisor {
  public:
   Supervisor(const ProcessOptions& options, ProcessResult* result)
@@ -283,7 +283,7 @@ class Supervisor {
   }
 
  private:
-  // Returns when the child has ended, or the reason to kill it.
+  // Returns nothing when the child has ended, or the reason to kill it.
   std::optional<ProcessResult::End> watch() {
     const Clock::time_point deadline = child_.startTime() + options_.timeout;
     while (true) {
@@ -345,7 +345,7 @@ void limitOwnData(uint64_t bytes) {
   rlimit limit = {};
   getrlimit(RLIMIT_DATA, &limit);
   if (!dataLimitOfChildren()) dataLimitOfChildren() = limit;
-  // Not the hard limit, which could not be raised again for children.
+  // Leaves the hard limit, which could not be raised again for children.
   limit.rlim_cur = std::min<rlim_t>(bytes, limit.rlim_max);
   setrlimit(RLIMIT_DATA, &limit);
 }

@@ -17,7 +17,7 @@ using Checker = SpaceContainsEventChecker;
 
 const Mismatch kNoMismatch = std::nullopt;
 
-// The name of the event's kind, e.g. "int64_tensor".
+// Returns the name of the event's kind, e.g. "int64_tensor".
 std::string kindOf(const Event& event) {
   if (event.value_case() == Event::VALUE_NOT_SET) return "nothing";
   return Event::descriptor()->FindFieldByNumber(event.value_case())->name();
@@ -35,7 +35,7 @@ Mismatch within(const std::string& place, Mismatch mismatch) {
 // ---------------------------------------------------------------------------
 // Numbers.
 
-// The elements of tensors as numbers. Bytes are signed.
+// Returns an element of a tensor as a number. Bytes are signed.
 template <typename T>
 T numberOf(T value) {
   return value;
@@ -49,7 +49,7 @@ Mismatch checkRange(const Range& range, decltype(range.min()) value) {
   const auto greatest = Limits::has_infinity ? Limits::infinity() : Limits::max();
   const auto min = range.has_min() ? range.min() : least;
   const auto max = range.has_max() ? range.max() : greatest;
-  // Written so that what is not a number fails.
+  // NaN fails both comparisons, and so the check.
   if (min <= value && value <= max) return kNoMismatch;
   return std::to_string(value) + " is not in range [" + std::to_string(min) + ", " +
          std::to_string(max) + "]";
@@ -243,8 +243,8 @@ Mismatch checkAny(const Checker&, const Space& space, const Event& event) {
 // ---------------------------------------------------------------------------
 // The table.
 
-// A predicate for a kind of space that takes one kind of event. The pointers are to the generated
-// accessors of both.
+// Returns the predicate of a kind of space that accepts one kind of event. The pointers are to the
+// generated accessors of both.
 template <typename SpaceType, typename Value, typename Check>
 Checker::Predicate predicate(const SpaceType& (Space::*spaceOf)() const,
                              Value (Event::*valueOf)() const, Event::ValueCase valueCase,
@@ -331,7 +331,7 @@ void addBoxes(Checker::Context* context) {
       predicate(&Space::double_box, &Event::double_tensor, Event::kDoubleTensor, kBox);
 }
 
-// The name under which the table has the predicate of a space.
+// Returns the key of a space's predicate in the table.
 std::string keyOf(const Space& space) {
   if (space.has_type_id()) return space.type_id();
   std::string name = Space::descriptor()->FindFieldByNumber(space.value_case())->camelcase_name();

@@ -69,7 +69,7 @@ void BenchmarkCache::remove(const std::string& uri) {
   const auto found = benchmarks_.find(uri);
   if (found == benchmarks_.end()) return;
   sizeInBytes_ -= found->second.sizeInBytes;
-  // The last URI takes the place of the removed one.
+  // The last URI replaces the removed one.
   const size_t position = found->second.position;
   benchmarks_.erase(found);
   if (position + 1 != uris_.size()) {

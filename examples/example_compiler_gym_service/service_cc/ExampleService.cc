@@ -1,4 +1,4 @@
-// A small compiler as a service. ../service_py/ is the same in Python.
+// A small compiler as a service. ../service_py/ has the same in Python.
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -30,12 +30,12 @@ struct Instruction {
 };
 using Program = std::vector<Instruction>;
 
-// Constants must not be larger, nor less than -kLargest.
+// Constants must be from -kLargest to kLargest.
 constexpr int64_t kLargest = INT32_MAX;
 
 bool isConstant(int64_t number) { return std::abs(number) <= kLargest; }
 
-// Reads lines like `add 3` and `mul -2`, which change the one number that there is.
+// Reads lines like `add 3` and `mul -2`. All change the same number.
 Status parse(const std::string& text, Program* program) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -52,7 +52,7 @@ Status parse(const std::string& text, Program* program) {
   return Status::OK;
 }
 
-// Action a: leaves out what changes nothing.
+// Action a: removes instructions without effect.
 Program drop(const Program& program) {
   Program kept;
   for (const Instruction& instruction : program) {
@@ -61,7 +61,7 @@ Program drop(const Program& program) {
   return kept;
 }
 
-// Action b: makes one instruction of neighbours of the same kind.
+// Action b: merges neighbours of the same kind.
 Program join(const Program& program) {
   Program joined;
   for (const Instruction& next : program) {
@@ -78,7 +78,7 @@ Program join(const Program& program) {
   return joined;
 }
 
-// Action c: multiplies before it adds, where the two are neighbours.
+// Action c: moves multiplications before additions.
 Program swap(Program program) {
   for (size_t i = 0; i + 1 < program.size(); ++i) {
     const auto [isAdd, addend] = program[i];
@@ -111,7 +111,7 @@ compiler_gym::Int64Tensor features(std::array<int64_t, 3> values) {
   return tensor;
 }
 
-// The numbers of instructions, additions and multiplications.
+// A vector: the numbers of instructions, additions and multiplications.
 ObservationSpace featuresSpace() {
   ObservationSpace space = observationSpace("features");
   auto* const box = space.mutable_space()->mutable_int64_box();
@@ -121,7 +121,7 @@ ObservationSpace featuresSpace() {
   return space;
 }
 
-// In cycles of an imaginary machine.
+// A number: the cycles on an imaginary machine.
 ObservationSpace runtimeSpace() {
   ObservationSpace space = observationSpace("runtime");
   space.mutable_space()->mutable_double_value()->set_min(0);

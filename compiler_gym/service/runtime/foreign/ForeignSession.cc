@@ -13,13 +13,14 @@ using grpc::StatusCode;
 
 namespace {
 
-// Other sessions of a process are other numbers.
+// Returns a number that identifies a session in its process.
 uint64_t nextId() {
   static uint64_t id = 0;
   return ++id;
 }
 
-// Running out of memory is an error here, too: the handler ends the session process and reports it.
+// Treats a lack of memory as the C++ library does: the handler reports it and ends the session
+// process.
 [[noreturn]] void failForLackOfMemory() {
   if (const auto handler = std::get_new_handler()) handler();
   throw std::bad_alloc();
@@ -52,7 +53,7 @@ ForeignSession::ForeignSession(const ForeignClass& foreign,
 
 ForeignSession::~ForeignSession() {
   std::string ignored;
-  // A session that cannot be closed has no one left to tell but the log, where it writes by itself.
+  // An error here has no caller to go to. callWithoutExceptions() logs it.
   (void)util::callWithoutExceptions("destroying a session",
                                     [&] { return call(COMPILER_GYM_DESTROY, {}, {}, &ignored); });
 }

@@ -22,7 +22,7 @@ constexpr std::chrono::hours kForever(24 * 365);
 // State that the signal handler uses.
 std::atomic<pid_t> serviceOfProcess = 0;
 
-// The service ends in order, and then this process does.
+// Forwards a signal to the service, which ends in order. This process ends after it.
 void passOn(int signal) { kill(serviceOfProcess, signal); }
 
 void passSignalsOn(pid_t servicePid) {

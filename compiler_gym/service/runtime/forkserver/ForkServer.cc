@@ -56,10 +56,10 @@ class ForkServer {
         workingDirectory_(workingDirectory),
         limits_(limits),
         service_(std::move(service)) {
-    // Signals of a terminal are for the service, which tells this process when to end.
+    // Leaves signals of the terminal to the service, which tells this process when to end.
     setsid();
-    // Files that compilers leave in the current and temporary directories are deleted when the
-    // service does.
+    // Compilers may leave files in the current and temporary directories. The service deletes both
+    // at its end.
     if (chdir(workingDirectory_.c_str()) != 0) std::_Exit(EXIT_FAILURE);
     setenv("TMPDIR", workingDirectory_.c_str(), /*overwrite=*/1);
     // Orphaned children of session processes become children of this one.
@@ -77,12 +77,12 @@ class ForkServer {
     noticesOfSessions_ = FileDescriptor(notices[1]);
   }
 
-  // False if sessions cannot be made.
+  // Returns false if the compiler cannot start sessions.
   bool introduce() {
     return introduceCompiler(makeSession_, workingDirectory_, service_, &description_);
   }
 
-  // True if the service has told this process to end.
+  // Serves requests. Returns true if the service has told this process to end.
   bool serve() {
     while (true) {
       std::array<pollfd, 3> files = {{{service_.socket().get(), POLLIN, 0},
@@ -115,7 +115,7 @@ class ForkServer {
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid == 0) becomeSessionProcess(frame, parent);
-    // The service finds the socket closed.
+    // The service notices the failure by the closed socket.
     if (pid < 0) tellOfFailure(frame, errno);
   }
 
@@ -140,17 +140,18 @@ class ForkServer {
                      std::move(frame.descriptors[0]), std::move(record), parent,
                      noticesOfSessions_.get());
     loop.run();
-    // Nothing else of this process needs an orderly end.
+    // Nothing else in this process needs to be closed.
     std::_Exit(EXIT_SUCCESS);
   }
 
-  // Commands lead groups of their own; session processes are in that of this process.
+  // Kills a process, with its group if it is a command. Commands lead process groups of their own;
+  // session processes are in the group of this process.
   static void killProcess(pid_t pid) {
     const pid_t group = getpgid(pid);
     kill(group > 0 && group != getpgrp() ? -group : pid, SIGKILL);
   }
 
-  // Session processes that have run commands.
+  // Reads which session processes have run commands.
   void readNotices() {
     int32_t pid = 0;
     while (recv(notices_.get(), &pid, sizeof(pid), MSG_DONTWAIT) == sizeof(pid)) {
@@ -158,8 +159,8 @@ class ForkServer {
     }
   }
 
-  // Looks at all session processes, so it is done only when one of those has ended that run
-  // commands.
+  // Kills commands that have outlived their session. It inspects all children, so it runs only
+  // after the end of a session that has run commands.
   static void killLeftCommands() {
     for (const pid_t pid : children()) {
       if (const pid_t group = getpgid(pid); group > 0 && group != getpgrp()) kill(-group, SIGKILL);
@@ -170,7 +171,7 @@ class ForkServer {
     signalfd_siginfo ignored;
     while (read(childEnded_.get(), &ignored, sizeof(ignored)) > 0) {
     }
-    // A process tells before its first command, and so before its end.
+    // A process sends its notice before its first command, and thus before its end.
     readNotices();
     std::vector<pid_t> runners;
     Death death = {};
@@ -184,8 +185,8 @@ class ForkServer {
     removeFilesOf(runners);
   }
 
-  // Removes what ended processes have left, see CompilationSession. A command that is just being
-  // killed can still make a file; once it is gone, this is called again.
+  // Removes the files of ended processes, see CompilationSession. A command that is being killed
+  // can still create a file, so this is called again after its end.
   void removeFilesOf(const std::vector<pid_t>& ended) {
     std::vector<pid_t> owners = std::exchange(incompletelyRemoved_, {});
     owners.insert(owners.end(), ended.begin(), ended.end());

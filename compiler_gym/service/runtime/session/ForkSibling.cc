@@ -15,7 +15,8 @@ namespace compiler_gym::runtime {
 
 namespace {
 
-// Registrations of this thread that the C library made with the kernel. A new process lacks them.
+// The registrations of this thread with the kernel, which the C library made. A new process lacks
+// them.
 struct ThreadRegistration {
   ThreadRegistration() {
     if (prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) != 0) tid = nullptr;
@@ -33,7 +34,7 @@ struct ThreadRegistration {
 };
 
 #ifdef COMPILER_GYM_THREAD_SANITIZER
-// It may have a thread of its own, which copies do without.
+// The sanitizer may have a thread of its own, which copies do not need.
 constexpr nlink_t kMaxOwnThreads = 2;
 #else
 constexpr nlink_t kMaxOwnThreads = 1;
@@ -61,9 +62,9 @@ pid_t forkSibling() {
 }
 
 bool hasOneThread() {
-  // Turns false with the first other thread, and does not turn back when that has ended.
+  // The flag becomes false with the first further thread, and stays false after that thread's end.
   if (__libc_single_threaded) return true;
-  // A directory for each thread, beside `.` and the link from the parent.
+  // The directory has one link for each thread, one from its parent, and `.`.
   struct stat tasks;
   return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink <= 2 + kMaxOwnThreads;
 }

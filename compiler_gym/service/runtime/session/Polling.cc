@@ -12,9 +12,9 @@ using std::chrono::microseconds;
 
 namespace {
 
-// Longer waits cost more processor time than the wake-up that is saved, which takes about 40 us.
+// Longer polling costs more processor time than the wake-up that it saves, about 40 us.
 constexpr microseconds kMaxWait(120);
-// A look that takes this long was interrupted by somebody who needs the processor.
+// A check that takes this long was interrupted by another process that needs the processor.
 constexpr microseconds kContendedLook(50);
 constexpr int kRest = 64;
 
@@ -41,7 +41,7 @@ bool Polling::waitFor(const std::function<bool()>& isThere) {
 }
 
 void Polling::noteWait(std::chrono::nanoseconds wait) {
-  // One long pause of the client must not count for more than a few short ones.
+  // Limits the weight of one long pause of the client.
   const auto counted = std::min<std::chrono::nanoseconds>(wait, 4 * kMaxWait);
   expectedWait_ += (counted - expectedWait_) / 4;
 }

@@ -186,7 +186,7 @@ Status Session::applyAction(const Event& action, std::optional<ActionSpace>& new
 }
 
 Status Session::computeObservations(const RequestedSpaces& spaces, Events* observations) {
-  // A space that was requested more than once is computed once.
+  // Computes a space once, even if the request names it repeatedly.
   std::unordered_map<const ObservationSpace*, int> computed;
   observations->Reserve(static_cast<int>(spaces.size()));
   for (const ObservationSpace* space : spaces) {
@@ -218,7 +218,7 @@ Status Session::setParameter(const SessionParameter& parameter, SendSessionParam
   const Status status = callWithoutExceptions("handleSessionParameter", [&] {
     return session_->handleSessionParameter(parameter.key(), parameter.value(), text);
   });
-  // The program is not what the history says.
+  // The program no longer matches the history.
   if (status.error_code() == StatusCode::DATA_LOSS) return noteFailure(status);
   RETURN_IF_ERROR(status);
   if (text && !isQuestion(parameter.key())) record_->addToHistory(/*isAction=*/false, parameter);

@@ -28,13 +28,13 @@ namespace {
 // Time limit for sending a reply to a peer that does not read it.
 constexpr std::chrono::seconds kReplyTimeout(60);
 
-// Stands for a pid.
+// Takes the place of a pid.
 constexpr pid_t kNotForkable = -2;
 
-// In a frame: the service has its own limit.
+// The timeout in a frame if the service itself limits the time.
 constexpr std::chrono::microseconds kNoTime(0);
 
-// Decodes a request, has it served by `serve`, and encodes the reply.
+// Decodes a request, calls `serve`, and encodes the reply.
 template <typename Request, typename Reply, typename Serve>
 Status handle(const Frame& frame, std::string* reply, const Serve& serve) {
   Request request;
@@ -63,7 +63,7 @@ SessionLoop::SessionLoop(const ServiceDescription& description,
       control_(std::move(control)),
       watchdog_(limits.sessionMemoryBytes) {
   if (!limits_.isForeground) {
-    // A dump of a process that has died as expected is of no use and takes long to write.
+    // Disables core dumps: sessions may crash as part of normal use, and dumps take long to write.
     const rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     util::setProcessObserver([this] { tellOfCommands(); });
@@ -87,7 +87,7 @@ void SessionLoop::introduce() {
   std::memcpy(payload.data(), &pid, sizeof(pid));
   if (!pidfd.isOpen()) std::_Exit(EXIT_FAILURE);
   // The session may have been ended already. This process still makes the copies that were promised
-  // before that, and ends when it has read to the end of the requests.
+  // before, and ends after the last request.
   control_.send(static_cast<uint16_t>(Method::kIntroduction), payload, Clock::now() + kReplyTimeout,
                 {}, {pidfd.get()});
 }
@@ -104,7 +104,7 @@ void SessionLoop::run() {
     Channel& channel = awaitRequest();
     const Status status = channel.receive(&frame, Clock::now() + kReplyTimeout);
     if (!status.ok()) {
-      // Too large a request is the client's mistake, which it is told before the end.
+      // A request that is too large is the client's error. Reports it before the end.
       sendReply(channel, status, StepReply(), Clock::now() + kReplyTimeout);
       return end();
     }
@@ -123,7 +123,7 @@ Channel& SessionLoop::awaitRequest() {
     while (!hasRequest(-1)) {
     }
   }
-  // The client may take the copy for made, and go on, before this process was asked for it.
+  // The client may continue, as if the copy existed, before the order has reached this process.
   if (files[0].revents != 0 || record_->isCopyOrdered()) return control_;
   polling_.noteWait(Clock::now() - begin);
   return direct_;
@@ -201,7 +201,7 @@ void SessionLoop::fork(Frame& frame) {
   if (frame.descriptors.size() != 3) return;
   std::unique_ptr<SessionRecord> record;
   if (SessionRecord::open(std::move(frame.descriptors[1]), &record).ok()) {
-    // The copy would read this later, when this process may have gone on.
+    // Copied before the fork, since this process may continue before the copy reads it.
     record->copyHistory(*record_);
     const pid_t pid = isForkable() ? forkSibling() : kNotForkable;
     if (pid == 0) return becomeCopy(frame, std::move(record));
@@ -211,8 +211,8 @@ void SessionLoop::fork(Frame& frame) {
       record->setEndReason(EndReason::kNotForked, static_cast<uint64_t>(errno));
     }
   }
-  // The copy alone may hold these, so that their end of file tells of its end, or that there is
-  // none.
+  // Only the copy may hold these files, so that end of file means that it has ended or never
+  // existed.
   frame.descriptors.clear();
 }
 
@@ -225,7 +225,7 @@ void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record
   tieToForkServer();
   introduce();
   polling_ = Polling();
-  // A copy that nobody wants any more ends when it is there: it may have something to give back.
+  // A copy that is no longer needed ends only after this, since it may have resources to release.
   watchdog_.watch(record_.get(), -1, -1);
   watchdog_.arm(limits_.requestTimeout);
   session_->afterFork();
@@ -235,7 +235,8 @@ void SessionLoop::becomeCopy(Frame& frame, std::unique_ptr<SessionRecord> record
 }
 
 void SessionLoop::end() {
-  // The session may have files to remove. That the client is gone is why it ends.
+  // The session may have files to remove. The watchdog ignores the sockets, since the client is
+  // gone already.
   watchdog_.watch(record_.get(), -1, -1);
   if (!limits_.isForeground) watchdog_.arm(std::chrono::seconds(1));
   if (limits_.isForeground || !session_->holdsOnlyMemory()) session_.reset();

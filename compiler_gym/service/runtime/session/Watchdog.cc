@@ -19,14 +19,14 @@ using std::chrono::microseconds;
 
 namespace {
 
-// Sanitizers reserve more memory than a limit could leave them.
+// Sanitizers reserve more memory than any sensible limit.
 #ifdef COMPILER_GYM_SANITIZER
 constexpr bool kCanLimitMemory = false;
 #else
 constexpr bool kCanLimitMemory = true;
 #endif
 
-// Interval of checks whether anybody still waits for a request.
+// Interval of checks whether a client still waits for the request.
 constexpr microseconds kLookInterval(250'000);
 
 // State that the signal handlers use.
@@ -73,7 +73,7 @@ void Watchdog::watch(SessionRecord* record, int controlSocket, int directSocket)
 void Watchdog::arm(microseconds timeout) {
   timeout_ = timeout;
   deadline_ = timeout.count() > 0 ? Clock::now() + timeout : Deadline::max();
-  // The signal may come at any time, and reads what is above once it is armed.
+  // The signal can arrive at any time, and reads the members above once it is armed.
   std::atomic_signal_fence(std::memory_order_release);
   isArmed_ = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -117,10 +117,10 @@ void Watchdog::onOutOfMemory() {
 
 void Watchdog::endProcess(EndReason reason, uint64_t limit) {
   record_->setEndReason(reason, limit);
-  // To give back the memory may take long, and they need not wait for that.
+  // Releasing the memory may take long. Clients need not wait for it.
   shutdown(directSocket_, SHUT_RDWR);
   shutdown(controlSocket_, SHUT_RDWR);
-  // Not exit(): the compiler may be in the middle of anything.
+  // exit() is unsafe, since the compiler may be in the middle of any operation.
   kill(getpid(), SIGKILL);
   std::_Exit(EXIT_FAILURE);
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxDescriptors = 4;
 constexpr size_t kMaxErrorTextBytes = 64 * 1024;
-// A frame's memory grows with what arrives, so that a header alone cannot make it large.
+// A frame's memory grows as data arrives, so that a header alone cannot make it large.
 constexpr size_t kPieceBytes = 1024 * 1024;
 
 struct Header {

@@ -29,7 +29,7 @@ struct SessionRecord::Page {
   std::atomic<uint64_t> state;
   std::atomic<int64_t> number;
   std::atomic<uint64_t> historyBytes;
-  // Before the last entry.
+  // The size of the history before the last entry.
   std::atomic<uint64_t> formerHistoryBytes;
   std::atomic<bool> isHistoryIncomplete;
   std::atomic<bool> isUnforkable;
@@ -40,8 +40,8 @@ struct SessionRecord::Page {
 
 namespace {
 
-// The memory: one page of facts, the history, and the output, which ends at the end of the file so
-// that nothing can be printed beyond it. Only what is used takes memory.
+// Layout of the memory: one page of facts, the history, and the output. The output ends at the end
+// of the file, so that nothing can be printed beyond it. Unused pages take no memory.
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kHistoryBytes = 1024 * 1024;
 constexpr size_t kOutputBytes = 64 * 1024;
@@ -58,7 +58,7 @@ Status failure(const char* what) {
                 std::string("Cannot ") + what + ": " + std::generic_category().message(errno));
 }
 
-// There is one writer.
+// Not atomic as a whole, since there is only one writer.
 void increment(std::atomic<uint64_t>& number) {
   number.store(number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -187,11 +187,11 @@ void SessionRecord::handOutputOn(int file) const {
   size_t written = 0;
   while (!isFull && written < text.size()) {
     const ssize_t count = write(file, text.data() + written, text.size() - written);
-    if (count < 0 && errno != EINTR) break;  // E.g. nobody reads it any more.
+    if (count < 0 && errno != EINTR) break;  // E.g. the reader is gone.
     written += static_cast<size_t>(std::max<ssize_t>(count, 0));
   }
   lseek(STDERR_FILENO, kOutputBegin, SEEK_SET);
-  // Streams that ran out of room would print nothing any more.
+  // Streams that ran out of space print nothing until they are cleared.
   std::cout.clear();
   std::cerr.clear();
 }

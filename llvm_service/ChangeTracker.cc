@@ -15,7 +15,7 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// Names the functions of a module, one after the other.
+// Returns a unique name for each function of a module.
 class Namer {
  public:
   std::string operator()(const llvm::Function& function) {
@@ -27,7 +27,7 @@ class Namer {
   size_t unnamed_ = 0;
 };
 
-// Finds functions by their names. Most are where they were, which needs no table.
+// Finds functions by their names. Most have kept their place, so the table is rarely needed.
 template <typename Functions>
 class Finder {
  public:
@@ -68,7 +68,7 @@ bool refersToBlockOfOther(const llvm::Constant& constant, const llvm::Function& 
          });
 }
 
-// Whether a pass on another function can change this one: deleting a block replaces its address.
+// True if a pass on another function can change this one: deleting a block replaces its address.
 bool refersToBlocksOfOthers(const llvm::Function& function, llvm::ArrayRef<ConstantUse> uses) {
   return llvm::any_of(uses, [&function](const ConstantUse& use) {
     return refersToBlockOfOther(*llvm::cast<llvm::Constant>(use.user->getOperand(use.operand)),
@@ -185,7 +185,7 @@ bool ChangeTracker::areBodiesAsBefore() const {
       [](const Body& now, const Function& then) { return now.exact == then.body.exact; });
 }
 
-// Provided that nothing but the bodies may have changed.
+// Assumes that only the bodies may have changed.
 bool ChangeTracker::areUsesAsBefore(const llvm::Module& module) const {
   const bool isSameQuick = std::equal(bodies_.begin(), bodies_.end(), functions_.begin(),
                                       functions_.end(), [](const Body& now, const Function& then) {
@@ -287,13 +287,13 @@ const ModuleChange& ChangeTracker::update(const llvm::Module& module) {
     return change_;
   }
   firstUsesFingerprint_ = fingerprintOfFirstUses(module);
-  // Only if the bodies are the same do all of their constants still exist.
+  // Their constants are certain to exist only if the bodies are the same.
   if (isAsBefore && usesFingerprint(module) == usesFingerprint_) {
     keepQuick(/*areCurrent=*/true);
     return change_;
   }
   compare(module, headers);
-  // Functions may have been changed after others had been looked at.
+  // A function may have changed after the tracker had compared others.
   keepQuick(/*areCurrent=*/!wasFollowed);
   frameFingerprint_ = frame;
   usesFingerprint_ = usesFingerprint(module);

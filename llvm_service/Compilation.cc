@@ -14,7 +14,7 @@ Compilation::Compilation(std::shared_ptr<const Program> program, OwnedModule own
     : program_(std::move(program)),
       workingDirectory_(workingDirectory),
       owned_(std::move(owned)),
-      // A plugin may have a pass with the name of one of LLVM's.
+      // With plugins, no pass is trusted: a plugin may have a pass with the name of one of LLVM's.
       tracker_(*owned_.module, plugins.empty() ? &trustedPasses() : nullptr),
       optimizer_(*owned_.module, plugins, &tracker_),
       executable_(program_->dynamicConfig(), workingDirectory),

@@ -21,7 +21,7 @@ using grpc::StatusCode;
 constexpr int kUsage = 2;
 constexpr int kFailure = 3;
 
-// INST_COUNT and InstCount are the same name.
+// Removes the differences between spellings such as INST_COUNT and InstCount.
 std::string normalised(llvm::StringRef name) {
   std::string result;
   for (const char letter : name) {
@@ -32,7 +32,7 @@ std::string normalised(llvm::StringRef name) {
   return result;
 }
 
-// By its name, or as "#N" by its number.
+// Finds a space by its name, or by its number as "#N".
 Status findSpace(const LlvmSession& session, const std::string& name, ObservationSpace& space) {
   std::string names;
   size_t number = 0;

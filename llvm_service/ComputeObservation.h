@@ -6,9 +6,8 @@ namespace compiler_gym::llvm_service {
 ///
 /// @param argc the number of arguments.
 /// @param argv the name of the program, flags, the name of the observation space and the file.
-/// @return the exit code: 0, 1 if a flag is wrong, 2 if another argument is, or 3 if the
-/// observation
-///     cannot be computed. The reason is then on the standard error output.
+/// @return the exit code: 0, 1 for a wrong flag, 2 for another wrong argument, or 3 if the
+///     observation cannot be computed. The reason is then on the standard error output.
 int printObservation(int argc, char** argv);
 
 }  // namespace compiler_gym::llvm_service

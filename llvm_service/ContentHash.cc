@@ -9,10 +9,10 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// Tells apart the ways in which values are identified.
+// The ways in which values are identified.
 enum class Kind : uint64_t { kLocal = 1, kGlobal = 2, kConstant = 3, kOther = 4 };
 
-// Identifies values by where they are or what they are made of.
+// Identifies values by their place or their content.
 class ContentHasher : public ir_hash::WordHasher {
  public:
   using WordHasher::add;
@@ -33,7 +33,7 @@ class ContentHasher : public ir_hash::WordHasher {
     }
   }
 
-  // The walk visits values in the order of their numbers, so there is nothing to add.
+  // The walk visits values in the order of their numbers, so the owner adds no information.
   void addOwner(const llvm::Value& /*value*/) {}
 
   void addOperand(const llvm::Use& use) { addIdentity(*use.get()); }
@@ -61,7 +61,7 @@ class ContentHasher : public ir_hash::WordHasher {
       return;
     }
     for (const llvm::Use& use : value.uses()) {
-      // A block may be used by the constant of its address, which has no number.
+      // The user may be the address constant of a block, which has no number.
       add(uint64_t{use.getOperandNo()} << 32 | numbers_.lookup(use.getUser()));
     }
   }
@@ -84,12 +84,12 @@ class ContentHasher : public ir_hash::WordHasher {
     add(Kind::kOther, reinterpret_cast<uintptr_t>(&global));
   }
 
-  // From 1; none of values of other functions.
+  // Numbers from 1. Values of other functions have none.
   llvm::DenseMap<const llvm::Value*, unsigned> numbers_;
 };
 
-// Finds the uses of globals and other constants by what is part of the module, and gives each the
-// number that it has among those of the same value, in the order of the module.
+// Finds the uses of globals and other constants in the module. Numbers the uses of each value in
+// the order of the module.
 class UseOrders {
  public:
   void visit(const llvm::User& user) {
@@ -118,7 +118,7 @@ class UseOrders {
 
   void addTo(ir_hash::WordHasher& hasher) const {
     for (const llvm::Value* value : values_) {
-      if (counts_.lookup(value) < 2) {  // Not the number of all uses, which counts dead ones.
+      if (counts_.lookup(value) < 2) {  // getNumUses() also counts dead uses.
         continue;
       }
       for (const llvm::Use& use : value->uses()) {
@@ -156,7 +156,7 @@ uint64_t contentHash(const llvm::Function& function, uint64_t& instructions) {
   instructions = 0;
   for (const llvm::BasicBlock& block : function) {
     for (const llvm::Instruction& instruction : block) {
-      // Only calls may be, and asking takes a call.
+      // Only calls can be debug instructions, and the check itself costs a call.
       instructions +=
           instruction.getOpcode() != llvm::Instruction::Call || !instruction.isDebugOrPseudoInst();
     }

@@ -13,7 +13,7 @@ namespace {
 
 uint64_t wordOf(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// A multiplication to twice the width, of which no bit is lost. The secrets are those of wyhash.
+// Multiplies to twice the width, so that no bit is lost. The constants are those of wyhash.
 uint64_t mix(uint64_t first, uint64_t second) {
   __extension__ using WideWord = unsigned __int128;
   const WideWord product =
@@ -30,14 +30,14 @@ class AddressHasher : public ir_hash::WordHasher {
 
   void addIdentity(const llvm::Value& value) {
     add(&value);
-    // Other values are visited on their own. A compound constant that nothing uses is freed, and
-    // the next may get its address.
+    // Other values are visited separately. A compound constant is freed when it has no use, and a
+    // new one may get its address.
     if (ir_hash::isCompound(value)) {
       ir_hash::addConstant(llvm::cast<llvm::Constant>(value), *this);
     }
   }
 
-  // Where the uses of a constant and those by the constant are in their lists.
+  // Adds the places of the constant's uses and operands in their use lists.
   void addLinks(const llvm::Constant& constant) {
     add(constant.use_empty() ? nullptr : &*constant.use_begin());
     for (const llvm::Use& use : constant.operands()) {
@@ -57,24 +57,24 @@ class AddressHasher : public ir_hash::WordHasher {
   }
 };
 
-// Gives access to the bits in which instructions keep alignments, orderings, predicates and so on.
+// Gives access to the bits that hold alignments, orderings, predicates and more of an instruction.
 struct SubclassData : llvm::Value {
   static uint64_t of(const llvm::Value& value) {
     return (value.*&SubclassData::getSubclassDataFromValue)();
   }
 };
 
-// Hashes the instructions of a function. Nearly all that it costs to find out that a pass has
-// changed nothing is spent here.
+// Hashes the instructions of a function. Nearly all of the time to detect that a pass has changed
+// nothing is spent here.
 //
-// @tparam kIsQuick leaves operands unseen: what they are is told by their addresses and links.
+// @tparam kIsQuick Do not visit operands, only their addresses and links.
 template <bool kIsQuick>
 class BodyHasher {
  public:
   void add(const llvm::Function& function) {
     for (const llvm::BasicBlock& block : function) {
       addPart(wordOf(&block));
-      // The links of its uses are those of branches, and of the constant that is its address.
+      // The uses are branches and the constant of the block's address.
       if (block.hasAddressTaken()) {
         rest_.addUseList(block);
       }
@@ -82,7 +82,7 @@ class BodyHasher {
         add(instruction);
       }
     }
-    // In a loop of its own, so that the processor can look several up in LLVM's table at once.
+    // A separate loop lets the processor overlap several lookups in LLVM's table.
     for (const llvm::Instruction* instruction : withMetadata_) {
       rest_.beginPart();
       rest_.add(instruction);
@@ -108,8 +108,8 @@ class BodyHasher {
     }
   }
 
-  // The uses of a value are a linked list. The links of all of them say the same as a walk along
-  // the list, and are at hand. But the uses of a constant are all over the module.
+  // The uses of a value are a linked list. Reading the link of each use is equivalent to a walk
+  // along the list, and is local. The uses of a constant, however, are all over the module.
   uint64_t linkOf(const llvm::Use& use) {
     if constexpr (!kIsQuick) {
       if (const auto* constant = llvm::dyn_cast<llvm::Constant>(use.get())) {
@@ -122,7 +122,7 @@ class BodyHasher {
     return wordOf(use.getNext());
   }
 
-  // What is neither in the operands nor in the bits that all instructions have.
+  // Returns the state that is neither in the operands nor in the bits that all instructions have.
   uint64_t detailOf(const llvm::Instruction& instruction) {
     switch (instruction.getOpcode()) {
       case llvm::Instruction::Load:
@@ -155,7 +155,8 @@ class BodyHasher {
   llvm::SmallVector<const llvm::Instruction*, 128> withMetadata_;
 };
 
-// Adds the order of the uses of constants, of each once: whole programs use the same zero.
+// Adds the order of the uses of constants. Each constant counts once, since a whole program may use
+// the same zero.
 class ConstantUses {
  public:
   explicit ConstantUses(AddressHasher& hasher) : hasher_(hasher) {}
@@ -169,7 +170,7 @@ class ConstantUses {
   }
 
   void visit(const llvm::Constant& constant) {
-    // The uses of globals are visited on their own.
+    // The uses of globals are visited separately.
     if (!ir_hash::isConstantWithUses(constant) || llvm::isa<llvm::GlobalValue>(constant) ||
         !seen_.insert(&constant).second) {
       return;

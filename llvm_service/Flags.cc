@@ -13,7 +13,7 @@
 
 namespace {
 
-// The Python package names its folder of caches to the services that it starts.
+// The Python package passes its cache folder to the services that it starts.
 std::string defaultBaselineCache() {
   const char* const caches = std::getenv("COMPILER_GYM_CACHE");
   if (caches == nullptr || *caches == '\0') return "";
@@ -121,7 +121,7 @@ namespace compiler_gym::llvm_service {
 SessionSettings settingsOfFlags() {
   SessionSettings settings;
   if (!FLAGS_ir2vec_vocabulary.empty()) {
-    // The flag has been validated; a file that has gone since leaves sessions without.
+    // The flag has been validated. If the file has disappeared since, sessions have no vocabulary.
     static_cast<void>(settings.setIr2vecVocabulary(FLAGS_ir2vec_vocabulary));
   }
   return settings;

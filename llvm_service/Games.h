@@ -6,14 +6,14 @@
 
 namespace compiler_gym::llvm_service {
 
-/// The rules of a game, which are made on first use: after the flags were parsed.
+/// The rules of a game, created at the first use, after the flags have been parsed.
 using GameRulesFunction = const GameRules& (*)();
 
 /// The actions are passes. See PassGame.h.
 const GameRules& passGame();
 /// The actions are decisions about inlining. See InlineGame.h.
 const GameRules& inlineGame();
-/// The actions are decisions about registers. See RegallocGame.h.
+/// The actions are decisions of the register allocator. See RegallocGame.h.
 const GameRules& regallocGame();
 
 /// The game that the flag --game names; null if there is none.

@@ -18,13 +18,13 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// Longer reports of the verifier repeat themselves function by function.
+// Longer reports of the verifier repeat the same message for each function.
 constexpr size_t kMaxReportLength = 2000;
 
 constexpr size_t kPrintBufferBytes = size_t{64} << 10;
 
-// Derives from the default handler so that remarks, unless asked for, are as disabled as they are
-// in `opt`: some passes compute more when they are not.
+// Derives from the default handler, so that remarks are off by default, as in `opt`. Some passes
+// compute more if they are on.
 class DiagnosticCollector : public llvm::DiagnosticHandler {
  public:
   DiagnosticCollector(std::string& errors, const Context::RemarkHandler& remarkHandler)
@@ -65,8 +65,8 @@ class DiagnosticCollector : public llvm::DiagnosticHandler {
   const Context::RemarkHandler& remarkHandler_;
 };
 
-// Notes where each instruction is in the text of its module. Printing the module once is much
-// faster than printing its instructions one by one, each of which looks at all globals.
+// Records the place of each instruction in the text of its module. Printing the module once is much
+// faster than printing instructions one by one, since each print visits all globals.
 class InstructionRanges final : public llvm::AssemblyAnnotationWriter {
  public:
   explicit InstructionRanges(TextRanges& ranges) : ranges_(ranges) {}
@@ -103,7 +103,7 @@ grpc::Status parseIr(llvm::StringRef input, OwnedModule& result) {
   }
   const bool isText = !llvm::isBitcode(input.bytes_begin(), input.bytes_end());
   auto context = std::make_unique<Context>();
-  // Text refers to values by name.
+  // Textual IR refers to values by name.
   context->get().setDiscardValueNames(!isText);
   llvm::SMDiagnostic diagnostic;
   // Textual IR has to end in a zero byte, which a string's buffer does.
@@ -136,7 +136,7 @@ std::string printIr(const llvm::Module& module, TextRanges* instructions) {
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
-  // Without a buffer LLVM's printer counts columns with every word that it writes.
+  // Without a buffer, LLVM's printer updates the column count for every word.
   stream.SetBufferSize(kPrintBufferBytes);
   module.print(stream, ranges ? &*ranges : nullptr);
   stream.flush();

@@ -73,8 +73,8 @@ Status malformed(const std::string& name, const std::string& problem) {
               "of numbers of one length"};
 }
 
-// LLVM checks the vectors of a section against each other. It looks at the first, if there is none
-// at memory that is not its own.
+// Parses a section, which must not be empty: LLVM compares all vectors with the first, without a
+// check that there is one.
 Status parseSection(const llvm::json::Value& root, const char* section, const std::string& name,
                     Map& map, unsigned& dimension) {
   const llvm::json::Object* const sections = root.getAsObject();
@@ -94,7 +94,7 @@ Status parseSection(const llvm::json::Value& root, const char* section, const st
   return Status::OK;
 }
 
-// The vectors of a run of places in LLVM's order of names.
+// Returns the vectors of consecutive names in LLVM's order.
 std::vector<Embedding> takeSection(const Map& map, size_t first, size_t count, unsigned dimension,
                                    float weight) {
   std::vector<Embedding> vectors;

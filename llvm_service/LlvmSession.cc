@@ -21,7 +21,7 @@ struct Shared {
   SessionSettings settings = settingsOfFlags();
 };
 
-// Made on first use, which is after the flags were parsed.
+// Created at the first use, after the flags have been parsed.
 Shared& shared() {
   static Shared instance;
   return instance;
@@ -151,7 +151,7 @@ Status LlvmSession::handleSessionParameter(const std::string& key, const std::st
   } else {
     RETURN_IF_ERROR(settings_.handle(key, value, reply));
   }
-  if (reply && !isQuestion) {  // What was observed may depend on what was set.
+  if (reply && !isQuestion) {  // Observations may depend on the parameter.
     observed_ = std::vector<Observed>(observed_.size());
   }
   return Status::OK;

@@ -21,7 +21,7 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// Tells a listener what the elements of a pipeline have been run on.
+// Reports each run of a pipeline's elements to a listener.
 class PassReporter {
  public:
   PassReporter(llvm::PassInstrumentationCallbacks& callbacks, PassListener& listener)
@@ -39,15 +39,14 @@ class PassReporter {
   }
 
  private:
-  // To forget analyses changes nothing. Passes are nested. Outermost are those of the module; what
-  // is of interest in these is only the adaptor that runs the passes inside of it on one function
-  // after the other.
+  // Invalidating analyses changes nothing. Passes are nested, with module passes outermost. Among
+  // these, only the adaptors that run passes on each function in turn are of interest.
   void afterPass(llvm::StringRef pass, const llvm::Any* ir,
                  const llvm::PreservedAnalyses& preserved) {
     --depth_;
     const bool isOfInterest = pass != llvm::ModuleToFunctionPassAdaptor::name() &&
                               pass != llvm::InvalidateAllAnalysesPass::name();
-    // What runs other passes says what these have said.
+    // A container repeats the claims of the passes in it.
     if (isOfInterest && !(isContainer(pass) && preserved.areAllPreserved())) {
       listener_.passDone(pass, preserved.areAllPreserved());
     }
@@ -80,7 +79,8 @@ struct Optimizer::Managers {
 
   const std::unique_ptr<llvm::TargetMachine> targetMachine;
   const llvm::TargetLibraryInfoImpl targetLibraryInfo;
-  // Analyses of inner units refer to managers of outer ones: this order of destruction is LLVM's.
+  // Analyses of inner units refer to managers of outer ones: LLVM requires this order of
+  // destruction.
   llvm::LoopAnalysisManager loopAnalyses;
   llvm::FunctionAnalysisManager functionAnalyses;
   llvm::CGSCCAnalysisManager cgsccAnalyses;
@@ -91,7 +91,7 @@ struct Optimizer::Managers {
   llvm::PassBuilder passBuilder;
 };
 
-// `opt` makes its target machine at the code generation level None unless told otherwise.
+// By default, `opt` creates its target machine at the code generation level None.
 Optimizer::Managers::Managers(const llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins,
                               PassListener* listener)
     : targetMachine(createTargetMachine(module, llvm::CodeGenOptLevel::None)),
@@ -122,7 +122,7 @@ Optimizer::Optimizer(llvm::Module& module, llvm::ArrayRef<LoadedPlugin> plugins,
 Optimizer::~Optimizer() = default;
 
 grpc::Status Optimizer::run(llvm::StringRef pipeline) {
-  if (pipeline.empty()) {  // Which LLVM does not parse.
+  if (pipeline.empty()) {  // LLVM does not parse an empty pipeline.
     return grpc::Status::OK;
   }
   llvm::ModulePassManager passManager;

@@ -19,7 +19,7 @@ const std::vector<LoadedPlugin>& plugins() {
   return loaded;
 }
 
-// The action, after which analyses are forgotten.
+// Returns the action, followed by an invalidation of all analyses.
 Action forgetAfter(Action action) {
   if (!action.pipeline.empty()) action.pipeline += ",invalidate<all>";
   return action;
@@ -27,7 +27,8 @@ Action forgetAfter(Action action) {
 
 // True if the module is verified after actions that changed it.
 bool isVerified(const Action& action, const SessionSettings& settings) {
-  // What opt has to be given more for is not LLVM's: it may be anybody's first pass.
+  // An action that needs further options of opt is not LLVM's, and may be the first pass of its
+  // author.
   const bool isForeign = !action.options.empty();
   return settings.verification == Verification::kAlways ||
          (settings.verification == Verification::kOnExport && (isForeign || action.mayBreakModule));
@@ -61,7 +62,8 @@ Status PassGame::run(const Action& action, const SessionSettings& settings, bool
 
 Status PassGame::apply(size_t index, int actionsLeft, const SessionSettings& settings,
                        Outcome& outcome) {
-  // What the last action of a step has changed can be asked for, so the one before is judged, too.
+  // Clients can ask for the changes of the last action in a step, so the state before it is
+  // recorded, too.
   const Action& chosen = actions_.actions[index];
   const bool isJudged = actionsLeft <= 2 || isVerified(chosen, settings);
   bool changed = false;

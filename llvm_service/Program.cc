@@ -65,7 +65,7 @@ void anonymise(llvm::Module& module) {
   module.setSourceFileName("-");
 }
 
-// Hand-written IR may leave out the target, without which some passes fail.
+// Sets a default target. Hand-written IR may lack one, and some passes fail without.
 void completeTarget(llvm::Module& module) {
   if (module.getTargetTriple().empty()) {
     module.setTargetTriple(asTarget(llvm::Triple(llvm::sys::getDefaultTargetTriple())));
@@ -195,7 +195,7 @@ Status Program::baselineCost(Baseline baseline, const std::string& name, const C
   }
   const std::string* bitcode = nullptr;
   RETURN_IF_ERROR(optimised(baseline, traits.ofMachineCode, &bitcode));
-  // A module that is the same has the same cost.
+  // Equal modules have equal costs.
   RETURN_IF_ERROR(costOf(*bitcode, name, cost, value));
   costs_->insert(key, value);
   costs_->countComputedBaseline();

@@ -40,7 +40,7 @@ Status RemarkReplay::run(const std::string& pipeline, bool isLast) {
   }
   const Status status = optimizer_->run(pipeline);
   owned_.context->setRemarkHandler(nullptr);
-  // Errors were reported when the program itself was compiled.
+  // The compilation of the program itself has reported the errors.
   static_cast<void>(owned_.context->takeErrors());
   return status;
 }

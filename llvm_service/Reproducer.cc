@@ -41,7 +41,7 @@ std::string optCommand(llvm::ArrayRef<Action> actions, const std::string& file) 
          " -o /dev/null\n";
 }
 
-// The `opt` that a shell finds is often that of another LLVM, with other passes.
+// The `opt` in the PATH often belongs to another LLVM, with other passes.
 constexpr char kBeginning[] =
     "#!/bin/sh\n"
     "# To try another LLVM than that of the service: OPT=/path/to/opt sh run.sh\n"

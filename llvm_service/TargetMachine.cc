@@ -22,7 +22,7 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachineFor(
     return nullptr;
   }
   llvm::TargetOptions options;
-  // Without it constructors go to .ctors, which linkers skip without a word.
+  // Without this option, constructors go to .ctors, which linkers ignore silently.
   options.UseInitArray = true;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       asTarget(triple), /*CPU=*/"", /*Features=*/"", options, relocation, std::nullopt, level));

@@ -14,13 +14,13 @@ class Triple;
 
 namespace compiler_gym::llvm_service {
 
-/// Makes LLVM's targets known to this process. Idempotent and thread-safe.
+/// Registers LLVM's targets in this process. Idempotent and thread-safe.
 void initializeTargets();
 
 /// The target of a triple, or null if this LLVM has no such target.
 const llvm::Target* lookUpTarget(const llvm::Triple& triple);
 
-/// The target machine that `opt` and `llc` would make for the module without further flags.
+/// Returns the target machine of `opt` and `llc` for the module without further flags.
 ///
 /// @param relocation the relocation model; unset for the target's default.
 /// @return null if this LLVM has no such target.
@@ -28,7 +28,7 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(
     const llvm::Module& module, llvm::CodeGenOptLevel level,
     std::optional<llvm::Reloc::Model> relocation = std::nullopt);
 
-/// The target machine that `opt` would make for a module for this machine.
+/// Returns the target machine of `opt` for a module for this machine.
 std::unique_ptr<llvm::TargetMachine> createHostTargetMachine();
 
 }  // namespace compiler_gym::llvm_service

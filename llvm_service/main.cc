@@ -22,7 +22,7 @@
 
 namespace {
 
-/// LLVM's own allocations that fail do what failing `new` does: the runtime ends the session.
+/// Handles failed allocations of LLVM like those of `new`: the runtime ends the session.
 void onBadAlloc(void* /*data*/, const char* /*reason*/, bool /*crashDiagnostics*/) {
   if (const std::new_handler handler = std::get_new_handler()) handler();
   std::abort();
@@ -33,8 +33,8 @@ constexpr char kComputeObservation[] = "compute_observation";
 
 constexpr char kPluginFlag[] = "load-pass-plugin";
 
-/// The arguments, with several --load-pass-plugin=X made one of which the values are separated by
-/// semicolons: gflags would keep the last only.
+/// Returns the arguments with all --load-pass-plugin=X joined into one, with semicolons between the
+/// values. gflags would keep only the last.
 std::vector<std::string> joinPluginFlags(llvm::ArrayRef<char*> arguments) {
   std::vector<std::string> joined;
   std::string plugins;
@@ -55,7 +55,7 @@ std::vector<std::string> joinPluginFlags(llvm::ArrayRef<char*> arguments) {
   return joined;
 }
 
-/// True if there may be plugins to load, which flags that are read from elsewhere may name, too.
+/// True if there may be plugins to load. Flags from files or the environment may name them, too.
 bool mayLoadPlugins(llvm::ArrayRef<std::string> arguments) {
   return llvm::any_of(arguments.drop_front(), [](llvm::StringRef argument) {
     llvm::StringRef name = argument.split('=').first.ltrim('-');
@@ -64,8 +64,8 @@ bool mayLoadPlugins(llvm::ArrayRef<std::string> arguments) {
   });
 }
 
-/// Goes on as the program that is linked with the shared library of LLVM. Plugins refer to that, so
-/// that in any other program they would find another LLVM than the program's, or none.
+/// Replaces this program by the one that is linked with the shared library of LLVM, to which
+/// plugins refer. In any other program they would find another LLVM, or none.
 ///
 /// @return only if this is that program, or if there is an error, which has been printed.
 bool becomeSharedProgram(const std::vector<char*>& arguments) {
@@ -73,7 +73,7 @@ bool becomeSharedProgram(const std::vector<char*>& arguments) {
   const std::string name = "compiler_gym-llvm-service-shared";
   if (self.filename() == name) return true;
   std::vector<boost::filesystem::path> folders = {self.parent_path()};
-  // That of the package compiler_gym_clang, which has LLVM's shared library.
+  // The package compiler_gym_clang has LLVM's shared library.
   if (const char* prefix = std::getenv("COMPILER_GYM_LLVM")) folders.emplace_back(prefix) /= "bin";
   for (const boost::filesystem::path& folder : folders) {
     execv((folder / name).c_str(), arguments.data());

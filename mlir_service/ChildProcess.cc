@@ -52,7 +52,7 @@ void limitResources() {
 #ifndef COMPILER_GYM_SANITIZER
   rlimit data = {};
   getrlimit(RLIMIT_DATA, &data);
-  // Never more than a session may have.
+  // Keeps the limit of the session if that is lower.
   data.rlim_cur = std::min(data.rlim_cur, inheritedBytes() + kMaxBytes);
   setrlimit(RLIMIT_DATA, &data);
 #endif
@@ -67,7 +67,7 @@ void writeAll(int descriptor, const std::string& bytes) {
   }
 }
 
-/// The work of the child: writes the status code, and then its message or the output.
+/// Runs the function in the child. Writes the status code, and then its message or the output.
 [[noreturn]] void actAsChild(const std::string& what, const ChildFunction& function, pid_t parent,
                              int descriptor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -86,7 +86,7 @@ void writeAll(int descriptor, const std::string& bytes) {
   _exit(EXIT_SUCCESS);
 }
 
-/// Reads until the other end is closed. False if that takes too long.
+/// Reads until the other end is closed. Returns false if that takes too long.
 bool readUntil(int descriptor, Clock::time_point deadline, std::string& bytes) {
   std::array<char, 1 << 16> buffer;
   while (true) {

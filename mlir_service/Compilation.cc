@@ -13,7 +13,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-// A kernel that takes longer is none that one could learn from.
+// A kernel that takes longer is too slow for learning.
 constexpr std::chrono::seconds kStartLimit(10);
 
 std::string print(mlir::ModuleOp module) {
@@ -32,7 +32,7 @@ Status Compilation::start(const std::string& text, std::unique_ptr<Compilation>&
   RETURN_IF_ERROR(parseKernel(text, *made->context_, made->kernel_));
   made->ir_ = print(made->module());
   const Status status = made->runStart();
-  // For lack of memory, processes or files, which says nothing about the program.
+  // A lack of memory, processes or files is no fault of the program.
   if (status.error_code() == StatusCode::RESOURCE_EXHAUSTED) return status;
   if (!status.ok()) return {StatusCode::INVALID_ARGUMENT, status.error_message()};
   compilation = std::move(made);
@@ -49,7 +49,7 @@ Status Compilation::apply(const std::string& pipeline, bool& changed) {
   RETURN_IF_ERROR(runPass(pipeline, module()));
   changed = mlir::OperationFingerPrint(module()) != before;
   if (!changed) return Status::OK;
-  // Operations that were replaced by equal ones are no change.
+  // Replacing operations by equal ones is not a change.
   std::string ir = print(module());
   changed = ir != ir_;
   if (changed) {

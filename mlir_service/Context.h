@@ -11,8 +11,8 @@ class MLIRContext;
 
 namespace compiler_gym::mlir_service {
 
-/// Makes a context with all dialects, and with the transforms that actions call loaded. It has no
-/// threads: sessions are copied by copying their processes.
+/// Creates a context with all dialects and the transforms of the actions. It has no threads,
+/// because sessions are copied by copying their processes.
 ///
 /// @return INTERNAL if the library of transforms does not parse.
 [[nodiscard]] grpc::Status makeContext(std::unique_ptr<mlir::MLIRContext>& context);

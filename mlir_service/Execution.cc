@@ -16,7 +16,7 @@ using grpc::StatusCode;
 
 constexpr int kLargestInput = 2;
 
-/// Calls a function with a null pointer to an element's type in C++.
+/// Calls a function with a null pointer to the C++ type of an element.
 template <typename Function>
 void withType(ElementType type, Function&& function) {
   switch (type) {
@@ -53,7 +53,7 @@ std::string placeOf(const Buffer& buffer, int64_t index) {
   return "[" + text + "]";
 }
 
-/// A pseudo-random number of 64 bits for each state (SplitMix64).
+/// Returns a pseudo-random number of 64 bits, and advances the state (SplitMix64).
 uint64_t nextRandom(uint64_t& state) {
   state += 0x9e3779b97f4a7c15;
   uint64_t mixed = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;

@@ -64,8 +64,8 @@ std::unique_ptr<llvm::TargetMachine> makeHostMachine() {
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// Moves what is allocated on the stack to the beginning of the function. Vectors become arrays in
-/// loops otherwise, and the stack would grow with each round.
+/// Moves stack allocations to the beginning of the function. Otherwise vectors become arrays inside
+/// of loops, and the stack grows with each iteration.
 void hoistAllocas(llvm::Function& function) {
   llvm::SmallVector<llvm::AllocaInst*> allocas;
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
@@ -80,7 +80,8 @@ void hoistAllocas(llvm::Function& function) {
   }
 }
 
-/// Lets callers pass the arguments by their addresses, however many there are.
+/// Adds a function that takes the addresses of the arguments, so that callers need not know their
+/// number.
 void addEntry(llvm::Module& module, llvm::Function& kernel) {
   llvm::LLVMContext& context = module.getContext();
   auto* pointer = llvm::PointerType::getUnqual(context);
@@ -91,7 +92,7 @@ void addEntry(llvm::Module& module, llvm::Function& kernel) {
   for (llvm::Argument& argument : kernel.args()) {
     llvm::Value* place = builder.CreateConstGEP1_64(pointer, entry->getArg(0), argument.getArgNo());
     values.push_back(builder.CreateLoad(argument.getType(), builder.CreateLoad(pointer, place)));
-    // The address as allocated, which comes first, is not used for access.
+    // The allocated address, which comes first, is not used for access.
     if (argument.getType()->isPointerTy()) argument.addAttr(llvm::Attribute::NoAlias);
   }
   builder.CreateCall(&kernel, values);

@@ -16,7 +16,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-/// A parameter mlir.set_NAME and mlir.get_NAME, a whole number.
+/// An integer parameter: mlir.set_NAME and mlir.get_NAME.
 struct Parameter {
   const char* name;
   int64_t minimum;

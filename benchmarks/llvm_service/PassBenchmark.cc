@@ -58,7 +58,7 @@ void registerFor(const std::string& path) {
   });
   for (const char* pass : {"function(dce)", "function(instcombine<no-verify-fixpoint>)",
                            "function(simplifycfg)", "globaldce"}) {
-    // The pass has nothing left to do after its first run: this is what a step costs at least.
+    // The pass has no work after its first run, so this is the minimum cost of a step.
     benchmark::RegisterBenchmark((pass + size).c_str(), [=](benchmark::State& state) {
       const Action action{pass, pass, /*description=*/""};
       bool changed = false;
@@ -66,7 +66,7 @@ void registerFor(const std::string& path) {
         check(compilation->apply(action, changed));
       }
     });
-    // The same without a look at what it has changed.
+    // The same, without detecting changes.
     benchmark::RegisterBenchmark((pass + (" alone" + size)).c_str(), [=](benchmark::State& state) {
       OwnedModule owned;
       check(parseIr(program->bitcode(), owned));

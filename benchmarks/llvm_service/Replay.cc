@@ -1,12 +1,12 @@
-// Runs passes on a program in this process, without a service, and says how long each took: what a
-// step of the service is measured against.
+// Runs passes on a program in this process, without a service, and measures each. The steps of the
+// service are compared with these times.
 //
 //   Replay program.bc
 //
-// reads one command a line and answers each with one line, at once, so that whoever writes the
-// commands can do other measurements between them. Durations are integers, in nanoseconds.
+// reads one command per line and answers each at once with one line, so that the caller can do
+// other measurements between commands. Durations are integers, in nanoseconds.
 //
-//   start             begins anew from the file. Answers the number of IR instructions, the time to
+//   start             loads the file again. Answers the number of IR instructions, the time to
 //                     load the program, and the time to start a compilation of it.
 //   run PIPELINE      runs a pass as `opt` does, and answers the time.
 //   apply PIPELINE    runs a pass as the service does, which then looks whether the module has
@@ -14,7 +14,7 @@
 //   observe NAME      computes an observation of what `apply` has made. Answers the time.
 //
 // `run` and `apply` transform one module each, and both keep the analyses from pass to pass. Ends
-// with the input; anything that fails is said on the standard error stream and ends it with 1.
+// with the input. An error is printed to the standard error stream, with exit code 1.
 #include <boost/filesystem.hpp>
 #include <chrono>
 #include <iostream>

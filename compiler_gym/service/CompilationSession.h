@@ -15,18 +15,17 @@ namespace compiler_gym {
 // One program under compilation. Subclass it, implement the pure methods, and pass the class to
 // runtime::createAndRunCompilerGymService() to obtain a service.
 //
-// Life of a session:
-//   1. It is constructed. A service also constructs sessions only to ask for their compiler version
-//      and their spaces, so the constructor should be cheap.
+// Life of a session:   1. It is constructed. A service also constructs sessions just for their
+// compiler version and spaces, so the constructor should be cheap.
 //   2. init() is called once, with a benchmark.
 //   3. Any number of steps: beginStep(), applyAction() for each action, computeObservation() for
 //      each observation, then endOfStep().
 //   4. It is destroyed, unless its process is killed or crashes.
 //
 // Processes: a service gives each session a process of its own, and copies sessions by copying
-// processes, as fork(2) does. That is how a client's fork is made,
-// and how sessions start: init(benchmark) is called in one process for each program, of which the
-// sessions on that program are copies. So one object may live on in many processes:
+// processes, as fork(2) does. A client's fork is such a copy. Sessions also start as copies:
+// init(benchmark) is called in one process for each program, and the sessions on that program are
+// copies of it. So one object may live on in many processes:
 //   - A copy has all memory of its original as it was, and the same open files: with the position
 //     in a file and what arrives at a socket the two share.
 //   - A copy has none of the original's timers, file locks and child processes.

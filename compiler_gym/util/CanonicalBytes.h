@@ -9,10 +9,10 @@ class MessageLite;
 
 namespace compiler_gym::util {
 
-// The bytes of a message, the same for messages that are equal. Those of SerializeAsString() are
-// not: the entries of a map come in any order, another one in each object.
+// Serialises a message so that equal messages have equal bytes. SerializeAsString() does not: it
+// writes the entries of a map in an order that differs between objects.
 //
-// They are for comparing and hashing within one version of this program, not for keeping.
+// Use the bytes for comparison and hashing within one version of this program. Do not store them.
 std::string canonicalBytes(const google::protobuf::MessageLite& message);
 
 }  // namespace compiler_gym::util

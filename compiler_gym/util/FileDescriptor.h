@@ -18,7 +18,7 @@ class FileDescriptor {
   }
   ~FileDescriptor() { close(); }
 
-  // Negative if there is none; poll() ignores such entries.
+  // Returns a negative number if there is no file. poll() ignores such entries.
   int get() const { return number_; }
   bool isOpen() const { return number_ >= 0; }
 

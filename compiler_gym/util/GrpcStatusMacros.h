@@ -13,8 +13,8 @@
 namespace compiler_gym::util {
 
 // Calls `function`, which returns a grpc::Status. Exceptions become a status: std::bad_alloc
-// RESOURCE_EXHAUSTED, others INTERNAL. `where` says in its text what was being done: it is a
-// string, or a function that makes one if there was an exception.
+// RESOURCE_EXHAUSTED, others INTERNAL. Its text names `where`: a string, or a function that returns
+// one, called after an exception.
 template <typename Where, typename Function>
 [[nodiscard]] grpc::Status callWithoutExceptions(const Where& where, Function&& function) {
   const auto text = [&where]() -> std::string {
@@ -35,7 +35,7 @@ template <typename Where, typename Function>
   }
 }
 
-// The place of a macro's use, for error texts.
+// Returns the place where a macro is used, for error texts.
 inline std::string sourceLocation(const char* file, int line, const char* function) {
   return std::string(function) + " (" + file + ":" + std::to_string(line) + ")";
 }

@@ -18,14 +18,14 @@ namespace compiler_gym::util {
 // Time limit of a command that does not set one.
 constexpr std::chrono::seconds kDefaultCommandTimeout(60);
 
-// Largest standard output of a command whose output is wanted: 16 MiB.
+// The largest standard output of a command, if the output is used: 16 MiB.
 constexpr size_t kMaxCommandOutputBytes = 16 * 1024 * 1024;
 
 // A Command message, ready to run.
 //
-// Its arguments are joined by blanks and run by /bin/sh -c, so they may use what the shell offers
-// (pipes, redirections, variables), and whoever builds them must quote what is not meant for it.
-// The environment is that of this process, with the command's variables added.
+// Its arguments are joined by spaces and run by /bin/sh -c. They may use features of the shell
+// (pipes, redirections, variables). Quote everything else. The environment is that of this process,
+// with the command's variables added.
 //
 // `workingDirectory` is where the command runs, and what its relative infiles and outfiles refer
 // to; empty means the current directory of this process.
@@ -36,8 +36,8 @@ constexpr size_t kMaxCommandOutputBytes = 16 * 1024 * 1024;
 //   RESOURCE_EXHAUSTED  if its output is larger than kMaxCommandOutputBytes; likewise
 //   INTERNAL            if it exited with another code than 0, or by a signal; the text has the
 //                       command and the last part of its standard error
-// What it leaves running in the background is killed when it ends. Infiles and outfiles are checked
-// by the caller. Objects are immutable: any number of threads may use one.
+// Background processes of the command are killed when it ends. The caller checks infiles and
+// outfiles. Objects are immutable and thread-safe.
 class LocalShellCommand {
  public:
   explicit LocalShellCommand(const Command& command);
@@ -50,12 +50,13 @@ class LocalShellCommand {
       std::string& output, const boost::filesystem::path& workingDirectory = {}) const;
 
   // Runs the command as checkCall() does and sets `wallTime` to the time from the start of the
-  // shell to its end, in seconds. The start of the shell is part of it, with about one millisecond
-  // on the machine that this was developed on.
+  // shell to its end, in seconds. This includes the start of the shell, about one millisecond on
+  // the developers' machine.
   [[nodiscard]] grpc::Status measure(std::chrono::duration<double>& wallTime,
                                      const boost::filesystem::path& workingDirectory = {}) const;
 
-  // NOT_FOUND, naming the file, if one that must exist before or after the command does not.
+  // Returns NOT_FOUND, with the name, if a file that must exist before or after the command does
+  // not.
   [[nodiscard]] grpc::Status checkInfiles(
       const boost::filesystem::path& workingDirectory = {}) const;
   [[nodiscard]] grpc::Status checkOutfiles(
@@ -79,10 +80,10 @@ class LocalShellCommand {
   std::chrono::seconds timeout() const { return timeout_; }
   int timeoutSeconds() const { return static_cast<int>(timeout_.count()); }
 
-  // What the shell is given.
+  // The command line for the shell.
   const std::string& commandline() const { return commandline_; }
 
-  // There is nothing to run.
+  // True if there is no command.
   bool empty() const { return proto_.argument().empty(); }
 
  private:

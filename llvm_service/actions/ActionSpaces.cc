@@ -37,8 +37,8 @@ std::optional<Level> levelOfHeading(llvm::StringRef heading) {
   return found == kLevels.end() ? std::nullopt : std::make_optional(found->second);
 }
 
-// "name<parameters>" of a heading with parameters, split. Names such as "print<loops>" stay whole
-// because they are listed among the passes without parameters.
+// Splits "name<parameters>" under a heading for passes with parameters. Names such as
+// "print<loops>" stay whole, because LLVM lists them under the other headings.
 ListedPass parseLine(llvm::StringRef line, Level level, bool withParameters) {
   if (!withParameters) {
     return {line.str(), level, ""};
@@ -48,8 +48,7 @@ ListedPass parseLine(llvm::StringRef line, Level level, bool withParameters) {
   return {line.take_front(open).str(), level, line.drop_front(open + 1).drop_back().str()};
 }
 
-// The description of a pass from descriptions.yaml. A new LLVM may have passes that are not
-// there yet.
+// Returns the description of a pass from descriptions.yaml, which may lack passes of a new LLVM.
 std::string describePass(const ListedPass& pass, const std::string& text, const Policy& policy) {
   const Descriptions& descriptions = Descriptions::builtin();
   if (auto description = descriptions.find(text)) {
@@ -70,7 +69,7 @@ Action makeAction(const ListedPass& pass, const std::string& text, const Policy&
   return action;
 }
 
-// Words that a shell splits again where they were joined.
+// Joins words so that a shell splits them in the same places.
 std::string shellWords(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
@@ -136,7 +135,8 @@ class Discovery {
     }
   }
 
-  // All versions of LLVM have these, but not all list them. At O0 the pipeline does nothing.
+  // All versions of LLVM have these pipelines, but not all list them. The pipeline of O0 does
+  // nothing.
   void addPipelines() {
     const ListedPass pass{"default", PassLevel::kModule, ""};
     for (const char* level : {"O1", "O2", "O3", "Os", "Oz"}) {
@@ -171,8 +171,8 @@ class Discovery {
     return isNew;
   }
 
-  // A plugin may change what any pass does, e.g. by an analysis or at the extension points of a
-  // pipeline, so `opt` has to load it always.
+  // A plugin may change any pass, e.g. by an analysis or at the extension points of a pipeline, so
+  // `opt` must always load it.
   void addPluginOptions() {
     for (ActionList& list : spaces_.lists) {
       for (Action& action : list.actions) {

@@ -36,7 +36,7 @@ struct ActionList {
   ActionSpace toProto() const;
 };
 
-/// The lists of actions that there are.
+/// All lists of actions.
 struct ActionSpaces {
   /// PassesAll: each pass once, those of LLVM, then the project's own, then those of plugins.
   /// PassesWithParameters: the same, then their variants with parameters.
@@ -47,14 +47,14 @@ struct ActionSpaces {
 
   /// Asks LLVM for its passes, sorts them by the policy, and adds the others.
   ///
-  /// @param plugins that are loaded whenever one of the actions is run.
+  /// @param plugins the plugins that are loaded for every action.
   static ActionSpaces discover(const Policy& policy, const std::vector<LoadedPlugin>& plugins = {});
 
-  /// The list of that name, or null.
+  /// Returns the list of that name, or null.
   const ActionList* find(const std::string& name) const;
 };
 
-/// The option that makes `opt` know the project's own passes: of the plugin beside this program.
+/// The option that loads the project's own passes into `opt`, from the plugin beside this program.
 std::string ownPassesOption();
 
 /// The IR passes that LLVM lists, in its order. Machine passes and analyses are left out: they

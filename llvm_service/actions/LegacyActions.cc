@@ -7,7 +7,7 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// "licm" of "function(loop-mssa(licm))": the text without adaptors.
+// Returns the text without adaptors: "licm" of "function(loop-mssa(licm))".
 llvm::StringRef innermost(llvm::StringRef pipeline) {
   const size_t open = pipeline.rfind('(');
   return open == llvm::StringRef::npos

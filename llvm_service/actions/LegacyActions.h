@@ -9,7 +9,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// The 124 actions of CompilerGym 0.2.5, in their order, as what they are called today.
+/// The 124 actions of CompilerGym 0.2.5, in their order, with their names of today.
 ///
 /// The table is compiler_gym/compat/legacy_actions.json. Indices are those of programs
 /// trained with that release, so an action never goes away: one whose pass is gone, is not in this

@@ -26,7 +26,7 @@ llvm::Error failure(StringRef path, const llvm::Twine& problem) {
                                  ("the pass plugin " + path + " " + problem).str());
 }
 
-// Commas within brackets belong to a pipeline.
+// Splits names at commas, but not within brackets, which belong to a pipeline.
 std::vector<std::string> splitNames(StringRef text) {
   std::vector<std::string> names;
   std::string name;
@@ -52,7 +52,7 @@ std::vector<NamedPass> namedByUser(StringRef names, StringRef path) {
   return passes;
 }
 
-// The library's information about itself, or nothing if it has none.
+// Returns the passes that the library names, or nothing if it has no such function.
 std::optional<std::vector<NamedPass>> namedByLibrary(const std::string& path) {
   auto library = llvm::sys::DynamicLibrary::getPermanentLibrary(path.c_str());
   auto* list = reinterpret_cast<const char* (*)()>(library.getAddressOfSymbol(kPassesFunction));
@@ -72,7 +72,7 @@ std::optional<std::vector<NamedPass>> namedByLibrary(const std::string& path) {
   return passes;
 }
 
-// The name with the adaptors that LLVM understands it in; nothing if there are none.
+// Returns the name with the adaptors that LLVM accepts; nothing if LLVM accepts none.
 std::optional<std::string> withFittingAdaptors(PipelineParser& parser, const std::string& name) {
   std::vector<std::string> candidates = {name};
   if (name.find('(') == std::string::npos) {
@@ -93,7 +93,7 @@ struct Specification {
   std::optional<std::string> names;
 };
 
-// A colon may also be part of a file's name.
+// Splits a file from its passes. A colon may also be part of the file's name.
 Specification parseSpecification(StringRef text) {
   if (llvm::sys::fs::exists(text) || !text.contains(':')) {
     return {text.str(), std::nullopt};

@@ -11,7 +11,7 @@
 namespace compiler_gym::llvm_service {
 
 struct PipelineParser::Impl {
-  // Some passes ask for it when they are parsed.
+  // Some passes need a target machine when they are parsed.
   const std::unique_ptr<llvm::TargetMachine> targetMachine = createHostTargetMachine();
   llvm::PassBuilder passBuilder{targetMachine.get()};
 };

@@ -11,7 +11,7 @@ class PassPlugin;
 
 namespace compiler_gym::llvm_service {
 
-/// Tells which texts LLVM understands as pipelines, with the project's own passes.
+/// Checks whether LLVM accepts a text as a pipeline, with the project's own passes.
 class PipelineParser {
  public:
   PipelineParser();
@@ -19,10 +19,10 @@ class PipelineParser {
   PipelineParser(const PipelineParser&) = delete;
   PipelineParser& operator=(const PipelineParser&) = delete;
 
-  /// From now on the passes of the plugin are known, too.
+  /// Adds the passes of a plugin.
   void load(const llvm::PassPlugin& plugin);
 
-  /// @param pipeline what may stand in "module(...)".
+  /// @param pipeline the text for "module(...)".
   bool understands(llvm::StringRef pipeline);
 
  private:

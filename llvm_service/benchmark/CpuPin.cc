@@ -6,7 +6,7 @@ CpuPin::CpuPin(bool enabled) {
   if (!enabled || sched_getaffinity(0, sizeof(before_), &before_) != 0) {
     return;
   }
-  // Interrupts tend to be served by the first one.
+  // Avoids the first processor, which usually serves interrupts.
   int last = CPU_SETSIZE - 1;
   while (last > 0 && !CPU_ISSET(last, &before_)) {
     --last;

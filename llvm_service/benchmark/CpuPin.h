@@ -4,11 +4,11 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Keeps this thread, and the processes that it starts, on one processor for its life: the last of
-/// those that the thread may use. Where that is not allowed, it does nothing.
+/// Keeps this thread, and the processes that it starts, on one processor for its lifetime: the last
+/// that the thread may use. Does nothing if the system forbids it.
 class CpuPin {
  public:
-  /// @param enabled whether to do anything at all.
+  /// @param enabled false to do nothing.
   explicit CpuPin(bool enabled);
   ~CpuPin();
   CpuPin(const CpuPin&) = delete;

@@ -23,10 +23,11 @@ using grpc::Status;
 using grpc::StatusCode;
 using util::LocalShellCommand;
 
-// The names that build commands know.
+// The file names that build commands use.
 constexpr char kBitcodeName[] = "out.bc";
 constexpr char kDefaultOutputName[] = "a.out";
-/// The clang of the LLVM that the client tells or, else, that the service is built with.
+/// Returns the clang of the LLVM that the client has named or, by default, that the service is
+/// built with.
 std::string clangPath() {
   const char* prefix = std::getenv("COMPILER_GYM_LLVM");
   const bool isTold = prefix != nullptr && *prefix != '\0';
@@ -64,7 +65,7 @@ Executable::Executable(BenchmarkDynamicConfig config, fs::path parent)
 
 Executable::~Executable() {
   if (isBuilt()) {
-    boost::system::error_code ignored;  // A destructor has nobody to tell.
+    boost::system::error_code ignored;  // A destructor cannot report errors.
     fs::remove_all(scratch_, ignored);
   }
 }
@@ -109,7 +110,7 @@ Status Executable::build(const std::string& bitcode, double& seconds) {
   RETURN_IF_ERROR(makeScratchDirectory());
   const fs::path input = scratch_ / kBitcodeName;
   RETURN_IF_ERROR(writeFile(input, bitcode));
-  // A build that makes nothing must not be taken for the last one's result.
+  // Removes the last result, so that a build without output cannot return it.
   boost::system::error_code ignored;
   fs::remove(outputFile(), ignored);
   Command command = config_.build_cmd();
@@ -141,7 +142,7 @@ Status Executable::run(const RunCounts& counts, std::vector<double>& seconds) co
     return {StatusCode::INVALID_ARGUMENT,
             "The benchmark is not runnable: it has no run command (dynamic_config.run_cmd)"};
   }
-  if (!isBuilt()) {  // Commands would run in the directory of somebody else.
+  if (!isBuilt()) {  // Without a build, there is no directory to run commands in.
     return {StatusCode::INTERNAL, "The program has not been built"};
   }
   RETURN_IF_ERROR(runAll(config_.pre_run_cmd(), scratch_));

@@ -37,8 +37,8 @@ grpc::Status readFile(const std::string& path, uint64_t maxBytes, uint64_t& size
   const auto failure = [&path](grpc::StatusCode code, const std::string& reason) {
     return grpc::Status(code, "Cannot read the file \"" + path + "\": " + reason);
   };
-  // To open a device may do something. What the path names may be another file by then, and to
-  // open a pipe waits for somebody who writes to it, unless told otherwise.
+  // Checks the type first, since opening a device may have effects. The file may be replaced before
+  // it is opened, and opening a pipe would wait for a writer, so the open does not block.
   struct stat status{};
   bool exists = stat(path.c_str(), &status) == 0;
   util::FileDescriptor file;

@@ -8,7 +8,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// A path in the directory that no file has yet. Each % of the pattern becomes a random digit.
+/// Returns an unused path in the directory. Each % of the pattern becomes a random digit.
 boost::filesystem::path uniquePath(const boost::filesystem::path& directory,
                                    const std::string& pattern);
 
@@ -16,9 +16,9 @@ boost::filesystem::path uniquePath(const boost::filesystem::path& directory,
 [[nodiscard]] grpc::Status writeFile(const boost::filesystem::path& path,
                                      const std::string& contents);
 
-/// Reads a file, of which no more than maxBytes is held in memory.
+/// Reads a file, with at most maxBytes in memory.
 ///
-/// @param size the file's size in bytes. The contents are left alone if it is more than maxBytes.
+/// @param size the file's size in bytes. The contents are not set if it exceeds maxBytes.
 /// @return NOT_FOUND, with the reason, if the file cannot be opened; INVALID_ARGUMENT if it is not
 ///     an ordinary file, e.g. a directory, a device or a pipe: those may have no end.
 [[nodiscard]] grpc::Status readFile(const std::string& path, uint64_t maxBytes, uint64_t& size,

@@ -26,7 +26,7 @@ using util::FileDescriptor;
 
 std::string describe(int errorNumber) { return std::generic_category().message(errorNumber); }
 
-// The reason not to trust a file or directory, or nothing.
+// Returns the reason not to trust a file or directory, or nothing.
 std::string objectionTo(const FileDescriptor& file, mode_t type) {
   struct stat status = {};
   if (fstat(file.get(), &status) != 0) return describe(errno);
@@ -50,7 +50,7 @@ FileDescriptor openDirectory(const std::string& path, std::string& objection) {
 }
 
 FileDescriptor openFile(const FileDescriptor& directory, std::string& objection) {
-  // Nonblocking, so that a pipe of this name cannot hold up anybody.
+  // O_NONBLOCK: a pipe of this name must not block the caller.
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   FileDescriptor file(
       openat(directory.get(), BaselineFile::kName, O_RDWR | O_CREAT | kFlags, S_IRUSR | S_IWUSR));
@@ -77,7 +77,7 @@ FileDescriptor openTrusted(const std::string& path) {
   return file;
 }
 
-// Writing beyond this limit would end the process by a signal.
+// Checks the file size limit. Writing beyond it would end the process by a signal.
 bool isWithinSizeLimit(uint64_t end) {
   rlimit limit = {};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && end <= limit.rlim_cur;
@@ -88,7 +88,7 @@ uint64_t nanosecondsNow() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-// A file that another program has left may be longer than this one can become.
+// Shortens a file that another program has left longer than the maximum.
 void shorten(const FileDescriptor& file, size_t maxBytes) {
   struct stat status = {};
   if (fstat(file.get(), &status) == 0 && static_cast<size_t>(status.st_size) > maxBytes &&
@@ -162,7 +162,7 @@ void BaselineFile::insert(const Hash& program, llvm::StringRef name, int64_t val
   made.checksum = made.computeChecksum();
   Page page;
   read(made.key, page);
-  // The record of the same key, or else an invalid record, or else the oldest.
+  // Replaces the record of the same key, or else an invalid record, or else the oldest.
   const auto rank = [&made](const Record& record) -> uint64_t {
     if (record.key == made.key) return 0;
     return record.isValid() ? std::max<uint64_t>(record.written, 2) : 1;
@@ -173,7 +173,7 @@ void BaselineFile::insert(const Hash& program, llvm::StringRef name, int64_t val
   const off_t offset =
       pageOffset(made.key) + (place - page.begin()) * static_cast<off_t>(kRecordBytes);
   if (isWithinSizeLimit(static_cast<uint64_t>(offset) + kRecordBytes)) {
-    // A record that is written in part has a wrong checksum.
+    // A partly written record has a wrong checksum.
     static_cast<void>(!pwrite(file_.get(), &made, kRecordBytes, offset));
   }
 }

@@ -17,7 +17,7 @@ CodeGenerator::~CodeGenerator() = default;
 CodeGenerator::CodeGenerator(std::unique_ptr<llvm::TargetMachine> machine)
     : machine_(std::move(machine)), stream_(object_) {
   // The target's libraries decide which calls become instructions, e.g. those of sqrt. Without
-  // this, LLVM 19 takes them for those of an unknown system.
+  // this, LLVM 19 assumes an unknown system.
   passes_.add(new llvm::TargetLibraryInfoWrapperPass(
       llvm::TargetLibraryInfoImpl(machine_->getTargetTriple())));
 }
@@ -42,8 +42,8 @@ Status CodeGenerator::make(const llvm::Module& module, std::unique_ptr<CodeGener
 }
 
 bool CodeGenerator::isReusableFor(const llvm::Module& module) const {
-  // That of RISC-V keeps a symbol of the object before, and writes to it after it has been freed
-  // (LLVM 22). Of x86 alone all built-in programs were watched with valgrind.
+  // The code generator of RISC-V keeps a symbol of the previous object, and writes to it after it
+  // was freed (LLVM 22). Valgrind has checked the reuse for x86 only, with all built-in programs.
   return machine_->getTargetTriple().isX86() &&
          machine_->getTargetTriple().str() == targetName(module);
 }

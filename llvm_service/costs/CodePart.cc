@@ -15,17 +15,17 @@ using llvm::cantFail;
 using Section = llvm::object::ELFSectionRef;
 using Symbol = llvm::object::ELFSymbolRef;
 
-// Entries of jump tables and, but for the last, records of frames.
+// The size of jump table entries, and the alignment of frame records except the last.
 constexpr uint64_t kWord = 4;
 constexpr uint64_t kAddressBytes = 4;
 
-// The length of a record as if another one followed. It is padded by instructions that do nothing.
+// Returns the length of a record as if another one followed. No-op instructions pad it.
 int64_t lengthOf(const llvm::dwarf::FrameEntry& record) {
   uint64_t padding = 0;
   for (const auto& instruction : record.cfis()) {
     padding = instruction.Opcode == llvm::dwarf::DW_CFA_nop ? padding + 1 : 0;
   }
-  // The length does not count the word that it is in.
+  // The length does not include its own word.
   return static_cast<int64_t>(llvm::alignTo(record.getLength() + kWord - padding, kWord));
 }
 
@@ -47,8 +47,8 @@ bool readFrames(llvm::StringRef contents, CodePart& part) {
   return true;
 }
 
-// True if sections of that kind are put together without padding, which is so for code by what
-// ModuleShell.h takes out.
+// True if sections of that kind are joined without padding. For code this holds because of the
+// alignments that ModuleShell.h removes.
 bool addsUp(const Section& section, llvm::StringRef name) {
   const uint64_t alignment = section.getAlignment().value();
   return section.isText() || (name == ".rodata" && alignment <= kWord) ||
@@ -66,8 +66,8 @@ bool readSection(const Section& section, llvm::StringRef name, CodePart& part) {
   return addsUp(section, name);
 }
 
-// True if the address at that place is that of a jump, which is always that of an instruction with
-// one byte (jmp) or two (a condition) before the distance.
+// True if the address at that place belongs to a jump: an instruction with one byte (jmp) or two
+// (with a condition) before the distance.
 bool isJump(llvm::StringRef code, uint64_t offset) {
   const auto byte = [&](uint64_t back) {
     return offset < back ? 0 : static_cast<unsigned char>(code[offset - back]);
@@ -97,7 +97,7 @@ void readFunction(const Symbol& symbol, CodePart& part) {
 }  // namespace
 
 bool readCodePart(llvm::StringRef object, CodePart& part) {
-  // LLVM has just made it, so it is well formed.
+  // LLVM has just written the object, so it is well formed.
   const auto file =
       cantFail(llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "object")));
   bool addsUp = true;

@@ -24,7 +24,7 @@ std::unique_ptr<CodeGenerator>& keptGenerator() {
   return generator;
 }
 
-// Leaves the module in any state.
+// Computes the size. The state of the module is undefined afterwards.
 Status sizeOfCode(CodeGenerator& generator, OwnedModule& owned, int64_t& bytes) {
   const llvm::StringRef object = generator.run(*owned.module);
   if (const std::string errors = owned.context->takeErrors(); !errors.empty()) {

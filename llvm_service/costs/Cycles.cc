@@ -38,7 +38,8 @@ using Totals = llvm::DenseMap<const llvm::Function*, double>;
 double costOf(const llvm::Instruction& instruction, const llvm::TargetTransformInfo& target) {
   const llvm::InstructionCost cost =
       target.getInstructionCost(&instruction, llvm::TargetTransformInfo::TCK_RecipThroughput);
-  // The target cannot compile what has no cost, e.g. vectors of unknown length.
+  // An instruction without a cost is one that the target cannot compile, e.g. with vectors of
+  // unknown length.
 #if LLVM_VERSION_MAJOR >= 21
   return cost.isValid() ? static_cast<double>(cost.getValue()) : 1;
 #else
@@ -46,18 +47,19 @@ double costOf(const llvm::Instruction& instruction, const llvm::TargetTransformI
 #endif
 }
 
-// The analyses of the session are not used: passes may do more when one happens to be there.
+// Computes its own analyses rather than those of the session, since passes may do more if an
+// analysis is cached.
 class BlockTimes {
  public:
   explicit BlockTimes(const llvm::Function& function)
-      // LLVM's constructor takes functions that may be changed, and does not change them.
+      // LLVM's constructor takes a non-const function, but does not change it.
       : tree_(const_cast<llvm::Function&>(function)),
         loops_(tree_),
         probabilities_(function, loops_),
         frequencies_(function, probabilities_, loops_),
         ofEntry_(static_cast<double>(frequencies_.getEntryFreq().getFrequency())) {}
 
-  // The frequency of a block for one call of the function.
+  // Returns the frequency of a block for one call of the function.
   double operator()(const llvm::BasicBlock& block) const {
     const auto frequency = static_cast<double>(frequencies_.getBlockFreq(&block).getFrequency());
     return ofEntry_ > 0 ? frequency / ofEntry_ : 1;
@@ -102,14 +104,14 @@ Works workOfAll(const llvm::Module& module) {
   return works;
 }
 
-// The cycles of one call of each function, callees included: those of callees first.
+// Returns the cycles of one call of each function, callees included. Computes callees first.
 Totals totalOfAll(const llvm::Module& module, const Works& works) {
   Totals totals;
-  // It looks for calls only.
+  // The graph only reads calls.
   llvm::CallGraph graph(const_cast<llvm::Module&>(module));
   for (auto group = llvm::scc_begin(&graph); !group.isAtEnd(); ++group) {
-    // Of functions that call each other, so that no order is right: their own cycles first, which
-    // is what a call to a member of the group adds.
+    // Functions that call each other have no right order. A call to a member of the group adds only
+    // that member's own cycles.
     std::vector<std::pair<const llvm::Function*, double>> sums;
     for (const llvm::CallGraphNode* node : *group) {
       const auto work = works.find(node->getFunction());

@@ -16,7 +16,7 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// The build id among the notes of a segment, or nothing.
+// Returns the build id among the notes of a segment, or nothing.
 llvm::StringRef findBuildId(llvm::StringRef notes, uint64_t alignment) {
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
     const auto* header = reinterpret_cast<const ElfW(Nhdr)*>(notes.data());
@@ -53,7 +53,7 @@ std::string describeFile(llvm::StringRef path) {
 
 int append(dl_phdr_info* object, size_t /*size*/, void* text) {
   const llvm::StringRef name = object->dlpi_name;
-  // The kernel's, which has the clocks.
+  // Skips the kernel's library with the clocks.
   if (name.starts_with("linux-vdso") || name.starts_with("linux-gate")) return 0;
   const llvm::StringRef id = findBuildId(*object);
   *static_cast<std::string*>(text) +=

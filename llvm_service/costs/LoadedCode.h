@@ -4,12 +4,12 @@
 
 namespace compiler_gym::llvm_service {
 
-/// Tells the code of this process from all other code: another build of this program, of LLVM or of
-/// any library that is loaded gives another text, and so does another kind of processor, by which
-/// libraries choose between functions that differ in the last bit.
+/// Returns a text that identifies the code of this process. Another build of this program, of LLVM
+/// or of a loaded library gives another text. So does another kind of processor, because libraries
+/// choose functions by it whose results differ in the last bit.
 ///
-/// The text has the build ids that linkers make of the contents of a file. Where there is none, it
-/// has the file's path, size and time of change.
+/// The text has the build ids, which linkers compute from the contents of a file. For a file
+/// without one, it has the path, size and time of change.
 std::string identityOfLoadedCode();
 
 }  // namespace compiler_gym::llvm_service

@@ -68,7 +68,7 @@ std::unique_ptr<ModuleShell> ModuleShell::make(const std::string& bitcode) {
     original.second.function->setIsMaterializable(false);
     shell->removeBody(original.first().str(), original.second);
     if (originalName(original.second.function->getName()) != original.first()) {
-      return nullptr;  // There was one of that name already.
+      return nullptr;  // Another global has that name already.
     }
   }
   return shell;
@@ -90,7 +90,7 @@ void ModuleShell::removeBody(const std::string& name, const Original& original) 
 void ModuleShell::hideVariables() {
   for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module_->globals())) {
     if (variable.hasAppendingLinkage()) {
-      variable.eraseFromParent();  // Lists for the linker.
+      variable.eraseFromParent();  // These are lists for the linker.
     } else if (variable.hasInitializer()) {
       if (!variable.getAlign() && variable.isStrongDefinitionForLinker()) {
         variable.setAlignment(module_->getDataLayout().getPreferredAlign(&variable));

@@ -15,18 +15,18 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// Jumps over at most 128 bytes are short. The assembler begins with short ones, of two bytes, and
-// lengthens those that do not reach, to at most six, so what is further away here cannot have been
-// within reach.
+// Jumps over at most 128 bytes are short. The assembler begins with short jumps of two bytes, and
+// lengthens those that do not reach to at most six. So a target beyond this distance cannot have
+// been within reach.
 constexpr int64_t kNear = 3 * 128 + 16;
 
-// Variables have no greater alignment where it matters.
+// The greatest alignment of variables that has an effect here.
 constexpr uint64_t kMaxAlignment = 64;
 
 constexpr uint64_t kFrameAlignment = 8;
 
-// Hashes what the code generator knows of a function's surroundings: all that is said of the
-// functions and variables that it refers to, and of those that these refer to.
+// Hashes the surroundings of a function that the code generator sees: the declarations of all
+// functions and variables that it refers to, directly or through others.
 class SurroundingsHasher : public ir_hash::WordHasher {
  public:
   void addOwner(const llvm::Value&) {}
@@ -44,7 +44,7 @@ class SurroundingsHasher : public ir_hash::WordHasher {
     }
   }
 
-  // To be called once, after the function.
+  // Call this once, after the function.
   void addGlobals() {
     for (size_t i = 0; i < globals_.size(); ++i) {
       beginPart();
@@ -156,7 +156,7 @@ bool ObjectTextParts::generateUnit(const Unit& unit, ModuleShell& shell) {
     return false;
   }
   CodePart& part = parts_[unit.key];
-  // Private functions have no symbols, and names that begin with \01 another one.
+  // Private functions have no symbols. Names that begin with \01 have other symbols.
   return readCodePart(*object, part) &&
          llvm::all_of(unit.functions,
                       [&part](const std::string& name) { return part.functions.count(name) > 0; });
@@ -177,7 +177,7 @@ std::optional<llvm::StringRef> ObjectTextParts::objectOf(
 
 // Joins functions of different units with near jumps between them.
 //
-// @return whether there are any.
+// @return true if there are any.
 bool ObjectTextParts::joinNeighbours(const std::vector<Unit>& units) {
   struct Position {
     std::string section;

@@ -16,7 +16,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 uint64_t checksumOf(uint64_t low, uint64_t high, int64_t value) {
   const std::array<uint64_t, 3> words = {low, high, static_cast<uint64_t>(value)};
   const auto* const bytes = reinterpret_cast<const uint8_t*>(words.data());
-  // Never that of the zeros of an empty entry.
+  // Never zero, the checksum of an empty entry.
   return llvm::xxh3_64bits(llvm::ArrayRef<uint8_t>(bytes, sizeof(words))) | 1;
 }
 
@@ -56,7 +56,8 @@ std::optional<int64_t> SharedCosts::find(const Key& key) const {
 }
 
 void SharedCosts::insert(const Key& key, int64_t value) {
-  // An empty place, or else one that depends on the key, so that no place is lost first each time.
+  // Chooses an empty place, or else one that depends on the key, so that entries of all places are
+  // replaced.
   size_t number = key.high % kPlaces;
   for (size_t i = 0; i < kPlaces; ++i) {
     if (place(key, i).checksum.load(kRelaxed) == 0) {
@@ -64,7 +65,7 @@ void SharedCosts::insert(const Key& key, int64_t value) {
       break;
     }
   }
-  // Writers may mix their entries; the checksum then matches none of them.
+  // Concurrent writers may mix their entries. The checksum then matches none of them.
   Entry& entry = place(key, number);
   entry.low.store(key.low, kRelaxed);
   entry.high.store(key.high, kRelaxed);

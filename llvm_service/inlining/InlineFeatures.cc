@@ -20,7 +20,7 @@ using llvm::Function;
 
 constexpr const char* kSides[] = {"caller", "callee"};
 
-// Its users within the module; one more if others may call it.
+// Returns the number of users in the module, plus one if other modules may call the function.
 int64_t usersOf(const Function& function) {
   return static_cast<int64_t>(function.getNumUses()) + (function.hasLocalLinkage() ? 0 : 1);
 }

@@ -13,11 +13,11 @@ class CallBase;
 
 namespace compiler_gym::llvm_service {
 
-/// The names of the features of a call that the inliner asks about, each with what it means.
+/// The names and descriptions of the features of a call that the inliner asks about.
 std::vector<std::pair<std::string, std::string>> namesOfInlineFeatures();
 
-/// The features of a call of a function that can be inlined, in the same order. Analyses that the
-/// inliner does not ask for itself are not cached.
+/// The features of a call of a function that can be inlined, in the same order. Does not cache
+/// analyses that the inliner itself does not use.
 std::vector<int64_t> inlineFeaturesOf(llvm::CallBase& call,
                                       llvm::FunctionAnalysisManager& analyses);
 

@@ -21,7 +21,7 @@ std::vector<size_t> openSitesOf(llvm::Module& module) {
       createTargetMachine(module, llvm::CodeGenOptLevel::Default, llvm::Reloc::PIC_);
   std::optional<llvm::TargetTransformInfo> info;
   return openCallSites(module, [&](llvm::Function& function) -> const llvm::TargetTransformInfo& {
-    // As in opt, a target that this LLVM does not have costs what an abstract one does.
+    // As in opt, a target that this LLVM lacks has the costs of an abstract target.
     return info.emplace(machine ? machine->getTargetTransformInfo(function)
                                 : llvm::TargetTransformInfo(module.getDataLayout()));
   });
@@ -72,7 +72,7 @@ Status InlineGame::start(std::shared_ptr<const Program> program, bool isInOrder,
 Status InlineGame::apply(size_t index, int actionsLeft, const SessionSettings& /*settings*/,
                          Outcome& outcome) {
   outcome.hadNoEffect = !decide(listInlineActions()[isInOrder_ ? 0 : 1].decisions[index]);
-  // Of decisions in any order the last of a step is soon enough.
+  // With decisions in any order, one update at the end of a step is enough.
   if (actionsLeft < 2 || isInOrder_) RETURN_IF_ERROR(update());
   outcome.endsEpisode = isInOrder_ && openQuestion() == nullptr;
   return Status::OK;
@@ -103,7 +103,7 @@ bool InlineGame::answer(InlineChoice choice) {
   InlineQuestion& question = questions_[answers_.size()];
   answers_.push_back(choice);
   question.decided = choice != InlineChoice::kDefault;
-  // The inliner does what it did the last time, when nobody answered, and asks the same questions.
+  // The inliner repeats its last run, which had no answer, and asks the same questions.
   const bool isForeseen =
       !question.decided || (choice == InlineChoice::kInline) == question.byDefault;
   isCurrent_ = isCurrent_ && isForeseen;

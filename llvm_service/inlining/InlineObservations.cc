@@ -15,7 +15,7 @@ namespace {
 
 using grpc::Status;
 
-// A column of integers: what `get` says of each element.
+// Adds a column of integers: the result of `get` for each element.
 template <typename Element, typename Get>
 void addColumn(Event& table, const std::string& name, const std::vector<Element>& elements,
                Get get) {
@@ -24,7 +24,7 @@ void addColumn(Event& table, const std::string& name, const std::vector<Element>
   addIntegers(table, name, values);
 }
 
-// The columns that calls have.
+// Adds the columns that all tables of calls have.
 template <typename Element>
 void addEnds(Event& table, const std::vector<Element>& elements) {
   std::vector<std::string> callers;
@@ -67,7 +67,7 @@ Observation questionObservation() {
 Observation featuresObservation() {
   const int64_t size = static_cast<int64_t>(namesOfInlineFeatures().size());
   ObservationSpace space = countsSpace("InlineFeatures", size);
-  // Some are savings, or bonuses.
+  // Some costs are negative: savings, or bonuses.
   for (int64_t& low : *space.mutable_space()->mutable_int64_box()->mutable_low()->mutable_value()) {
     low = std::numeric_limits<int64_t>::min();
   }

@@ -19,7 +19,7 @@ namespace compiler_gym::llvm_service {
 ///   "decision", 0 to keep it, 1 to inline it, -1 for none; how often it and its copies were
 ///   "inlined" and "kept"; and "default_inlined", "default_kept", the same by LLVM's decisions.
 /// - InlineSiteFeatures: a column for each feature, and an element for each of these calls, as they
-///   are when the inliner first asks about it; zeros if it does not. Optimises the program anew.
+///   are when the inliner first asks about it; zeros if it does not. Optimises the program again.
 /// - BitcodeInput: the program before any pass, as LLVM bitcode.
 /// - IrInstructionCountDefault: the IR instructions that LLVM's own decisions lead to.
 Observations listInlineObservations();

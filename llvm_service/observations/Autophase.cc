@@ -73,13 +73,13 @@ enum Feature : size_t {
 };
 static_assert(kNumFeatures == 56);
 
-// The limits of the features that tell small from large.
+// The limits between small and large in some features.
 constexpr unsigned kLowPhis = 3;
 constexpr unsigned kLowPhiArguments = 5;
 constexpr unsigned kLowBlockSize = 15;
 constexpr unsigned kMidBlockSize = 500;
 
-// The features that count instructions of one opcode.
+// Returns the feature that counts instructions of one opcode.
 size_t featureOfOpcode(unsigned opcode) {
   switch (opcode) {
     case Instruction::AShr:
@@ -227,8 +227,8 @@ class Autophase {
   }
 
   void addConstants(const Instruction& instruction) {
-    // Case values count, as they were operands in the LLVM that the features were defined on. In
-    // some they still are.
+    // Case values count, because they were operands in the LLVM that defined the features. In some
+    // versions they still are.
     if (const auto* branches = llvm::dyn_cast<llvm::SwitchInst>(&instruction)) {
       addInteger(*branches->getCondition());
       for (const auto& branch : branches->cases()) {

@@ -8,17 +8,17 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// The callee of calls that do not name a function.
+// The callee of calls without a known function.
 constexpr int64_t kUnknown = -1;
 
 using Edge = std::pair<int64_t, int64_t>;
-// In the order of the first call.
+// Number of calls by edge, in the order of the first call.
 using Edges = llvm::MapVector<Edge, int64_t>;
 
 using Numbers = llvm::DenseMap<const llvm::Function*, int64_t>;
 
 int64_t calleeOf(const llvm::CallBase& call, const Numbers& numbers) {
-  // Also through an alias or a cast, as a linker would resolve it.
+  // Looks through aliases and casts, as a linker would.
   const auto* callee =
       llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCastsAndAliases());
   return callee == nullptr ? kUnknown : numbers.lookup(callee);
@@ -75,12 +75,12 @@ grpc::Status computeCallGraph(const ObservationInput& input, Event& event) {
 
 }  // namespace
 
-/// CallGraph: who calls whom, as a dictionary of columns. "function", "defined" and "address_taken"
-/// have one element for each function of the module in its order, declarations and intrinsics
-/// included: the name, whether it has a body, and whether it is used other than by being called.
-/// "caller", "callee" and "calls" have one element for each pair of a caller and a callee, in the
-/// order of the first call: their places in the columns above, and how many instructions call.
-/// The callee -1 stands for all calls through pointers. Inline assembly is not a call.
+/// CallGraph: the calls between functions, as a dictionary of columns. "function", "defined" and
+/// "address_taken" have one element for each function of the module in its order, declarations and
+/// intrinsics included: the name, whether it has a body, and whether it is used other than by being
+/// called. "caller", "callee" and "calls" have one element for each pair of a caller and a callee,
+/// in the order of the first call: their places in the columns above, and how many instructions
+/// call. The callee -1 stands for all calls through pointers. Inline assembly is not a call.
 Observations callGraph() {
   return {{tableSpace("CallGraph", {{"function", Column::kTexts},
                                     {"defined", Column::kFlags},

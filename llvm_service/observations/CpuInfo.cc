@@ -32,7 +32,7 @@ std::string readLine(const fs::path& path) {
   return line;
 }
 
-// "32K", "8M" or "512" as bytes; -1 if it is none of them.
+// Converts "32K", "8M" or "512" to bytes. Returns -1 for other text.
 int64_t parseSize(llvm::StringRef text) {
   int64_t unit = 1;
   if (text.consume_back("K")) {
@@ -44,7 +44,7 @@ int64_t parseSize(llvm::StringRef text) {
   return text.getAsInteger(10, value) ? -1 : value * unit;
 }
 
-// "l1i" and so on, from the level and the type that Linux gives.
+// Returns a name such as "l1i" for the level and type that Linux reports.
 std::string nameOfCache(const std::string& level, const std::string& type) {
   const std::string name = "l" + level;
   return level == "1" ? name + (type == "Instruction" ? "i" : "d") : name;

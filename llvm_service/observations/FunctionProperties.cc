@@ -20,7 +20,7 @@ struct Property {
   int64_t Info::* value;
 };
 
-// The integers of LLVM's structure by the names that it gives them, in its order.
+// The integers of LLVM's structure, with LLVM's names and in its order.
 constexpr Property kProperties[] = {
     {"BasicBlockCount", &Info::BasicBlockCount},
     {"BlocksReachedFromConditionalInstruction", &Info::BlocksReachedFromConditionalInstruction},
@@ -77,8 +77,8 @@ constexpr Property kProperties[] = {
 
 constexpr char kFunctionColumn[] = "Function";
 
-// LLVM computes three quarters of the properties only if this option is set. It has no interface
-// but the option itself, which nothing else reads but printers.
+// Sets the option without which LLVM omits three quarters of the properties. There is no other
+// interface, and only printers read the option as well.
 void enableDetails() {
   static const bool enabled = [] {
     auto& options = llvm::cl::getRegisteredOptions();
@@ -92,8 +92,8 @@ void enableDetails() {
 }
 
 Info infoOf(const llvm::Function& function) {
-  // LLVM's constructor takes functions that may be changed, and does not change them. Analyses of
-  // the session are not used: passes may do more when one happens to be there.
+  // LLVM's constructor takes a non-const function, but does not change it. Computes its own
+  // analyses rather than those of the session, since passes may do more if an analysis is cached.
   const llvm::DominatorTree tree(const_cast<llvm::Function&>(function));
   const llvm::LoopInfo loops(tree);
 #if LLVM_VERSION_MAJOR >= 22

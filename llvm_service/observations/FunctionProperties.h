@@ -10,7 +10,7 @@ class Function;
 
 namespace compiler_gym::llvm_service {
 
-/// The names that LLVM gives to what it counts in a function, see FunctionProperties.
+/// LLVM's names of the properties that it counts in a function, see FunctionProperties.
 std::vector<std::string> namesOfProperties();
 
 /// The counts of a function with a body, in the same order.

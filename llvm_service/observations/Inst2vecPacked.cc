@@ -31,7 +31,7 @@ std::string definitionsIn(llvm::StringRef header) {
   return definitions;
 }
 
-// Structures without names have numbers, which look like those of values.
+// True if there are structures without names. They have numbers, which look like those of values.
 bool haveNumbers(llvm::StringRef definitions) {
   while (!definitions.empty()) {
     if (llvm::isDigit(definitions[1])) {
@@ -42,7 +42,7 @@ bool haveNumbers(llvm::StringRef definitions) {
   return false;
 }
 
-// The length of the number of a value, "%5", at the begin of a text; 0 if it begins otherwise.
+// Returns the length of a value's number, "%5", at the beginning of a text; 0 if there is none.
 size_t lengthOfNumber(llvm::StringRef text) {
   if (!text.consume_front("%")) {
     return 0;
@@ -67,7 +67,7 @@ void appendWithoutNumbers(llvm::StringRef text, Line& line) {
   line += text;
 }
 
-// An instruction, which may be printed on several lines, on one.
+// Joins an instruction, which may be printed on several lines, into one line.
 Line makeLine(llvm::StringRef instruction, bool withNumbers) {
   Line line;
   while (!instruction.empty()) {
@@ -85,7 +85,7 @@ Line makeLine(llvm::StringRef instruction, bool withNumbers) {
   return line;
 }
 
-// The different lines of a program, and what the program consists of.
+// The distinct lines of a program, and the sequence of lines that the program consists of.
 class Lines {
  public:
   void add(llvm::StringRef line) {
@@ -140,11 +140,11 @@ ObservationSpace makeSpace() {
 
 }  // namespace
 
-/// Inst2vecPacked: what Python makes the statements of inst2vec of. lines are the different
-/// instructions of the program as in textual IR, each on a line with an end; "<%ID>" is in the
-/// place of numbers of values, unless structures have numbers too. indices says which of them each
-/// instruction is: 32-bit integers, little-endian, in the order of the program. structures are the
-/// lines that define structures.
+/// Inst2vecPacked: the source of the statements that Python makes for inst2vec. lines are the
+/// different instructions of the program as in textual IR, each on a line with an end; "<%ID>" is
+/// in the place of numbers of values, unless structures have numbers too. indices says which of
+/// them each instruction is: 32-bit integers, little-endian, in the order of the program.
+/// structures are the lines that define structures.
 Observations inst2vecPacked() {
   const auto compute = [](const ObservationInput& input, Event& event) {
     setPacked(input.compilation.module(), event);

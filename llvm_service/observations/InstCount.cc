@@ -12,7 +12,7 @@ using llvm::Instruction;
 // TotalInsts, TotalBlocks and TotalFuncs come before the opcodes.
 constexpr size_t kTotals = 3;
 
-// The opcodes of the 70-dimensional vector, in its order: that of LLVM 10, whatever LLVM this is.
+// The opcodes of the 70-dimensional vector, in the order of LLVM 10, with any version of LLVM.
 constexpr std::array<unsigned, 67> kOpcodes = {
     Instruction::Ret,
     Instruction::Br,
@@ -83,8 +83,8 @@ constexpr std::array<unsigned, 67> kOpcodes = {
     Instruction::Freeze,
 };
 
-// For each opcode of this LLVM its place in the vector, or 0 (which is TotalInsts) for opcodes that
-// LLVM 10 did not have.
+// Returns the place in the vector for each opcode of this LLVM. Opcodes that LLVM 10 did not have
+// get 0, the place of TotalInsts.
 std::vector<size_t> placesOfOpcodes() {
   std::vector<size_t> places(256, 0);
   for (size_t i = 0; i < kOpcodes.size(); ++i) {

@@ -9,7 +9,7 @@ namespace {
 using grpc::Status;
 using Vector = Ir2vecVocabulary::Vector;
 using Vectors = std::vector<Vector>;
-// The vectors of one function that an observation consists of.
+// Returns the vectors of one function for an observation.
 using VectorsOf = Vectors (*)(const Ir2vecVocabulary&, const llvm::Function&);
 
 void setVector(const Vector& vector, Event& event) {
@@ -31,8 +31,8 @@ Status requireVocabulary(const ObservationInput& input) {
           "llvm/lib/Analysis/models, e.g. seedEmbeddingVocab75D.json"};
 }
 
-// Calls `use` with each vector of each function that has a body. They depend on nothing but the
-// function and the vocabulary, with which what is kept is forgotten.
+// Calls `use` with each vector of each function that has a body. The vectors depend only on the
+// function and the vocabulary. A new vocabulary clears the cached ones.
 void forEachVector(const ObservationInput& input, VectorsOf vectorsOf,
                    const std::function<void(const Vector&)>& use) {
   forEachFunction<Vectors>(

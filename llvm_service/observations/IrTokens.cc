@@ -13,7 +13,7 @@ namespace {
 
 namespace lltok = llvm::lltok;
 
-// The names are made of LLVM's header when this is built, so that they are those of any LLVM.
+// The names come from LLVM's header at build time, so they fit any version of LLVM.
 constexpr const char* kKindNames[] = {
 #define TOKEN_KIND(kind) #kind,
 #include "llvm_service/observations/TokenKinds.inc"
@@ -30,7 +30,7 @@ constexpr lltok::Kind kKinds[] = {
 static_assert(lltok::Eof == 0 && lltok::Error == 1);
 static_assert(kKinds[kKindCount - 1] == kKindCount - 1);
 
-// LLVM keeps the kinds in groups, by what the lexer knows of the token.
+// Returns the group of a kind, in the order of LLVM's enumeration.
 const char* categoryOf(lltok::Kind kind) {
   if (kind <= lltok::Error) {
     return "marker";
@@ -56,8 +56,8 @@ const char* categoryOf(lltok::Kind kind) {
   }
 }
 
-// The token at the beginning of a text that goes up to the next token. Outside of quotes, no token
-// has a space, a semicolon or the beginning of a comment of C in it.
+// Returns the token at the beginning of a text that ends at the next token. Outside of quotes, no
+// token has a space, a semicolon or the beginning of a comment of C in it.
 llvm::StringRef cutToken(llvm::StringRef text) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -76,7 +76,7 @@ llvm::StringRef cutToken(llvm::StringRef text) {
 int64_t countTokenKinds() { return kKindCount; }
 
 std::vector<IrToken> lexIr(const std::string& text) {
-  // Types that are not in it yet are added to a context, so it cannot be the program's.
+  // The parser adds new types to the context, so it cannot be the program's.
   llvm::LLVMContext context;
   llvm::SourceMgr sources;
   llvm::SMDiagnostic diagnostic;

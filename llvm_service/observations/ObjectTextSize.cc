@@ -27,14 +27,12 @@ grpc::Status sizeOfCurrent(const ObservationInput& input, int64_t& value) {
 
 /// ObjectTextSizeBytes, ObjectTextSizeO0, ...O3, ...Oz: bytes of code and read-only data of the
 /// object file. Code is generated for size, as `clang -Oz -c` does, whatever attributes functions
-/// have: to have it generated so is nothing that a player has to find out.
+/// have, so agents need not discover these attributes.
 ///
 /// ObjectTextSizeOz and ObjectTextSizeO3 are the sizes of clang's own -Oz -c and -O3 -c of the same
-/// program, that of -O3 with code generated for speed. ObjectTextSizeO0 is the size of the program
-/// as an episode begins with it, after the passes of `clang -O0`, which inlines what must be
-/// inlined; so is that of any module, as whatever compiles it does that. Clang's own -O0 -c would
-/// make it differ from the size of the same module in an episode, by what its quick code generator
-/// leaves.
+/// program, that of -O3 with code generated for speed. ObjectTextSizeO0 is the size at the start of
+/// an episode, after the passes of `clang -O0`, which inline calls that must be inlined. Clang's
+/// own -O0 -c would give another size for the same module, since it has a quick code generator.
 Observations objectTextSize() {
   const auto ofBitcode = [](const Compilation&, const std::string& bitcode, int64_t& value) {
     return llvm_service::objectTextSize(bitcode, value);

@@ -37,14 +37,13 @@ ObservationSpace makeSpace() {
 
 /// PassStats: what the last action changed, as a dictionary. "changed" says whether the bitcode of
 /// the module is different; it is the opposite of the step's action_had_no_effect. The sequences
-/// "functions_changed", "functions_added" and "functions_removed" name functions; one has changed
-/// if its body, its attributes or its linkage have, by content: a function that was made anew as it
-/// was has not. All may be empty although the module has changed: a global variable has then, or
-/// the order in which the uses of a value are listed. "instructions_before" and
-/// "instructions_after" count the instructions of the module. Before the first action nothing has
-/// changed.
+/// "functions_changed", "functions_added" and "functions_removed" name functions; a function has
+/// changed if the content of its body, its attributes or its linkage has. All may be empty although
+/// the module has changed: in a global variable, or in the order of a value's uses.
+/// "instructions_before" and "instructions_after" count the instructions of the module. Before the
+/// first action, everything is unchanged.
 ///
-/// When a step has several actions, it is about the last.
+/// It describes the last action of a step.
 Observations passStats() { return {{makeSpace(), computePassStats}}; }
 
 }  // namespace compiler_gym::llvm_service

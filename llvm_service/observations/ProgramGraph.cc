@@ -94,7 +94,7 @@ class GraphBuilder {
       const int64_t entry = graph_.nodes[blocks_.lookup(&function.getEntryBlock())].block;
       int64_t unnamed = 0;
       for (const llvm::Argument& argument : function.args()) {
-        // Arguments without a name are the first that are numbered.
+        // LLVM numbers arguments without a name first.
         addValue(NodeType::kVariable, index, entry, argument,
                  argument.hasName() ? printOperand(argument, /*withType=*/false)
                                     : "%" + std::to_string(unnamed++));
@@ -138,8 +138,7 @@ class GraphBuilder {
     }
   }
 
-  // Not by its operands: in some versions of LLVM, but not in all, the values of cases are among
-  // them.
+  // Does not visit operands: only in some versions of LLVM, they include the values of cases.
   void addSwitchData(const llvm::SwitchInst& branches, int64_t self) {
     addUse(*branches.getCondition(), self, 0);
     for (const auto& branch : branches.cases()) {
@@ -197,7 +196,7 @@ class GraphBuilder {
     return result;
   }
 
-  // Adds the node of what instructions can have as an operand.
+  // Adds the node of a value that can be an operand.
   void addValue(NodeType type, int64_t function, int64_t block, const llvm::Value& value,
                 const llvm::Twine& name) {
     data_[&value] = static_cast<int64_t>(graph_.nodes.size());
@@ -216,8 +215,7 @@ class GraphBuilder {
     return known->second;
   }
 
-  // Types are printed as parts of operands: alone, types without a name would be shown by their
-  // address.
+  // Prints types as part of operands. Alone, LLVM prints the address of types without a name.
   int64_t typeText(const llvm::Value& value, llvm::StringRef name) {
     const auto [known, added] = typeTexts_.try_emplace(value.getType(), 0);
     if (added) {
@@ -238,7 +236,7 @@ class GraphBuilder {
     return instruction == nullptr ? nullptr : instruction->getFunction();
   }
 
-  // Knows the numbers of values without a name in one function at a time, see typeText().
+  // Has the numbers of values without a name for one function at a time, see typeText().
   std::string printOperand(const llvm::Value& value, bool withType) {
     std::string text;
     llvm::raw_string_ostream stream(text);

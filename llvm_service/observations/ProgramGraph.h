@@ -70,7 +70,7 @@ struct ProgramGraph {
   /// Holds the full texts of nodes.
   llvm::BumpPtrAllocator storage;
 
-  /// For each edge, how many edges with the same ends are before it.
+  /// The number of earlier edges with the same ends, for each edge.
   std::vector<int64_t> edgeKeys() const;
 };
 

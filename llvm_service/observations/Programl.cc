@@ -107,10 +107,9 @@ Observation makeObservation(const char* name, const char* format) {
 }  // namespace
 
 /// Programl and ProgramlJson: the graph of ProgramGraph.h as node-link JSON, in an Opaque. The
-/// declared space speaks about that text, as it always has: clients that know nothing of another
-/// kind of space rely on it. Nodes have the attributes block, function, text, type (0 instruction,
-/// 1 variable, 2 constant) and, but for node 0, features.full_text; edges have flow (0 control, 1
-/// data, 2 call) and position.
+/// declared space describes that text, because existing clients rely on it. Nodes have the
+/// attributes block, function, text, type (0 instruction, 1 variable, 2 constant) and, but for node
+/// 0, features.full_text; edges have flow (0 control, 1 data, 2 call) and position.
 Observations programl() {
   return {makeObservation("Programl", kGraphFormat), makeObservation("ProgramlJson", kJsonFormat)};
 }

@@ -85,9 +85,10 @@ ObservationSpace makeSpace() {
 
 }  // namespace
 
-/// ProgramlArrays: the graph of ProgramGraph.h as arrays, which are faster to send and to read than
-/// JSON and are what graph neural networks want. node_*: one element for each node; node_text is an
-/// index in text. edge_*: one element for each edge. Types of nodes and flows are as in Programl.
+/// ProgramlArrays: the graph of ProgramGraph.h as arrays, which are faster to send and read than
+/// JSON, and are the input of graph neural networks. node_*: one element for each node; node_text
+/// is an index in text. edge_*: one element for each edge. Types of nodes and flows are as in
+/// Programl.
 Observations programlArrays() {
   const auto compute = [](const ObservationInput& input, Event& event) {
     setArrays(makeProgramGraph(input.compilation.module()), event);

@@ -14,7 +14,7 @@ namespace {
 using Node = ProgramGraph::Node;
 using Edge = ProgramGraph::Edge;
 
-// Rows of 32-bit integers, one after the other, each with an integer for each item.
+// Consecutive rows of 32-bit integers, with an integer for each item.
 class Rows {
  public:
   Rows(size_t rows, size_t items) : bytes_(rows * items * sizeof(int32_t), '\0') {}
@@ -28,7 +28,7 @@ class Rows {
     }
   }
 
-  // There is nothing left.
+  // Returns all rows. The object is empty afterwards.
   std::string take() { return std::move(bytes_); }
 
  private:
@@ -90,11 +90,11 @@ ObservationSpace makeSpace() {
 
 }  // namespace
 
-/// ProgramlPacked: what Python makes Programl and ProgramlJson of, the graph of ProgramGraph.h in
-/// few fields, which take little time to send and to read. nodes and edges are rows of 32-bit
-/// integers, little-endian: type, function, block and text of each node; source, target, flow,
-/// position and key of each edge, see edgeKeys(). full_texts are those of the nodes, with a byte of
-/// zero between them. Otherwise as ProgramlArrays.
+/// ProgramlPacked: the graph of ProgramGraph.h in few fields, which are fast to send and read.
+/// Python makes Programl and ProgramlJson from it. nodes and edges are rows of 32-bit integers,
+/// little-endian: type, function, block and text of each node; source, target, flow, position and
+/// key of each edge, see edgeKeys(). full_texts are those of the nodes, with a byte of zero between
+/// them. Otherwise as ProgramlArrays.
 Observations programlPacked() {
   const auto compute = [](const ObservationInput& input, Event& event) {
     setPacked(makeProgramGraph(input.compilation.module()), event);

@@ -39,9 +39,9 @@ grpc::Status computeRemarks(const ObservationInput& input, Event& event) {
 /// reporting, as a dictionary of columns of text: "kind" ("passed", "missed", "analysis" or
 /// "failure"), "pass" and "name" as in `opt -pass-remarks-output` (e.g. "inline", "Inlined"), the
 /// "function" it is about, and the "message". Empty before the first action, and when the action
-/// has nothing to say. When a step has several actions, it is about the last.
+/// reports nothing. It describes the last action of a step.
 ///
-/// All actions are repeated on a copy to get them, see RemarkReplay.
+/// Repeats all actions on a copy, see RemarkReplay.
 Observations remarks() {
   std::vector<std::pair<std::string, Column>> columns;
   for (const Field& field : kFields) {

@@ -18,7 +18,7 @@ using llvm::CallBase;
 using llvm::Function;
 using llvm::Module;
 
-// The functions that call themselves, directly or through others.
+// Returns the functions that call themselves, directly or through others.
 llvm::DenseSet<const Function*> recursive(Module& module) {
   llvm::DenseSet<const Function*> functions;
   llvm::CallGraph graph(module);
@@ -36,8 +36,8 @@ bool isDecided(const CallBase& call) {
   return call.hasFnAttr(Attribute::NoInline) || call.hasFnAttr(Attribute::AlwaysInline);
 }
 
-// Calls of C99's inline functions are left to LLVM: a program may have no other definition of them,
-// and then links only because they are inlined.
+// True if the call can be inlined. C99's inline functions are left to LLVM: a program without
+// another definition of them links only if LLVM inlines them.
 bool canBeInlined(Function& caller, Function& callee, TargetInfo targetOf) {
   return !callee.isInterposable() && !callee.hasAvailableExternallyLinkage() &&
          !callee.isPresplitCoroutine() && !caller.hasFnAttribute(Attribute::OptimizeNone) &&

@@ -23,7 +23,7 @@ namespace {
 
 using llvm::OptimizationLevel;
 
-// Clang's choice, which it makes before LLVM's: see CodeGenOptions of clang.
+// The tuning options that clang chooses, see CodeGenOptions of clang.
 llvm::PipelineTuningOptions tuningOf(ClangLevel level) {
   llvm::PipelineTuningOptions tuning;
   const bool isFast = level.pipeline.getSpeedupLevel() > 1;
@@ -50,15 +50,14 @@ llvm::CodeGenOptLevel codeLevelOf(OptimizationLevel level) {
 // The objects that clang sets up to run a pipeline.
 struct Managers {
   Managers(llvm::Module& module, ClangLevel level, const PreparePipeline& prepare = nullptr)
-      // Position independent as clang's code is: tables of addresses become smaller ones of
-      // offsets.
+      // Position independent, as in clang: tables of addresses become smaller tables of offsets.
       : machine(createTargetMachine(module, codeLevelOf(level.pipeline), llvm::Reloc::PIC_)),
         libraryInfo(llvm::Triple(module.getTargetTriple())),
         instrumentations(module.getContext(), /*DebugLogging=*/false),
         builder(machine.get(), tuningOf(level), std::nullopt, &callbacks) {
-    // It is they that keep passes away from functions that are not to be optimised.
+    // These callbacks skip functions that must not be optimised.
     instrumentations.registerCallbacks(callbacks, &moduleAnalyses);
-    // The first registration of an analysis wins: these have to precede the general ones.
+    // The first registration of an analysis wins, so these precede the general ones.
     functionAnalyses.registerPass([this] { return llvm::TargetLibraryAnalysis(libraryInfo); });
     if (prepare) prepare(builder, moduleAnalyses);
     builder.registerModuleAnalyses(moduleAnalyses);
@@ -70,7 +69,8 @@ struct Managers {
 
   const std::unique_ptr<llvm::TargetMachine> machine;
   const llvm::TargetLibraryInfoImpl libraryInfo;
-  // This order of destruction is LLVM's: analyses of inner units refer to managers of outer ones.
+  // LLVM requires this order of destruction: analyses of inner units refer to managers of outer
+  // ones.
   llvm::LoopAnalysisManager loopAnalyses;
   llvm::FunctionAnalysisManager functionAnalyses;
   llvm::CGSCCAnalysisManager cgsccAnalyses;
@@ -100,7 +100,7 @@ bool addPipeline(llvm::PassBuilder& /*passBuilder*/, llvm::StringRef parameter,
   return level.has_value();
 }
 
-// True if the pipeline of -O0 has anything to do in a function. Setting it up would take longer
+// True if the pipeline of -O0 has work in a function. Setting up the pipeline would take longer
 // than generating the code of a small program.
 bool hasMandatoryWork(const llvm::Function& function) {
   const auto mustBeInlined = [](const llvm::Instruction& instruction) {
@@ -133,8 +133,8 @@ void optimizeAsClangAtO0(llvm::Module& module) {
   }
 }
 
-/// Clang's own pipelines, in a pass: `opt` has no text for them, and its plugins cannot change what
-/// its texts mean. They are what clang runs without plugins.
+/// Clang's own pipelines, in a pass: `opt` has no text for them, and plugins cannot change the
+/// meaning of its texts. They equal clang's pipelines without plugins.
 OwnPass clangPipeline() {
   const std::string name = "clang";
   return {name,

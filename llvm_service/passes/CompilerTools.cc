@@ -108,7 +108,7 @@ struct SetAttribute : llvm::PassInfoMixin<SetAttribute> {
   }
 };
 
-// Attributes that LLVM has a number for are names alone here; targets have others, with values.
+// Adds an attribute. LLVM's own attributes have names only; those of targets have values, too.
 bool addSetAttribute(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
                      ModulePassManager& manager) {
   const auto [name, value] = parameter.split('=');
@@ -125,7 +125,7 @@ bool addSetAttribute(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
   return isPlain || isText;
 }
 
-// Which passes are left out of which functions: of LLVM's optional ones, all of which ask.
+// Skips chosen passes in chosen functions. All optional passes of LLVM query it.
 class SkippedPasses : public llvm::OptPassGate {
  public:
   bool isEnabled() const override { return true; }
@@ -151,8 +151,8 @@ class SkippedPasses : public llvm::OptPassGate {
   llvm::StringMap<llvm::StringSet<>> passes_;
 };
 
-// There is one for the process, which clang runs for one module: the code generator asks it long
-// after the pass that fills it.
+// Returns the object of the process. A clang process compiles one module, and the code generator
+// queries the object long after the pass that fills it.
 SkippedPasses& skippedPasses() {
   static SkippedPasses passes;
   return passes;
@@ -220,7 +220,7 @@ bool addSkipPasses(llvm::PassBuilder& /*passBuilder*/, StringRef parameter,
   return true;
 }
 
-// Like SkippedPasses of the process.
+// One for the process, like SkippedPasses.
 bool restIsSkipped = false;
 
 struct SkipRest : llvm::PassInfoMixin<SkipRest> {
@@ -240,7 +240,7 @@ const Function* functionOf(const llvm::Any& unit) {
   return nullptr;
 }
 
-// The passes on IR ask another way than those of the code generator.
+// Installs the query of passes on IR, which differs from that of the code generator.
 void askBeforePasses(llvm::PassBuilder& passBuilder) {
   llvm::PassInstrumentationCallbacks* callbacks = passBuilder.getPassInstrumentationCallbacks();
   if (callbacks == nullptr) {

@@ -6,8 +6,8 @@ class PassBuilder;
 
 namespace compiler_gym::llvm_service {
 
-/// Makes the passes known with which `compiler-gym optimize` looks into clang and directs it. They
-/// are part of the plugin only, and no actions: what they do is for other passes to heed.
+/// Registers the passes by which `compiler-gym optimize` inspects and directs clang. They are part
+/// of the plugin only and not actions, because they only direct other passes.
 ///
 /// - `list-call-sites` prints the calls about whose inlining can be decided, a line of JSON for
 ///   each: its number (`index`), `caller`, `callee`, whether the callee is `local`, and the
@@ -15,7 +15,7 @@ namespace compiler_gym::llvm_service {
 /// - `set-call-sites<3=inline;5=noinline>` decides about calls by their numbers. LLVM's inliners
 ///   heed that wherever a call is copied to.
 /// - `list-functions` prints the functions that the module defines: `index` and `name`.
-/// - `skip-passes<0=machine-cse+gvn;7=peephole-opt>` leaves passes out of functions: any that LLVM
+/// - `skip-passes<0=machine-cse+gvn;7=peephole-opt>` skips passes in functions: any that LLVM
 ///   can do without, on IR or on machine code, by the names that `-opt-bisect-limit` prints.
 /// - `skip-rest` leaves out all passes on IR that would come later, and that LLVM can do without.
 /// - `set-attribute<minsize>`, `set-attribute<tune-cpu=nocona>` gives an attribute to all functions

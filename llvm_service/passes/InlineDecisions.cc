@@ -26,8 +26,8 @@ using llvm::FunctionAnalysisManager;
 using llvm::Module;
 using llvm::StringRef;
 
-// By which the inliner knows calls again, and their copies. For LLVM this kind is about global
-// variables; one of our own would be listed in the module's bitcode.
+// The metadata that identifies calls and their copies. LLVM uses this kind for global variables
+// only. A new kind would appear in the module's bitcode.
 constexpr unsigned kNumberKind = llvm::LLVMContext::MD_exclude;
 
 void setNumber(CallBase& call, size_t number) {
@@ -143,7 +143,7 @@ class DecidingAdvisor final : public llvm::InlineAdvisor {
   Inlining& inlining_;
 };
 
-// LLVM takes a plain function to make advisors.
+// Global, because LLVM takes a plain function to create advisors.
 Inlining*& currentInlining() {
   thread_local Inlining* inlining = nullptr;
   return inlining;

@@ -6,7 +6,7 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// LLVM's own are 5 at -Oz, 50 at -Os and 225 at -O2; the others are for the room between.
+// LLVM's own thresholds are 5 at -Oz, 50 at -Os and 225 at -O2. The others fill the gaps.
 const std::vector<std::string>& usefulThresholds() {
   static const std::vector<std::string> thresholds = {"0", "5", "25", "50", "100", "500", "1000"};
   return thresholds;
@@ -24,9 +24,8 @@ bool addInliner(llvm::PassBuilder& /*passBuilder*/, llvm::StringRef parameter,
 
 }  // namespace
 
-/// LLVM's inliner with a threshold of one's own. `opt` has one for the whole run only, the option
-/// -inline-threshold, so that no sequence of LLVM's passes can inline a little first and more
-/// later.
+/// LLVM's inliner with a threshold as its parameter. In `opt`, the option -inline-threshold is for
+/// the whole run, so LLVM's passes alone cannot inline a little first and more later.
 OwnPass inlineThreshold() {
   const std::string name = "inline-threshold";
   return {name, "Inlines the calls whose estimated cost is below a threshold", PassLevel::kModule,

@@ -9,7 +9,7 @@
 
 namespace compiler_gym::llvm_service {
 
-/// A level of clang at which there is something to optimise.
+/// A level of clang with optimisation.
 struct ClangLevel {
   /// The pipeline that clang builds. From LLVM 23 on, -Os and -Oz have that of -O2, and only the
   /// attributes of functions ask for small code.

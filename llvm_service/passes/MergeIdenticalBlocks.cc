@@ -24,7 +24,7 @@ using llvm::Value;
 /// The instructions of one block, each with its counterpart in another block.
 using Counterparts = llvm::DenseMap<const Value*, const Value*>;
 
-// Instructions that must not move to other control flow, or would need new phis at the beginning.
+// True for instructions that must not move to other control flow, or would need new phis.
 bool isUnmovable(const Instruction& instruction) {
   if (llvm::isa<PHINode, llvm::AllocaInst>(instruction) || instruction.isEHPad() ||
       instruction.getType()->isTokenTy()) {
@@ -45,13 +45,14 @@ bool staysAtHome(const Instruction& instruction) {
   });
 }
 
-// Ends that only name values and blocks. Others are tied to their place, e.g. by unwinding.
+// True for terminators that only refer to values and blocks. Others depend on their place, e.g. by
+// unwinding.
 bool hasPlainEnd(const BasicBlock& block) {
   return llvm::isa<llvm::BranchInst, llvm::ReturnInst, llvm::UnreachableInst>(
       block.getTerminator());
 }
 
-// Not from `callbr`, whose destinations have to differ.
+// False after `callbr`, whose destinations must differ.
 bool isEnteredByBranches(const BasicBlock& block) {
   return llvm::none_of(llvm::predecessors(&block), [](const BasicBlock* predecessor) {
     return llvm::isa<llvm::CallBrInst>(predecessor->getTerminator());
@@ -94,7 +95,7 @@ bool areIdentical(const Instruction& one, const Instruction& other,
       return false;
     }
   }
-  // A loop's hints belong to its latch; nothing says that they hold for another one.
+  // A loop's hints belong to its latch, and may not hold for another one.
   return one.getMetadata(llvm::LLVMContext::MD_loop) ==
          other.getMetadata(llvm::LLVMContext::MD_loop);
 }
@@ -126,7 +127,7 @@ bool areTwins(BasicBlock& one, BasicBlock& other) {
   return giveTheSame(one, other, counterparts);
 }
 
-// Keeps of the instructions' promises only what is true of both blocks.
+// Keeps only those flags and metadata of the instructions that hold in both blocks.
 void generalise(BasicBlock& kept, const BasicBlock& dropped) {
   for (auto [one, other] : llvm::zip(kept, dropped)) {
     if (!one.isTerminator()) {
@@ -137,7 +138,7 @@ void generalise(BasicBlock& kept, const BasicBlock& dropped) {
   kept.getTerminator()->setMetadata(llvm::LLVMContext::MD_prof, nullptr);
 }
 
-// Everything that leads to a block leads to its twin, which has no phis, from now on.
+// Redirects all predecessors of a block to its twin, which has no phis.
 void replace(BasicBlock& block, BasicBlock& twin) {
   generalise(twin, block);
   const llvm::SmallVector<BasicBlock*, 4> predecessors(llvm::predecessors(&block));
@@ -181,8 +182,8 @@ struct MergeIdenticalBlocks : llvm::PassInfoMixin<MergeIdenticalBlocks> {
 
 }  // namespace
 
-/// One block in place of several that do the same and go on to the same place. LLVM merges code
-/// that ends in the same block from its end upwards, and whole blocks in machine code only.
+/// Replaces blocks with the same instructions and successors by one. On IR, LLVM only merges code
+/// from the end of blocks upwards. It merges whole blocks in machine code only.
 OwnPass mergeIdenticalBlocks() {
   return functionPass<MergeIdenticalBlocks>(
       "merge-identical-blocks",

@@ -14,8 +14,8 @@ constexpr auto kPhase = llvm::ThinOrFullLTOPhase::None;
 
 using AddStage = std::function<void(PassBuilder&, OptimizationLevel, ModulePassManager&)>;
 
-// Sets the builder's tuning options as `default<...>` has them: it vectorises from -O2 on, but not
-// at -Oz. Parsing that text sets them, and nothing else does.
+// Sets the tuning options of `default<...>`, which vectorises from -O2 on, but not at -Oz. Only
+// parsing that text sets them.
 void tuneFor(llvm::StringRef level, PassBuilder& passBuilder) {
   ModulePassManager unused;
   llvm::cantFail(passBuilder.parsePassPipeline(unused, defaultPipeline(level)));
@@ -42,7 +42,7 @@ OwnPass makeStage(const std::string& name, std::string description, AddStage add
 }  // namespace
 
 // LLVM's default pipelines consist of simplification, then optimisation; the inliner, and within it
-// the simplification of functions, are parts of the former. LLVM has no texts for the four.
+// the simplification of functions, are parts of the former. LLVM has no texts for these four.
 
 OwnPass moduleSimplificationStage() {
   return makeStage(

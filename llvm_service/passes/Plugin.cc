@@ -14,11 +14,11 @@ namespace {
 using llvm::ModulePassManager;
 using llvm::PassBuilder;
 
-// clang knows it if it has loaded the plugin by `-Xclang -load -Xclang FILE`, too.
+// clang accepts the option if it has loaded the plugin with `-Xclang -load -Xclang FILE`, too.
 llvm::cl::opt<std::string> firstPasses(
     "first-passes", llvm::cl::desc("Passes to run before those of a level of optimisation"));
 
-// The plugin is not linked with LLVM, so the loader does not compare versions.
+// Compares versions, which the loader does not do, as the plugin is not linked with LLVM.
 bool isLoadedByItsOwnLlvm() {
   unsigned major = 0;
   unsigned minor = 0;
@@ -50,7 +50,7 @@ void registerAll(PassBuilder& passBuilder) {
 
 extern "C" llvm::PassPluginLibraryInfo LLVM_ATTRIBUTE_WEAK llvmGetPassPluginInfo() {
   llvm::PassPluginLibraryInfo info = {};
-  // LLVM refuses a plugin of version 0, with its name.
+  // LLVM refuses a plugin of version 0 and names it.
   info.APIVersion = isLoadedByItsOwnLlvm() ? LLVM_PLUGIN_API_VERSION : 0;
   info.PluginName = "compiler_gym-llvm-passes";
   info.PluginVersion = LLVM_VERSION_STRING;

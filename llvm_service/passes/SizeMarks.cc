@@ -52,8 +52,8 @@ bool markForSize(llvm::Module& module, const ClangLevel& level) {
 }
 
 /// The attributes by which clang tells all passes and the code generator to prefer small code. The
-/// texts `default<Os>` and `default<Oz>` only choose passes, and these then take functions without
-/// them for such as are to be fast.
+/// texts `default<Os>` and `default<Oz>` only choose passes, which optimise functions without these
+/// attributes for speed.
 OwnPass sizeMarks() {
   const std::string name = "mark-for-size";
   return {name,

@@ -12,7 +12,7 @@ namespace compiler_gym::llvm_service {
 /// so that passes and code generation prefer small code: optsize at -Os, minsize as well at -Oz.
 /// None at other levels, and none to functions that are not to be optimised.
 ///
-/// @return whether any function had to be given one.
+/// @return true if a function lacked one.
 bool markForSize(llvm::Module& module, const ClangLevel& level = *levelOf("Oz"));
 
 }  // namespace compiler_gym::llvm_service

@@ -32,7 +32,7 @@ Status failure(const std::string& what) {
   return {StatusCode::INTERNAL, what + ": " + std::strerror(errno)};
 }
 
-// Makes a FIFO and opens both of its ends, so that nobody waits for a reader or a writer.
+// Makes a FIFO and opens both of its ends, so that opening does not wait for a reader or a writer.
 Status openFifo(const fs::path& path, int flags, util::FileDescriptor& file) {
   if (mkfifo(path.c_str(), S_IRUSR | S_IWUSR) != 0) return failure("Cannot make " + path.string());
   file = util::FileDescriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags));
@@ -77,7 +77,7 @@ Status EvictionChannel::open(const fs::path& workingDirectory,
 
 EvictionChannel::~EvictionChannel() {
   channelOption()->setValue("");
-  boost::system::error_code ignored;  // A destructor has nobody to tell.
+  boost::system::error_code ignored;  // A destructor cannot report errors.
   fs::remove_all(directory_, ignored);
 }
 

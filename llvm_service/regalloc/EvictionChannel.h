@@ -11,16 +11,16 @@
 
 namespace compiler_gym::llvm_service {
 
-/// The two FIFOs through which LLVM's interactive advisor of register allocation asks and is
-/// answered.
+/// The two FIFOs for the questions of LLVM's interactive advisor of register allocation and for the
+/// answers.
 ///
-/// One thread is both sides: it puts the answer into its FIFO before the advisor asks, and reads
-/// the question afterwards. Neither side waits, because both fit into a FIFO.
+/// One thread serves both sides: it writes the answer into its FIFO before the advisor asks, and
+/// reads the question afterwards. Neither side waits, because both fit into a FIFO.
 class EvictionChannel {
  public:
   /// Makes the FIFOs, and sets the option of LLVM that names them.
   ///
-  /// @param workingDirectory where to make them. They are removed when the channel ends.
+  /// @param workingDirectory the directory for them. The destructor removes them.
   [[nodiscard]] static grpc::Status open(const boost::filesystem::path& workingDirectory,
                                          std::unique_ptr<EvictionChannel>& channel);
 
@@ -33,8 +33,8 @@ class EvictionChannel {
   /// Sets the position that answers the advisor's next question.
   void setAnswer(int64_t position);
 
-  /// Reads what the advisor has sent since the last call: the tensors of its question, which took
-  /// the answer, or nothing if there was none.
+  /// Returns the tensors of the question that the advisor has sent since the last call, or nothing
+  /// if there was none. The question has taken the answer.
   ///
   /// @return INTERNAL if this LLVM sends other features than evictionFeatures().
   [[nodiscard]] grpc::Status read(std::optional<std::string>& tensors);
@@ -50,7 +50,7 @@ class EvictionChannel {
   // True if an answer is in its FIFO.
   bool isAnswerPending_ = false;
   bool hasHeader_ = false;
-  // What the advisor has sent of an incomplete message.
+  // The received part of an incomplete message.
   std::string received_;
 };
 

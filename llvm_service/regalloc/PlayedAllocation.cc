@@ -15,7 +15,7 @@
 #include "llvm_service/regalloc/EvictionChannel.h"
 #include "llvm_service/regalloc/EvictionFeatures.h"
 
-// LLVM 22 is the first to install it.
+// LLVM installs this header from version 22 on.
 #if __has_include("llvm/CodeGen/RegAllocEvictionAdvisor.h")
 #define HAS_EVICTION_ADVISOR 1
 #include "llvm/CodeGen/LiveInterval.h"
@@ -37,7 +37,7 @@ namespace {
 using grpc::Status;
 using grpc::StatusCode;
 
-/// Answers questions, and notes them.
+/// Answers questions, and records them.
 class Player {
  public:
   Player(llvm::ArrayRef<int64_t> answers, const std::string& function, EvictionChannel& channel)
@@ -47,13 +47,13 @@ class Player {
     return function_.empty() || function == function_;
   }
 
-  /// Reads what the advisor has sent, which is no question. It would wait if too much were unread.
+  /// Discards messages that are not questions. The advisor would block if too many were unread.
   void drain() {
     std::optional<std::string> tensors;
     if (status_.ok()) status_ = channel_.read(tensors);
   }
 
-  /// Chooses the answer to the next question, if there is one. The advisor may then ask.
+  /// Chooses the answer to the next question before the advisor may ask it.
   void prepare(int64_t byDefault) {
     const size_t number = questions_.size();
     const bool isDecided = number < answers_.size() && answers_[number] != kDefaultEviction;
@@ -61,9 +61,9 @@ class Player {
     channel_.setAnswer(next_.chosen);
   }
 
-  /// Notes the question that the advisor has asked.
+  /// Records the question that the advisor has asked.
   ///
-  /// @return whether the player has answered it.
+  /// @return true if the player has answered it.
   bool note(llvm::StringRef function) {
     std::optional<std::string> tensors;
     if (status_.ok()) status_ = channel_.read(tensors);
@@ -129,8 +129,8 @@ class PlayedAdvisor final : public llvm::RegAllocEvictionAdvisor {
   }
 
  private:
-  // The place of a register among the candidates. LLVM does not install the header of
-  // AllocationOrder: first come the hints, then the others in the order of the register class.
+  // Returns the place of a register among the candidates: first the hints, then the others in the
+  // order of the register class. LLVM does not install the header of AllocationOrder.
   int64_t positionOf(const llvm::LiveInterval& range, llvm::MCRegister reg) const {
     if (!reg) return kEvictNothing;
     const llvm::ArrayRef<llvm::MCPhysReg> others =
@@ -150,7 +150,7 @@ class PlayedAdvisor final : public llvm::RegAllocEvictionAdvisor {
   }
 
   const std::unique_ptr<llvm::RegAllocEvictionAdvisor> rule_;
-  // Null for functions that nothing is asked about.
+  // Null for functions without questions.
   const std::unique_ptr<llvm::RegAllocEvictionAdvisor> interactive_;
   Player& player_;
 };
@@ -178,8 +178,8 @@ class PlayedProvider final : public llvm::RegAllocEvictionAdvisorProvider {
   Player& player_;
 };
 
-/// What the register allocator asks for its advisor. The first of its kind in a pass manager
-/// counts.
+/// The analysis that gives the register allocator its advisor. The first of its kind in a pass
+/// manager counts.
 class PlayedAnalysis final : public llvm::RegAllocEvictionAdvisorAnalysisLegacy {
  public:
   PlayedAnalysis(llvm::LLVMContext& context, Player& player)

@@ -38,8 +38,8 @@ struct SpillCounts {
   int64_t spills = 0;
   int64_t reloads = 0;
   int64_t copies = 0;
-  /// The executions of all of these for one call of the function, by LLVM's estimate of how often
-  /// blocks run.
+  /// The executions of all of these for one call of the function, by LLVM's estimate of block
+  /// frequencies.
   double cost = 0;
 };
 
@@ -47,17 +47,17 @@ struct PlayedAllocation {
   /// The object file, or the text of the assembly.
   std::string output;
   std::vector<EvictionQuestion> questions;
-  /// Those of functions that have any.
+  /// The spills of functions that have any.
   std::vector<SpillCounts> spills;
 };
 
-/// Generates code for size, as objectTextSize() does, but for some answers to the questions of the
-/// register allocator.
+/// Generates code for size, as objectTextSize() does, but with other answers to some questions of
+/// the register allocator.
 ///
 /// @param bitcode an optimised program.
 /// @param answers candidates, or kDefaultEviction, in the order of the questions. LLVM's own rule
 ///     answers the others.
-/// @param function the one that questions are asked about; all functions if empty.
+/// @param function the function that questions are asked about; empty for all functions.
 /// @return UNIMPLEMENTED if this LLVM has no interface to its register allocator;
 ///     INVALID_ARGUMENT if an answer is not one of the candidates, or LLVM cannot allocate
 ///     registers with the answers, or cannot generate code at all.

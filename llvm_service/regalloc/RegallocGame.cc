@@ -50,8 +50,8 @@ GameRules makeRules() {
   return {{listActions()}, std::move(observations), start};
 }
 
-// True if an observation is about the program with its registers allocated, rather than about the
-// IR before.
+// True if an observation describes the program after register allocation, rather than the IR before
+// it.
 bool isOfAssembly(const Observation& observation) {
   static const std::set<std::string> names = {"Bitcode",     "BitcodeFile",  "IrSha1",
                                               "IsBuildable", "IsRunnable",   "Runtime",
@@ -122,7 +122,7 @@ Status RegallocGame::apply(size_t index, int /*actionsLeft*/, const SessionSetti
 Status RegallocGame::answer(int64_t candidate) {
   EvictionQuestion& question = allocation_.questions[answers_.size()];
   answers_.push_back(candidate);
-  // Nothing has to be generated for an answer that LLVM has given itself.
+  // An answer that equals LLVM's own needs no new code.
   const bool isForeseen = candidate == kDefaultEviction || candidate == question.byDefault;
   const EvictionQuestion* next = openQuestion();
   if (isForeseen && (next == nullptr || !next->features.empty())) {
@@ -153,7 +153,7 @@ Status RegallocGame::assemble() {
   if (assembled_ && assembledAllocation_ == allocations_) return Status::OK;
   PlayedAllocation allocation;
   RETURN_IF_ERROR(generate(llvm::CodeGenFileType::AssemblyFile, allocation));
-  // Whatever compiles this program makes the code with these registers.
+  // The assembly in this program fixes its registers for any compiler.
   OwnedModule owned;
   owned.context = std::make_unique<Context>();
   owned.module = std::make_unique<llvm::Module>("-", owned.context->get());

@@ -13,16 +13,16 @@
 namespace compiler_gym::llvm_service {
 
 /// A program that `clang -Oz` has optimised, and answers to the questions of its register
-/// allocator. An action answers the next question: a candidate, or `default`, what LLVM's own rule
-/// says. The episode ends when there is no further question.
+/// allocator. An action answers the next question: a candidate, or `default` for LLVM's own rule.
+/// The episode ends when there is no further question.
 ///
 /// LLVM's own rule answers the remaining questions, so the program is complete at any time: at
-/// first it is that of `clang -Oz -c`. An answer that differs from LLVM's has code generated from
-/// the beginning, with all answers so far: no code generator waits in the middle of a function, so
-/// that sessions can be copied.
+/// first it is that of `clang -Oz -c`. After an answer that differs from LLVM's, code is generated
+/// from the beginning, with all answers so far. No code generator waits in the middle of a
+/// function, so sessions can be copied.
 class RegallocGame final : public Game {
  public:
-  /// @param workingDirectory where scratch directories are made.
+  /// @param workingDirectory the directory for scratch directories.
   [[nodiscard]] static grpc::Status start(std::shared_ptr<const Program> program,
                                           const boost::filesystem::path& workingDirectory,
                                           std::unique_ptr<RegallocGame>& game);
@@ -46,9 +46,9 @@ class RegallocGame final : public Game {
   /// The number of answers.
   size_t answers() const { return answers_.size(); }
   const PlayedAllocation& allocation() const { return allocation_; }
-  /// The one that the next answer is for; null if there is none.
+  /// Returns the question that the next answer is for; null if there is none.
   const EvictionQuestion* openQuestion() const;
-  /// Those that LLVM's rule leads to, for the whole program.
+  /// The spills that LLVM's rule leads to, for the whole program.
   const std::vector<SpillCounts>& defaultSpills() const { return defaultSpills_; }
 
  private:
@@ -69,9 +69,9 @@ class RegallocGame final : public Game {
   std::vector<int64_t> answers_;
   PlayedAllocation allocation_;
   std::vector<SpillCounts> defaultSpills_;
-  // Counts what changes observations.
+  // Counts the changes that affect observations.
   uint64_t version_ = 0;
-  // A program of nothing but the assembly, and the number of the allocation that it is of.
+  // A program that holds only the assembly, and the number of its allocation.
   std::unique_ptr<Compilation> assembled_;
   uint64_t allocations_ = 0;
   uint64_t assembledAllocation_ = 0;

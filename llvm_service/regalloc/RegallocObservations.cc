@@ -20,7 +20,7 @@ using grpc::Status;
 constexpr Properties kOfTarget{/*deterministic=*/true, /*platformDependent=*/true};
 constexpr double kThousandths = 1000;
 
-// A column of a table: what `get` returns of each element.
+// Adds a column to a table: the result of `get` for each element.
 template <typename Element, typename Get>
 void addColumn(Event& table, const std::string& name, const std::vector<Element>& elements,
                Get get) {

@@ -15,7 +15,8 @@ namespace compiler_gym::llvm_service {
 /// - EvictionQuestion: the open question as a dictionary: its "number", the "function", and
 ///   "default", the candidate that LLVM's rule chooses. Numbers are -1, and the text is empty, if
 ///   there is no further question.
-/// - Evictions: all questions so far and to come as a dictionary of columns: "function", "default",
+/// - Evictions: all past and remaining questions, as a dictionary of columns: "function",
+/// "default",
 ///   "chosen", and whether the player chose it, "decided".
 /// - Spills: the functions with spills, reloads or copies as a dictionary of columns: "function",
 ///   "spills", "reloads", "copies", and "cost", the estimated executions of all of these for one

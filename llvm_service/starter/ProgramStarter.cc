@@ -1,6 +1,6 @@
-// A library to preload into a program that is to be started many times. The program is loaded and
-// initialised once. In place of main, it then waits for requests, and forks a copy of itself for
-// each, which runs main with the arguments of the request.
+// A library to preload into a program that will be started many times. The program is loaded and
+// initialised once. In place of main, it then waits for requests. For each request it forks a copy
+// of itself, which runs main with the arguments of the request.
 //
 // The environment variable COMPILER_GYM_STARTER holds the number of the socket for requests, of
 // type SOCK_SEQPACKET. The starter writes a byte to it when it is ready. A request is a byte with
@@ -11,7 +11,7 @@
 // for writing, the copy is killed. If the client closes the socket for requests, all copies are
 // killed and the starter ends. A copy leads a process group, all of which is killed at its end.
 //
-// Written without the C++ library, which would otherwise be loaded into programs that have another.
+// Does not use the C++ library, since the program may have another one.
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ namespace {
 constexpr const char* kSocketVariable = "COMPILER_GYM_STARTER";
 constexpr const char* kPreloadVariable = "LD_PRELOAD";
 constexpr int kMaxCopies = 256;
-constexpr int kNotStarted = 127;  // The exit code of a shell that cannot start a program.
+constexpr int kNotStarted = 127;  // The exit code of shells for a program that cannot be started.
 
 using Main = int (*)(int, char**, char**);
 
@@ -132,7 +132,7 @@ class Starter {
       if (poll(watched, static_cast<nfds_t>(copies + 2), -1) < 0) {
         continue;
       }
-      // From the last to the first, as the last takes the place of one that has ended.
+      // From last to first, since the last copy takes the place of one that has ended.
       for (int i = copies - 1; i >= 0; --i) {
         if (watched[i + 2].revents != 0) {
           kill(i);
@@ -160,7 +160,7 @@ class Starter {
   bool start(const Request& request) {
     const pid_t pid = fork();
     if (pid == 0) {
-      // In this order: nothing keeps a copy if the starter has ended in between.
+      // This order also ends the copy if the starter has ended in between.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       setsid();
       for (int i = 0; i < count_; ++i) {
@@ -175,7 +175,7 @@ class Starter {
       close(stream);
     }
     if (pid < 0) {
-      close(request.reply);  // The client sees that nothing was started.
+      close(request.reply);  // The client notices that no copy was started.
     } else {
       copies_[count_++] = {pid, request.reply};
     }
@@ -233,7 +233,7 @@ void removeVariable(char** variable) {
   }
 }
 
-// Takes the library out of LD_PRELOAD, where it is the first: the copies start other programs.
+// Removes the library from LD_PRELOAD, where it is first, because copies may start other programs.
 void cleanEnvironment() {
   removeVariable(findVariable(kSocketVariable));
   char** preloaded = findVariable(kPreloadVariable);

@@ -1,6 +1,7 @@
-// Prints the page about the LLVM actions: the passes that are actions, and why the others are not.
+// Prints the page about the LLVM actions: the passes that are actions, and the reasons for the
+// others.
 //
-// Everything it says comes from the LLVM it is linked with and from the built-in policy.
+// Its facts come from the LLVM it is linked with and from the built-in policy.
 
 #include <set>
 #include <string>
@@ -16,8 +17,7 @@ namespace compiler_gym::llvm_service {
 
 namespace {
 
-// What a pass is given at a time, which its adaptors tell. A loop nest pass has those of a loop
-// pass.
+// Returns the unit that a pass runs on, by its adaptors. A loop nest pass has those of a loop pass.
 const char* levelOf(const Action& action) {
   const llvm::StringRef pipeline = action.pipeline;
   if (pipeline.starts_with("function(loop(")) {
@@ -34,7 +34,7 @@ const char* levelOf(const Action& action) {
 
 using PassId = std::pair<ListedPass::Level, std::string>;
 
-// The passes that LLVM lists. It lists a few twice, with parameters and without.
+// Returns the number of passes that LLVM lists. It lists a few twice, with parameters and without.
 size_t countPasses() {
   std::set<PassId> passes;
   for (const ListedPass& pass : listPasses()) {
@@ -119,7 +119,7 @@ void printExcluded(const std::vector<ExcludedPass>& excluded, llvm::raw_ostream&
   }
 }
 
-// The boundary between LLVM's actions and the project's own.
+// Returns LLVM's actions, which come before the project's own.
 llvm::ArrayRef<Action> ofLlvm(llvm::ArrayRef<Action> actions) {
   return actions.take_until([](const Action& action) { return !action.options.empty(); });
 }

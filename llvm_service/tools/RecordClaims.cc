@@ -2,12 +2,13 @@
 //
 //   record_claims --seconds=1800 --output=claims.txt program.bc [program.bc...]
 //
-// Plays episodes of random passes on the programs. Whenever a pass claims to have preserved all
-// analyses, the bitcode of the module has to be the same as before. Else the claim is false.
+// Plays episodes of random passes on the programs. A pass that claims to have preserved all
+// analyses must leave the bitcode of the module as it was. Otherwise the claim is false.
 //
 // The output has a line for each pass: the number of its claims, and how many of them are false. A
 // function pass makes one claim for each function that it runs on, a loop pass for each loop, and a
-// module pass for the module. Three of four actions are chosen so that passes make --enough claims.
+// module pass for the module. Three quarters of the actions are chosen so that passes make --enough
+// claims.
 
 #include <gflags/gflags.h>
 
@@ -64,12 +65,12 @@ struct Claims {
   uint64_t wrong = 0;
 };
 
-// By the names of passes.
+// The claims by name of the pass.
 using ClaimTable = std::map<std::string, Claims>;
 
-/// Compares what passes claim with what they have done to one module. What they have done is told
-/// by a change tracker that trusts none, after each pass: constants are shared by functions, so
-/// that a pass on one function changes the order of uses that another one sees.
+/// Compares the claims of passes with their changes to one module. A change tracker that trusts no
+/// pass runs after each of them. Functions share constants, so a pass on one function can change
+/// the order of uses that another one sees.
 class ClaimRecorder final : public PassListener {
  public:
   ClaimRecorder(const llvm::Module& module, ClaimTable& table)
@@ -77,7 +78,7 @@ class ClaimRecorder final : public PassListener {
 
   void passDone(llvm::StringRef pass, bool claimsNoChange) override {
     const bool isChanged = tracker_.update(module_).changed;
-    // Passes that run others are reported only then: they never make a claim.
+    // Passes that run others are reported only in this case, so they never make a claim.
     if (!claimsNoChange) {
       isAllClaimed_ = false;
       return;
@@ -95,7 +96,7 @@ class ClaimRecorder final : public PassListener {
   ///
   /// @return the passes that have made a claim in it.
   std::set<std::string> endAction() {
-    // Something may have been changed between two passes.
+    // Something may have changed between two passes.
     if (tracker_.update(module_).changed && isAllClaimed_) {
       for (const std::string& pass : claiming_) {
         ++table_[pass].wrong;
@@ -109,7 +110,7 @@ class ClaimRecorder final : public PassListener {
   const llvm::Module& module_;
   ChangeTracker tracker_;
   ClaimTable& table_;
-  // Of the action.
+  // The passes that have made a claim in the current action.
   std::set<std::string> claiming_;
   bool isAllClaimed_ = true;
 };
@@ -136,8 +137,8 @@ class ActionChooser {
 
   void learn(size_t action, std::set<std::string> passes) { passes_[action].merge(passes); }
 
-  /// Finds the actions that have to be run more often: those that lack the fewest claims, so that
-  /// some passes have made enough of them whenever the recording ends.
+  /// Finds the actions to run more often: those that lack the fewest claims, so that some passes
+  /// have enough at whatever time the recording ends.
   void find() {
     std::vector<std::tuple<bool, uint64_t, size_t>> lacking;
     for (size_t i = 0; i < actions_.size(); ++i) {
@@ -163,7 +164,8 @@ class ActionChooser {
     return llvm::is_contained(first, pipeline);
   }
 
-  // The most that any of these passes lacks, unless it has claimed falsely.
+  // Returns the largest number of claims that one of these passes lacks. Passes with a false claim
+  // lack none.
   uint64_t lackingClaims(const std::set<std::string>& passes) const {
     uint64_t lacking = passes.empty() ? FLAGS_enough : 0;  // No claim yet.
     for (const std::string& pass : passes) {
@@ -178,19 +180,19 @@ class ActionChooser {
 
   const ClaimTable& table_;
   const std::vector<Action> actions_;
-  // That have made a claim in each action so far.
+  // The passes that have made a claim in each action so far.
   std::vector<std::set<std::string>> passes_;
   std::vector<size_t> wanted_;
   std::mt19937_64 random_;
 };
 
-// Programs as bitcode: whole ones, and parts of a few functions, on which passes take less time.
+// Programs as bitcode: whole programs, and parts with a few functions, which passes process faster.
 struct Corpus {
   std::vector<std::string> wholes;
   std::vector<std::string> parts;
 };
 
-// Makes declarations of all functions but a few.
+// Turns all functions except a few into declarations.
 Status takePart(const std::string& bitcode, size_t begin, std::string& part) {
   OwnedModule owned;
   RETURN_IF_ERROR(parseIr(bitcode, owned));

@@ -35,7 +35,7 @@ int64_t tripCount(mlir::Operation* op) {
   return *high <= *low ? 0 : (*high - *low + *step - 1) / *step;
 }
 
-/// The loops around and including one, from the outside.
+/// Returns a loop and those around it, outermost first.
 std::vector<mlir::Operation*> nestOf(mlir::Operation* loop) {
   std::vector<mlir::Operation*> nest;
   for (; loop != nullptr; loop = loop->getParentOp()) {
@@ -44,7 +44,7 @@ std::vector<mlir::Operation*> nestOf(mlir::Operation* loop) {
   return nest;
 }
 
-/// Rounds of a linalg operation, 0 if that is not known.
+/// Returns the iterations of a linalg operation, or 0 if they are unknown.
 int64_t roundsOf(mlir::linalg::LinalgOp op) {
   int64_t rounds = 1;
   for (int64_t range : op.getStaticLoopRanges()) {
@@ -131,7 +131,7 @@ class Collector {
 std::vector<int64_t> loopNest(mlir::ModuleOp module) {
   Collector collector;
   module.walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation* op) {
-    // Features of the linalg operation itself stand for what is inside of it.
+    // The features of the linalg operation cover its body.
     collector.add(op);
     return llvm::isa<mlir::linalg::LinalgOp>(op) ? mlir::WalkResult::skip()
                                                  : mlir::WalkResult::advance();

@@ -47,8 +47,7 @@ class SpaceContainsEventChecker {
 
 // A checker for every kind of space of the protocol, and for these values of type_id:
 //   permutation  an int64_sequence of fixed length n whose scalar range has n integers: contains
-//   the
-//                tensors that hold each of them once
+//                the tensors with each of them once
 //
 // What an event must be, by kind of space. Bounds are inclusive, unset bounds are the extremes of
 // the type, and "not a number" is in no range.

@@ -11,13 +11,14 @@
 
 namespace compiler_gym::runtime {
 
-// The function that compiler_gym_run_service() was given, and the optional methods that it knows.
+// The function that was passed to compiler_gym_run_service(), and the optional methods that it
+// supports.
 struct ForeignClass {
   CompilerGymFunction function = nullptr;
   uint64_t methods = 0;
 };
 
-// Does everything by calls of a ForeignClass, which must live as long as the session.
+// A session that calls a ForeignClass for everything. The class must outlive the session.
 class ForeignSession final : public CompilationSession {
  public:
   ForeignSession(const ForeignClass& foreign, const boost::filesystem::path& workingDirectory);
@@ -50,9 +51,9 @@ class ForeignSession final : public CompilationSession {
   // Returns the status of the call; `reply` is empty unless that is OK.
   grpc::Status call(CompilerGymMethod method, std::string_view first, std::string_view second,
                     std::string* reply) const;
-  // The same where errors are exceptions. Returns the reply.
+  // Makes the same call. Returns the reply, and throws an exception for an error.
   std::string callOrThrow(CompilerGymMethod method, std::string_view first = {}) const;
-  // The reply of a question; no if it fails.
+  // Asks a yes-or-no question. Returns false if the call fails.
   bool answersYes(CompilerGymMethod method) const;
   GetSpacesReply spaces() const;
 

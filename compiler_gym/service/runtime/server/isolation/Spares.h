@@ -1,4 +1,4 @@
-// Copies of session processes that are made before they are asked for.
+// Copies of session processes that are made in advance.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -14,15 +14,15 @@
 
 namespace compiler_gym::runtime {
 
-// Copies session processes. A state that is copied for the second time is likely to be copied once
-// more: a pristine session, whenever its program is played again, or a session from which a search
-// tries one action after the other. The next copy of those is made ahead of time.
+// Copies session processes. A state that is copied for the second time is likely to be copied
+// again: a pristine session whose program is used again, or a session from which a search tries one
+// action after the other. The next copy of such a state is made in advance.
 //
 // All methods may be called from any number of threads.
 class Spares {
  public:
-  // At most `maxCount` copies wait at a time; those made first are given up first. `chores`, by
-  // which they are made, must be destroyed before this object.
+  // At most `maxCount` copies wait at a time. The oldest are dropped first. `chores` makes them,
+  // and must be destroyed before this object.
   Spares(Chores& chores, int maxCount);
 
   // Copies the process, see SessionCopies::make().
@@ -36,7 +36,7 @@ class Spares {
   Chores& chores_;
   const size_t maxCount_;
   std::mutex mutex_;
-  // Those that may have a spare, the latest at the end.
+  // The processes that may have a spare, the latest at the end.
   std::deque<std::weak_ptr<SessionProcess>> originals_;
 };
 

@@ -12,7 +12,7 @@ from compiler_gym.util.statistics import bootstrap_interval
 CONFIDENCE = 0.95
 _RESAMPLES = 2000
 
-# What can only be wrong with a program that the pass has changed.
+# Errors that only a program that the pass has changed can have.
 _KINDS_OF_CHANGES = ("invalid IR", "wrong output")
 
 
@@ -51,7 +51,7 @@ class Failure:
         prefix: The actions before.
         kind: ``"crash"``, ``"time limit"``, ``"invalid IR"``, ``"wrong output"``, or ``"refused"``
             for any other error.
-        details: What the compiler or the validation said.
+        details: The message of the compiler or the validation.
     """
 
     benchmark: str
@@ -67,7 +67,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, and the interval that holds the true one with :data:`CONFIDENCE`.
+    """A mean with its confidence interval, at the level :data:`CONFIDENCE`.
 
     Attributes:
         mean: The mean of the numbers.
@@ -88,13 +88,13 @@ class Estimate:
 
 
 def estimate_mean(values: Sequence[float], rng: np.random.Generator) -> Estimate:
-    """Estimates a mean by the percentile bootstrap: the numbers are drawn again, with replacement.
+    """Estimates a mean by the percentile bootstrap, which resamples with replacement.
 
-    It supposes no distribution; savings have none that is known, and many of them are zero.
+    It assumes no distribution. Savings have no known one, and many of them are zero.
 
     Args:
-        values: At least one number. Of a single one the interval is without bounds.
-        rng: Draws.
+        values: At least one number. A single number gives an infinite interval.
+        rng: Draws the samples.
     """
     low, high = bootstrap_interval(values, rng, CONFIDENCE, _RESAMPLES)
     return Estimate(float(np.mean(values)), low, high)
@@ -216,7 +216,7 @@ def estimate_saving_of_programs(
 
     Args:
         trials: Those of each program.
-        rng: Draws.
+        rng: Draws the samples.
     """
     means = [float(np.mean([trial.saving for trial in each])) for each in trials if each]
     return estimate_mean(means, rng)

@@ -1,5 +1,5 @@
 """Learns which changes make the object files of clang smaller.
 
 ``python -m compiler_gym.tuning.changes record`` tries changes on programs and keeps the results.
-``train`` fits a model to them, and ``judge`` compares search orders on programs held back.
+``train`` fits a model to them, and ``judge`` compares search orders on held-out programs.
 """

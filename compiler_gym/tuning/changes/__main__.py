@@ -60,9 +60,9 @@ def record(
     jobs: Annotated[int, typer.Option(min=1, help="Files at a time.")] = 1,
     ray: Annotated[str | None, typer.Option(help="The address of a Ray cluster.")] = None,
 ) -> None:
-    """Try changes on kernels and on files of opensource-v0, one of each package first.
+    """Try changes on kernels and on files of opensource-v0, first one file of each package.
 
-    The command can be repeated: it goes on with the files that the table does not have.
+    The command can be repeated: it continues with files that are not in the table.
     """
     datasets = Datasets(get_llvm_datasets())
     uris = breadth_first(datasets, part, most, packages, seed)
@@ -103,7 +103,7 @@ def train(
     table: Annotated[Path, typer.Argument(help="The folder of a table of trials.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of the model.")],
 ) -> None:
-    """Train a model of what changes are worth. The same rows give the same file."""
+    """Train a model of the gain of changes. The same rows give the same file."""
     rows = sorted((row for row in rows_of(table) if row["changes"]), key=lambda row: row["trials"])
     about = {
         "programs": len(rows),
@@ -124,10 +124,10 @@ def judge(
     jobs: Annotated[int, typer.Option(min=1, help="Compilers at a time.")] = 1,
     minutes: Annotated[float, typer.Option(help="When to begin no more programs.")] = 600.0,
 ) -> None:
-    """Compare the order of the model with that of the portfolio on programs held back.
+    """Compare the model's order with the portfolio's on held-out programs.
 
-    The programs are from the part test. The command can be repeated: it goes on with the programs
-    that the file does not have.
+    The programs are from the part test. The command can be repeated: it continues with programs
+    that are not in the file.
     """
     ranking = Ranking.from_json(model.read_text(encoding="utf-8")) if model else shipped_ranking()
     datasets = Datasets(get_llvm_datasets())

@@ -1,4 +1,4 @@
-"""Trains a model of what changes are worth, from a table of trials."""
+"""Trains a model of the gain of changes, from a table of trials."""
 
 import json
 import tempfile
@@ -36,7 +36,7 @@ FEATURES = (
 _RIDGE = 40.0
 _ROUNDS = 30
 _LEAST_VARIANCE = 1e-8
-# A few sources that grow by half would decide the fit, but such a change is of no use anyway.
+# Limits growth: a few sources that grow by half would dominate the fit.
 _CLIP = (-0.3, 0.1)
 
 Row = Mapping[str, Any]
@@ -57,7 +57,7 @@ def train(rows: Sequence[Row], features: tuple[str, ...] = FEATURES, about: Any 
     Args:
         rows: Rows of a table of trials, with at least one change each.
         features: The names of the features to use; none for a model without features.
-        about: What the model is to say about its origin.
+        about: The model's description of its origin.
 
     Raises:
         ValueError: If there are no rows.
@@ -124,7 +124,7 @@ def fit(
 
 
 def order_of_skips(rows: Sequence[Row]) -> list[str]:
-    """Returns passes to leave out of functions, in the order of what each adds to the former."""
+    """Returns passes to skip in functions, ordered by the gain that each adds to those before."""
     tables = [_Skips(row) for row in rows if row.get("skips")]
     left = sorted({name for table in tables for name in table.sizes})
     order: list[str] = []
@@ -138,7 +138,7 @@ def order_of_skips(rows: Sequence[Row]) -> list[str]:
 
 
 class _Skips:
-    """The bytes of the functions of a source, without some passes."""
+    """The bytes of a source's functions with some passes skipped."""
 
     def __init__(self, row: Row):
         self.best = np.array(row["functions"])
@@ -146,7 +146,7 @@ class _Skips:
         self._total = row["start"]["loaded"]
 
     def gain(self, name: str) -> float:
-        """Returns the share of all bytes that another pass saves."""
+        """Returns the share of all bytes that skipping one more pass saves."""
         after = self.sizes.get(name, self.best)
         return float((self.best - np.minimum(self.best, after)).sum() / self._total)
 
@@ -154,13 +154,13 @@ class _Skips:
         self.best = np.minimum(self.best, self.sizes.get(name, self.best))
 
 
-# Compares search orders on programs that nothing was learnt from.
+# The comparison of search orders on held-out programs.
 
 MILESTONES = (1, 10, 60, 120)
 """Numbers of evaluations to report."""
 
 ORDERS = ("portfolio", "model")
-# Bytes of code of files that are worth a row.
+# The range of bytes of code for files with a row.
 _WORTHWHILE = range(1_000, 20_000)
 
 Sizes = dict[str, dict[str, int]]

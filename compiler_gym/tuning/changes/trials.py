@@ -35,7 +35,7 @@ from compiler_gym.util.nearest_names import unknown_name
 
 _FORMAT = 1
 _MARKS = ("optsize", "minsize")
-# Each part of a random change comes or goes with this probability.
+# The probability that a part of a random change is added or removed.
 _MUTATION = 0.25
 
 Row = dict[str, Any]
@@ -55,7 +55,7 @@ class Trials:
         alone: Number of parts that are tried alone, chosen at random.
         combined: Number of random combinations of parts.
         instructions: Whether to count machine instructions, which takes longer.
-        most_text: The most bytes of code; larger programs get no trials.
+        most_text: The maximum number of bytes of code. Larger programs get no trials.
     """
 
     program: str
@@ -153,7 +153,7 @@ class Trials:
         return [(kind, change) for change, kind in kinds.items()]
 
     def _leave_out_passes(self, evaluator: Evaluator, start: Evaluation, row: Row) -> None:
-        """Leaves each pass out of all functions, and then out of those that it makes larger."""
+        """Skips each pass in all functions, and then only in those that it makes larger."""
         numbers = list_functions(evaluator)
         names = [name for name in start.object.functions if name in numbers]
         before = _sizes(start, names)
@@ -177,7 +177,7 @@ class Trials:
 
 
 def _sizes(evaluation: Evaluation, names: Sequence[str]) -> list[int]:
-    """Returns bytes by function; those that a change removed have none."""
+    """Returns the bytes of each function; 0 for functions that a change removed."""
     return [evaluation.object.functions.get(name, 0) for name in names]
 
 
@@ -268,7 +268,7 @@ def rows_of(folder: Path) -> Iterator[dict[str, Any]]:
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as file:
         for line in file:
-            if line.endswith("\n"):  # Or else writing it was interrupted.
+            if line.endswith("\n"):  # A partial last line means that the write was interrupted.
                 yield json.loads(line)
 
 
@@ -278,13 +278,13 @@ def record(
     folder: Path,
     watch: Callable[[Outcome | None], None] = lambda _: None,
 ) -> None:
-    """Adds the trials to a table that it does not have yet. Ctrl-C keeps the rows so far.
+    """Adds new trials to a table. Ctrl-C keeps the rows so far.
 
     Args:
         pool: Runs the trials.
         jobs: Trials with their data.
         folder: The folder of the table.
-        watch: Called with the outcome of each; with None if the table had it.
+        watch: Called with the outcome of each trial; with None if the table has it.
 
     Raises:
         BlockingIOError: If another process records to the folder.
@@ -339,11 +339,11 @@ def packages_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def write_card(folder: Path, command: str) -> None:
-    """Writes what a table contains to ``README.md`` of its folder.
+    """Writes a description of the table to ``README.md`` of its folder.
 
     Args:
         folder: The folder of the table.
-        command: The command that made it.
+        command: The command that made the table.
     """
     rows = [*rows_of(folder)]
     trials = sum(map(trials_in, rows))

@@ -1,4 +1,4 @@
-"""Policies that need no search, as what they do to a program is learnt from others.
+"""Policies that have learnt from other programs, and so need no search.
 
 ``policy.py`` runs them; ``training.py`` trains them.
 """

@@ -1,4 +1,4 @@
-"""Trains the policies that are shipped: ``python -m compiler_gym.tuning.policies``."""
+"""Trains the shipped policies: ``python -m compiler_gym.tuning.policies``."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.policies.training import Passes, select, train, training_programs
 from compiler_gym.util.registration import make
 
-# Of the programs that the network learns from, every fourth says how well it does.
+# Every fourth training program of the network is used for validation.
 _FOURTH = 4
 _UNITS, _DECAYS = (8, 32), (1e-4, 1e-3, 1e-2)
 # The search of a sequence compiles a program some hundred times.
@@ -62,9 +62,9 @@ def main(
 ) -> None:
     """Train policies for IR instructions: sequence.json, coreset.json and network.json.
 
-    Needs SciPy (pip install 'compiler_gym[statistics]'), and hours with the defaults. Ctrl-C while
-    a sequence is refined goes on with what there is; at other times the exit code is 130. The
-    sequences of single programs are kept in tuned.json of the folder, and not looked for again.
+    Needs SciPy (pip install 'compiler_gym[statistics]'), and hours with the defaults. Ctrl-C during
+    the refinement of a sequence continues with the best one so far; at other times the exit code is
+    130. The sequences of single programs are kept in tuned.json of the folder, and reused.
 
     The same seed gives the same policies on this machine and on a Ray cluster.
     """
@@ -113,7 +113,7 @@ def _laboratory(
 
 
 def _tuned(laboratory: Laboratory, path: Path, tries: int, passes: int, seed: int) -> list[Passes]:
-    """Returns a sequence for each program; from a file if they are there."""
+    """Returns a sequence for each program, from the file if it has them."""
     if path.exists():
         return [tuple(each.split()) for each in json.loads(path.read_text())]
     found = []
@@ -138,13 +138,13 @@ def _refine(refinement: Refinement, refinements: int) -> None:
 
 
 def _network(laboratory: Laboratory, coreset: tuple[Passes, ...], seed: int) -> Any:
-    """Returns the network whose kind does best on programs that it has not learnt from."""
+    """Returns the network with the settings that are best on validation programs."""
     features = laboratory.features()
     rows = np.stack([laboratory.logarithms(each) for each in coreset]).T
     is_judge = np.arange(len(rows)) % _FOURTH == 0
     _say("best sequence for all", rows[is_judge, rows[~is_judge].mean(axis=0).argmin()])
     _say("best sequence for each", rows[is_judge].min(axis=1))
-    # Some programs are small whatever is done: that is not for the network to know.
+    # Removes the mean of each program, which depends on the program alone.
     differences = rows - rows.mean(axis=1, keepdims=True)
     kinds = {}
     for units in _UNITS:

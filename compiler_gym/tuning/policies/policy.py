@@ -14,19 +14,19 @@ from compiler_gym.envs.llvm.specs import AUTOPHASE_FEATURE_NAMES
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.registration import make
 
-# A small network that looks at a program, and says which sequence of passes to run on it.
+# A small network that chooses a sequence of passes for a program.
 #
-# It has one hidden layer. What it predicts of each sequence is the logarithm of the IR instructions
-# that the sequence leaves, less the mean of that over all sequences.
+# It has one hidden layer. For each sequence, it predicts the logarithm of the IR instructions that
+# are left, minus the mean over all sequences.
 
 FEATURES = ("Autophase", "InstCountNorm", "IrInstructionCount")
-"""The observations before the first pass that it looks at."""
+"""The observations before the first pass that the network uses."""
 
 _TOTAL = AUTOPHASE_FEATURE_NAMES.index("TotalInsts")
 
 
 def features_of(env: LlvmEnv) -> np.ndarray:
-    """Returns what the network sees of the program of an episode.
+    """Returns the network's features of the program of an episode.
 
     Returns:
         float64 [features]: Autophase by the number of instructions, the shares of kinds of
@@ -42,10 +42,10 @@ class Network:
     """A network with one hidden layer.
 
     Attributes:
-        mean: float64 [features], what is taken from the features.
-        scale: float64 [features], what they are divided by then.
-        hidden: float64 [features + 1, units], the weights of the hidden layer; the last are added.
-        output: float64 [units + 1, sequences], those of the output.
+        mean: float64 [features], subtracted from the features.
+        scale: float64 [features], the divisors of the result.
+        hidden: float64 [features + 1, units], the weights of the hidden layer, with the bias last.
+        output: float64 [units + 1, sequences], the weights of the output layer, with the bias last.
     """
 
     mean: np.ndarray
@@ -60,13 +60,13 @@ class Network:
 
 
 def normalised(features: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Returns what the hidden layer is given: float64 [..., features + 1]."""
-    # Nothing of a program that is unlike all others is worth more than five deviations.
+    """Returns the input of the hidden layer: float64 [..., features + 1]."""
+    # Limits the features of unusual programs to five standard deviations.
     return with_one(np.clip((features - mean) / scale, -5, 5))
 
 
 def with_one(values: np.ndarray) -> np.ndarray:
-    """Returns float64 [..., n + 1] for float64 [..., n]: ones, for the weights that are added."""
+    """Appends a column of ones for the bias: float64 [..., n + 1] for float64 [..., n]."""
     return np.concatenate([values, np.ones((*values.shape[:-1], 1))], axis=-1)
 
 
@@ -90,9 +90,9 @@ class Choice:
     """The actions that a policy chose for a program, and their result.
 
     Attributes:
-        cost: The number of IR instructions that is left.
-        sequence: The names of the passes that lead there. None where nothing makes it smaller.
-        tried: How many passes were run to find that out.
+        cost: The number of IR instructions left.
+        sequence: The names of the passes that lead there. Empty if none makes the program smaller.
+        tried: The number of passes that were run to find it.
     """
 
     cost: int
@@ -104,13 +104,13 @@ class Choice:
 class Policy:
     """Sequences of passes that are good for many programs.
 
-    Without a network, all of them are tried, and with one only that which it says. The program is
-    left as it is after the pass with which it was smallest.
+    Without a network, all of them are tried, and with one only its choice. The result is the
+    program after the pass with which it was smallest.
 
     Attributes:
-        sequences: The names of the passes of each, the most useful first.
-        about: How they were found.
-        network: Chooses among them.
+        sequences: The names of the passes of each sequence, the most useful sequence first.
+        about: A description of their training.
+        network: Chooses among the sequences.
     """
 
     sequences: tuple[tuple[str, ...], ...]
@@ -126,7 +126,7 @@ class Policy:
 
         Raises:
             OSError: If there is no such file.
-            ValueError: If there is something else in it.
+            ValueError: If the file is not a policy.
         """
         path = SHIPPED.get(str(name), Path(name))
         if not path.is_file():
@@ -136,7 +136,7 @@ class Policy:
         try:
             return cls.from_json(path.read_bytes())
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # Not the repr: that of a UnicodeDecodeError has the whole file.
+            # The repr of a UnicodeDecodeError would have the whole file.
             reason = textwrap.shorten(f"{type(error).__name__}: {error}", _REASON_WIDTH)
             raise ValueError(
                 f"expected a policy, JSON with the keys 'about' and 'sequences', got {path} "
@@ -148,7 +148,7 @@ class Policy:
         """Parses the contents of a policy's file.
 
         Raises:
-            AttributeError, KeyError, TypeError, ValueError: If they are something else.
+            AttributeError, KeyError, TypeError, ValueError: If they are not a policy.
         """
         facts = json.loads(data.decode())
         sequences = tuple(tuple(each.split()) for each in facts["sequences"])
@@ -157,7 +157,7 @@ class Policy:
         return cls(sequences, facts["about"], network)
 
     def save(self, path: Path) -> None:
-        """Writes it to a file."""
+        """Writes the policy to a file."""
         facts: dict[str, Any] = {
             "about": self.about,
             "sequences": [" ".join(each) for each in self.sequences],
@@ -172,11 +172,11 @@ class Policy:
             file.write("\n")
 
     def sequences_for(self, bitcode: Path | None) -> tuple[tuple[str, ...], ...]:
-        """Returns the sequences that are to be tried on a program: all, or what the network says.
+        """Returns the sequences to try on a program: all, or the choice of the network.
 
         Args:
-            bitcode: The program. None if it is not known, which leaves the network the sequence
-                that is most useful.
+            bitcode: The program. None if it is unknown: the network then gives the most useful
+                sequence.
 
         Raises:
             ServiceError: If the bitcode cannot be read.
@@ -191,11 +191,11 @@ class Policy:
             return self._choice_of(self.network, env)
 
     def _choice_of(self, network: Network, env: LlvmEnv) -> tuple[tuple[str, ...], ...]:
-        """Returns the choice of a network for the program of an episode that has just begun."""
+        """Returns the network's choice for the program of an episode that has just begun."""
         return (self.sequences[int(network.predict(features_of(env)).argmin())],)
 
     def play(self, env: LlvmEnv) -> Choice:
-        """Plays the episode of an environment, which begins again.
+        """Plays an episode of an environment, after a reset.
 
         Raises:
             LookupError: If there is no such pass.
@@ -216,10 +216,10 @@ class Policy:
 
 
 def costs_of(env: LlvmEnv, sequence: tuple[str, ...]) -> list[int]:
-    """Begins the episode again, and makes a step of each pass.
+    """Resets the environment, and runs each pass as a step.
 
     Returns:
-        The number of IR instructions before the first pass, and after each; it ends where the
+        The number of IR instructions before the first pass, and after each. The list ends where the
         compiler failed.
 
     Raises:
@@ -236,7 +236,7 @@ def costs_of(env: LlvmEnv, sequence: tuple[str, ...]) -> list[int]:
     return costs
 
 
-# Sequences of passes that searches start with, and how they change them.
+# The sequence that searches start with, and the edits that they make.
 
 FIRST_SEQUENCE = (
     "sroa", "early-cse", "simplifycfg", "instcombine", "ipsccp", "globalopt", "deadargelim",
@@ -246,7 +246,7 @@ FIRST_SEQUENCE = (
     "simplifycfg", "instcombine", "globaldce", "constmerge", "mergefunc",
 )  # fmt: skip
 """Passes that clean up after each other, in the order of most pipelines. Inlining is left to the
-search, as it makes most programs larger."""
+search, because it makes most programs larger."""
 
 
 def mutate(actions: list[int], n_actions: int, rng: random.Random) -> list[int]:

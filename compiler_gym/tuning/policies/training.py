@@ -1,7 +1,7 @@
-"""Search of sequences of passes: a good one for each program, of which the most useful are kept.
+"""Finds a good sequence of passes for each program, and keeps the most useful sequences.
 
-What is made small is the mean, over the programs, of the logarithm of their IR instructions divided
-by those that -Oz leaves: its exponential is the geometric mean that tables show.
+The objective is the mean, over the programs, of the logarithm of their IR instructions divided by
+those that -Oz leaves. Its exponential is the geometric mean in the tables.
 """
 
 import random
@@ -26,18 +26,18 @@ HELD_BACK_KERNELS = TEST_KERNELS
 
 
 def training_programs(datasets: Datasets, count: int, seed: int) -> list[str]:
-    """Returns the URIs of kernels, and of as many programs of csmith and of real software.
+    """Returns the URIs of training programs: kernels, csmith and real software.
 
     Args:
-        datasets: Those of an environment. Real software is downloaded where need be.
-        count: How many of csmith, and of real software.
+        datasets: The datasets of an environment. Real software is downloaded if necessary.
+        count: The number of programs of csmith, and of real software.
         seed: Chooses packages of real software, and files of them.
     """
     return programs_of(datasets, "train", count, count, seed)
 
 
 def held_back_programs(datasets: Datasets, count: int, seed: int) -> list[str]:
-    """Returns the URIs of programs that policies do not learn from, of the same kinds."""
+    """Returns the URIs of held-out programs: kernels, csmith and real software."""
     return programs_of(datasets, "test", count, count, seed)
 
 
@@ -83,7 +83,7 @@ class Search:
 
 
 def select(logarithms: np.ndarray, count: int) -> list[int]:
-    """Chooses sequences, each of which makes programs smaller that the ones before do not.
+    """Chooses sequences one by one, each for its gain beyond the ones before.
 
     Args:
         logarithms: float64 [sequences, programs], the logarithms of the sizes of
@@ -110,15 +110,15 @@ def select(logarithms: np.ndarray, count: int) -> list[int]:
 def train(
     features: np.ndarray, logarithms: np.ndarray, units: int, decay: float, seed: int
 ) -> Network:
-    """Returns a network that predicts what sequences do to programs.
+    """Returns a network that predicts the effect of sequences on programs.
 
     Args:
         features: float64 [programs, features].
-        logarithms: float64 [programs, sequences], see above.
-        units: How many the hidden layer has.
-        decay: How much large weights cost: their squares times this are added to the mean square
-            of the errors.
-        seed: Of the first weights.
+        logarithms: float64 [programs, sequences], of the sizes divided by those with -Oz.
+        units: The number of units of the hidden layer.
+        decay: The factor of the squares of the weights, which are added to the mean square of the
+        errors.
+        seed: Seeds the initial weights.
     """
     from scipy.optimize import minimize  # Slow to import, and not needed by evaluations.
 

@@ -1,4 +1,4 @@
-"""The search for the fastest program that clang makes of a source."""
+"""The search for the fastest program that clang can make of a source."""
 
 import json
 import math
@@ -21,23 +21,23 @@ from compiler_gym.tuning.speed import optimizer
 from compiler_gym.tuning.speed.workload import Stopwatch, Workload, check_statistics
 from compiler_gym.util.statistics import RuntimeComparison, compare_paired_runtimes
 
-# How many moves are tried from the same place.
+# The number of moves tried from the same place.
 _WIDTH = 8
-# The share of the time for the search. The rest is for the runs that prove its result.
+# The share of the time for the search. The rest is for the runs that verify its result.
 _SEARCH_SHARE = 0.7
-# With fewer pairs hardly anything is proved; more than these prove what is not worth having.
+# Fewer pairs can hardly prove anything. More pairs prove only gains too small to matter.
 _MIN_PAIRS, _MAX_PAIRS = 12, 100
-# After Ctrl-C nobody likes to wait for longer.
+# After Ctrl-C, the verification is limited to this time.
 _PATIENCE_SECONDS = 10
-# Shorter runs are repeated, as what starts a program is not what is compiled.
+# Shorter runs are repeated, so that the start of the program matters less.
 _SAMPLE_SECONDS, _MAX_REPEATS = 0.02, 20
-# What looks faster by so much, or more, is tried again, together with others.
+# A program that looks at least so much faster is tried again, together with others.
 _PROMISING = 1.003
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A program that can be run.
+    """A candidate program that can be run.
 
     Attributes:
         evaluation: Its object file.
@@ -58,11 +58,11 @@ class Stage:
     """A part of a search.
 
     Attributes:
-        name: What it is called.
-        evaluations: How many there were at its end.
-        seconds: How much time had passed at its end.
-        estimate: How much faster than at the beginning the program seemed to be at its end: 1.1 is
-            1.1 times as fast. It is too high, as the luckiest was chosen.
+        name: The name of the part.
+        evaluations: The number of evaluations at its end.
+        seconds: The time at its end, in seconds since the start of the search.
+        estimate: The estimated speedup over the baseline at its end: 1.1 is 1.1 times as fast. It
+        is too high, because the luckiest candidate was chosen.
     """
 
     name: str
@@ -85,23 +85,22 @@ class SpeedOptimizer:
     Args:
         evaluator: Runs clang, with a budget.
         workload: Links and runs the program.
-        check: Whether an object file is right; None if what the workload checks is enough.
-        seed: Of the order in which programs run.
+        check: Checks an object file. None if the checks of the workload are enough.
+        seed: Seeds the order in which programs run.
         with_experimental: Whether to use experimental options.
-        watch: Called when there is something new to say.
+        watch: Called when the state of the search has changed.
 
     Attributes:
-        baseline: What clang makes without a change.
-        leading: What seems to be the fastest.
-        best: What is proved to be faster than the baseline; otherwise the baseline itself.
-        comparison: What the runs say that were made when the search was over; None if there were
-            none.
-        seconds: How long the runs of that took, by pair: of the baseline and of the other.
-        run_seconds: How long a run of the baseline takes.
-        estimate: Same as in :class:`Stage`.
-        stages: What came of each part of the search.
-        wrong: What did not work.
-        pairs: How many pairs of runs have been made to prove the result, and how many will be.
+        baseline: The program of clang without a change.
+        leading: The program that seems to be the fastest.
+        best: The program that is proved to be faster than the baseline; otherwise the baseline.
+        comparison: The result of the runs after the search; None without such runs.
+        seconds: The times of these runs by pair, of the baseline and of the other program.
+        run_seconds: The time of a run of the baseline.
+        estimate: The estimated speedup of the leading program, which is too high.
+        stages: The results of the parts of the search.
+        wrong: The results that did not work.
+        pairs: The number of pairs of runs made to verify the result, and their total.
     """
 
     def __init__(
@@ -132,7 +131,7 @@ class SpeedOptimizer:
         self._repeats = 1
         self._rng = np.random.default_rng(seed)
         self._race = Stopwatch(self._seconds, self._rng, self._is_late)
-        # Digests of object files that were slower than what was the fastest then.
+        # Digests of object files that were slower than the fastest at that time.
         self._beaten: set[str] = set()
         self._verdicts: dict[str, str] = {}
         evaluator.watch = lambda _: self._watch(self)
@@ -172,10 +171,10 @@ class SpeedOptimizer:
                 break
 
     def prove(self, is_hurried: bool = False) -> None:
-        """Runs what is leading and the baseline in turns; it is the best if it is really faster.
+        """Runs the leading program and the baseline in turns, and keeps it if it is really faster.
 
         Args:
-            is_hurried: Whether somebody waits for it.
+            is_hurried: Whether a user waits for the result.
 
         Raises:
             KeyboardInterrupt: After Ctrl-C; the best is the baseline then.
@@ -186,7 +185,7 @@ class SpeedOptimizer:
         left = min(
             self.evaluator.budget.seconds_left, _PATIENCE_SECONDS if is_hurried else math.inf
         )
-        # How many is decided now: who stops when the numbers look good proves nothing.
+        # The number of pairs is fixed now. Stopping when the numbers look good would prove nothing.
         wanted = left / (2 * self._repeats * self.run_seconds)
         pairs = round(min(max(wanted, _MIN_PAIRS), _MAX_PAIRS))
 
@@ -240,7 +239,7 @@ class SpeedOptimizer:
                 self.stages.append(Stage(stage, budget.used, budget.passed, self.estimate))
 
     def _climb(self, moves: Sequence[Move]) -> None:
-        """Tries moves, those that seem to help a second time, and together."""
+        """Tries moves. Tries those that seem to help a second time, and together."""
         waiting, again = deque(moves), set[int]()
         while waiting and not self._is_over():
             batch = [waiting.popleft() for _ in range(min(_WIDTH, len(waiting)))]
@@ -254,7 +253,7 @@ class SpeedOptimizer:
                 waiting.extend(new)
 
     def _try(self, moves: Sequence[Move]) -> tuple[list[Move], bool]:
-        """Races the results of moves. Returns moves that look good but have not won; if one has."""
+        """Races the results of moves. Returns promising moves, and whether a move has won."""
         move_of = {move(self.leading.change): move for move in reversed(moves)}
         result = self._race.race(self.leading, self._contenders([*reversed(move_of)]))
         winner = result.winner
@@ -276,7 +275,7 @@ class SpeedOptimizer:
         return promising, winner is not None
 
     def _contenders(self, changes: Sequence[Change]) -> list[Contender]:
-        """Returns programs that work, and may be faster; each once."""
+        """Returns the distinct programs that work and may be faster."""
         found: list[Contender] = []
         met = {self.leading.evaluation.object.digest, *self._beaten}
         for evaluation in self.evaluator.evaluate(changes):
@@ -298,7 +297,8 @@ class SpeedOptimizer:
 
     def _contender(self, evaluation: Evaluation) -> Contender:
         """Links an object file, unless that has been done."""
-        # Names of one length: the stack begins below them, and its place matters to some programs.
+        # Names of equal length: the stack begins below them, and its position affects some
+        # programs.
         folder = evaluation.path.with_name(f"program-{evaluation.object.digest[:16]}")
         program = folder / "program"
         if not program.exists():
@@ -307,7 +307,7 @@ class SpeedOptimizer:
         return Contender(evaluation, program)
 
     def _discard(self, contender: Contender) -> None:
-        """Removes the files of a program that is not needed any more."""
+        """Removes the files of a program that is no longer needed."""
         self.evaluator.discard(contender.evaluation)
         shutil.rmtree(contender.program.parent, ignore_errors=True)
 
@@ -337,16 +337,16 @@ def _all_of(moves: Sequence[Move], change: Change) -> Change:
     return reduce(lambda made, move: move(made), moves, change)
 
 
-# The options that are tried, the most promising first.
+# The options to try, the most promising first.
 
 _SHIPPED = Path(__file__).parent / "portfolio.json"
 
 
 @cache
 def parts() -> tuple[Change, ...]:
-    """Returns changes of thresholds and of choices that LLVM makes for speed.
+    """Returns changes of thresholds and of LLVM's choices for speed.
 
-    None allows what the user has not: other results of arithmetic, or other processors.
+    None of them permits other results of arithmetic or other processors without the user's consent.
     """
     facts = json.loads(_SHIPPED.read_text(encoding="utf-8"))["parts"]
     return tuple(
@@ -355,7 +355,7 @@ def parts() -> tuple[Change, ...]:
 
 
 def moves(with_passes: bool, with_experimental: bool = False) -> list[Move]:
-    """Returns moves that each add something to a change, or take it away.
+    """Returns moves, each of which adds a part to a change or removes one.
 
     Args:
         with_passes: Whether clang has the plugin, which parts with passes need.

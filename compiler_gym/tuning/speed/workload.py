@@ -37,11 +37,11 @@ _MAX_CHARACTERS = 500
 
 
 class RunError(ValueError):
-    """A program does not run as it should. The text says why."""
+    """A failed run of a program. The text has the reason."""
 
 
 class Workload(ABC):
-    """A workload: the runs with which a program is measured."""
+    """The runs by which a program is measured."""
 
     @abstractmethod
     def link(self, object_file: Path, program: Path) -> None:
@@ -57,16 +57,16 @@ class Workload(ABC):
 
     @abstractmethod
     def run(self, program: Path) -> None:
-        """Runs a program once on everything that it is measured with.
+        """Runs a program once on all inputs of the measurement.
 
         Raises:
-            RunError: If it does not end as it should.
+            RunError: If it fails.
         """
 
     def seconds(self, program: Path) -> float:
         """Returns the processor time of one :meth:`run`, of all its processes, in seconds.
 
-        Other programs that want the processor take less from that than from the time on the clock.
+        Other programs on the machine affect the processor time less than the elapsed time.
 
         Raises:
             RunError: See :meth:`run`.
@@ -77,17 +77,18 @@ class Workload(ABC):
 
 
 def _time_of_children() -> float:
-    # Of those that have ended. No compiler runs during measurements, so nothing else ends.
+    # The time of children that have ended. No compiler runs during measurements, so there are no
+    # others.
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 @dataclass(frozen=True)
 class ProgramWorkload(Workload):
-    """A program of a dataset, with inputs, and what it must print.
+    """A program of a dataset, with inputs and expected outputs.
 
     Attributes:
-        validator: Knows the inputs.
+        validator: Has the inputs.
     """
 
     validator: ProgramValidator
@@ -114,13 +115,13 @@ class ProgramWorkload(Workload):
 class CommandWorkload(Workload):
     """A command of the user's, which runs in the current folder.
 
-    What it prints must be the same each time, and its exit code 0.
+    Its output must be the same each time, and its exit code 0.
 
     Attributes:
         command: The command of a shell. ``{}`` stands for the path of the program, which is also
             the value of the environment variable ``PROGRAM``.
-        linker: Links it.
-        expected: What it prints; known after the first check.
+        linker: Links the program.
+        expected: The expected output; known after the first check.
     """
 
     command: str
@@ -167,11 +168,11 @@ class CommandWorkload(Workload):
         return done.stdout
 
 
-# Measures programs in turns, and gives more runs to those that look faster.
+# Races, which measure programs in turns and give more runs to those that look faster.
 
 T = TypeVar("T")
 
-# How many runs each has at the end of a heat.
+# The number of runs of each program at the end of a heat.
 HEATS = (3, 6, 12, 24)
 # A rank test of fewer pairs is never significant at 5 %.
 _MIN_ROUNDS = 6
@@ -184,7 +185,7 @@ class Runner(Generic[T]):
 
     Attributes:
         program: The program.
-        ratios: By round, how long the reference took divided by how long this one did.
+        ratios: The time of the reference divided by the time of this program, for each round.
     """
 
     program: T
@@ -192,11 +193,11 @@ class Runner(Generic[T]):
 
     @property
     def speedup(self) -> float:
-        """The median of the ratios: above 1 if it is faster than the reference."""
+        """The median of the ratios: above 1 for a program that is faster than the reference."""
         return float(np.median(self.ratios))
 
     def compare(self) -> RuntimeComparison:
-        """Compares it with the reference."""
+        """Compares the program with the reference."""
         return compare_paired_runtimes(self.ratios, [1.0] * len(self.ratios), resamples=_RESAMPLES)
 
 
@@ -206,7 +207,7 @@ class Result(Generic[T]):
 
     Attributes:
         winner: The program that is significantly faster than the reference; None if none is.
-        runners: Those that have not failed at once, with their ratios.
+        runners: The programs that have not failed at once, with their ratios.
     """
 
     winner: Runner[T] | None
@@ -217,9 +218,9 @@ class Stopwatch(Generic[T]):
     """Runs programs in turns.
 
     Args:
-        seconds: Runs a program, and says how long it took.
-        rng: Draws who begins.
-        is_over: Whether there is no time for another round.
+        seconds: Runs a program, and returns its time.
+        rng: Draws the order.
+        is_over: Returns true if there is no time for another round.
     """
 
     def __init__(
@@ -233,15 +234,15 @@ class Stopwatch(Generic[T]):
         self._is_over = is_over
 
     def race(self, reference: T, programs: Sequence[T]) -> Result[T]:
-        """Finds the fastest of programs that are faster than another one.
+        """Finds the fastest program that is faster than the reference.
 
-        After each heat at least half of them are out: those that look slowest, and those that do
-        not look faster than the reference. What the last one won by is more than it deserves, as
-        the luckiest of several is chosen: measure it again.
+        Each heat removes at least half of the programs: those that look slowest, and those that do
+        not look faster than the reference. The winner's lead is too high, because the luckiest of
+        several is chosen: measure it again.
 
         Args:
-            reference: What they are compared with; it runs in each round.
-            programs: The programs. One that fails is out.
+            reference: The program to compare with. It runs in each round.
+            programs: The programs. A program that fails is removed.
         """
         runners = [Runner(each) for each in programs]
         left = runners
@@ -257,7 +258,11 @@ class Stopwatch(Generic[T]):
         return Result(winner, [each for each in runners if each.ratios])
 
     def _run_heat(self, reference: T, left: list[Runner[T]], rounds: int) -> list[Runner[T]]:
-        """Runs programs until each has had so many rounds; returns those that have not failed."""
+        """Runs programs until each has had this number of rounds.
+
+        Returns:
+            The programs that have not failed.
+        """
         while left and len(left[0].ratios) < rounds and not self._is_over():
             times = self.round([reference, *(each.program for each in left)])
             base = times[0]
@@ -271,7 +276,7 @@ class Stopwatch(Generic[T]):
         return [each for each in left if each.ratios]
 
     def round(self, programs: Sequence[T]) -> list[float | None]:
-        """Runs each program once, in a random order. Returns their seconds, None if one fails."""
+        """Runs each program once, in a random order. Returns their times, None if one fails."""
         times: list[float | None] = [None] * len(programs)
         for index in self._rng.permutation(len(programs)):
             try:
@@ -283,17 +288,16 @@ class Stopwatch(Generic[T]):
     def compare(
         self, first: T, second: T, pairs: int, watch: Callable[[int], None] = lambda _: None
     ) -> tuple[list[float], list[float]]:
-        """Runs two programs in turns; as many pairs as there is time for.
+        """Runs two programs in turns while there is time.
 
         Args:
             first: A program.
             second: Another one.
-            pairs: How often each is to run.
-            watch: Called after each pair with how many there were.
+            pairs: The number of runs of each.
+            watch: Called after each pair with the number of pairs so far.
 
         Returns:
-            The seconds of the runs of the first and of the second, by pair. None at all if one
-            fails.
+            The times of both programs, by pair. Nothing if one of them fails.
         """
         before: list[float] = []
         after: list[float] = []
@@ -323,16 +327,16 @@ def _slowness(runner: Runner[T]) -> float:
     return -runner.speedup
 
 
-# A limit on how much slower a smaller program may be, measured by running it.
+# A limit on the slowdown of a smaller program, measured by runs.
 
 _PAIRS = 12
-# Shorter runs are repeated, as what starts a program is not what is compiled.
+# Shorter runs are repeated, so that the start of the program matters less.
 _SAMPLE_SECONDS, _MAX_REPEATS = 0.02, 20
 
 
 @dataclass(frozen=True)
 class Slowdown:
-    """The time of a program relative to that of clang's.
+    """The time of a program relative to the program of clang.
 
     Attributes:
         ratio: The median ratio of times: above 1 for a slower program.
@@ -348,10 +352,10 @@ class Slowdown:
 
 
 class SlowdownLimit:
-    """A check that a program is right, and not slower than allowed.
+    """A check that a program is right and within a limit of slowdown.
 
-    The first object file that it is given, that of clang, is what others are compared with. The two
-    programs run in turns, and the median ratio of their processor times counts.
+    The first object file must be that of clang. Others are compared with it. The two programs run
+    in turns, and the median ratio of their processor times counts.
 
     Args:
         workload: Links and runs the program.
@@ -376,9 +380,10 @@ class SlowdownLimit:
         self._stopwatch = Stopwatch(self._seconds, np.random.default_rng(seed))
 
     def __call__(self, path: Path) -> str:
-        """Returns what is wrong with an object file; nothing if it is right and fast enough."""
+        """Returns the problem of an object file; nothing if it is right and fast enough."""
         digest = read_object(path).digest
-        # Names of one length: the stack begins below them, and its place matters to some programs.
+        # Names of equal length: the stack begins below them, and its position affects some
+        # programs.
         program = Path(self._folder.name) / digest[:16]
         try:
             self._workload.link(path, program)
@@ -403,7 +408,7 @@ class SlowdownLimit:
         before, after = self._stopwatch.compare(self._reference, program, _PAIRS)
         if not before:
             return "it failed in one of many runs"
-        # The times that are divided come first.
+        # The first argument has the numerators.
         found = compare_paired_runtimes(after, before)
         slowdown = Slowdown(found.speedup, found.low, found.high, found.confidence)
         if slowdown.ratio > self._limit:

@@ -134,7 +134,7 @@ def _refine(refinement: Refinement, refinements: int) -> None:
             if refinement.step():
                 _say(f"refinement {number}, {len(refinement.passes)} passes", refinement.row)
     except KeyboardInterrupt:
-        _console.print("Ctrl-C: going on with what there is")
+        _console.print("Ctrl-C: continuing with the best sequence so far")
 
 
 def _network(laboratory: Laboratory, coreset: tuple[Passes, ...], seed: int) -> Any:

@@ -207,7 +207,7 @@ def test_token(start, token_file):
             assert connection.lease_id > 0
     with pytest.raises(PermissionError, match="The token is not the one of this service"):
         connect(service.address, token=TOKEN[:-1] + "0")
-    with pytest.raises(PermissionError, match=r"asks for a token.*ConnectionOpts\(token_file="):
+    with pytest.raises(PermissionError, match=r"needs a token.*ConnectionOpts\(token_file="):
         connect(service.address)
 
 

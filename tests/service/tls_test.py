@@ -110,7 +110,7 @@ def test_tls_and_a_token(start, authority, stranger, tmp_path):
     ca = authority.certificate
     assert version(service, tls_ca_file=ca, token=TOKEN) == "toy 1.0"
     assert version(service, "localhost", tls_ca_file=ca, token_file=token) == "toy 1.0"
-    with pytest.raises(PermissionError, match="asks for a token"):
+    with pytest.raises(PermissionError, match="needs a token"):
         version(service, tls_ca_file=ca)
     with pytest.raises(ServiceTransportError):
         version(service, tls_ca_file=stranger.certificate, token=TOKEN)

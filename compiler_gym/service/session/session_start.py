@@ -48,7 +48,7 @@ class Deadline:
         """
         left = self._end - time.monotonic()
         if left <= 0:
-            raise TimeoutError(f"The time limit of {self._seconds:g} seconds is over")
+            raise TimeoutError(f"The time limit of {self._seconds:g} seconds was reached")
         return left
 
 

@@ -285,7 +285,7 @@ class FrameSocket:
         if self.is_busy:
             raise RuntimeError("A request is in progress on this socket. Its reply must come first")
         if timeout is not None and timeout <= 0:
-            raise DirectRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "The time limit is over")
+            raise DirectRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "The time limit was reached")
         data = request_frame(method, payload, timeout)
         if before:
             data = b"".join(request_frame(*each, timeout) for each in before) + data

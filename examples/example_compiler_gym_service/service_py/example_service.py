@@ -20,11 +20,11 @@ from compiler_gym.service.proto import (
 from compiler_gym.service.runtime import create_and_run_compiler_gym_service
 
 Program = list[tuple[str, int]]
-LARGEST = 2**31 - 1  # Constants must not be larger, nor less than -LARGEST.
+LARGEST = 2**31 - 1  # Constants must be from -LARGEST to LARGEST.
 
 
 def parse(text: str) -> Program:
-    """Reads lines like `add 3` and `mul -2`, which change the one number that there is."""
+    """Reads lines like `add 3` and `mul -2`. All change the same number."""
     program = []
     for line in text.splitlines():
         match = re.fullmatch(r"(add|mul) (-?[0-9]+)", line)
@@ -35,12 +35,12 @@ def parse(text: str) -> Program:
 
 
 def drop(program: Program) -> Program:
-    """Action a: leaves out what changes nothing."""
+    """Action a: removes instructions without effect."""
     return [instruction for instruction in program if instruction not in (("add", 0), ("mul", 1))]
 
 
 def join(program: Program) -> Program:
-    """Action b: makes one instruction of neighbours of the same kind."""
+    """Action b: merges neighbours of the same kind."""
     joined: Program = []
     for name, number in program:
         if joined and joined[-1][0] == name:
@@ -54,7 +54,7 @@ def join(program: Program) -> Program:
 
 
 def swap(program: Program) -> Program:
-    """Action c: multiplies before it adds, where the two are neighbours."""
+    """Action c: moves multiplications before additions."""
     swapped = list(program)
     for i in range(len(swapped) - 1):
         (first, addend), (second, factor) = swapped[i : i + 2]
@@ -83,7 +83,7 @@ class ExampleSession(CompilationSession):
             deterministic=True,
             default_observation=Event(string_value=""),
         ),
-        # How many instructions, additions and multiplications there are.
+        # The numbers of instructions, additions and multiplications.
         ObservationSpace(
             name="features",
             space=Space(
@@ -95,7 +95,7 @@ class ExampleSession(CompilationSession):
             deterministic=True,
             default_observation=Event(int64_tensor=Int64Tensor(shape=[3], value=[0] * 3)),
         ),
-        # In cycles of an imaginary machine.
+        # Cycles on an imaginary machine.
         ObservationSpace(
             name="runtime",
             space=Space(double_value=DoubleRange(min=0)),
@@ -108,7 +108,7 @@ class ExampleSession(CompilationSession):
         self.program = parse(benchmark.program.contents.decode())
 
     def apply_action(self, action: Event) -> tuple[bool, ActionSpace | None, bool]:
-        """Does as the base class says."""
+        """Implements the method of the base class."""
         if action.WhichOneof("value") != "int64_value" or action.int64_value not in range(3):
             raise ValueError(f"Not an action from 0 to 2: {str(action).strip()}")
         before = self.program
@@ -116,7 +116,7 @@ class ExampleSession(CompilationSession):
         return False, None, self.program == before
 
     def get_observation(self, observation_space: ObservationSpace) -> Event:
-        """Does as the base class says."""
+        """Implements the method of the base class."""
         names = [name for name, _ in self.program]
         adds, muls = names.count("add"), names.count("mul")
         if observation_space.name == "ir":

@@ -246,7 +246,8 @@ TEST_F(DirectChannelTest, TimeLimitOfAFrame) {
     StepReply reply;
     const Status status = roundTrip(service_, Method::kStep, stepOf(id, {1}), &reply, soon());
     EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
-    EXPECT_THAT(status.error_message(), HasSubstr("The time limit of 0.5 s was over in action"));
+    EXPECT_THAT(status.error_message(),
+                HasSubstr("The time limit of 0.5 s was exceeded in action"));
   }
 }
 

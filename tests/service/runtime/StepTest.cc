@@ -152,9 +152,10 @@ TEST_P(CompilerGymServiceTest, SessionDoesNotGoOnAfterAFailure) {
   EXPECT_EQ(failed.message(), "The action fail left the program invalid");
   const auto later = client().step(session, {"reverse"}, {toy::kText});
   EXPECT_EQ(later.code(), StatusCode::DATA_LOSS);
-  EXPECT_EQ(later.message(),
-            "The session cannot go on after an earlier failure: The action fail left the program "
-            "invalid");
+  EXPECT_EQ(
+      later.message(),
+      "The session cannot continue after an earlier failure: The action fail left the program "
+      "invalid");
   EXPECT_EQ(client().step(session, {}, {toy::kText}).code(), StatusCode::DATA_LOSS);
   EXPECT_EQ(client().send(session, {{"toy.get_sleep_milliseconds", ""}}).code(),
             StatusCode::DATA_LOSS);
@@ -184,7 +185,7 @@ TEST_P(CompilerGymServiceTest, ParameterThatBreaksTheProgramEndsTheUseOfTheSessi
   EXPECT_EQ(client().send(session, {{"toy.corrupt", ""}}).code(), StatusCode::DATA_LOSS);
   const auto later = client().step(session, {"reverse"}, {toy::kText});
   EXPECT_EQ(later.code(), StatusCode::DATA_LOSS);
-  EXPECT_THAT(later.message(), HasSubstr("cannot go on after an earlier failure"));
+  EXPECT_THAT(later.message(), HasSubstr("cannot continue after an earlier failure"));
   EXPECT_TRUE(client().end(session).ok());
 }
 

@@ -79,7 +79,7 @@ TEST_F(ToyServiceTest, RequestThatNeverEndsDoesNotKeepTheServiceAlive) {
   }
   const ProcessResult result = stop();
   expectExit(result, 6);
-  EXPECT_THAT(result.errorTail, HasSubstr("a request was at work that did not end"));
+  EXPECT_THAT(result.errorTail, HasSubstr("although a request did not end"));
   EXPECT_FALSE(step.get().ok());
 }
 
@@ -287,7 +287,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn<BadArguments>({
         {"Positional", "positional", "unknown command line argument 'positional'"},
         {"UnknownFlag", "--unknown=1", "unknown command line flag 'unknown'"},
-        {"PortTooLarge", "--port=65536", "--port must be a number from 0 to 65535, not '65536'"},
+        {"PortTooLarge", "--port=65536",
+         "expected a number from 0 to 65535 as --port, got '65536'"},
         {"PortNegative", "--port=-1", "not '-1'"},
         {"PortText", "--port=http", "not 'http'"},
         {"PortEmpty", "--port=", "not ''"},

@@ -161,7 +161,7 @@ std::optional<int> parseServiceFlags(int argc, char** argv, const char* usage,
   }
   const std::optional<int> port = parsePort(FLAGS_port);
   if (!port) {
-    return failure("--port must be a number from 0 to 65535, not '" + FLAGS_port + "'");
+    return failure("expected a number from 0 to 65535 as --port, got '" + FLAGS_port + "'");
   }
   if (FLAGS_host.empty()) return failure("--host must be a name or an address, e.g. 127.0.0.1");
   if (FLAGS_isolation != "process") {
@@ -170,7 +170,7 @@ std::optional<int> parseServiceFlags(int argc, char** argv, const char* usage,
                    "start, use --foreground instead (docs/contributing/debugging.md)");
   }
   if (FLAGS_max_message_bytes < -1) {
-    return failure("--max_message_bytes must be a number of bytes, or -1 for no limit, not " +
+    return failure("expected a number of bytes, or -1 for no limit, as --max_message_bytes, got " +
                    std::to_string(FLAGS_max_message_bytes));
   }
   if (const auto problem = findNegativeLimit()) {

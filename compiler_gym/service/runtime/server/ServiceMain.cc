@@ -114,7 +114,7 @@ int exitCode(int sessions) {
 // Ends the process while a request is still running. Destroys nothing, since the request may use
 // it.
 [[noreturn]] void abandon(std::unique_ptr<WorkingDirectory> directory) {
-  LOG(ERROR) << "The service was stopped while a request was at work that did not end";
+  LOG(ERROR) << "The service was stopped although a request did not end";
   google::FlushLogFiles(google::INFO);
   directory.reset();
   std::_Exit(kExitSessionsOpen);

@@ -69,8 +69,8 @@ std::string_view Session::nameOf(const Event& action) const {
 
 Status Session::noteFailure(const Status& status) {
   if (status.ok() || isRefusal(status)) return status;
-  failure_ = Status(status.error_code(),
-                    "The session cannot go on after an earlier failure: " + status.error_message());
+  failure_ = Status(status.error_code(), "The session cannot continue after an earlier failure: " +
+                                             status.error_message());
   return status;
 }
 

@@ -48,7 +48,7 @@ Status wait(int socket, short events, Deadline deadline) {
   pollfd file = {socket, events, 0};
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return Status(StatusCode::DEADLINE_EXCEEDED, "The time limit is over");
+    if (left <= 0) return Status(StatusCode::DEADLINE_EXCEEDED, "The time limit was reached");
     const int ready = poll(&file, 1, static_cast<int>(std::min<int64_t>(left, 1 << 30)));
     if (ready > 0) return Status::OK;
     if (ready < 0 && errno != EINTR) return failure("poll");

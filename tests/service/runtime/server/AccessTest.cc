@@ -169,14 +169,15 @@ TEST_F(AccessTest, KeyWithAPassphrase) {
 }
 
 TEST_F(AccessTest, Contradictions) {
-  expectInvalid({"", "", "", file(kToken), true}, "--insecure lets anybody in");
+  expectInvalid({"", "", "", file(kToken), true},
+                "expected --insecure, or --token_file and --tls_client_ca, got both");
   AccessFlags flags;
   makePair("a", &flags.tlsCertificate, &flags.tlsKey);
   flags.isInsecure = true;
   // Encrypted, for anybody.
   EXPECT_TRUE(Access::open(flags, &access_).ok());
   flags.tlsClientCa = flags.tlsCertificate;
-  expectInvalid(flags, "--insecure lets anybody in");
+  expectInvalid(flags, "expected --insecure, or --token_file and --tls_client_ca, got both");
 }
 
 TEST(TokenCheck, SameSecret) {

@@ -118,8 +118,8 @@ Status Access::open(const AccessFlags& flags, Access* access) {
   RETURN_IF_ERROR(opened.readToken(flags));
   if (opened.isInsecure_ && opened.asksClients()) {
     return invalid(
-        "--insecure lets anybody in, but --token_file and --tls_client_ca do not: leave out the "
-        "one that is not meant");
+        "expected --insecure, or --token_file and --tls_client_ca, got both: --insecure lets "
+        "anybody in, so leave out one of them");
   }
   *access = std::move(opened);
   return Status::OK;
@@ -169,10 +169,10 @@ Status Access::checkHost(const std::string& host, bool isLoopback) const {
   if (isLoopback || isInsecure_ || asksClients()) return Status::OK;
   return Status(StatusCode::FAILED_PRECONDITION,
                 "Other machines can reach --host=" + host +
-                    ", and clients can make the service run commands. Say who may: "
-                    "--token_file=FILE for those who know a secret, --tls_client_ca=FILE for those "
-                    "with a certificate (both with --tls_certificate and --tls_key, or else it can "
-                    "be read on the way), or --insecure for anybody" +
+                    ", and clients can make the service run commands. Add one of these: "
+                    "--token_file=FILE for clients with a secret, --tls_client_ca=FILE for clients "
+                    "with a certificate (both with --tls_certificate and --tls_key, otherwise the "
+                    "network can read it), or --insecure for anybody" +
                     (usesTls() ? ". TLS without either does not ask who the client is" : ""));
 }
 

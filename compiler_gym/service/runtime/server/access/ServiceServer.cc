@@ -110,7 +110,8 @@ Status ServiceServer::start(grpc::Service* service, const ServerOptions& options
   builder.experimental().SetInterceptorCreators(requestCountingInterceptors(requests));
   std::unique_ptr<grpc::Server> started = builder.BuildAndStart();
   if (!started) {
-    return Status(StatusCode::INTERNAL, "gRPC cannot start a server; it has said why above");
+    return Status(StatusCode::INTERNAL,
+                  "gRPC cannot start a server; its message above has the reason");
   }
   std::unique_ptr<Acceptor> acceptor;
   RETURN_IF_ERROR(Acceptor::start(std::move(entrances), &acceptor));

@@ -107,7 +107,7 @@ Status TokenCheck::checkMetadata(const Metadata& metadata) const {
   const auto found = metadata.find("authorization");
   if (found == metadata.end()) {
     return Status(StatusCode::UNAUTHENTICATED,
-                  "This service asks for a token, and none came. Send the contents of its "
+                  "This service needs a token, but the request has none. Send the contents of its "
                   "--token_file as metadata 'authorization: Bearer TOKEN'; in Python, "
                   "ConnectionOpts(token_file=...) does");
   }

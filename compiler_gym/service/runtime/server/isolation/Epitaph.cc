@@ -87,7 +87,7 @@ Epitaph writeEpitaph(const SessionRecord& record, const End& end) {
   switch (record.endReason()) {
     case EndReason::kDeadline:
       return withStatus(StatusCode::DEADLINE_EXCEEDED,
-                        "The time limit of " + inSeconds(record.limit()) + " was over in " +
+                        "The time limit of " + inSeconds(record.limit()) + " was exceeded in " +
                             record.describeActivity() + describeOutput(record));
     case EndReason::kMemory:
       return withStatus(StatusCode::RESOURCE_EXHAUSTED,

@@ -111,7 +111,7 @@ Status PristinePool::lockEntry(const std::string& key, Deadline deadline, EntryP
     std::unique_lock locked(found->mutex, std::defer_lock);
     if (!locked.try_lock_until(deadline)) {
       return Status(StatusCode::DEADLINE_EXCEEDED,
-                    "The time limit was over while another session was started on the program");
+                    "The time limit was reached while another session was started on the program");
     }
     // Another thread may have removed the entry in the meantime.
     if (!isKept(key, *found)) continue;

@@ -104,13 +104,13 @@ Status SessionProcess::lock(Deadline deadline, std::unique_lock<std::timed_mutex
   *lock = std::unique_lock(mutex_, std::defer_lock);
   if (!lock->try_lock_until(deadline)) {
     return Status(StatusCode::DEADLINE_EXCEEDED,
-                  "The time limit was over while an earlier request for the session was at work");
+                  "The time limit was reached while an earlier request of the session was running");
   }
   if (isClosed_) return closedWhileWaiting();
   if (isDead()) return epitaph_.status;
   if (Clock::now() >= deadline) {
     return Status(StatusCode::DEADLINE_EXCEEDED,
-                  "The time limit was over before the request began");
+                  "The time limit was reached before the request began");
   }
   return Status::OK;
 }

@@ -1,4 +1,4 @@
-"""Data files inside of the program."""
+"""The rule that embeds data files into programs."""
 
 def embedded_text(name, src, constant, namespace = "llvm_service"):
     """A header NAME.h beside a file, with the file's text as a constant.

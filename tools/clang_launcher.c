@@ -1,9 +1,9 @@
 // Starts the clang of the package compiler_gym_clang, or a second copy of it with a C library.
 //
-// A system without a C compiler has no header of C and no startup file either. There, and only
-// there, it starts c-library/clang, which reads its options from the file clang.cfg beside it: they
-// name the headers and startup files of the package. `clang --version` prints the name of the file.
-// This is the only place that decides it, for all who run clang.
+// A system without a C compiler has no C headers and startup files. Only there, it starts
+// c-library/clang, which reads its options from the file clang.cfg beside it. They name the headers
+// and startup files of the package. `clang --version` prints the name of the file. All users of
+// clang share this decision.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define SYSTEM ""
 #endif
 
-// One file of each group has to be there: headers, startup files of C, startup files of GCC.
+// One file of each group must exist: headers, startup files of C, startup files of GCC.
 static const char *const kNeeded[] = {
     SYSTEM "/usr/include/stdio.h",
     SYSTEM "/usr/{lib/x86_64-linux-gnu,lib64,lib}/crt1.o",
@@ -36,8 +36,8 @@ static int systemHasLibrary(void) {
   return 1;
 }
 
-// Runs before main, as llvm_service/starter/ProgramStarter.cc keeps a program waiting in the place
-// of main. The program that waits is then clang.
+// Runs before main, because llvm_service/starter/ProgramStarter.cc makes a program wait in place of
+// main. So the waiting program is clang.
 __attribute__((constructor)) static void start(int count, char **arguments) {
   (void)count;
   static char path[PATH_MAX + 32];
@@ -50,7 +50,7 @@ __attribute__((constructor)) static void start(int count, char **arguments) {
   }
   if (end != NULL) {
     strcpy(end, systemHasLibrary() ? "/bin/clang-real" : "/c-library/clang");
-    // The name in the arguments tells clang from clang++.
+    // The name in the arguments distinguishes clang from clang++.
     execv(path, arguments);
   }
   fprintf(stderr, "clang: cannot run %s: %s\n", path, strerror(errno));

@@ -4,10 +4,10 @@ def _source_archive_impl(ctx):
     ctx.actions.run(
         executable = ctx.executable._builder,
         arguments = [ctx.file.workspace.path, ctx.outputs.out.path],
-        # The state of the tree, by tools/workspace_status.sh.
+        # The commit of the tree, from tools/workspace_status.sh.
         inputs = [ctx.file.workspace, ctx.info_file],
         outputs = [ctx.outputs.out],
-        # The files are found by git, in the tree itself.
+        # git lists the files, in the tree itself.
         execution_requirements = {"local": "1", "no-sandbox": "1"},
         mnemonic = "SourceArchive",
         use_default_shell_env = True,

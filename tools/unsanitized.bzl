@@ -1,6 +1,6 @@
-"""The rule for shared libraries that are loaded by programs from elsewhere."""
+"""The rule for shared libraries that foreign programs load."""
 
-# What .bazelrc adds for sanitizers.
+# The options that .bazelrc adds for sanitizers.
 _PREFIXES = ["-fsanitize=", "-DCOMPILER_GYM_SANITIZER", "-DCOMPILER_GYM_THREAD_SANITIZER"]
 _OPTIONS = ["//command_line_option:copt", "//command_line_option:linkopt"]
 
@@ -14,7 +14,7 @@ def _without_sanitizers_impl(settings, _attributes):
         for option in _OPTIONS
     }
 
-# A program that is built without could not load what is built with a sanitizer.
+# A program without a sanitizer cannot load a library with one.
 _without_sanitizers = transition(
     implementation = _without_sanitizers_impl,
     inputs = _OPTIONS,

@@ -83,7 +83,7 @@ wheel = rule(
 )
 
 def companion_wheel(name, out, package, files, has_llvm = False, **kwargs):
-    """A wheel with programs that not everyone needs, of the same version as the wheel.
+    """A wheel with optional programs, of the same version as the main wheel.
 
     Args:
       name: of the target.

@@ -289,9 +289,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"UnknownFlag", "--unknown=1", "unknown command line flag 'unknown'"},
         {"PortTooLarge", "--port=65536",
          "expected a number from 0 to 65535 as --port, got '65536'"},
-        {"PortNegative", "--port=-1", "not '-1'"},
-        {"PortText", "--port=http", "not 'http'"},
-        {"PortEmpty", "--port=", "not ''"},
+        {"PortNegative", "--port=-1", "got '-1'"},
+        {"PortText", "--port=http", "got 'http'"},
+        {"PortEmpty", "--port=", "got ''"},
         {"Isolation", "--isolation=none",
          "expected --isolation=process, got --isolation=none: each session is a process now. To "
          "debug a compiler in the process that you start, use --foreground instead"},
@@ -300,7 +300,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"TokenFile", "--token_file=/no/such", "--token_file=/no/such: No such file"},
         {"TlsCertificate", "--tls_certificate=file", "--tls_certificate and --tls_key need"},
         {"TlsClientCa", "--tls_client_ca=file", "--tls_client_ca needs"},
-        {"MessageLimit", "--max_message_bytes=-2", "not -2"},
+        {"MessageLimit", "--max_message_bytes=-2", "got -2"},
         {"MessageLimitText", "--max_message_bytes=x", "max_message_bytes"},
     }),
     [](const auto& info) { return info.param.name; });

@@ -57,8 +57,22 @@ def record(
     most_text: Annotated[int, typer.Option(help="The most bytes of code of a file.")] = 20_000,
     instructions: Annotated[bool, typer.Option(help="Count machine instructions, too.")] = False,
     minutes: Annotated[float, typer.Option(help="When to begin no more files.")] = 60.0,
-    jobs: Annotated[int, typer.Option(min=1, help="Files at a time.")] = 1,
-    ray: Annotated[str | None, typer.Option(help="The address of a Ray cluster.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Files at a time. By default one, or one for each processor of the cluster.",
+            show_default=False,
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS|local",
+            help="Use the nodes of a Ray cluster: its address, auto, or local for this machine.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Try changes on kernels and on files of opensource-v0, first one file of each package.
 
@@ -93,7 +107,7 @@ def record(
                 f"{task.program} {outcome.seconds:.1f} s {outcome.error or ''}", soft_wrap=True
             )
 
-    with open_pool(ray, Limits(workers=jobs)) as pool:
+    with open_pool(ray, Limits(workers=jobs or (None if ray else 1))) as pool:
         record_trials(pool, tasks(), folder, watch)
     write_card(folder, shlex.join(["python -m compiler_gym.tuning.changes", *sys.argv[1:]]))
 

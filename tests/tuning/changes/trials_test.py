@@ -4,14 +4,17 @@ import json
 from contextlib import closing
 
 import pytest
+from typer.testing import CliRunner
 
 import compiler_gym.tuning.changes.trials as module
 from compiler_gym.datasets import Datasets
+from compiler_gym.distributed import PoolError
 from compiler_gym.distributed.programs import Program
 from compiler_gym.distributed.task import Outcome
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm.datasets.llvm_datasets import get_llvm_datasets
 from compiler_gym.envs.llvm.datasets.packages import PackagedDataset
+from compiler_gym.tuning.changes import __main__ as program
 from compiler_gym.tuning.changes.training import JudgedRow, read_rows, table_of
 from compiler_gym.tuning.changes.trials import (
     FILE,
@@ -28,6 +31,19 @@ from compiler_gym.tuning.size.ranking import shipped_portfolio
 def fixture_datasets(tmp_path, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_SITE_DATA", str(tmp_path / "site"))
     return Datasets(get_llvm_datasets())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("", "None 1"), ("--ray auto", "auto None"), ("--ray auto --jobs 3", "auto 3")],
+)
+def test_number_of_workers(words, expected, tmp_path, monkeypatch):
+    def open_pool(ray, limits):
+        raise PoolError(f"{ray} {limits.workers}")
+
+    monkeypatch.setattr(program, "open_pool", open_pool)
+    result = CliRunner().invoke(program.app, ["record", "-o", str(tmp_path), *words.split()])
+    assert str(result.exception) == expected
 
 
 class LocalPool:

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import iterate
 
+from compiler_gym.errors import SessionLost
 from compiler_gym.vector.vector_env import CompilerVectorEnv
 
 try:
@@ -15,6 +17,11 @@ except ImportError as error:
         "compiler_gym.vector.stable_baselines needs Stable-Baselines3: "
         "pip install 'compiler_gym[sb3]'. Without it, there is compiler_gym.make_vec()"
     ) from error
+
+_INTERRUPTED = (
+    "The session was lost: a step before was interrupted (Ctrl-C), and it is not known how far "
+    "that has come"
+)
 
 
 class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be installed.
@@ -27,6 +34,9 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
 
     At the end of an episode, the information of its environment has the ``terminal_observation``,
     and ``TimeLimit.truncated`` is True if it was truncated.
+
+    A ``KeyboardInterrupt`` in a step loses the sessions. If learning goes on without a reset, the
+    next step truncates all episodes, with the last observations and without a reward.
 
     Args:
         envs: The vector environment. This object takes it over.
@@ -54,6 +64,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
         self.envs = envs
         self._limit_is_an_end = limit_is_an_end
         self._actions: Any = None
+        self._is_interrupted = False
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
 
     def reset(self) -> Any:
@@ -63,10 +74,11 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
             The observations, a row for each environment.
         """
         seeds = None if None in self._seeds else self._seeds
-        observations, _ = self.envs.reset(seed=seeds)
+        self._observations, _ = self.envs.reset(seed=seeds)
+        self._is_interrupted = False
         self._reset_seeds()
         self.reset_infos = self.envs.single_infos()
-        return observations
+        return self._observations
 
     def step_async(self, actions: np.ndarray) -> None:
         """Sets the actions of :meth:`step_wait`."""
@@ -79,7 +91,15 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
             Observations, rewards float32[n], whether the episodes have ended bool[n], and
             information about each environment.
         """
-        observations, rewards, terminated, truncated, _ = self.envs.step(self._actions)
+        if self._is_interrupted:
+            return self._cut_short()
+        try:
+            observations, rewards, terminated, truncated, _ = self.envs.step(self._actions)
+        except KeyboardInterrupt:
+            # Results of the interrupted steps may be pending, or have come to nobody.
+            self._is_interrupted = True
+            raise
+        self._observations = observations
         ended = terminated | truncated
         infos = self.envs.single_infos()
         for number in ended.nonzero()[0]:
@@ -91,6 +111,22 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]  # It need not be ins
             is_lost = "error_type" in info  # No observation can foretell such ends.
             info["TimeLimit.truncated"] = is_cut and (is_lost or not self._limit_is_an_end)
         return observations, rewards.astype(np.float32), ended, infos
+
+    def _cut_short(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Ends all episodes after an interrupted step. No action is to blame."""
+        last = list(iterate(self.envs.observation_space, self._observations))
+        infos = [
+            {
+                "error_type": SessionLost.__name__,
+                "error_details": _INTERRUPTED,
+                "TimeLimit.truncated": True,
+                "terminal_observation": observation,
+            }
+            for observation in last
+        ]
+        observations = self.reset()
+        rewards = np.zeros(self.num_envs, np.float32)
+        return observations, rewards, np.ones(self.num_envs, bool), infos
 
     def close(self) -> None:
         """Closes the environments."""

@@ -1,13 +1,17 @@
 """Trainers whose libraries are large, run briefly by tools/test_examples.sh."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import ray
@@ -153,6 +157,62 @@ class KillAfter(BaseCallback):
             time.sleep(0.01)
 
 
+class PressCtrlC(BaseCallback):
+    """Presses Ctrl-C in the step after a step of a rollout, whose sessions stand still.
+
+    Args:
+        step: The number of the step.
+        steps: The environment or vector environment whose ``step()`` the trainer calls.
+        service: The process of the service.
+    """
+
+    def __init__(self, step: int, steps: Any, service: int):
+        super().__init__()
+        self._step = step
+        self._steps = steps
+        self._service = service
+
+    def _on_step(self) -> bool:
+        if self.n_calls == self._step:
+            self.before = self.locals["new_obs"].copy()
+            stopped = children(children([self._service]))
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            begun = threading.Event()
+            step = self._steps.step
+
+            def begin(*args):
+                self._steps.step = step
+                begun.set()
+                return step(*args)
+
+            self._steps.step = begin
+            self.thread = threading.Thread(target=self._press_after, args=(begun, stopped))
+            self.thread.start()
+        return True
+
+    @staticmethod
+    def _press_after(begun: threading.Event, stopped: list[int]) -> None:
+        begun.wait()
+        time.sleep(0.3)  # The step ends in no case.
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+class FirstStep(BaseCallback):
+    """Keeps what the first step gave."""
+
+    def _on_step(self) -> bool:
+        if self.n_calls == 1:
+            self.rewards = self.locals["rewards"].tolist()
+            self.dones = self.locals["dones"].tolist()
+            self.infos = self.locals["infos"]
+        return True
+
+
 class TestStableBaselines:
     @pytest.fixture
     def envs(self):
@@ -215,6 +275,36 @@ class TestStableBaselines:
             assert (info["terminal_observation"] == before).all()
             assert "Reproducer" not in info["error_details"]
         assert model.num_timesteps == 24
+
+    @pytest.mark.parametrize("position", [0, 1, 2], ids=["first", "middle", "last"])
+    @pytest.mark.parametrize("count", [None, 1, 2], ids=["single", "vector of 1", "vector of 2"])
+    def test_ctrl_c_cuts_episodes_short(self, count, position):
+        """Learning can go on without a reset, and no action is to blame."""
+        id, kwargs = "llvm-autophase-ic-v0", {"max_episode_steps": 3, "wrappers": [AutophaseNorm]}
+        if count is None:
+            env = gymnasium.make(id, **kwargs)
+            steps = env.unwrapped
+            service = steps.service
+        else:
+            steps = compiler_gym.make_vec(id, count, autoreset_mode="SameStep", **kwargs)
+            env = StableBaselinesVecEnv(steps)
+            service = steps.envs[0].service
+        model = PPO("MlpPolicy", env, n_steps=6, batch_size=6, seed=0)
+        press = PressCtrlC(3 + position, steps, service.service.pid)
+        with pytest.raises(KeyboardInterrupt):
+            model.learn(60, callback=press)
+        press.thread.join()
+        first = FirstStep()
+        model.learn(24, callback=first, reset_num_timesteps=False)
+        count = count or 1
+        assert first.rewards == [0] * count
+        assert first.dones == [True] * count
+        for info, before in zip(first.infos, press.before, strict=True):
+            assert info["TimeLimit.truncated"]
+            assert (info["terminal_observation"] == before).all()
+            assert info["error_type"] == "SessionLost"
+            assert "Ctrl-C" in info["error_details"]
+        env.close()
 
     @pytest.mark.parametrize(
         ("id", "mode", "text"),

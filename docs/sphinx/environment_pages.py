@@ -86,8 +86,11 @@ def _facts(id: str, env: CompilerEnv) -> str:
         ("Deterministic", "no, times are measured" if spec.nondeterministic else "yes"),
     ]
     if "observation_space" not in spec.kwargs:
-        missing = "`gymnasium.make()` alone chooses this observation and this reward"
-        rows.append(("Note", f"{missing}; `compiler_gym.make()` chooses neither"))
+        both = "reward_space" not in spec.kwargs
+        chosen_alone = "this observation" + " and this reward" * both
+        rest = "neither" if both else "none"
+        note = f"`gymnasium.make()` alone chooses {chosen_alone}; `compiler_gym.make()` chooses "
+        rows.append(("Note", note + rest))
     return "```{table}\n:class: facts\n\n" + markdown_table(("", ""), rows) + "```\n"
 
 

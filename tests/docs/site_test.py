@@ -137,6 +137,23 @@ def test_every_environment_has_a_page():
         assert any(f"gymnasium.make(&quot;{id}&quot;)" in text for text in texts.values()), id
 
 
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("llvm", "chooses this observation and this reward; compiler_gym.make() chooses neither"),
+        ("llvm-ic-v0", "chooses this observation; compiler_gym.make() chooses none"),
+        ("llvm-autophase-ic-v0", None),
+    ],
+)
+def test_environment_pages_say_what_gymnasium_alone_chooses(name, note):
+    text = (SITE / f"environments/{name}.html").read_text(encoding="utf-8")
+    plain = re.sub(r"\s+", " ", re.sub("<[^>]+>", "", text))
+    if note is None:
+        assert "gymnasium.make() alone" not in plain
+    else:
+        assert f"gymnasium.make() alone {note}" in plain
+
+
 @pytest.mark.parametrize("name", ["llvm", "gcc", "mlir", "inlining", "regalloc"])
 def test_environment_pages_have_the_same_form(name):
     text = (SITE / f"environments/{name}.html").read_text(encoding="utf-8")

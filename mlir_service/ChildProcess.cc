@@ -12,8 +12,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "compiler_gym/util/FileDescriptor.h"
@@ -86,19 +88,43 @@ void writeAll(int descriptor, const std::string& bytes) {
   _exit(EXIT_SUCCESS);
 }
 
-/// Reads until the other end is closed. Returns false if that takes too long.
-bool readUntil(int descriptor, Clock::time_point deadline, std::string& bytes) {
+/// The processor time that a child has taken.
+std::chrono::nanoseconds processorTime(pid_t child) {
+  clockid_t clock = {};
+  timespec time = {};
+  if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &time) != 0) return {};
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+enum class End { kByItself, kTookTooLong, kGotTooLittle };
+
+/// Reads until the child closes its end, or takes too long.
+End readUntilEnd(int descriptor, pid_t child, std::chrono::milliseconds limit, std::string& bytes) {
+  using std::chrono::milliseconds;
+  const auto deadline = Clock::now() + kPatience * limit;
   std::array<char, 1 << 16> buffer;
   while (true) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) return false;
+    const auto left = std::chrono::ceil<milliseconds>(limit - processorTime(child));
+    if (left.count() <= 0) return End::kTookTooLong;
+    const auto patience = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    if (patience.count() <= 0) return End::kGotTooLittle;
     pollfd polled = {descriptor, POLLIN, 0};
-    if (poll(&polled, 1, static_cast<int>(left.count())) <= 0) continue;
+    if (poll(&polled, 1, static_cast<int>(std::min(left, patience).count())) <= 0) continue;
     const ssize_t count = read(descriptor, buffer.data(), buffer.size());
-    if (count == 0) return true;
+    if (count == 0) return End::kByItself;
     if (count > 0) bytes.append(buffer.data(), static_cast<size_t>(count));
   }
+}
+
+/// The status of a child that was killed.
+Status statusOfKilled(const std::string& what, End end, std::chrono::milliseconds limit) {
+  std::ostringstream text;
+  text << what << " took more than " << std::chrono::duration<double>(limit).count() << " s";
+  if (end == End::kTookTooLong) {
+    return {StatusCode::DEADLINE_EXCEEDED, text.str() + " of processor time and was ended"};
+  }
+  text << " by the clock, and got less of the processor: the machine is busy. Try again";
+  return {StatusCode::RESOURCE_EXHAUSTED, text.str()};
 }
 
 Status statusOf(const std::string& what, int waitStatus, const std::string& reply,
@@ -116,8 +142,7 @@ Status statusOf(const std::string& what, int waitStatus, const std::string& repl
 }  // namespace
 
 Status callInChild(const std::string& what, const ChildFunction& function,
-                   std::chrono::seconds limit, std::string& output) {
-  const auto deadline = Clock::now() + limit;
+                   std::chrono::milliseconds limit, std::string& output) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return systemError("make a pipe");
   const FileDescriptor readEnd(ends[0]);
@@ -128,15 +153,12 @@ Status callInChild(const std::string& what, const ChildFunction& function,
   if (child == 0) actAsChild(what, function, self, writeEnd.get());
   writeEnd.close();
   std::string reply;
-  const bool hasEnded = readUntil(readEnd.get(), deadline, reply);
-  if (!hasEnded) kill(child, SIGKILL);
+  const End end = readUntilEnd(readEnd.get(), child, limit, reply);
+  if (end != End::kByItself) kill(child, SIGKILL);
   int waitStatus = 0;
   while (waitpid(child, &waitStatus, 0) < 0 && errno == EINTR) {
   }
-  if (!hasEnded) {
-    return {StatusCode::DEADLINE_EXCEEDED,
-            what + " took more than " + std::to_string(limit.count()) + " s and was ended"};
-  }
+  if (end != End::kByItself) return statusOfKilled(what, end, limit);
   return statusOf(what, waitStatus, reply, output);
 }
 

@@ -8,6 +8,9 @@
 
 namespace compiler_gym::mlir_service {
 
+/// How many times its limit a child may take by the clock.
+constexpr int kPatience = 5;
+
 /// The work of a child process. It writes its result to `output`.
 using ChildFunction = std::function<grpc::Status(std::string& output)>;
 
@@ -15,11 +18,13 @@ using ChildFunction = std::function<grpc::Status(std::string& output)>;
 /// goes on, and the copy does not outlive it.
 ///
 /// @param what A description for error texts, e.g. "Running the kernel".
-/// @param limit of the time that it may take, after which it is killed.
+/// @param limit of the processor time that it may take, after which it is killed. On a busy machine
+///     that takes longer by the clock, but at most kPatience times as long.
 /// @param output The output of the function.
 /// @return the status of the function, DEADLINE_EXCEEDED if it took too long, RESOURCE_EXHAUSTED if
-///     the copy cannot be made or ran out of memory, INTERNAL if it ended by a signal or by itself.
+///     the copy cannot be made, ran out of memory or got too little of the processor, INTERNAL if
+///     it ended by a signal or by itself.
 [[nodiscard]] grpc::Status callInChild(const std::string& what, const ChildFunction& function,
-                                       std::chrono::seconds limit, std::string& output);
+                                       std::chrono::milliseconds limit, std::string& output);
 
 }  // namespace compiler_gym::mlir_service

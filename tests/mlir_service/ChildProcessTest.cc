@@ -15,6 +15,7 @@ using grpc::Status;
 using grpc::StatusCode;
 
 constexpr std::chrono::seconds kLong(60);
+constexpr std::chrono::milliseconds kShort(100);
 
 TEST(ChildProcessTest, GivesOutput) {
   std::string output;
@@ -65,10 +66,37 @@ TEST(ChildProcessTest, Exit) {
 TEST(ChildProcessTest, Hang) {
   std::string output;
   const auto hang = [](std::string&) -> Status {
+    volatile bool goesOn = true;
+    while (goesOn) {
+    }
+    return Status::OK;
+  };
+  const Status status = callInChild("This", hang, kShort, output);
+  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(status.error_message(), "This took more than 0.1 s of processor time and was ended");
+}
+
+// As on a busy machine, which is not the fault of the function.
+TEST(ChildProcessTest, TimeWithoutAProcessorDoesNotCount) {
+  std::string output;
+  const auto wait = [](std::string& written) {
+    usleep(2 * 1000 * kShort.count());
+    written = "done";
+    return Status::OK;
+  };
+  const Status status = callInChild("This", wait, kShort, output);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(output, "done");
+}
+
+TEST(ChildProcessTest, TooLittleOfTheProcessor) {
+  std::string output;
+  const auto starve = [](std::string&) -> Status {
     while (true) pause();
   };
-  const Status status = callInChild("This", hang, std::chrono::seconds(1), output);
-  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+  const Status status = callInChild("This", starve, kShort, output);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(status.error_message().find("the machine is busy"), std::string::npos);
 }
 
 TEST(ChildProcessTest, Exception) {

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <set>
 
@@ -69,6 +70,18 @@ TEST_F(CompilationTest, Vectorizes) {
   const MachineCode* code = nullptr;
   ASSERT_TRUE(compilation_->machineCode(code).ok());
   EXPECT_NE(code->llvmIr.find("x float>"), std::string::npos);
+}
+
+TEST_F(CompilationTest, ProgramIsNotBlamedForALackOfFiles) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::unique_ptr<Compilation> other;
+  const grpc::Status status = Compilation::start(kTwice, other);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_TRUE(Compilation::start(kTwice, other).ok());
 }
 
 TEST_F(CompilationTest, UnknownPass) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -133,6 +134,20 @@ TEST_F(ChannelTest, HugeTimeoutIsBounded) {
   EXPECT_GT(frame_.timeout, std::chrono::hours(24));
   // No overflow when it is added to a point in time.
   EXPECT_GT(Clock::now() + frame_.timeout, Clock::now());
+}
+
+TEST_F(ChannelTest, PairWithoutFreeDescriptors) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  FileDescriptor first;
+  FileDescriptor second;
+  const Status status = Channel::pair(&first, &second);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("Cannot make a socket"));
+  EXPECT_FALSE(first.isOpen());
 }
 
 TEST_F(ChannelTest, DescriptorsTravelAlong) {

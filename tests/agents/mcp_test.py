@@ -282,4 +282,4 @@ def test_transcript_of_the_document(server):
     shown = [expected.strip() for _, _, expected in exchanges]
     assert [text for _, text in plays(server, play)] == shown
     ratios = re.findall(r"^instructions .* (\S+)%$", transcript, re.M)
-    assert len([each for each in ratios if each.startswith("-")]) == 2
+    assert len([each for each in ratios if each.startswith("-")]) == 3

@@ -43,7 +43,7 @@ class _Made:
     target: Path
     found: Optimized
     command: Sequence[str]
-    repeats: bool
+    is_repeated: bool
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -55,7 +55,7 @@ class _Made:
             "ended_by_time_limit": self.found.is_cut,
             "folder": str(self.source.folder),
             "command": [*self.command],
-            "command_repeats": self.repeats,
+            "command_repeats": self.is_repeated,
         }
 
 
@@ -149,13 +149,13 @@ class _Project:
         target.parent.mkdir(parents=True, exist_ok=True)
         compilation = self._compilation(source)
         made = self._compile(source, compilation, found.change, target)
-        repeats = made.digest == found.digest
-        if not repeats and found.change != NO_CHANGE:
+        is_repeated = made.digest == found.digest
+        if not is_repeated and found.change != NO_CHANGE:
             changed = self._objective.size_of_sections(made)
             plain = self._compile(source, compilation, NO_CHANGE, target)
             if changed < self._objective.size_of_sections(plain):
                 self._compile(source, compilation, found.change, target)
-        return _Made(source, target, found, compilation.command(target, found.change), repeats)
+        return _Made(source, target, found, compilation.command(target, found.change), is_repeated)
 
     def _compile(
         self, source: ProjectSource, compilation: Compilation, change: Change, target: Path
@@ -242,7 +242,7 @@ def _print_results(project: _Project, settings: Settings, count: int) -> None:
             f"\n{len(made)} of {plural(count, 'object file')} made: {after} {objective.unit}, "
             f"where clang makes {before}; {1 - mean:.2%} smaller in the geometric mean."
         )
-        others = [each for each in made if not each.repeats]
+        others = [each for each in made if not each.is_repeated]
         if others:
             print_line(
                 f"Other bytes than the search measured, for example because of absolute paths: "

@@ -84,7 +84,7 @@ def search(
         def start(game: Game, stop: threading.Event) -> None:
             play(game, stop, each, seed, output_folder)
 
-        finished = _run(games, start, jobs, shows=not as_json)
+        finished = _run(games, start, jobs, show=not as_json)
     if as_json:
         print_json([_as_json(game) for game in games])
     else:
@@ -97,11 +97,11 @@ def search(
 
 
 def _run(
-    games: list[Game], start: Callable[[Game, threading.Event], None], jobs: int, shows: bool
+    games: list[Game], start: Callable[[Game, threading.Event], None], jobs: int, show: bool
 ) -> bool:
     """Runs all searches in parallel, and shows the progress. Returns False after Ctrl-C."""
     stop, finished = threading.Event(), threading.Event()
-    watcher = threading.Thread(target=_watch, args=(games, finished, shows))
+    watcher = threading.Thread(target=_watch, args=(games, finished, show))
     watcher.start()
     try:
         with ThreadPoolExecutor(max_workers=jobs) as executor:
@@ -136,7 +136,7 @@ def _run_on_nodes(
     return True
 
 
-def _watch(games: list[Game], finished: threading.Event, shows: bool) -> None:
+def _watch(games: list[Game], finished: threading.Event, show: bool) -> None:
     """Shows the table until the search ends: live on terminals, else as lines."""
     screen = messages()
     if screen.is_terminal:
@@ -144,7 +144,7 @@ def _watch(games: list[Game], finished: threading.Event, shows: bool) -> None:
             while not finished.wait(0.25):
                 live.update(Group(_table(games), Text("Ctrl-C ends the search.", style="dim")))
         return
-    while shows and not finished.wait(_SECONDS_BETWEEN_LINES):
+    while show and not finished.wait(_SECONDS_BETWEEN_LINES):
         for game in games:
             costs = game.costs[game.goal]
             if game.state == "searching" and "best" in costs:

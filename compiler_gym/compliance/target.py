@@ -204,7 +204,7 @@ class ServiceProcess:
         clock: The time of the rule.
         flags: The flags of the service, besides ``--working_dir``.
         working_directory: Its working directory; by default a new one.
-        names_directory: Pass ``--working_dir`` to the service.
+        pass_directory: Pass ``--working_dir`` to the service.
 
     Attributes:
         directory: The working directory.
@@ -218,7 +218,7 @@ class ServiceProcess:
         clock: Clock,
         *flags: str,
         working_directory: Path | None = None,
-        names_directory: bool = True,
+        pass_directory: bool = True,
     ):
         self._clock = clock
         # Short, because the names of Unix sockets must be.
@@ -229,7 +229,7 @@ class ServiceProcess:
         self.temporary.mkdir()
         self._output = root / "output"
         self._known: dict[int, str] = {}
-        if names_directory:
+        if pass_directory:
             flags = (f"--working_dir={self.directory}", *flags)
         command = command_of(target, *flags)
         environment = environment_of(target, self.temporary)

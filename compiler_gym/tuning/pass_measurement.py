@@ -161,7 +161,7 @@ def measure_trials(
 
 
 def _compare(
-    env: LlvmEnv, benchmark: str, prefix: list[int], measurement: Measurement, runs: bool
+    env: LlvmEnv, benchmark: str, prefix: list[int], measurement: Measurement, can_run: bool
 ) -> Trial | Failure | None:
     """Makes one comparison; None if the compiler failed without the pass."""
     cost, timeout = [measurement.cost], measurement.timeout
@@ -184,7 +184,7 @@ def _compare(
         if failed:
             kind = _failure_kind(info)
             return Failure(benchmark, tuple(prefix), kind, info.get("error_details", ""))
-        is_run = runs and changed and program.is_run_to_validate()
+        is_run = can_run and changed and program.is_run_to_validate()
         errors = program.validate(env) if is_run else []
         if errors:
             # LLVM's own passes may be to blame, those before or after.

@@ -89,7 +89,7 @@ class Executor(BaseModel):
             context = multiprocessing.get_context("spawn")
             pool = ProcessPoolExecutor(cpus, mp_context=context)
             return _Jobs(pool, self.block, partial(_limited, hours * 3600))
-        return _Jobs(_Here(runs=self.type == self.Type.DEBUG), self.block)
+        return _Jobs(_Here(is_active=self.type == self.Type.DEBUG), self.block)
 
     def _cluster(self, logs_dir: Path, hours: float, cpus: int) -> Any:
         try:
@@ -133,13 +133,13 @@ class _Jobs(PoolExecutor):
 class _Here(PoolExecutor):
     """Runs functions in the thread that submits them, or does not run them."""
 
-    def __init__(self, runs: bool):
-        self._runs = runs
+    def __init__(self, is_active: bool):
+        self._is_active = is_active
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         job: Future[Any] = Future()
         try:
-            job.set_result(fn(*args, **kwargs) if self._runs else None)
+            job.set_result(fn(*args, **kwargs) if self._is_active else None)
         except Exception as error:
             job.set_exception(error)
         return job

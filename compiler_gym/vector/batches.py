@@ -195,26 +195,26 @@ class Batches:
             for key, values in self._flags:
                 values[number] = info[key]
 
-    def observations(self, copies: bool) -> Any:
+    def observations(self, copy: bool) -> Any:
         """Returns the observations of all slots.
 
         Args:
-            copies: Return copies, which later steps do not change.
+            copy: Return copies, which later steps do not change.
         """
         if self._has_rows:
-            return self._observations.copy() if copies else self._observations
+            return self._observations.copy() if copy else self._observations
         observations = [slot.observation for slot in self._slots]
         self._observations = concatenate(self._space, observations, self._observations)
-        return deepcopy(self._observations) if copies else self._observations
+        return deepcopy(self._observations) if copy else self._observations
 
-    def all(self, copies: bool) -> VectorStepResult:
+    def all(self, copy: bool) -> VectorStepResult:
         """Returns the results of a step of all slots."""
         terminations, truncations, *flags = self._table.copy()
         if False in self._is_plain:
             infos = self.infos(self._slots)
         else:
             infos = dict(zip(_INFO_KEYS, flags, strict=True))  # Ten times faster than add_info().
-        if copies:
+        if copy:
             return self.observations(True), self.rewards.copy(), terminations, truncations, infos
         return self.observations(False), self.rewards, self.terminations, self.truncations, infos
 

@@ -115,7 +115,7 @@ def stale_files(subject: Subject) -> None:
     "Create compiler_gym-service-XXXX-XXXX below $TMPDIR, and remove it at exit",
 )
 def temporary_dir(subject: Subject) -> None:
-    with ServiceProcess(subject.target, subject.clock, names_directory=False) as process:
+    with ServiceProcess(subject.target, subject.clock, pass_directory=False) as process:
 
         def found() -> list[Path]:
             return list(process.temporary.glob("compiler_gym-service-*/pid.txt"))

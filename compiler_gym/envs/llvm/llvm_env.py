@@ -131,7 +131,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
     ):
         if analyses not in ("kept", "fresh"):
             raise ValueError(f'analyses is "kept" or "fresh", not {analyses!r}')
-        self._forgets_analyses = analyses == "fresh"
+        self._forget_analyses = analyses == "fresh"
         is_own = service is None and kwargs.get("service_connection") is None
         service = service or find_service_binary("compiler_gym-llvm-service")
         options = plugin_options(pass_plugins)
@@ -165,7 +165,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
             ),
             **kwargs,
         )
-        if self._forgets_analyses:
+        if self._forget_analyses:
             self._set_param(_ANALYSES_KEY, analyses)
             # What comes next depends on nothing but the module, of which that is a hash.
             self._sessions.identify_states_by("IrSha1")
@@ -366,7 +366,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
             textformat: Whether to use textual IR instead: ``input.ll`` and ``output.ll``.
         """
         return self._spelling.to_string(
-            self.actions, textformat=textformat, forgets_analyses=self._forgets_analyses
+            self.actions, textformat=textformat, forget_analyses=self._forget_analyses
         )
 
     def commandline_to_actions(self, commandline: str) -> list[int]:
@@ -379,7 +379,7 @@ class LlvmEnv(ClientServiceCompilerEnv):
         Raises:
             ValueError: If it is malformed, or a pass is not an action. The text names similar ones.
         """
-        if self._forgets_analyses:
+        if self._forget_analyses:
             commandline = commandline.replace(f",{FORGET_ANALYSES}", "")
         elif FORGET_ANALYSES in commandline:
             raise ValueError(

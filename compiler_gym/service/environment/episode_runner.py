@@ -294,10 +294,10 @@ class EpisodeRunner:
                 self._default_result(self._fail(self.choices.step_plan, error, events))
             )
 
-    def _default_result(self, result: RunResult, counts: bool = True) -> StepResult:
+    def _default_result(self, result: RunResult, count_reward: bool = True) -> StepResult:
         observations, rewards, done, info = result
         reward = None
-        if rewards and counts:
+        if rewards and count_reward:
             reward = rewards[0]
             self.episode.add_reward(reward)
         return observations[0] if observations else None, reward, done, info

@@ -360,7 +360,7 @@ class FrameSocket:
         start = time.perf_counter_ns()
         count = self._poll(read, start + self.polling.budget_ns) if self.polling.budget_ns else None
         if count is None:
-            count = self._read_more(read, self._view, end, sleeps_first=True)
+            count = self._read_more(read, self._view, end, sleep_first=True)
         elif count == 0:
             raise _end_of_file()
         self.polling.record(time.perf_counter_ns() - start)
@@ -378,16 +378,16 @@ class FrameSocket:
             os.sched_yield()
 
     def _read_more(
-        self, read: _Reader, view: memoryview, end: float | None, sleeps_first: bool = False
+        self, read: _Reader, view: memoryview, end: float | None, sleep_first: bool = False
     ) -> int:
         """Reads the available bytes, at least one."""
         while True:
-            if sleeps_first:
+            if sleep_first:
                 self._wait(self._readable, end)
             try:
                 count = read(view)
             except BlockingIOError:
-                sleeps_first = True
+                sleep_first = True
                 continue
             if count == 0:
                 raise _end_of_file()

@@ -149,7 +149,7 @@ class LlvmCommandline(Commandline):
         self,
         values: int | Iterable[int],
         textformat: bool = False,
-        forgets_analyses: bool = False,
+        forget_analyses: bool = False,
     ) -> str:
         """Returns the command line of opt that does what a list of actions does.
 
@@ -160,14 +160,14 @@ class LlvmCommandline(Commandline):
             values: The actions.
             textformat: Whether to use textual IR, ``input.ll`` and ``output.ll``, instead. That is
                 for reading: values get other names, and passes may meet them in another order.
-            forgets_analyses: Whether opt is to forget analyses after each pass.
+            forget_analyses: Make opt forget analyses after each pass.
 
         Raises:
             IndexError: If a value is not in the space.
         """
         values = self._checked_list(values)
         passes = self._text_of(values)
-        if forgets_analyses:
+        if forget_analyses:
             passes = ",".join(f"{each},{FORGET_ANALYSES}" for each in split_pipeline(passes))
         # opt cannot read textual IR, which refers to values by name, without value names.
         words = ["opt"] if textformat else ["opt", "-discard-value-names"]

@@ -33,19 +33,19 @@ class EvictionCommandline(LlvmCommandline):
 
     @override
     def to_string(
-        self, values: int | Iterable[int], textformat: bool = False, forgets_analyses: bool = False
+        self, values: int | Iterable[int], textformat: bool = False, forget_analyses: bool = False
     ) -> str:
         """Returns the answers as text, with repeated ones as ``default*12``.
 
         Args:
             values: The actions.
             textformat: No effect.
-            forgets_analyses: No effect.
+            forget_analyses: No effect.
 
         Raises:
             IndexError: If a value is not in the space.
         """
-        del textformat, forgets_analyses
+        del textformat, forget_analyses
         runs = [
             (self.names[value], len(list(run)))
             for value, run in itertools.groupby(self._checked_list(values))

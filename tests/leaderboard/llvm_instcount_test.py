@@ -22,6 +22,7 @@ import signal
 import threading
 
 from compiler_gym.leaderboard.llvm_instcount import eval_llvm_instcount_policy
+from tests.processes import wait_until
 
 
 def has_steps(env):
@@ -166,7 +167,11 @@ def test_processes_give_the_results_of_threads(evaluate):
 
 def test_ctrl_c_keeps_the_results(evaluate, tmp_path):
     body = """
-    if pathlib.Path('waits').exists(): os.kill(os.getppid(), signal.SIGINT); signal.pause()
+    if pathlib.Path('waits').exists():
+        # The next episode may begin before the result of the first is written.
+        wait_until(lambda: pathlib.Path('llvm_instcount-results.csv').read_text().count('\\n') > 1)
+        os.kill(os.getppid(), signal.SIGINT)
+        signal.pause()
     pathlib.Path('waits').touch()
     """
     flags = ["--max_benchmarks=2", "--n=2", "--novalidate", "--leaderboard_workers=1"]

@@ -14,11 +14,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.machine import descendants, own_cpu_seconds
 from compiler_gym.openenv import CompilerAction, CompilerEnvClient
 
 PASSES = ("sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "dse", "licm", "adce")
@@ -92,27 +92,13 @@ class Server:
 
     def processor_seconds(self) -> tuple[float, float]:
         """The processor time of the server itself, and of the service and all sessions."""
-        own, *others = (_processor_seconds(pid) for pid in descendants(self.process.pid))
+        own, *others = (own_cpu_seconds(pid) for pid in descendants(self.process.pid))
         return own, sum(others)
 
     def stop(self) -> None:
         """Ends the server and its sessions."""
         self.process.terminate()
         self.process.wait()
-
-
-def descendants(pid: int) -> Iterator[int]:
-    """Yields a process and all that it has started, directly or not."""
-    yield pid
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in path.read_text().split():
-            yield from descendants(int(child))
-
-
-def _processor_seconds(pid: int) -> float:
-    """The processor time of a process, without its children."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def play(

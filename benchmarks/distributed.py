@@ -11,7 +11,6 @@ of the processes of Ray on a head node, without tasks and with them.
 import argparse
 import heapq
 import multiprocessing
-import os
 import random
 import statistics
 import tempfile
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import compiler_gym
+from benchmarks import machine
 from compiler_gym.distributed import Episode, Job, Limits, Pool, open_pool
 from compiler_gym.distributed import pool as pool_module
 from compiler_gym.distributed.evaluation import Evaluation
@@ -344,28 +344,11 @@ def queue(seconds: float) -> None:
             )
 
 
-def cpu_seconds_of_tree(pid: int) -> float:
-    """Returns the processor time of a process, and of those that it has started."""
-    parents, ticks = {}, {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        number = int(path.parent.name)
-        parents[number], ticks[number] = int(fields[1]), sum(map(int, fields[11:15]))
-    members, found = set(), {pid}
-    while found:
-        members |= found
-        found = {child for child, parent in parents.items() if parent in found} - members
-    return sum(ticks.get(each, 0) for each in members) / os.sysconf("SC_CLK_TCK")
-
-
 def cpu_of_head(cluster: Any) -> dict[str, float]:
     """Returns the processor time of each process of a head node, in seconds."""
     processes = cluster.head_node.all_processes
     return {"driver": time.process_time()} | {
-        kind: sum(cpu_seconds_of_tree(each.process.pid) for each in infos)
+        kind: sum(machine.cpu_seconds(each.process.pid) for each in infos)
         for kind, infos in processes.items()
     }
 

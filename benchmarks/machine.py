@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,33 +40,44 @@ def busy_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def cpu_seconds() -> float:
-    """Processor time of this process and of all that it has started."""
-    return _cpu_seconds(os.getpid())
+def cpu_seconds(pid: int | None = None) -> float:
+    """Processor time of a process and of all that it has started, living or not.
+
+    Args:
+        pid: The process; by default this one.
+    """
+    # The 14th to 17th field of proc(5) are user, system, and those of children that have ended.
+    return sum(_seconds(each, 4) for each in descendants(os.getpid() if pid is None else pid))
 
 
-def _cpu_seconds(pid: int) -> float:
-    """Processor time of a process and of all that it has started, living or not."""
+def own_cpu_seconds(pid: int) -> float:
+    """Processor time of a process, without its children."""
+    return _seconds(pid, 2)
+
+
+def _seconds(pid: int, count: int) -> float:
+    """The sum of times in ``/proc/PID/stat``, from the 14th field on. 0 if there is no process."""
     try:
-        # After the name: the 14th to 17th field of proc(5) are user, system, and those of children.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
-    own = sum(map(int, fields)) / os.sysconf("SC_CLK_TCK")
-    return own + sum(_cpu_seconds(child) for child in _children(pid))
+    return sum(map(int, fields[11 : 11 + count])) / os.sysconf("SC_CLK_TCK")
 
 
-def _children(pid: int) -> list[int]:
+def descendants(pid: int) -> Iterator[int]:
+    """Yields a process and all that it has started, directly or not."""
+    yield pid
     children = []
     with suppress(FileNotFoundError, ProcessLookupError):  # Processes may end in the meantime.
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
             children += [int(child) for child in path.read_text().split()]
-    return children
+    for child in children:
+        yield from descendants(child)
 
 
 def private_mebibytes(pid: int) -> float:
     """Memory that belongs to single processes among those that a process has started, in MiB."""
-    return sum(_own_mebibytes(child) + private_mebibytes(child) for child in _children(pid))
+    return sum(_own_mebibytes(each) for each in descendants(pid) if each != pid)
 
 
 def _own_mebibytes(pid: int) -> float:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import compiler_gym
+from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.kept_objects import Found, KeptObjects, digest_of
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.compiler_command import (
@@ -63,7 +64,6 @@ _REGALLOC = "regalloc="
 _DEFAULT_EVALUATIONS = 40
 _KEPT = "size-objects"
 _FOR_SIZE = ("-Os", "-Oz")
-_INTERRUPTED = 130
 
 # Smaller sources are mostly probes of the compiler, and there are many.
 _WORTH_BYTES = 100
@@ -132,7 +132,7 @@ def main(driver: str, words: Sequence[str]) -> int:
             return 0
         note = "clang has errors to report"
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
     except (WrongSettingError, UnknownNameError) as error:
         sys.stderr.write(f"compiler-gym: {error}\n")
         return 1

@@ -128,7 +128,7 @@ def _check(name: str, examine: Callable[[], str], fix: str) -> Check:
         return Check(name, Status.OK, examine())
     except EnvironmentNotSupported as error:
         # The message may end with the fix, which has a line of its own.
-        return Check(name, Status.MISSING, str(error).split("; try ")[0], fix)
+        return Check(name, Status.MISSING, str(error).removesuffix(f'; try "{fix}"'), fix)
     except (OSError, ValueError, RuntimeError, ServiceError, subprocess.SubprocessError) as error:
         return Check(name, Status.FAILED, str(error) or type(error).__name__, fix)
 

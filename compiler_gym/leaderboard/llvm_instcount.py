@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from absl import app, flags
 
+from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.compiler_env_state import (
     CompilerEnvState,
     CompilerEnvStateReader,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ID = "llvm-ic-v0"
-_INTERRUPTED = 130  # The exit code that shells report for a program ended by Ctrl-C.
 
 
 def read_results(path: str | Path) -> list[CompilerEnvState]:
@@ -296,7 +296,7 @@ def _main(policy: Policy, argv: Sequence[str]) -> None:
     try:
         states = _evaluate(policy)
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     finally:
         logger.removeHandler(log)
         log.close()

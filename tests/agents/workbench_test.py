@@ -12,7 +12,7 @@ from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.agents.workbench import MAX_SCORE, TOOLS, Workbench
 from tests.agents.conftest import LIMITS
-from tests.processes import descendants
+from tests.processes import descendants, wait_until
 
 GOOD = ["sroa", "early-cse", "simplifycfg", "instcombine", "gvn", "simplifycfg"]
 
@@ -299,8 +299,7 @@ def test_verification_in_the_background(make_bench, monkeypatch):
     )
     bench.verify_soon()
     bench.verify_soon()
-    while not verified:
-        threading.Event().wait(0.01)
+    wait_until(lambda: verified)
     assert bench.verdict().checks == ("fake",)
     assert verified == [bench._branch().env.ir_sha1]
     bench.verify_soon()

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.datasets import Datasets
 from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits
@@ -65,14 +66,7 @@ def record(
             show_default=False,
         ),
     ] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS|local",
-            help="Use the nodes of a Ray cluster: its address, auto, or local for this machine.",
-            show_default=False,
-        ),
-    ] = None,
+    ray: RayOption = None,
 ) -> None:
     """Try changes on kernels and on files of opensource-v0, first one file of each package.
 

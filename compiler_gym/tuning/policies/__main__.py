@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from compiler_gym.cli.console import run_program
+from compiler_gym.cli.pool_options import RayOption
 from compiler_gym.distributed.opening import open_pool
 from compiler_gym.distributed.pool import Limits, Pool
 from compiler_gym.distributed.programs import Program
@@ -51,14 +52,7 @@ def main(
             show_default=False,
         ),
     ] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS|local",
-            help="Use the nodes of a Ray cluster: its address, auto, or local for this machine.",
-            show_default=False,
-        ),
-    ] = None,
+    ray: RayOption = None,
 ) -> None:
     """Train policies for IR instructions: sequence.json, coreset.json and network.json.
 

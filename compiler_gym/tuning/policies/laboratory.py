@@ -19,12 +19,12 @@ from compiler_gym.tuning.policies.policy import COST, costs_of, features_of, mut
 from compiler_gym.tuning.policies.training import Passes, Search
 
 _FORMAT = 1
-# Smaller programs say little: in one of ten instructions, one is ten percent.
+# Smaller programs are too coarse: one of ten instructions is ten percent.
 _SMALLEST = 100
-# What is worse by more than this on the programs looked at so far is given up: in units of the mean
-# logarithm over all of them.
+# A sequence is given up if it is worse by more than this on the programs so far, in units of the
+# mean logarithm over all programs.
 _HOPELESS = 0.001
-# How many programs are compiled before that is asked.
+# The number of programs that are compiled before this check.
 _CHUNK = 8
 
 # Tasks of the pool. Each begins an episode of a program.
@@ -224,7 +224,7 @@ def _job(kind: type[_Task], program: Program, **arguments: Any) -> Job:
 
 
 class Refinement:
-    """Changes a sequence a little, again and again, and keeps what is better for the programs.
+    """Changes a sequence a little, again and again, and keeps changes that make it better.
 
     Args:
         laboratory: Compiles.
@@ -272,7 +272,7 @@ class Refinement:
         programs = self._rng.sample(range(count), count)
         row = np.zeros(count)
         worse = 0.0
-        # Many workers compile several chunks at once. What is given up does not depend on it.
+        # Many workers compile several chunks at once, which does not change the decision.
         at_once = _CHUNK * math.ceil(self._laboratory.concurrency() / _CHUNK)
         for begin in range(0, count, _CHUNK):
             if begin % at_once == 0:

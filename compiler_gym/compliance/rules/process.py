@@ -93,8 +93,8 @@ def working_dir(subject: Subject) -> None:
 def stale_files(subject: Subject) -> None:
     folder = subject.service.process.temporary / "stale"
     folder.mkdir()
-    stale_port = free_port()
-    (folder / "port.txt").write_text(str(stale_port))
+    # No new service has these two: port 1 needs to be asked for, and process 1 is the first of all.
+    (folder / "port.txt").write_text("1")
     (folder / "pid.txt").write_text("1")
     with ServiceProcess(subject.target, subject.clock, working_directory=folder) as process:
 
@@ -106,7 +106,7 @@ def stale_files(subject: Subject) -> None:
             f"pid.txt of a former service stays; the service {process.state()}",
         )
         found = read_text(folder / "port.txt").strip()
-        require(found != str(stale_port), "port.txt of a former service stays")
+        require(found != "1", "port.txt of a former service stays")
 
 
 @rule(

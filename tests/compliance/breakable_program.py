@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,9 +105,10 @@ def run_program(service_type) -> int:
     flags = parse()
     if flags.broken == "process.starts":
         return 3
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    # Blocked in all threads. A handler that sets an event would wait for itself if it interrupted
+    # the wait for that event.
+    stops = (signal.SIGTERM, signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     directory = open_directory(flags)
     helper = start_helper(flags)
     service = service_type(flags)
@@ -116,7 +116,7 @@ def run_program(service_type) -> int:
     if not (flags.broken == "process.stale-files" and (directory / "port.txt").exists()):
         write(directory / "port.txt", port)
     write(directory / "pid.txt", 1 if flags.broken == "process.pid-file" else os.getpid())
-    stop.wait()
+    signal.sigwait(stops)
     open_sessions = len(service.sessions)
     service.stopped.set()
     server.stop(0.2).wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -332,11 +333,20 @@ def read_text(path: Path) -> str:
         return ""
 
 
-def free_port() -> int:
-    """Returns an unused port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def unassigned_port() -> int:
+    """Returns a free port outside the range from which the system assigns ports by itself.
+
+    Other programs that ask for any port do not get it, so it is most likely still free later.
+    """
+    text = read_text(Path("/proc/sys/net/ipv4/ip_local_port_range")) or "32768 60999"
+    low, high = map(int, text.split())
+    ports = [*range(1024, low), *range(high + 1, 1 << 16)] or [0]
+    # A seed that two processes share would give them the same port.
+    choose = random.SystemRandom().choice
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", choose(ports)))
+            return int(probe.getsockname()[1])
 
 
 def listening_addresses(port: int) -> set[str]:

@@ -36,8 +36,19 @@ from tests.compliance.breakable_program import Flags, die, run_program
 
 ACTIONS = ["add", "double", "nothing", "end", "crash", "hang"]
 CACHE = "service.benchmark_cache."
+# Of a time limit that the service takes for a short one.
+SHORT_SECONDS = 10
 _POLL_SECONDS = 0.01
-_FOREVER = 1000
+
+
+def wait_for_cancellation(context: grpc.ServicerContext, seconds: float) -> None:
+    """Waits for some time, and dies if the request is cancelled meanwhile."""
+    end = time.monotonic() + seconds
+    while context.is_active():
+        if time.monotonic() > end:
+            return
+        time.sleep(_POLL_SECONDS)
+    die()
 
 
 class RefusalError(Exception):
@@ -207,9 +218,7 @@ class BreakableService(CompilerGymServiceServicer):
 
     def StartSession(self, request, context):  # noqa: N802
         if self.breaks("cancel.start"):
-            time.sleep(0.05)
-            if not context.is_active():
-                die()
+            wait_for_cancellation(context, 1)
         if self.breaks("start.failed-leaves-nothing"):
             self.keep(Session())
         self.check_lease(request.lease_id)
@@ -309,13 +318,10 @@ class BreakableService(CompilerGymServiceServicer):
         )
 
     def check_limits(self, request, context: grpc.ServicerContext) -> None:
-        is_short = (context.time_remaining() or _FOREVER) < 0.1
-        if self.breaks("deadline.short") and is_short:
+        if self.breaks("deadline.short") and context.time_remaining() < SHORT_SECONDS:
             die()
         if self.breaks("cancel.step") and len(request.action) > 20:
-            time.sleep(0.3)
-            if not context.is_active():
-                die()
+            wait_for_cancellation(context, 10)
         many, text = 100, "Too many"
         few_observations = len(request.observation_space) <= many
         few_actions = len(request.action) <= many

@@ -18,13 +18,19 @@ def test_correct_service():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Shortens what rules allow for busy machines. A service that breaks them takes for ever."""
+    """Shortens what rules allow for busy machines. A service that breaks them takes for ever.
+
+    Other times are longer: on a busy machine a service needs them to notice that it is to break.
+    """
     monkeypatch.setattr(failures, "_GRACE_SECONDS", 4.0)
     monkeypatch.setattr(failures, "_LOST_SECONDS", 1.0)
     monkeypatch.setattr(concurrency, "_GRACE_SECONDS", 3)
     monkeypatch.setattr(concurrency, "_GONE_SECONDS", 1)
     monkeypatch.setattr(process, "_GONE_SECONDS", 1)
     monkeypatch.setattr(process, "_EXIT_SECONDS", 4)
+    monkeypatch.setattr(concurrency, "_CANCEL_AFTER_SECONDS", (0, 0.5))
+    monkeypatch.setattr(concurrency, "_SETTLE_SECONDS", 2)
+    monkeypatch.setattr(concurrency, "_SHORT_SECONDS", (5,))
 
 
 @pytest.mark.usefixtures("impatient")

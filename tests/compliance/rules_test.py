@@ -143,6 +143,23 @@ def test_unforeseen_answers():
     assert result.text == "unexpected ZeroDivisionError: this happens"
 
 
+@pytest.mark.parametrize("refusals, outcome", [(1, Outcome.OK), (1000, Outcome.FAILED)])
+def test_a_port_that_another_program_has_taken(tmp_path, refusals, outcome):
+    log = tmp_path / "log"
+    methods = f"""
+        if "--port=" in str(sys.argv):
+            with open({str(log)!r}, "a+") as log:
+                log.write("x")
+                log.seek(0)
+                if len(log.read()) <= {refusals}:
+                    sys.exit("Address already in use")
+    """
+    (result,) = check(own_service(tmp_path, methods), ["process.port"])
+    assert result.outcome is outcome
+    assert ("Address already in use" in result.text) == (outcome is Outcome.FAILED)
+    assert len(log.read_text()) > 1
+
+
 def test_too_few_observations(tmp_path):
     methods = """
         def observe(self, session, numbers, is_quiet=False):

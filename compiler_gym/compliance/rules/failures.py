@@ -108,8 +108,7 @@ def hang_others(subject: Subject) -> None:
     # Find out by trying what is needed below, while the service still answers.
     actions = subject.walk()[:1]
     other, session = subject.start(), subject.start(action_space=number)
-    request = session.step_request([action])
-    call = session.client.begin("Step", request, timeout=_GRACE_SECONDS)
+    call = session.client.begin("Step", session.step_request([action]))
     begin = time.monotonic()
     answer = other.try_step(actions, other.state_spaces, timeout=_GRACE_SECONDS - 1)
     if answer.is_ok:

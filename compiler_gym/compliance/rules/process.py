@@ -2,21 +2,24 @@
 
 import os
 import signal
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from compiler_gym.compliance.rule import NotChecked, require, rule
-from compiler_gym.compliance.subject import Subject
+from compiler_gym.compliance.rule import NotChecked, Violation, require, rule
+from compiler_gym.compliance.subject import RunningService, Subject
 from compiler_gym.compliance.target import (
     ServiceProcess,
-    free_port,
     listening_addresses,
     read_text,
     run_to_end,
+    unassigned_port,
 )
 from compiler_gym.service.proto import GetVersionRequest
 
 _EXIT_SECONDS = 30
 _GONE_SECONDS = 30
+# Another program may take a port before the service listens there.
+_PORT_TRIES = 3
 
 # 127.0.0.1, ::1, and 127.0.0.1 mapped to IPv6, in the notation of the kernel.
 _LOOPBACK = {
@@ -58,10 +61,23 @@ def pid_file(subject: Subject) -> None:
     "Bind the port of the flag --port; 0 means any free one",
 )
 def port(subject: Subject) -> None:
-    number = free_port()
-    with subject.own_service(f"--port={number}") as service:
+    with ExitStack() as stack:
+        number, service = _service_at_a_port(subject, stack)
         require(service.port == number, f"--port={number}: port.txt holds {service.port}")
         service.require_alive(f"the start with --port={number}")
+
+
+def _service_at_a_port(subject: Subject, stack: ExitStack) -> tuple[int, RunningService]:
+    """Starts a service with ``--port``. Tries another port if it does not start."""
+
+    def start() -> tuple[int, RunningService]:
+        number = unassigned_port()
+        return number, stack.enter_context(subject.own_service(f"--port={number}"))
+
+    for _ in range(_PORT_TRIES - 1):
+        with suppress(Violation):
+            return start()
+    return start()
 
 
 @rule(

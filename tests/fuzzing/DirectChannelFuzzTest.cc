@@ -56,7 +56,7 @@ void play(Random& random, Channel& channel) {
 class DirectChannelFuzzTest : public runtime::IsolatedServiceTest {
  protected:
   void startService() {
-    start({"--request_timeout_seconds=1", "--session_memory_mib=300", "--max_sessions=40",
+    start({"--request_timeout_seconds=30", "--session_memory_mib=300", "--max_sessions=40",
            "--max_message_bytes=1000000"});
     socketName_ = runtime::directSocketOf(port_);
     ASSERT_NE(socketName_, "");

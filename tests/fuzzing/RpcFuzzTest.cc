@@ -89,7 +89,7 @@ class RpcFuzzer {
     Request request;
     fillRandomly(random, sessionCount_, &request);
     ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
     Result<Reply> result;
     result.status = (stub_.get()->*method)(&context, request, &result.reply);
     return result;
@@ -131,7 +131,7 @@ class RpcFuzzTest : public runtime::IsolatedServiceTest {
 };
 
 TEST_F(RpcFuzzTest, IsolatedService) {
-  start({"--request_timeout_seconds=1", "--session_memory_mib=300", "--max_sessions=40"});
+  start({"--request_timeout_seconds=30", "--session_memory_mib=300", "--max_sessions=40"});
   fuzz();
   const std::vector<pid_t> all = descendantsOf(pid_);
   expectExit(stop(), 0);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 #include "llvm_service/benchmark/Executable.h"
@@ -191,10 +192,13 @@ TEST_F(ExecutableTest, WarmupIsNotMeasured) {
   setCommand(config_.mutable_run_cmd(),
              "test -e warm || { touch warm; sleep 1; }; " + logging("run"));
   ASSERT_THAT(build(), IsOk());
+  const auto begin = std::chrono::steady_clock::now();
   ASSERT_THAT(run({/*warmup=*/1, /*measured=*/3}), IsOk());
+  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(log(), "run\nrun\nrun\nrun\n");
   EXPECT_THAT(seconds_, SizeIs(3));
-  EXPECT_THAT(seconds_, ::testing::Each(::testing::Lt(0.9)));
+  // The second of the first run is in none of them.
+  EXPECT_LT(std::accumulate(seconds_.begin(), seconds_.end(), 1.0), all.count());
 }
 
 TEST_F(ExecutableTest, LargestCountsDoNotOverflow) {
@@ -211,16 +215,17 @@ TEST_F(ExecutableTest, SecondsAreWallTime) {
   ASSERT_THAT(build(), IsOk());
   ASSERT_THAT(run(), IsOk());
   EXPECT_THAT(seconds_,
-              ::testing::ElementsAre(::testing::AllOf(::testing::Ge(0.3), ::testing::Lt(10))));
+              ::testing::ElementsAre(::testing::AllOf(::testing::Ge(0.3), ::testing::Lt(100))));
 }
 
 TEST_F(ExecutableTest, ATimeoutKillsAllThatTheRunStarted) {
   const std::string started = directory_.path().string() + "/started";
   setCommand(config_.mutable_run_cmd(),
              "sleep 1000 & echo $! > " + started + "; " + logging("run") + "; sleep 1000");
-  config_.mutable_run_cmd()->set_timeout_seconds(1);
+  // A busy machine needs some time to start them.
+  config_.mutable_run_cmd()->set_timeout_seconds(3);
   ASSERT_THAT(build(), IsOk());
-  EXPECT_THAT(run(), IsError(StatusCode::DEADLINE_EXCEEDED, "1 second"));
+  EXPECT_THAT(run(), IsError(StatusCode::DEADLINE_EXCEEDED, "3 second"));
   EXPECT_EQ(log(), "run\n");
   std::string pid;
   ASSERT_TRUE(std::ifstream(started) >> pid);

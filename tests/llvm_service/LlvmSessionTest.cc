@@ -466,7 +466,7 @@ TEST_F(LlvmSessionTest, EndedSessionsLeaveNothingBehind) {
   EXPECT_FALSE(boost::filesystem::is_empty(client_.workingDirectory()));
   client_.end(session);
   // Its process ends a moment later.
-  for (int i = 0; i < 1000 && !boost::filesystem::is_empty(client_.workingDirectory()); ++i) {
+  for (int i = 0; i < 10'000 && !boost::filesystem::is_empty(client_.workingDirectory()); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_TRUE(boost::filesystem::is_empty(client_.workingDirectory()));

@@ -390,7 +390,7 @@ TEST(TimeObservationTest, HasOneValueForEachMeasurement) {
   ASSERT_EQ(runtimes.value_size(), 3);
   for (const double seconds : runtimes.value()) {
     EXPECT_GT(seconds, 0);
-    EXPECT_LT(seconds, 10);
+    EXPECT_LT(seconds, 100);
   }
   const DoubleTensor buildtimes = observe(*compilation, "Buildtime").double_tensor();
   EXPECT_THAT(buildtimes.shape(), ElementsAre(1));

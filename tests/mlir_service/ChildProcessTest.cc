@@ -16,6 +16,17 @@ using grpc::StatusCode;
 
 constexpr std::chrono::seconds kLong(60);
 constexpr std::chrono::milliseconds kShort(100);
+constexpr char kBusy[] = "the machine is busy";
+
+// Calls a function that needs its time limit, or some of it. Again, if the machine was too busy.
+Status callWithShortLimit(const ChildFunction& function, std::string& output) {
+  Status status;
+  for (int i = 0; i < 100; ++i) {
+    status = callInChild("This", function, kShort, output);
+    if (status.error_message().find(kBusy) == std::string::npos) break;
+  }
+  return status;
+}
 
 TEST(ChildProcessTest, GivesOutput) {
   std::string output;
@@ -71,7 +82,7 @@ TEST(ChildProcessTest, Hang) {
     }
     return Status::OK;
   };
-  const Status status = callInChild("This", hang, kShort, output);
+  const Status status = callWithShortLimit(hang, output);
   EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(), "This took more than 0.1 s of processor time and was ended");
 }
@@ -84,7 +95,7 @@ TEST(ChildProcessTest, TimeWithoutAProcessorDoesNotCount) {
     written = "done";
     return Status::OK;
   };
-  const Status status = callInChild("This", wait, kShort, output);
+  const Status status = callWithShortLimit(wait, output);
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(output, "done");
 }
@@ -96,7 +107,7 @@ TEST(ChildProcessTest, TooLittleOfTheProcessor) {
   };
   const Status status = callInChild("This", starve, kShort, output);
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_NE(status.error_message().find("the machine is busy"), std::string::npos);
+  EXPECT_NE(status.error_message().find(kBusy), std::string::npos);
 }
 
 TEST(ChildProcessTest, Exception) {

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "compiler_gym/util/Subprocess.h"
@@ -192,13 +193,14 @@ TEST_F(SubprocessTest, TimeoutKillsGrandchildren) {
   const fs::path pidFile = directory_ / "pid";
   Command command =
       shell("(sh -c 'echo $$ > " + pidFile.string() + "; sleep 1000; true'; true) | cat; true");
-  command.set_timeout_seconds(1);
+  // A busy machine needs some time to start them.
+  command.set_timeout_seconds(3);
   const auto start = std::chrono::steady_clock::now();
   const Status status = LocalShellCommand(command).checkCall();
   const auto elapsed = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("1 seconds"), HasSubstr("sleep 1000")));
-  EXPECT_GE(elapsed, std::chrono::seconds(1));
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("3 seconds"), HasSubstr("sleep 1000")));
+  EXPECT_GE(elapsed, std::chrono::seconds(3));
   EXPECT_TRUE(endsSoon(waitForPid(pidFile)));
 }
 
@@ -277,15 +279,16 @@ TEST_F(SubprocessTest, NoFileDescriptorsOrZombiesAreLeft) {
 }
 
 TEST_F(SubprocessTest, MeasuresWallTime) {
+  for (const auto& [command, least] : {std::pair("sleep 0.3", 0.3), std::pair("true", 0.0)}) {
+    std::chrono::duration<double> wallTime{0};
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_TRUE(LocalShellCommand(shell(command)).measure(wallTime, directory_).ok());
+    EXPECT_GT(wallTime.count(), least);
+    EXPECT_LT(wallTime, std::chrono::steady_clock::now() - start);
+  }
   std::chrono::duration<double> wallTime{0};
-  ASSERT_TRUE(LocalShellCommand(shell("sleep 0.3")).measure(wallTime).ok());
-  EXPECT_GE(wallTime.count(), 0.3);
-  EXPECT_LT(wallTime.count(), 5);
-  std::chrono::duration<double> shorter{0};
-  ASSERT_TRUE(LocalShellCommand(shell("true")).measure(shorter, directory_).ok());
-  EXPECT_GT(shorter.count(), 0);
-  EXPECT_LT(shorter, wallTime);
-  EXPECT_EQ(LocalShellCommand(shell("exit 4")).measure(shorter).error_code(), StatusCode::INTERNAL);
+  EXPECT_EQ(LocalShellCommand(shell("exit 4")).measure(wallTime).error_code(),
+            StatusCode::INTERNAL);
 }
 
 TEST_F(SubprocessTest, ChecksInfilesAndOutfiles) {

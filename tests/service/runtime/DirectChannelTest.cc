@@ -242,7 +242,6 @@ TEST_F(DirectChannelTest, TimeLimitOfAFrame) {
     Frame frame;
     EXPECT_EQ(session.receive(&frame, soon()).error_code(), StatusCode::UNAVAILABLE);
     EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(500));
-    EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(500 + 100 + 1000));
     StepReply reply;
     const Status status = roundTrip(service_, Method::kStep, stepOf(id, {1}), &reply, soon());
     EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);

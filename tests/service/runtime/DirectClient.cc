@@ -17,7 +17,7 @@ using grpc::Status;
 using grpc::StatusCode;
 using util::FileDescriptor;
 
-Deadline soon() { return Clock::now() + std::chrono::seconds(20); }
+Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
 
 std::string directSocketOf(int port) {
   const auto stub = CompilerGymService::NewStub(

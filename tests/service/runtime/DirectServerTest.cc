@@ -38,7 +38,7 @@ TEST_F(DirectServerTest, ClientsThatComeDuringTheStopAreTurnedAway) {
     std::thread connecting([&, name = server->name()] {
       while (!isDone) clients.push_back(connectTo(name));
     });
-    EXPECT_TRUE(server->stop(std::chrono::seconds(10)));
+    EXPECT_TRUE(server->stop(std::chrono::seconds(100)));
     server.reset();
     isDone = true;
     connecting.join();

@@ -22,9 +22,8 @@ inline bool isGone(pid_t pid) {
 
 // Waits until `condition` holds. False if it takes too long.
 template <typename Condition>
-bool eventually(const Condition& condition,
-                std::chrono::milliseconds limit = std::chrono::seconds(100)) {
-  const auto end = std::chrono::steady_clock::now() + limit;
+bool eventually(const Condition& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -53,7 +53,10 @@ class FaultTest : public IsolatedServiceTest, public ::testing::WithParamInterfa
 };
 
 TEST_P(FaultTest, IsContained) {
-  start({"--session_memory_mib=200", "--request_timeout_seconds=2"});
+  // Only those that never end are to come to a time limit.
+  const bool isEndless = GetParam().code == StatusCode::DEADLINE_EXCEEDED;
+  start({"--session_memory_mib=200",
+         isEndless ? "--request_timeout_seconds=3" : "--request_timeout_seconds=250"});
   const int64_t other = client().startOn("other");
   const int64_t victim = client().startOn("victim");
   ASSERT_TRUE(client().step(victim, {"append-a"}).ok());
@@ -92,11 +95,11 @@ INSTANTIATE_TEST_SUITE_P(
               StatusCode::ABORTED,
               {"was ended by signal 6 (Aborted)", "It printed last:", "\n  toy: giving up"}},
         Fault{"exit", StatusCode::ABORTED, {"exited with code 3"}},
-        Fault{"loop", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 2"}},
+        Fault{"loop", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 3"}},
 #ifndef COMPILER_GYM_SANITIZER
         Fault{"allocate", StatusCode::RESOURCE_EXHAUSTED, {"The memory limit of 200 MiB"}},
 #endif
-        Fault{"hang", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 2"}}),
+        Fault{"hang", StatusCode::DEADLINE_EXCEEDED, {"The time limit of 3"}}),
     [](const auto& info) { return std::string(info.param.action); });
 
 // Allocators of sanitizers do not notice, or exit.
@@ -162,7 +165,7 @@ class SimultaneousStartTest : public IsolatedServiceTest {
 
 TEST_F(SimultaneousStartTest, DoesNotInheritTheDeadlineOfAnother) {
   start({"--spare_sessions=0"});
-  const ToyClient hurried(port_, milliseconds(500));
+  const ToyClient hurried(port_, milliseconds(2000));
   auto first = std::async(std::launch::async,
                           [&] { return hurried.start(makeBenchmark("uri", "awaited")); });
   awaitAsleep();
@@ -199,7 +202,8 @@ TEST_F(IsolatedServiceTest, DeadlineOfTheClientEndsTheSession) {
     const auto answer = hurried.step(session, {action});
     const auto end = std::chrono::steady_clock::now();
     EXPECT_EQ(answer.code(), StatusCode::DEADLINE_EXCEEDED);
-    EXPECT_LT(end - begin, milliseconds(1000 + 100 + 1000));
+    // Long before the limit of the service.
+    EXPECT_LT(end - begin, std::chrono::seconds(40));
     EXPECT_TRUE(eventually([&] { return sessionProcesses().size() < before.size(); }));
     // On a busy machine the client's library may have been faster with a reason of its own.
     const auto later = client().step(session, {});

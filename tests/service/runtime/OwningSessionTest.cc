@@ -55,7 +55,7 @@ std::set<fs::path> entriesOf(const fs::path& path) {
 }
 
 bool eventually(const std::function<bool()>& isSo) {
-  for (int i = 0; i < 500 && !isSo(); ++i) {
+  for (int i = 0; i < 10'000 && !isSo(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return isSo();

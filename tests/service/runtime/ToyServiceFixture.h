@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <boost/filesystem.hpp>
 #include <chrono>
@@ -11,12 +13,14 @@
 #include <future>
 #include <map>
 #include <optional>
+#include <random>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/Process.h"
 #include "tests/service/runtime/ToyClient.h"
@@ -31,6 +35,27 @@ inline std::string contentsOf(const boost::filesystem::path& path) {
   // Unlike an iterator, this does not throw if it is about a process that has just ended.
   text << file.rdbuf();
   return text.str();
+}
+
+// A free port outside the range from which the system assigns ports by itself. Other programs that
+// ask for any port do not get it.
+inline int unassignedPort() {
+  int low = 32768;
+  int high = 60999;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> low >> high;
+  std::random_device random;
+  while (true) {
+    const int port = std::uniform_int_distribution<>(1024, 65535)(random);
+    if (port >= low && port <= high) continue;
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const util::FileDescriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+      return port;
+    }
+  }
 }
 
 // The program: what the environment variable TOY_SERVICE names, or else the one in C++.

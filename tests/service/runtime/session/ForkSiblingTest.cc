@@ -100,7 +100,7 @@ TEST(ForkSiblingTest, ThreadsAreCountedWhileTheyLive) {
   end.set_value();
   thread.join();
   // The kernel may still be taking it down.
-  for (int i = 0; i < 1000 && !hasOneThread(); ++i) {
+  for (int i = 0; i < 100'000 && !hasOneThread(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_TRUE(hasOneThread());

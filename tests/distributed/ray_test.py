@@ -26,7 +26,7 @@ from tests.effort import effort
 
 _EPISODES = effort(120, 2000)
 _STORE_BYTES = 80 << 20
-_LIMITS = Limits(start_seconds=60)
+_LIMITS = Limits(start_seconds=300)
 _KERNEL = "benchmark://kernels-v0/checksums"
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from compiler_gym.compliance.target import unassigned_port
 
 EXAMPLE = Path(__file__).absolute().parents[2] / "examples" / "verifiers.toml"
 PROGRAMS = Path(os.environ.get("VERIFIERS_PROGRAMS", "")).absolute()
@@ -73,11 +74,11 @@ def running(*command):
 
 @pytest.fixture
 def server_url():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = unassigned_port()
     url = f"http://127.0.0.1:{port}"
     with running(sys.executable, "-m", "compiler_gym.openenv.app", "--port", str(port)) as process:
-        while process.poll() is None:
+        while True:
+            assert process.poll() is None
             try:
                 urllib.request.urlopen(f"{url}/health")
                 break

@@ -424,13 +424,16 @@ class TestErrors:
 
     def test_what_a_reward_asks_for_has_the_time_of_the_step(self, env):
         class Slow(Reward):
+            seconds = 0.0
+
             def update(self, actions, observations, observation_view):
-                time.sleep(0.6)
+                time.sleep(self.seconds)
                 return observation_view["length"]
 
-        env.reward_space = Slow("slow", default_value=-1)
+        env.reward_space = slow = Slow("slow", default_value=-1)
         assert env.step(NO_OP)[1:3] == (5, False)
-        _, reward, done, info = env.step(NO_OP, timeout=0.5)
+        slow.seconds = 3.1
+        _, reward, done, info = env.step(NO_OP, timeout=3)
         assert (reward, done, info["error_type"]) == (0, True, "TimeoutError")
         assert "env.observation['length'] after a reset has 300 s" in info["error_details"]
         env.reward_space = "length"

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from compiler_gym.compliance.target import unassigned_port
 from compiler_gym.errors import SessionDied, SessionNotFound
 from compiler_gym.service import ClientServiceCompilerEnv, CompilerGymServiceConnection
 from compiler_gym.service.proto import StepRequest
@@ -71,6 +73,11 @@ def new_processes(service: ServiceProgram, former: list[int]) -> set[int]:
     return set(descendants(service.pid)) - set(former)
 
 
+def directories_of(service: ServiceProgram) -> list[Path]:
+    """The directories in the working directory of a service."""
+    return sorted(path for path in service.socket.parent.rglob("*") if path.is_dir())
+
+
 def wait_for_step(service: ServiceProgram, moment: str) -> None:
     """Waits until the service is at the step of a client that has announced it."""
     file = {"looping": "asleep", "running": "command.pid"}.get(moment)
@@ -81,7 +88,7 @@ def wait_for_step(service: ServiceProgram, moment: str) -> None:
 @pytest.mark.parametrize("moment", SESSIONS)
 def test_killed_client(service, bystander, channel, moment):
     assert bystander.service.is_direct == (channel == "direct channel")
-    files = [path for path in service.socket.parent.rglob("*") if path.is_dir()]
+    directories = directories_of(service)
     processes = descendants(service.pid)
     assert open_sessions(bystander.service) == 1
     client = start_client(service, moment)
@@ -91,8 +98,7 @@ def test_killed_client(service, bystander, channel, moment):
     client.kill()
     wait_until(lambda: open_sessions(bystander.service) == 1)
     wait_until(lambda: not new_processes(service, processes))
-    directories = [path for path in service.socket.parent.rglob("*") if path.is_dir()]
-    assert sorted(directories) == sorted(files)
+    wait_until(lambda: directories_of(service) == directories)
     assert bystander.step(APPEND_A)[:3] == ("helloaaa", None, False)
     client.communicate(timeout=100)
 
@@ -172,6 +178,12 @@ def test_environments_of_one_process_are_independent(service, bystander, channel
     assert open_sessions(bystander.service) == 1
 
 
+def start_at_a_port(tmp_path: Path) -> ServiceProgram:
+    """Starts a service at a port that nobody takes when it ends."""
+    port = f"--port={unassigned_port()}"
+    return ServiceProgram(tmp_path / "service", port, *NO_PROCESSES_IN_ADVANCE)
+
+
 def restart(service: ServiceProgram) -> ServiceProgram:
     """Ends a service, and starts another one at the same address."""
     service.kill()
@@ -181,7 +193,7 @@ def restart(service: ServiceProgram) -> ServiceProgram:
 
 @pytest.mark.parametrize("notices", [True, False])
 def test_reset_after_the_service_was_restarted(tmp_path, channel, notices):
-    service = ServiceProgram(tmp_path / "service", *NO_PROCESSES_IN_ADVANCE)
+    service = start_at_a_port(tmp_path)
     with make_toy_env(service=service.address, observation_space="text") as env:
         env.reset(benchmark=HELLO)
         service = restart(service)
@@ -198,7 +210,7 @@ def test_reset_after_the_service_was_restarted(tmp_path, channel, notices):
 
 def test_lease_of_a_former_service_is_not_that_of_another_client(tmp_path, channel):
     """A session that goes by a number of before must not end with somebody else."""
-    service = ServiceProgram(tmp_path / "service", *NO_PROCESSES_IN_ADVANCE)
+    service = start_at_a_port(tmp_path)
     with CompilerGymServiceConnection(service.address) as connection:
         former = connection.lease_id
     service = restart(service)

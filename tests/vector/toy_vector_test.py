@@ -136,9 +136,8 @@ class TestFailures:
         assert envs.step([APPEND_A] * 3)[0] == ("helloaaa", "helloa", "helloaa")
 
     def test_time_limit(self, envs):
-        observations, rewards, terminated, truncated, infos = envs.step(
-            [APPEND_A, HANG, NO_OP], 0.3
-        )
+        # Enough for the others, however busy the machine is.
+        observations, rewards, terminated, truncated, infos = envs.step([APPEND_A, HANG, NO_OP], 3)
         assert observations == ("helloa", "hello", "hello")
         assert rewards[1] == 0
         assert not terminated.any()
@@ -268,11 +267,14 @@ class TestAsynchronous:
         assert [observations[i] for i in range(3) if i != row] == ["helloa", "helloa"]
 
     def test_time_limit(self, envs):
-        envs.send([HANG, APPEND_A, APPEND_A], timeout=0.5)
-        assert sorted(envs.recv(min_ready=2)[4]["env_id"]) == [1, 2]
-        *_, truncated, infos = envs.recv()
-        assert infos["env_id"].tolist() == [0]
-        assert truncated.tolist() == [True]
+        envs.send([HANG], [0], timeout=0.5)
+        envs.send([APPEND_A, APPEND_A], [1, 2])
+        *_, truncated, infos = envs.recv(min_ready=3)
+        assert dict(zip(infos["env_id"].tolist(), truncated.tolist(), strict=True)) == {
+            0: True,
+            1: False,
+            2: False,
+        }
 
     def test_mistakes(self, envs):
         with pytest.raises(ValueError, match="Cannot wait for 1 results"):
@@ -362,10 +364,16 @@ class TestClose:
                     envs.reset()
                     envs.step([APPEND_A, NO_OP, CRASH])
             gc.collect()
+
+        def count():
             return len(os.listdir("/proc/self/fd"))
 
         play()
-        assert play() <= play() + 2
+        before = count()
+        for _ in range(2):
+            play()
+        # gRPC closes some a little later.
+        wait_until(lambda: count() <= before + 2)
 
     def test_deleted(self, toy_id):
         envs = compiler_gym.make_vec(toy_id, 2)
@@ -382,7 +390,7 @@ class TestClose:
                 envs.reset()
                 envs.step([APPEND_A, END, NO_OP])
                 envs.step([APPEND_A, NO_OP, NO_OP])
-            assert open_sessions(envs.envs[0].service) <= 3
+            wait_until(lambda: open_sessions(envs.envs[0].service) <= 3)
 
 
 class TestArrays:
@@ -513,12 +521,13 @@ class TestWrappers:
         wrappers = [Shouting, Shifted, Doubled, lambda env: TimeLimit(env, 2)]
         with compiler_gym.make_vec(toy_id, 2, observation_space="text", wrappers=wrappers) as envs:
             envs.reset()
-            sleep_for(envs, [0, 0.3])
+            sleep_for(envs, [0, 1000])
             envs.send([APPEND_A + 1, SLEEP + 1])
             observations, rewards, *_, infos = envs.recv()
             assert infos["env_id"].tolist() == [0]
             assert observations == ("HELLOA",)
             assert rewards.tolist() == [12]
+            (envs.envs[0].service.service.working_dir / "released").touch()
             assert envs.recv()[0] == ("HELLO",)
             assert envs.step([NO_OP + 1] * 2)[3].all()
             assert envs.envs[0].episode_reward == 12

@@ -110,7 +110,7 @@ def test_children_outlive_the_thread_that_asked_for_them():
     thread.start()
     thread.join()
     assert children[0].wait(0.5) is None
-    assert children[0].terminate(5) == -signal.SIGTERM
+    assert children[0].terminate(100) == -signal.SIGTERM
 
 
 def test_children_end_with_the_parent():

@@ -56,7 +56,7 @@ def version(connection, **kwargs) -> str:
 
 def start(connection, text: str = "10") -> Session:
     request = StartSessionRequest(benchmark=text_benchmark(text).proto)
-    return Session.start(connection, request, timeout=10)[0]
+    return Session.start(connection, request, timeout=100)[0]
 
 
 def total(session: Session, *actions: Event, timeout: float = 10) -> int:
@@ -82,7 +82,7 @@ class TestUse:
         connection(stub.AddBenchmark, AddBenchmarkRequest(benchmark=[benchmark]))
         request = StartSessionRequest()
         request.benchmark.uri = benchmark.uri
-        session, _ = Session.start(connection, request, timeout=10)
+        session, _ = Session.start(connection, request, timeout=100)
         assert session.send_params([("a", "b")]) == ["b"]
         assert total(session, ONE) == 6
         fork = session.fork()
@@ -366,8 +366,9 @@ class TestLimits:
             version(connection, timeout=0)
         assert service.direct_calls == []
 
-    def test_the_service_keeps_the_limit(self, connection, service):
-        """And has a second to tell about it."""
+    def test_the_service_keeps_the_limit(self, connection, service, monkeypatch):
+        """And has some time to tell about it."""
+        monkeypatch.setattr("compiler_gym.service.transport.frame_socket.GRACE_SECONDS", 100)
         service.delays["Step"] = 0.4
         service.failures["Step"] = [(grpc.StatusCode.DEADLINE_EXCEEDED, "was killed in pass x")]
         with pytest.raises(TimeoutError, match="was killed in pass x"):

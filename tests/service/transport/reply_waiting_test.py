@@ -1,11 +1,14 @@
 """Waiting for any of several replies."""
 
+import itertools
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from compiler_gym.service.transport import reply_polling
 from compiler_gym.service.transport.reply_polling import ReplyPolling, ReplyWaiting
 
 
@@ -62,15 +65,17 @@ def test_sleeping(replies, seconds):
     thread.join()
 
 
-def test_polling_is_learnt(replies):
+@pytest.mark.parametrize(("nanoseconds", "polls"), [(2_000_000, False), (100, True)])
+def test_polling_is_learnt(replies, monkeypatch, nanoseconds, polls):
+    """By a clock that ticks so often as it is looked at."""
+    ticks = itertools.count(step=nanoseconds)
+    clock = SimpleNamespace(perf_counter_ns=lambda: next(ticks), monotonic=time.monotonic)
+    monkeypatch.setattr(reply_polling, "time", clock)
+    replies[0].come()
     polling = ReplyPolling()
     for _ in range(20):
-        thread = threading.Timer(0.002, replies[0].come)
-        thread.start()
         assert ReplyWaiting(replies[:1], polling).take(wait=True)
-        thread.join()
-        replies[0]._ours.recv(1)
-    assert polling.budget_ns == 0
+    assert (polling.budget_ns > 0) is polls
 
 
 def test_nothing_to_wait_for(replies):

@@ -38,19 +38,12 @@ from tests.processes import is_running, wait_until
 def test_rules_can_be_told_apart():
     ids = [rule.id for rule in RULES]
     assert len(set(ids)) == len(ids) > 80
+    assert all(re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*", id) for id in ids)
     themes = [rule.theme for rule in RULES]
     # The rules of a theme are next to each other.
     assert len(list(dict.fromkeys(themes))) == sum(
         1 for i, theme in enumerate(themes) if i == 0 or themes[i - 1] != theme
     )
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_rules_have_advice(rule):
-    assert re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*", rule.id)
-    assert 20 < len(rule.sentence) < 100
-    assert 15 < len(rule.advice) < 110
-    assert not rule.sentence.endswith(".") and not rule.advice.endswith(".")
 
 
 def test_select():

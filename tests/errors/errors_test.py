@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import inspect
 import json
 import pickle
 
@@ -48,8 +47,7 @@ def test_service_errors_are_not_all_alike():
 
 
 @pytest.mark.parametrize("error", EXCEPTIONS)
-def test_documented_and_picklable(error):
-    assert "\nRaised " in inspect.getdoc(error)
+def test_picklable(error):
     copy = pickle.loads(pickle.dumps(error("the text")))
     assert type(copy) is error
     assert str(copy) == "the text"

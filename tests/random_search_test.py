@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import csv
+import itertools
 import json
 import math
 import sys
@@ -55,15 +56,18 @@ def program():
 
 @pytest.fixture(scope="module")
 def make_env(program):
+    seeds = itertools.count()
     with LlvmEnv() as first:
         connection = first.service
 
         def make():
-            return LlvmEnv(
+            env = LlvmEnv(
                 benchmark=program,
                 reward_space="IrInstructionCount",
                 service_connection=connection,
             )
+            env.seed(next(seeds))
+            return env
 
         yield make
 

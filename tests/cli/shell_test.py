@@ -131,7 +131,7 @@ def test_terminal(terminal, program_c, environment):
     screen.type("nonsense\n")
     screen.wait_for("no pass 'nonsense'")
     screen.wait_for("program.c 1> ")
-    screen.type("greedy 1000\n")
+    screen.type(f"{'greedy 1000;' * 20}\n")  # Still at work when Ctrl-C comes.
     screen.wait_for("trying all actions")
     screen.type("\x03")
     screen.wait_for("Interrupted; back to after the last step")

@@ -162,7 +162,7 @@ def status_of(url, **headers):
         },
     )
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(request, timeout=60)
+        urllib.request.urlopen(request, timeout=250)
     return caught.value.code
 
 

@@ -89,7 +89,7 @@ def test_missing_program_is_named(replay_binary, tmp_path):
 
 
 def test_prints_usage(replay_binary):
-    result = subprocess.run([replay_binary], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([replay_binary], capture_output=True, text=True, timeout=250)
     assert result.returncode == 1
     assert "program.bc" in result.stderr
 

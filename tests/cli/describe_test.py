@@ -73,7 +73,7 @@ def test_closed_output():
         ["bash", "-c", f"{words} | head -1; {words} 2>&1 >/dev/full | cat"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
     )
     first, *rest = done.stdout.splitlines()
     assert first == "["
@@ -112,7 +112,7 @@ def test_ctrl_c_while_it_starts(name, command, environment):
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(environment), *sys.path])},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
@@ -126,7 +126,7 @@ def test_other_programs_have_their_own_ctrl_c(environment):
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(environment), *sys.path])},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
     )
     assert "KeyboardInterrupt" in done.stderr
 
@@ -148,5 +148,5 @@ def test_completion(words, expected, program_c):
         "COMP_WORDS": " ".join(["compiler-gym", *words]),
         "COMP_CWORD": str(len(words)),
     }
-    done = subprocess.run(command(), env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command(), env=environment, capture_output=True, text=True, timeout=250)
     assert expected in done.stdout.split(), done.stderr

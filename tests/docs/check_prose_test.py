@@ -15,7 +15,7 @@ def check(tmp_path):
     def check(name, text):
         (tmp_path / name).write_text(text)
         program = [sys.executable, runfiles_path("tools/check_prose.py"), tmp_path / name]
-        done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(program, capture_output=True, text=True, timeout=250)
         assert done.stderr == ""
         assert done.returncode == bool(done.stdout)
         return [line.partition(f"{name}:")[2] for line in done.stdout.splitlines()]

@@ -36,7 +36,7 @@ class Client:
             headers={"content-type": "application/json", **dict(headers)},
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
+            with urllib.request.urlopen(request, timeout=250) as reply:
                 status, text = reply.status, reply.read()
         except urllib.error.HTTPError as error:
             status, text = error.code, error.read()

@@ -378,7 +378,7 @@ def fixture_package_path(monkeypatch):
 def test_the_command_refuses_what_it_cannot_open(words, message, tmp_path):
     (tmp_path / "bad.c").write_text("int f(int x) { return y; }\n")
     command = [sys.executable, "-m", "compiler_gym", "explore", "--no-browser", *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=250)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("compiler-gym: ") and message in done.stderr
     assert "Traceback" not in done.stderr
@@ -391,10 +391,10 @@ def test_the_command_ends_by_an_interrupt(tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, **pipes) as running:
         address = running.stdout.readline()
         assert re.fullmatch(r"http://127.0.0.1:\d+/[\w-]{22}/\n", address)
-        with urllib.request.urlopen(address.strip(), timeout=60) as reply:
+        with urllib.request.urlopen(address.strip(), timeout=250) as reply:
             assert reply.status == 200
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=60)
+        _, said = running.communicate(timeout=250)
     assert (running.returncode, said) == (130, "")
 
 

@@ -67,7 +67,7 @@ def around(guilty):
 
 
 def run_script(folder, *arguments):
-    return subprocess.run([folder / "run.sh", *arguments], timeout=60).returncode
+    return subprocess.run([folder / "run.sh", *arguments], timeout=250).returncode
 
 
 @pytest.mark.parametrize(

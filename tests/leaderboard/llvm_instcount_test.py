@@ -137,7 +137,7 @@ def test_parallel(evaluate):
     # Each waits for the other: nothing would come of it one by one.
     body = """
     barrier = vars(threading).setdefault("shared_barrier", threading.Barrier(2))
-    barrier.wait(timeout=60)
+    barrier.wait(timeout=250)
     env.step(env.action_space["sroa"])
     """
     code, output, rows = evaluate(

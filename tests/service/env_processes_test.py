@@ -93,7 +93,7 @@ def in_forked_process(*uses: str) -> list[str]:
         env={**os.environ, "PYTHONPATH": path, "TOY_SERVICE": str(toy_service())},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -329,7 +329,7 @@ def run_program(tmp_path: Path, code: str, *flags: str) -> subprocess.CompletedP
         + textwrap.dedent(code)
     )
     command = [sys.executable, str(program), f"--working_dir={tmp_path / 'working'}", *flags]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=250)
 
 
 COMPLETE = """

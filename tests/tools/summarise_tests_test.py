@@ -86,7 +86,7 @@ def run(tmp_path):
 
 def summarise(*paths):
     program = [sys.executable, runfiles_path("tools/summarise_tests.py"), *map(str, paths)]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=250)
     assert done.stderr == ""
     return done.returncode, done.stdout.splitlines()
 
@@ -95,7 +95,7 @@ def xml_of_pytest(folder, program):
     (folder / "some_test.py").write_text(textwrap.dedent(program))
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={folder}/some.xml"]
     command = [sys.executable, "-m", "pytest", *options, str(folder / "some_test.py")]
-    subprocess.run(command, cwd=folder, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=folder, capture_output=True, timeout=250)
     return folder / "some.xml"
 
 

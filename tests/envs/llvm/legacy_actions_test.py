@@ -31,5 +31,5 @@ def test_opt_accepts(pipeline):
         input=EMPTY_PROGRAM,
         text=True,
         check=True,
-        timeout=60,
+        timeout=250,
     )

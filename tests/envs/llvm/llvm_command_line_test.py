@@ -179,10 +179,10 @@ def test_from_malformed_string(space, text, message):
 def test_opt_runs_the_command_line(space, tmp_path, values, textformat):
     (tmp_path / "input.ll").write_text(PROGRAM)
     subprocess.run(
-        [tools.llvm_as_path(), "input.ll", "-o", "input.bc"], cwd=tmp_path, check=True, timeout=60
+        [tools.llvm_as_path(), "input.ll", "-o", "input.bc"], cwd=tmp_path, check=True, timeout=250
     )
     command = space.to_string(values, textformat).replace("opt", str(tools.opt_path()), 1)
-    subprocess.run(command, shell=True, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True, timeout=250)
     output = tmp_path / ("output.ll" if textformat else "output.bc")
     ir = (
         subprocess.run(

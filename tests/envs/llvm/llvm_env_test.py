@@ -161,7 +161,7 @@ def test_opt_accepts_every_action(env, space, small):
             [tools.opt_path(), *options, f"-passes=module({name})", "-disable-output"],
             input=small.proto.program.contents,
             check=True,
-            timeout=60,
+            timeout=250,
         )
 
 

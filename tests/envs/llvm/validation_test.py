@@ -33,7 +33,7 @@ class OptEnv:
         program = make_benchmark_from_source(source, lang="c").proto.program.contents
         opt = [tools.opt_path(), "-discard-value-names", "-"]
         for path, passes in ((self._pristine, []), (self._current, [f"-passes=module({applied})"])):
-            subprocess.run([*opt, *passes, "-o", path], input=program, check=True, timeout=60)
+            subprocess.run([*opt, *passes, "-o", path], input=program, check=True, timeout=250)
 
     def commandline(self):
         return self._commandline

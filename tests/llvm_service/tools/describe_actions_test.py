@@ -20,13 +20,13 @@ LEVELS = {
 @pytest.fixture(scope="module")
 def page():
     program = find_service_binary("describe_actions", package="llvm_service/tools")
-    return subprocess.run([program], capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run([program], capture_output=True, text=True, check=True, timeout=250).stdout
 
 
 def listed_by_opt() -> set[tuple[str, str]]:
     """The level and name of each IR pass, as opt lists them."""
     listing = subprocess.run(
-        [tools.opt_path(), "-print-passes"], capture_output=True, text=True, check=True, timeout=60
+        [tools.opt_path(), "-print-passes"], capture_output=True, text=True, check=True, timeout=250
     ).stdout
     passes = set()
     level = parameters = None

@@ -144,7 +144,7 @@ def test_a_forked_process_starts_children_of_its_own():
         "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    output = subprocess.check_output([sys.executable, "-c", script], env=environment, timeout=60)
+    output = subprocess.check_output([sys.executable, "-c", script], env=environment, timeout=250)
     assert output == b"3\n"
 
 

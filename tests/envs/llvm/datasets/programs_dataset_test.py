@@ -117,7 +117,7 @@ def test_the_run_that_is_measured(make, tmp_path):
     run = " ".join(config.run_cmd.argument)
     (tmp_path / "a.out").write_text("#!/bin/sh\necho $# arguments\n")
     (tmp_path / "a.out").chmod(0o755)
-    subprocess.run(run, shell=True, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(run, shell=True, cwd=tmp_path, check=True, timeout=250)
     assert (tmp_path / "output.txt").read_text() == "2 arguments\nsome words\nmore\n"
     assert list(config.run_cmd.outfile) == ["output.txt"]
     assert "-lstdc++" in config.build_cmd.argument

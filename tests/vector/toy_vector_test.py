@@ -58,11 +58,15 @@ def sleep_for(envs, seconds: list[float]) -> None:
 
 
 def interrupt_when_asleep(envs) -> threading.Thread:
-    """Presses Ctrl-C as soon as the first and the last environment are at work."""
+    """Presses Ctrl-C when the first and the last environment are at work, and waited for."""
     working_dir = envs.envs[0].service.service.working_dir
 
+    def is_time() -> bool:
+        is_waiting = {*envs._running} == {0, 2} and envs._ready == [1]
+        return is_waiting and (working_dir / "asleep").exists()
+
     def run() -> None:
-        wait_until(lambda: {0, 2} <= {*envs._running} and (working_dir / "asleep").exists())
+        wait_until(is_time)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=run)

@@ -3,6 +3,7 @@
 import pytest
 
 from compiler_gym.compliance import RULES, Outcome, check
+from compiler_gym.compliance import subject as module_of_subject
 from compiler_gym.compliance.rules import concurrency, failures, process
 from compiler_gym.compliance.runner import check_rule
 from compiler_gym.compliance.subject import Subject
@@ -28,6 +29,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(concurrency, "_GONE_SECONDS", 1)
     monkeypatch.setattr(process, "_GONE_SECONDS", 1)
     monkeypatch.setattr(process, "_EXIT_SECONDS", 4)
+    monkeypatch.setattr(module_of_subject, "_ALIVE_SECONDS", 3)
     monkeypatch.setattr(concurrency, "_CANCEL_AFTER_SECONDS", (0, 0.5))
     monkeypatch.setattr(concurrency, "_SETTLE_SECONDS", 2)
     monkeypatch.setattr(concurrency, "_SHORT_SECONDS", (5,))

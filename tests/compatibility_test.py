@@ -20,7 +20,7 @@ _ENTRY = re.compile(r"(?P<path>[\w.]+)(?:\((?P<arguments>[\w, ]*)\))?")
 
 
 class Row(NamedTuple):
-    """A row, once for each place of the name.
+    """A row, once for each of its names and each place of the name.
 
     The place is a module to import it from, or a file that has it; "none" if it is not there.
     """
@@ -34,9 +34,10 @@ class Row(NamedTuple):
 def rows() -> Iterator[Row]:
     for line in TEXT.splitlines():
         if line.startswith("| `"):
-            entry, places, test, difference = re.split(r" \| ?", line[2:-1], maxsplit=3)
-            for place in re.findall("`([^`]*)`", places) or [places]:
-                yield Row(entry.strip("`"), place, test.strip("`"), difference.strip())
+            entries, places, test, difference = re.split(r" \| ?", line[2:-1], maxsplit=3)
+            for entry in re.findall("`([^`]*)`", entries):
+                for place in re.findall("`([^`]*)`", places) or [places]:
+                    yield Row(entry, place, test.strip("`"), difference.strip())
 
 
 def text_of(path: str) -> str:

@@ -317,7 +317,7 @@ class TestWrappersOfGym:
         assert env.step(0)[0].sum() == 4
         assert env.step(0)[1:] == (1.0, False, True, {})
 
-    def test_pictures_there_are_not(self):
+    def test_recording_videos_is_refused(self):
         with make_toy_env() as env, pytest.raises(ValueError, match="cannot be rendered"):
             gym.wrappers.RecordVideo(env, "videos")
 

@@ -106,7 +106,7 @@ class TestGymnasium:
             assert env.reset()[0].sum() == 0
             assert [env.step(NO_OP)[3] for _ in range(3)] == [False, False, True]
 
-    def test_order_is_enforced_if_wanted(self, toy_id):
+    def test_order_is_enforced_on_request(self, toy_id):
         register(
             id=toy_id, entry_point="tests.service.toy_service:make_toy_env", order_enforce=True
         )

@@ -270,7 +270,7 @@ def test_version_of_a_source_tree_beside_an_installed_package(tmp_path):
     assert version_in(tmp_path, tree, installed) == "7.8.9"
 
 
-def test_what_takes_time_is_loaded_when_needed():
+def test_slow_modules_are_loaded_on_demand():
     """The import of the package loads no other package, and little of its own."""
     loaded = modules_after("import compiler_gym") - modules_after("pass")
     own = {name for name in loaded if name.partition(".")[0] == "compiler_gym"}

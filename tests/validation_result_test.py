@@ -82,7 +82,7 @@ def test_repr():
     assert repr(other) == "✅  generator://csmith-v0/1"
 
 
-def test_what_was_not_run_is_not_called_right():
+def test_a_program_that_was_not_run_is_marked_unchecked():
     result = make(state=make_state(reward=0.5), reward_validated=True)
     assert result.okay()
     assert repr(result) == "❔  kernels-v0/sha256  0.5000  not run, so its outputs are not checked"

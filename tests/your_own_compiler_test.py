@@ -37,7 +37,7 @@ def test_help(tmp_path):
     assert done.stdout.startswith("example_service: Optimises programs that add and multiply.\n")
 
 
-def test_what_the_page_names_exists():
+def test_files_named_by_the_page_exist():
     for path in re.findall(
         r"`((?:examples|compiler_gym|docs|benchmarks)/[^`]+)`", runfiles_path(PAGE).read_text()
     ):

@@ -33,7 +33,7 @@ def test_apply_tells_changes(replay):
     assert replay.apply(["function(sroa)", "function(simplifycfg)"])[1]
 
 
-def test_start_begins_anew(replay):
+def test_start_resets_the_module(replay):
     first = replay.start().instructions
     replay.apply(["function(sroa)"])
     assert replay.start().instructions == first

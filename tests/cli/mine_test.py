@@ -58,7 +58,7 @@ def test_a_misspelt_program(run):
     assert "Did you mean benchmark://kernels-v0/sha256" in done.stdout
 
 
-def test_what_is_wrong_is_said(refused, sort_c, environment):
+def test_mistakes_name_the_remedy(refused, sort_c, environment):
     assert "Did you mean without licm" in refused("mine", sort_c.name, "--only", "without lcm")
     assert "try cmake -DCMAKE_EXPORT" in refused("mine", "compile_commands.json")
     assert "which has no bin/clang" in refused("mine", sort_c.name, "--other-llvm", "none")

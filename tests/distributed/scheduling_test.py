@@ -99,7 +99,7 @@ def failed_of(found):
         "lost ok",  # The first greeting.
     ],
 )
-def test_what_is_lost_is_run_again(script):
+def test_lost_calls_are_run_again(script):
     pool = Pool(PlayedBackend(script), Limits(tries=5))
     assert not failed_of(squares(pool))
 
@@ -138,7 +138,7 @@ def test_statistics_are_published():
     assert (backend.facts["done"], backend.facts["failed"], backend.facts["queued"]) == (6, 0, 0)
 
 
-def test_what_is_not_awaited_is_ended():
+def test_abandoned_jobs_are_killed():
     backend = PlayedBackend()
     pool = Pool(backend)
     running = pool.run(Job(Square(number)) for number in range(20))

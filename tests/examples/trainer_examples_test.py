@@ -97,7 +97,7 @@ class FailingEnvs:
         return np.zeros((2, 1)), np.ones(2), failed, np.zeros(2, dtype=bool), {}
 
 
-def test_nothing_counts_from_a_failure_on(monkeypatch):
+def test_steps_after_a_failure_do_not_count(monkeypatch):
     monkeypatch.setattr(held_back, "judging_envs", lambda: nullcontext(FailingEnvs()))
     shares = judging.judge(lambda observations: np.zeros(len(observations), dtype=int))
     assert shares.tolist() == [[held_back.EPISODE_STEPS, 2]]

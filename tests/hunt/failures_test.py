@@ -49,12 +49,12 @@ def test_a_crash_without_names_is_known_by_pass():
     assert (failure.kind, failure.guilty, failure.where) == (Kind.CRASH, "unify-loop-exits", "")
 
 
-def test_a_fatal_error_is_known_by_what_it_says():
+def test_a_fatal_error_is_known_by_its_message():
     failure = failure_of(1, "LLVM ERROR: Cannot select intrinsic %llvm.x\n")
     assert (failure.kind, failure.where) == (Kind.CRASH, "Cannot select intrinsic")
 
 
-def test_a_broken_module_is_known_by_what_is_wrong():
+def test_a_broken_module_is_known_by_the_verifier_message():
     messages = (
         "PHI node operands are not the same type as the result!\n  %phi = phi i32\n"
         'LLVM ERROR: Broken function found after pass "GVNPass", compilation aborted!\n'
@@ -71,7 +71,7 @@ def test_time_that_is_over():
     assert (failure.kind, failure.guilty) == (Kind.HANG, "unify-loop-exits")
 
 
-def test_memory_that_there_is_not():
+def test_out_of_memory():
     assert failure_of(134, "LLVM ERROR: out of memory\n").kind is Kind.OUT_OF_MEMORY
 
 

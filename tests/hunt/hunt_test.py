@@ -88,7 +88,7 @@ def run_script(folder, *arguments):
         ("guzzling", "out of memory", ""),
     ],
 )
-def test_what_opt_says_is_found_and_made_smaller(hunt, tmp_path, guilty, kind, where):
+def test_failures_of_opt_are_found_and_reduced(hunt, tmp_path, guilty, kind, where):
     _, (finding,), (outcome,) = hunt(around(guilty))
     assert outcome.verdict == "found" and outcome.finding == finding
     assert (finding.kind, finding.guilty, finding.where) == (kind, guilty, where)
@@ -174,7 +174,7 @@ def test_hang_is_found_with_twice_the_time(hunt, tmp_path):
     )
 
 
-def test_what_opt_refuses_is_no_finding(hunt):
+def test_a_pipeline_that_opt_refuses_is_no_finding(hunt):
     _, findings, (outcome,) = hunt("adce,refusing")
     assert findings == []
     assert (outcome.verdict, outcome.details) == ("refused", "opt: this does not work")

@@ -26,7 +26,7 @@ def test_passes_are_those_that_opt_lists(fake_opt):
     assert "domtree" not in passes and "view-callgraph" not in passes
 
 
-def test_what_opt_refuses_is_left_out(fake_opt):
+def test_passes_that_opt_refuses_are_left_out(fake_opt):
     usable = {each.name: each.texts for each in usable_passes(list_passes(fake_opt), fake_opt, 2)}
     assert "crashing" in usable and "refusing" not in usable
     assert "unrolling" not in usable

@@ -233,7 +233,7 @@ TEST(LegacyActionsTest, KeepTheirIndices) {
   EXPECT_EQ(legacyAction("constprop").pipeline, legacyAction("instsimplify").pipeline);
 }
 
-TEST(LegacyActionsTest, WhatIsGoneOrUnsafeDoesNothingAndSaysWhy) {
+TEST(LegacyActionsTest, RemovedAndUnsafePassesDoNothingAndSayWhy) {
   for (const char* name : {"barrier", "loop-reroll", "prune-eh"}) {
     EXPECT_EQ(legacyAction(name).pipeline, "") << name;
     EXPECT_THAT(legacyAction(name).description, ::testing::HasSubstr("no such pass any more"));

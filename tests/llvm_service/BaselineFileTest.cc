@@ -83,7 +83,7 @@ class BaselineFileTest : public ::testing::Test {
   const fs::path file_ = folder_ / BaselineFile::kName;
 };
 
-TEST_F(BaselineFileTest, FindsWhatWasInsertedBefore) {
+TEST_F(BaselineFileTest, FindsCostsOfAnEarlierRun) {
   EXPECT_EQ(findAgain(1), std::nullopt);
   {
     const BaselineFile file = open();
@@ -257,7 +257,7 @@ TEST_F(BaselineFileTest, AFileThatOthersCanWriteToIsRefused) {
   EXPECT_TRUE(keepsAnything());
 }
 
-TEST_F(BaselineFileTest, WhatIsNoFileIsRefused) {
+TEST_F(BaselineFileTest, RefusesPipesAndDirectories) {
   fs::create_directories(folder_);
   fs::permissions(folder_, fs::perms(0700));
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);

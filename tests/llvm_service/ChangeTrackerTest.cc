@@ -75,7 +75,7 @@ TEST_F(ChangeTrackerTest, NothingAtFirst) {
   EXPECT_EQ(change.instructionsAfter, 7u);
 }
 
-TEST_F(ChangeTrackerTest, NothingIsNoChange) { EXPECT_FALSE(look().changed); }
+TEST_F(ChangeTrackerTest, UntouchedModuleIsUnchanged) { EXPECT_FALSE(look().changed); }
 
 TEST_F(ChangeTrackerTest, ChangedBody) {
   instruction(f(), 0).setHasNoUnsignedWrap(true);
@@ -115,7 +115,7 @@ TEST_F(ChangeTrackerTest, OrderOfFunctions) {
 }
 
 // A pass that makes an instruction anew as it was has not changed anything.
-TEST_F(ChangeTrackerTest, InstructionMadeAnew) {
+TEST_F(ChangeTrackerTest, InstructionReplacedByItsClone) {
   Instruction& old = instruction(f(), 0);
   Instruction* copy = old.clone();
   copy->insertBefore(old.getIterator());
@@ -273,7 +273,7 @@ TEST_F(TrustTest, ClaimsOfTrustedPassesAreBelieved) {
   EXPECT_FALSE(seesChangeBy("HonestPass", /*claimsNoChange=*/true));
 }
 
-TEST_F(TrustTest, OtherClaimsAreNot) {
+TEST_F(TrustTest, ClaimsOfOtherPassesAreVerified) {
   for (const char* pass : {"HonestPass", "OtherPass"}) {
     tracker_->follow();
     EXPECT_TRUE(seesChangeBy(pass, /*claimsNoChange=*/false)) << pass;

@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Kernel, ClangPipelineTest, ::testing::ValuesIn(sample(k
 
 class ClangLevelsTest : public ClangPipelineTest {};
 
-TEST_P(ClangLevelsTest, DoWhatClangDoes) {
+TEST_P(ClangLevelsTest, EqualClang) {
   for (const std::string level : {"O1", "O2", "O3", "Os", "Oz"}) {
     const auto compilation = startCompilation(makeBenchmark(kernel(GetParam())));
     ASSERT_NE(compilation, nullptr);

@@ -101,7 +101,7 @@ TEST_F(ExecutableTest, BuildCommandsGetTheCompilerAndTheBitcode) {
   EXPECT_EQ(readFile((scratch / "directory").string()), scratch.string() + "\n");
 }
 
-TEST_F(ExecutableTest, AFailingBuildTellsWhatTheCompilerSaid) {
+TEST_F(ExecutableTest, AFailingBuildReportsTheCompilerError) {
   setCommand(config_.mutable_build_cmd(), "$CC $IN -lnosuchlibrary");
   EXPECT_THAT(build(), IsError(StatusCode::INTERNAL, "nosuchlibrary"));
 }
@@ -300,7 +300,7 @@ TEST_F(ExecutableTest, RunningNeedsABuild) {
   EXPECT_EQ(log(), "") << "The command ran in the directory of the service";
 }
 
-TEST_F(ExecutableTest, WhatIsNoObjectFileHasNoTextSize) {
+TEST_F(ExecutableTest, ATextFileHasNoTextSize) {
   setCommand(config_.mutable_build_cmd(), "echo text > a.out");
   ASSERT_THAT(build(), IsOk());
   int64_t bytes = 0;

@@ -223,7 +223,7 @@ TEST_F(LlvmSessionTest, RefusesUnknownSpaces) {
   EXPECT_THAT(client_.tryStep(request, reply), IsError(StatusCode::INVALID_ARGUMENT, "1000"));
 }
 
-TEST_F(LlvmSessionTest, RefusesWhatIsNoProgram) {
+TEST_F(LlvmSessionTest, RefusesGarbageAndInvalidModules) {
   int64_t session = 0;
   EXPECT_THAT(client_.tryStart(makeBenchmark("garbage"), kPassesAll, session),
               IsError(StatusCode::INVALID_ARGUMENT, "Cannot parse"));
@@ -310,7 +310,7 @@ TEST_F(LlvmSessionTest, AForkHasTheParametersAndBaselineOfItsParent) {
   EXPECT_TRUE(client_.bitcode(child) == client_.bitcode(grandchild));
 }
 
-TEST_F(LlvmSessionTest, LookingDoesNotChangeWhatActionsDo) {
+TEST_F(LlvmSessionTest, ObservingDoesNotChangeTheEffectOfActions) {
   for (const std::string& name : sample<std::string>({"sorting", "csv_stats", "fft"}, 2)) {
     for (int round = 0; round < effort(1, 2); ++round) {
       const std::vector<int64_t> actions = randomActions(effort(8, 20));

@@ -112,7 +112,7 @@ TEST(ObjectTextPartsTest, VariablesAreAlignedBehindTablesOfJumps) {
 }
 
 // That of main stays as it is, but the program's own variables are reached in another way.
-TEST(ObjectTextPartsTest, CodeDependsOnWhatIsSaidOfOthers) {
+TEST(ObjectTextPartsTest, CodeDependsOnAttributesOfOtherFunctions) {
   const auto compilation = compilationOf(R"(
 @counter = global i32 0
 define void @other() {
@@ -133,7 +133,7 @@ define i32 @main() {
   EXPECT_LT(expectSum(parts, *compilation, "after internalize"), before);
 }
 
-TEST(ObjectTextPartsTest, WhatMayNotAddUpIsNotTakenApart) {
+TEST(ObjectTextPartsTest, ProgramsWhosePartsMayNotAddUpStayWhole) {
   for (const char* program : {
            "define void @f() align 32 { ret void }",
            "define void @f() optnone noinline { ret void }",

@@ -82,7 +82,7 @@ TEST(ObservationListTest, BeginsWithTheDocumentedNamesInOrder) {
                                  "IsRunnable", "Runtime", "Buildtime", "LexedIr"));
 }
 
-TEST(ObservationListTest, DeclaresWhatDependsOnTimeAndPlace) {
+TEST(ObservationListTest, DeclaresDependenceOnTimeAndPlatform) {
   std::set<std::string> changing;
   std::set<std::string> platformDependent;
   for (const Observation& observation : listObservations()) {

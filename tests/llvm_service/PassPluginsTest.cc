@@ -49,7 +49,7 @@ TEST(PassPluginsTest, PassesAreNamedByThePluginOrTheUser) {
             "Replaces multiplications by powers of two by shifts");
 }
 
-TEST(PassPluginsTest, WhatIsWrongIsSaid) {
+TEST(PassPluginsTest, ErrorsNamePluginAndPass) {
   EXPECT_THAT(errorOf("/nonexistent/x.so"), HasSubstr("/nonexistent/x.so does not exist"));
   EXPECT_THAT(errorOf("/nonexistent/x.so:a"), HasSubstr("/nonexistent/x.so does not exist"));
   EXPECT_THAT(errorOf(plugin() + ":no-such-pass"), HasSubstr("no pass \"no-such-pass\""));

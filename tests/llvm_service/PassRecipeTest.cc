@@ -42,7 +42,7 @@ TEST(PassRecipeTest, DescribesItself) {
   EXPECT_THAT(subToAdd().description, HasSubstr("subtractions"));
 }
 
-TEST(PassRecipeTest, DoesWhatItSays) {
+TEST(PassRecipeTest, RewritesSubtractionsOfConstants) {
   OwnedModule owned;
   ASSERT_THAT(parseIr("define i32 @f(i32 %x, i32 %y) {\n  %a = sub i32 %x, 5\n"
                       "  %b = sub i32 %a, %y\n  ret i32 %b\n}\n",

@@ -64,7 +64,7 @@ std::vector<std::string> edgesOf(const ProgramGraph& graph, Flow flow) {
   return result;
 }
 
-TEST(ProgramGraphTest, OfNothingIsTheOutside) {
+TEST(ProgramGraphTest, EmptyModuleHasTheExternalNodeOnly) {
   const ProgramGraph graph = graphOf("; nothing\n");
   EXPECT_THAT(nodesOf(graph), ElementsAre("instruction [external]: "));
   EXPECT_TRUE(graph.edges.empty());

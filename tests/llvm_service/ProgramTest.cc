@@ -85,7 +85,7 @@ TEST(ProgramTest, TextAndItsBitcodeAreTheSameProgram) {
   EXPECT_EQ(loaded(kText)->bitcode(), loaded(runLlvmTool({"llvm-as", text, "-o", "-"}))->bitcode());
 }
 
-TEST(ProgramTest, RefusesWhatIsNoProgram) {
+TEST(ProgramTest, RefusesGarbage) {
   std::shared_ptr<const Program> program;
   EXPECT_THAT(load(Benchmark(), program), IsError(StatusCode::INVALID_ARGUMENT, "no program"));
   EXPECT_THAT(load(std::string()), IsError(StatusCode::INVALID_ARGUMENT, "empty"));
@@ -161,7 +161,7 @@ TEST(ProgramTest, RefusesFilesThatCannotBeRead) {
 }
 
 // A pipe without anybody who writes to it would be waited for, and a device has no end.
-TEST(ProgramTest, RefusesWhatIsNoOrdinaryFile) {
+TEST(ProgramTest, RefusesPipesDirectoriesAndDevices) {
   const TemporaryDirectory directory;
   const std::string pipe = (directory.path() / "pipe.bc").string();
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -182,7 +182,7 @@ TEST(ProgramTest, LooksAtTheSizeOfAFileBeforeItReadsIt) {
               IsError(StatusCode::RESOURCE_EXHAUSTED, std::to_string(uint64_t{1} << 40)));
 }
 
-TEST(ProgramTest, ForgetsWhatDoesNotChangeTheCode) {
+TEST(ProgramTest, DropsNamesAndDebugInformation) {
   constexpr char kDescribed[] = R"(
 source_filename = "secret.c"
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -396,7 +396,7 @@ TEST(ProgramBaselineTest, IsComputedAgainForAnother) {
   EXPECT_EQ(callsFor(loadedInAnotherRun(directory, kText), "size"), 0);
 }
 
-TEST(ProgramBaselineTest, WhatDependsOnOtherFilesIsComputedInEachRun) {
+TEST(ProgramBaselineTest, CostsThatDependOnOtherFilesAreComputedInEachRun) {
   const TemporaryDirectory directory;
   CountingCost counting;
   for (int i = 0; i < 2; ++i) {

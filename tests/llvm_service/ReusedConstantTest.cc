@@ -118,7 +118,7 @@ TEST_P(ReusedConstantTest, IsAChange) {
   EXPECT_TRUE(tracker.update(module).changed);
 }
 
-TEST_P(ReusedConstantTest, MadeAnewAsItWasIsNoChange) {
+TEST_P(ReusedConstantTest, RestoringTheSameConstantIsNoChange) {
   OwnedModule owned;
   ASSERT_THAT(parseIr(kModule, owned), IsOk());
   Module& module = *owned.module;

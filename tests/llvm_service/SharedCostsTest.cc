@@ -13,7 +13,7 @@ namespace {
 
 SharedCosts::Key keyOf(int64_t number) { return {std::to_string(number), "Cost"}; }
 
-TEST(SharedCostsTest, FindsWhatWasInserted) {
+TEST(SharedCostsTest, FindsInsertedCosts) {
   SharedCosts costs;
   EXPECT_EQ(costs.find(keyOf(1)), std::nullopt);
   costs.insert(keyOf(1), 10);

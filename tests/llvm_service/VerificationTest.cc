@@ -88,7 +88,7 @@ TEST_F(VerificationTest, ExportLetsTheActionPass) {
   EXPECT_EQ(client().observe(session, "Autophase").int64_tensor().value(51), 3);
 }
 
-TEST_F(VerificationTest, ExportFailsWhatTheModuleLeavesTheServiceIn) {
+TEST_F(VerificationTest, ExportFailsObservationsThatExportTheModule) {
   Status status;
   const int64_t session = startAndBreak("export", status);
   for (const char* name : {"Ir", "IrSha1", "Bitcode", "BitcodeFile", "ObjectTextSizeBytes",

@@ -135,7 +135,7 @@ TEST(ChildProcessTest, OutOfMemoryDoesNotReachTheHandlerOfThisProcess) {
   EXPECT_EQ(status.error_message(), "Out of memory in This");
 }
 
-TEST(ChildProcessTest, LimitIsBeyondWhatThisProcessHas) {
+TEST(ChildProcessTest, LimitExcludesInheritedMemory) {
   const size_t inherited = size_t{3} << 30;
   void* const memory = mmap(nullptr, inherited, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -59,7 +59,7 @@ TEST_F(CompilationTest, AllActionsKeepTheResults) {
   }
 }
 
-TEST_F(CompilationTest, WhatDoesNotApplyHasNoEffect) {
+TEST_F(CompilationTest, InapplicableActionsHaveNoEffect) {
   EXPECT_FALSE(apply("tile<2,8>"));
   EXPECT_TRUE(apply("tile<1,4>"));
 }

@@ -89,7 +89,7 @@ TEST(ExecutionTest, WrongResultsAreNotMeasured) {
   EXPECT_TRUE(seconds.empty());
 }
 
-TEST(ExecutionTest, WhatIsDifferent) {
+TEST(ExecutionTest, DifferencesNameArgumentAndIndex) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<Buffer> arguments = {{ElementType::kF32, {2, 2}}};
   const Contents some = {bytesOf({1, nan, 0, 4})};

@@ -33,13 +33,13 @@ TEST_F(KernelTest, SaysWhereTheTextIsWrong) {
       << status.error_message();
 }
 
-TEST_F(KernelTest, WantsAKernel) {
+TEST_F(KernelTest, RefusesModulesWithoutAKernel) {
   EXPECT_NE(parse("").error_message().find("@kernel"), std::string::npos);
   EXPECT_FALSE(parse("func.func private @kernel(memref<4xf32>)").ok());
   EXPECT_FALSE(parse("llvm.func @kernel(%a: !llvm.ptr) { llvm.return }").ok());
 }
 
-TEST_F(KernelTest, WantsBuffers) {
+TEST_F(KernelTest, RefusesArgumentsThatAreNotBuffers) {
   for (const char* type : {"f32", "memref<?xf32>", "memref<4xf16>", "memref<4xi1>", "memref<0xf32>",
                            "memref<4xf32, strided<[2]>>", "memref<4xf32, 1>", "memref<*xf32>",
                            "tensor<4xf32>", "memref<9999999999x9999999999xf32>"}) {

@@ -218,7 +218,7 @@ class TestRetries:
         assert version(connection) == "adder"
         assert fake.calls.count("GetVersion") == 4
 
-    def test_but_not_for_ever(self, fake):
+    def test_retries_are_limited(self, fake):
         connection = CompilerGymServiceConnection(fake.address, FAST)
         fake.failures["GetVersion"] = [UNAVAILABLE] * 100
         with pytest.raises(ServiceTransportError, match="lost"):

@@ -422,7 +422,7 @@ class TestErrors:
         env.reward_space = "length"
         del env.reward.spaces["broken"]
 
-    def test_what_a_reward_asks_for_has_the_time_of_the_step(self, env):
+    def test_observations_of_a_reward_share_the_time_limit_of_the_step(self, env):
         class Slow(Reward):
             seconds = 0.0
 

@@ -267,7 +267,7 @@ class Remembering(Reward):
         return float(sum(self.values))
 
 
-def test_what_rewards_remember(env):
+def test_forks_copy_the_state_of_rewards(env):
     env.reset(reward_space=Remembering())
     env.step(APPEND_A)
     with env.fork() as fork:

@@ -277,7 +277,7 @@ class TestBenchmark:
         with pytest.raises(TypeError, match=type(benchmark).__name__):
             env.benchmark = benchmark
 
-    def test_none_at_all(self):
+    def test_no_datasets_mean_no_benchmark(self):
         with make_toy_env(datasets=[]) as env:
             assert env.benchmark is None
 

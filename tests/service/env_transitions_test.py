@@ -58,7 +58,7 @@ def test_there_is_none_by_default(plain):
     assert "transition_was_known" not in plain.step(NO_OP)[3]
 
 
-def test_what_was_done_before_is_known(env):
+def test_repeated_transitions_are_known(env):
     first = walk(env, [APPEND_A, REVERSE])
     again = walk(env, [APPEND_A, REVERSE, ROTATE])
     assert known(first) == [False, False]
@@ -102,7 +102,7 @@ def test_equals_an_environment_without(env, plain, seed):
     assert env.transitions.stats.hits > 20
 
 
-def test_what_varies_is_asked_each_time(env):
+def test_varying_observations_are_computed_each_time(env):
     walk(env, [APPEND_A])
     walk(env, [APPEND_A])
     first = env.observation["counter"]
@@ -121,7 +121,7 @@ def test_what_varies_is_asked_each_time(env):
     assert not info["transition_was_known"]
 
 
-def test_what_is_told_is_of_the_step_not_of_what_its_reward_asks(env):
+def test_observations_of_a_reward_do_not_make_a_step_unknown(env):
     class Asking(Reward):
         def update(self, actions, observations, observation_view):
             return float(observation_view["counter"])
@@ -197,7 +197,7 @@ def test_parameters_are_part_of_what_was_done(env):
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_forks_go_on_with_what_is_known(env, is_known):
+def test_forks_share_the_known_transitions(env, is_known):
     for _ in range(1 + is_known):
         results = walk(env, [APPEND_A, REVERSE])
     assert known(results) == [is_known] * 2
@@ -227,7 +227,7 @@ def clock(monkeypatch):
 
 
 @pytest.mark.usefixtures("clock")
-def test_what_takes_long_is_copied_rather_than_repeated(env):
+def test_slow_states_are_copied_rather_than_repeated(env):
     # Each of these comes to the same state, which takes a while, for something unknown.
     for actions in [REVERSE], [ROTATE], [UPPERCASE, REVERSE], [UPPERCASE, ROTATE]:
         results = walk(env, [SLEEP, *actions])
@@ -244,7 +244,7 @@ def test_what_takes_long_is_copied_rather_than_repeated(env):
 
 
 @pytest.mark.usefixtures("clock")
-def test_what_is_kept_ends_with_the_connection(caplog):
+def test_snapshots_end_with_the_connection(caplog):
     env = make_toy_env(benchmark=HELLO, observation_space="text", transition_cache=True)
     for actions in [APPEND_A], [REVERSE], [ROTATE]:
         walk(env, [SLEEP, *actions])
@@ -255,7 +255,7 @@ def test_what_is_kept_ends_with_the_connection(caplog):
     assert not caplog.records
 
 
-def test_what_it_takes_is_bounded(plain):
+def test_memory_of_the_cache_is_bounded(plain):
     with make_toy_env(benchmark=HELLO, observation_space="text", transition_cache=100_000) as env:
         largest = 0
         for i in range(300):

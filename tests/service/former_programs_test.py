@@ -103,7 +103,7 @@ def test_the_tutorial(env: CompilerEnv):
     assert str(env.benchmark) == "benchmark://example-v1/foo"
 
 
-def test_what_the_tutorial_looks_at(env: CompilerEnv):
+def test_spaces_and_programs_of_the_tutorial(env: CompilerEnv):
     assert [space.name for space in env.action_spaces] == ["Edit", "Append"]
     assert env.action_space.name == "Edit"
     assert {"text", "length", "histogram"} <= set(env.observation.spaces)

@@ -124,7 +124,7 @@ def test_a_space_that_has_no_counterpart():
         Tuple([Mine()])
 
 
-def test_what_is_no_space():
+def test_values_that_are_not_spaces_are_refused():
     with pytest.raises(TypeError, match="3"):
         Tuple([3])
 

@@ -23,7 +23,7 @@ def test_attributes_and_defaults():
     assert (boolean.min, boolean.max) == (False, True)
 
 
-def test_bounds_beyond_the_type_are_none():
+def test_bounds_are_clipped_to_the_type():
     space = Scalar("x", min=0, max=np.inf, dtype=np.int64)
     assert (space.min, space.max) == (0, 2**63 - 1)
     assert Scalar("x", min=-1, max=300, dtype=np.uint8) == Scalar("x", dtype=np.uint8)

@@ -143,7 +143,7 @@ def broken_env():
         ("never-end", "time limit", "function(never-end)"),
     ],
 )
-def test_what_is_wrong_with_a_pass_is_found(broken_env, name, kind, details):
+def test_failures_of_a_pass_are_classified(broken_env, name, kind, details):
     timeout = 2 if name == "never-end" else 60
     outcomes = measure(broken_env, name, program="sha256", prefixes=2, timeout=timeout)
     failures = [each for each in outcomes if isinstance(each, Failure)]
@@ -153,7 +153,7 @@ def test_what_is_wrong_with_a_pass_is_found(broken_env, name, kind, details):
         assert len(failures) == len(outcomes) == 2
 
 
-def test_what_other_passes_do_wrong_is_not_held_against_a_pass(broken_env):
+def test_failures_of_other_passes_are_not_counted(broken_env):
     after_wrong = {"clean_up": "multiply-by-three", "program": "sha256", "prefixes": 2}
     assert len(measure(broken_env, "mem2reg", **after_wrong, runs=0)) == 2
     outcomes = measure(broken_env, "mem2reg", **after_wrong, runs=2)

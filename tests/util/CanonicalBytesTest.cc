@@ -38,13 +38,13 @@ TEST(CanonicalBytesTest, DifferIfAnEntryDoes) {
   EXPECT_NE(canonicalBytes(changed), canonicalBytes(filledForwards()));
 }
 
-TEST(CanonicalBytesTest, MakeTheMessageAgain) {
+TEST(CanonicalBytesTest, ParseBackToTheMessage) {
   Command again;
   ASSERT_TRUE(again.ParseFromString(canonicalBytes(filledForwards())));
   EXPECT_EQ(again.env_size(), kVariables);
 }
 
-TEST(CanonicalBytesTest, OfNothingAreNone) { EXPECT_EQ(canonicalBytes(Command()), ""); }
+TEST(CanonicalBytesTest, EmptyMessageHasNoBytes) { EXPECT_EQ(canonicalBytes(Command()), ""); }
 
 }  // namespace
 }  // namespace compiler_gym::util

@@ -59,7 +59,7 @@ def test_malformed(monkeypatch):
 
 
 @pytest.mark.parametrize(("text", "is_shown"), [("", False), ("0", False), ("1", True)])
-def test_whether_output_is_shown(monkeypatch, text, is_shown):
+def test_environment_variable_and_call_show_output(monkeypatch, text, is_shown):
     monkeypatch.setenv("COMPILER_GYM_SHOW_OUTPUT", text)
     assert is_output_shown() == is_shown
     show_output()

@@ -201,7 +201,7 @@ class TestResume:
         server.answers = [self.BROKEN, (200, {}, DATA)]
         assert download(f"{server.url}/file", SHA256) == DATA
 
-    def test_another_part_than_asked_for(self, server):
+    def test_a_reply_with_a_wrong_range_is_discarded(self, server):
         server.answers = [self.BROKEN, (206, range_of(500), DATA[500:]), (200, {}, DATA)]
         assert download(f"{server.url}/file", SHA256) == DATA
         assert server.ranges == [None, "bytes=1000-", None]
@@ -339,7 +339,7 @@ def test_broken_connections_are_retried(server, monkeypatch, failure):
         URLError(socket.gaierror(socket.EAI_NONAME, "Name or service not known")),
     ],
 )
-def test_other_failures_are_not(server, monkeypatch, failure):
+def test_permanent_failures_are_not_retried(server, monkeypatch, failure):
     _FlakyOpener(monkeypatch, failure)
     with pytest.raises(DownloadFailed, match=failure.reason.strerror):
         download(f"{server.url}/file")

@@ -86,7 +86,7 @@ def test_action_space():
     assert "Did you mean Legacy124" in done.stderr
 
 
-def test_what_the_id_says_holds(tmp_path):
+def test_the_id_sets_observation_and_reward(tmp_path):
     done = run("--env=llvm-autophase-ic-v0")
     lines = done.stdout.splitlines()
     assert lines[1] == "ndarray IrInstructionCountOz", done.stderr

@@ -33,7 +33,7 @@ def test_sentence():
     assert did_you_mean("Irr", ["Ir", "Bitcode"]) == " Did you mean Ir?"
 
 
-def test_what_all_have_in_common_is_not_similar():
+def test_a_common_prefix_does_not_count_as_similar():
     uris = [f"benchmark://some-dataset-v0/{name}" for name in ("sha256", "json", "aes")]
     assert nearest_names("benchmark://some-dataset-v0/sha25", uris) == [uris[0]]
 

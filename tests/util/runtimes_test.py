@@ -134,7 +134,7 @@ def test_p_values_of_pairs_are_uniform_without_a_difference():
     assert 0.02 < np.mean(np.array(values) < 0.05) < 0.08
 
 
-def test_what_is_no_pairs_is_refused():
+def test_unpaired_runtimes_and_bad_confidence_are_refused():
     with pytest.raises(ValueError, match="Expected pairs, not 3 and 2 runtimes"):
         compare_paired_runtimes([1, 2, 3], [1, 2])
     with pytest.raises(ValueError, match="a confidence between 0 and 1"):

@@ -30,7 +30,7 @@ def test_order(places):
         assert find_service_binary("the-service") == place
 
 
-def test_what_cannot_be_executed_is_passed_over(places):
+def test_files_that_are_not_executable_are_skipped(places):
     places[0].mkdir(parents=True)
     places[1].parent.mkdir(parents=True)
     places[1].touch(mode=0o644)

@@ -89,7 +89,7 @@ class TestInformation:
 class TestStableBaselines:
     """With the library: tests/examples/library_trainers_test.py."""
 
-    def test_that_is_not_installed(self, monkeypatch):
+    def test_missing_stable_baselines3(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "stable_baselines3", None)
         monkeypatch.delitem(sys.modules, "compiler_gym.vector.stable_baselines", raising=False)
         with pytest.raises(ImportError, match=r"pip install 'compiler_gym\[sb3\]'"):

@@ -186,7 +186,7 @@ def test_defaults_are_made_when_they_are_used(box):
     assert further.default_value == 2
 
 
-def test_defaults_can_be_changed_by_who_gets_them(box):
+def test_callers_may_change_their_copy_of_a_default(box):
     derived = box.make_derived_space(id="D", translate=total, default_value=[1])
     derived.default_value.append(2)
     assert derived.default_value == [1]

@@ -64,7 +64,7 @@ class TestActionHistogram:
         assert observation.nonzero()[0].tolist() == [env.action_space["gvn"]]
         assert observation in env.observation_space
 
-    def test_what_is_asked_for_by_name(self, few):
+    def test_observations_by_name_are_not_replaced(self, few):
         env = ActionHistogram(few)
         env.reset()
         (count,) = env.step(0, observation_spaces=["IrInstructionCount"])[0]
@@ -143,7 +143,7 @@ def test_actions_without_numbers(few):
 
 
 @pytest.mark.filterwarnings("error::UserWarning")
-def test_what_a_learner_makes_of_it(few):
+def test_wrappers_of_a_learner_stack(few):
     few.reward_space = "IrInstructionCountOz"
     inside = GymnasiumEnv(ActionMask(LastActions(ActionHistogram(AutophaseNorm(few)), 2)))
     env = gymnasium.wrappers.NormalizeObservation(inside)

@@ -33,7 +33,7 @@ class TestTerminalAction:
         assert env.actions == [env.action_space["mem2reg"]]
         assert env.reset() == before
 
-    def test_what_comes_after_is_not_done(self, small):
+    def test_actions_after_the_terminal_one_are_ignored(self, small):
         env = CommandlineWithTerminalAction(small)
         env.reset()
         mem2reg, dce = env.action_space["mem2reg"], env.action_space["dce"]

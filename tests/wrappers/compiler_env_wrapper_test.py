@@ -201,7 +201,7 @@ class TestProperties:
         assert env.episode_reward == 7
 
     @pytest.mark.parametrize("name", ["actions", "state", "version", "service"])
-    def test_what_cannot_be_set(self, env, name):
+    def test_read_only_attributes(self, env, name):
         with pytest.raises(AttributeError):
             setattr(CompilerEnvWrapper(env), name, None)
 
@@ -308,7 +308,7 @@ class TestFork:
             assert fork.actions == wrapped.actions == [FAIL]
             assert wrapped.counts == {"reset": 1, "step": 1, "fork": 1}
 
-    def test_what_is_not_copied(self, env):
+    def test_fork_attribute_can_share_a_value(self, env):
         class Logging(Remembering):
             def __init__(self, env):
                 super().__init__(env)
@@ -322,7 +322,7 @@ class TestFork:
             assert fork.log is wrapped.log
             assert fork.seen is not wrapped.seen
 
-    def test_what_cannot_be_copied(self, env, monkeypatch):
+    def test_an_attribute_that_cannot_be_copied_fails_the_fork(self, env, monkeypatch):
         wrapped = CompilerEnvWrapper(env)
         wrapped.log = (line for line in ())
         forks = []

@@ -106,7 +106,7 @@ class TestObservations:
         assert env.step(mem2reg)[0][51] == 1
         assert env.observation["Autophase"][51] > 1
 
-    def test_what_is_asked_for_by_name(self, small):
+    def test_values_by_name_are_not_converted(self, small):
         env = Share(small)
         env.reset()
         observations = env.step(0, observation_spaces=["IrInstructionCount", "Autophase"])[0]
@@ -114,7 +114,7 @@ class TestObservations:
         with pytest.deprecated_call():
             assert env.step(0, observations=["IrInstructionCount"])[0] == observations[:1]
 
-    def test_setting_what_is_inside(self, small):
+    def test_setting_the_inner_observation_space(self, small):
         env = Share(small)
         env.observation_space = "InstCount"
         assert small.observation_space_spec == "InstCount"
@@ -163,7 +163,7 @@ class TestRewards:
         assert reward == 4 * small.step(small.action_space["mem2reg"])[1] > 0
         assert env.episode_reward == reward / 4
 
-    def test_what_is_asked_for_by_name(self, small):
+    def test_values_by_name_are_not_converted(self, small):
         small.reward_space = "IrInstructionCount"
         env = Doubled(small)
         env.reset()
@@ -223,7 +223,7 @@ def test_timeout_reaches_the_environment(small):
 
 
 @pytest.mark.parametrize("wrapper", [ActionWrapper, ObservationWrapper, RewardWrapper])
-def test_what_is_not_overridden_stays_as_it_is(small, wrapper):
+def test_methods_that_are_not_overridden_change_nothing(small, wrapper):
     """Programs of former releases override what they need."""
 
     class Own(wrapper):

@@ -114,7 +114,7 @@ class Recording(CompilerEnvWrapper):
         )
 
 
-def test_none_is_missing():
+def test_every_public_wrapper_is_tested():
     assert sorted(MAKERS) == sorted(compiler_gym.wrappers.__all__)
 
 

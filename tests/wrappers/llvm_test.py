@@ -20,7 +20,7 @@ def counting(tmp_path):
     )
 
 
-def test_wrapper_is_the_environment_but_for_what_it_defines(env):
+def test_wrapper_forwards_everything_that_it_does_not_define(env):
     wrapped = CompilerEnvWrapper(env)
     assert isinstance(wrapped, CompilerEnv)
     assert wrapped.unwrapped is env

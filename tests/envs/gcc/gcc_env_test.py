@@ -240,7 +240,7 @@ class TestCompilations:
         fake_env.step(fake_env.action_space["-O2"])
         assert fake_gcc.calls("-O2 -w") == []
 
-    def test_of_other_programs_are_others(self, fake_env):
+    def test_sizes_follow_the_program(self, fake_env):
         size = fake_env.obj_size
         fake_env.reset(benchmark=BIGGER)
         assert fake_env.obj_size > size

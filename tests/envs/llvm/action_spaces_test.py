@@ -80,7 +80,7 @@ def test_legacy_actions_are_those_of_the_table(env):
     assert sum(not pipeline for pipeline in env.action_space.pipelines) < 50
 
 
-def test_legacy_actions_have_their_names_of_then(env):
+def test_legacy_actions_keep_their_names(env):
     """As scripts of that release look actions up."""
     env.reset(benchmark=kernel_uri("json"), action_space="Legacy124")
     assert env.action_space.names == env.action_space.flags

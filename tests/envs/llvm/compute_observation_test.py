@@ -24,7 +24,7 @@ def same(first, second):
     return first == second
 
 
-def test_is_what_an_environment_observes(env, bitcode):
+def test_values_equal_those_of_an_environment(env, bitcode):
     for name, spec in env.observation.spaces.items():
         if name not in CHANGING | NEEDS_MORE and "Programl" not in name and "vec" not in name:
             value = compute_observation(spec, bitcode)

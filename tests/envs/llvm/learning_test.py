@@ -216,7 +216,7 @@ class TestEnds:
 
 
 class TestRender:
-    def test_how_stable_baselines3_makes_environments(self):
+    def test_make_vec_env_of_stable_baselines3(self):
         """Its ``make_vec_env`` asks for pictures, and catches TypeErrors only."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -76,7 +76,7 @@ def test_the_unoptimised_cost_is_asked_for_once_a_benchmark(view):
     assert view.asked == ["CostO0"] * 3
 
 
-def test_first_reward_late_in_an_episode_includes_what_was_gained_before(view):
+def test_a_late_first_reward_includes_earlier_gains(view):
     reward = started(cost_reward(), view)
     assert reward.update([], [40], view) == 60
 

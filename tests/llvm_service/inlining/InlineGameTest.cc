@@ -72,7 +72,7 @@ TEST(InlineGame, TargetThatIsNotKnown) {
 
 class InlineGameTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(InlineGameTest, BeginsWithWhatClangMakes) {
+TEST_P(InlineGameTest, BeginsWithTheObjectOfClang) {
   const auto game = startGame(kernel(GetParam()));
   ASSERT_NE(game, nullptr);
   const auto compilation = startCompilation(makeBenchmark(kernel(GetParam())));
@@ -206,7 +206,7 @@ define i32 @caller(ptr %f, i32 %x) {
 }
 )";
 
-TEST(InlineSitesTest, SayWhatCanBeDecided) {
+TEST(InlineSitesTest, MarkTheOpenCalls) {
   const auto game = startGame(kCalls);
   ASSERT_NE(game, nullptr);
   std::vector<std::string> callees;
@@ -236,7 +236,7 @@ TEST(InlineSitesTest, SayWhatCanBeDecided) {
   EXPECT_EQ(game->defaultCounts()[1].inlined, 1);
 }
 
-TEST(InlineFeaturesTest, AreThoseOfTheCallThatIsAskedAbout) {
+TEST(InlineFeaturesTest, DescribeTheCallInQuestion) {
   const auto game = startGame(kCalls, /*isInOrder=*/true);
   ASSERT_NE(game, nullptr);
   const auto names = namesOfInlineFeatures();

@@ -74,7 +74,7 @@ TEST_F(InlineSessionTest, EndsWithTheLastQuestion) {
             observe(*session, "ObjectTextSizeOz").int64_value());
 }
 
-TEST_F(InlineSessionTest, RefusesWhatIsNoAction) {
+TEST_F(InlineSessionTest, RefusesActionsOutOfRange) {
   const auto session = start("sha256", 0);
   for (const int64_t number : {-1, 3}) {
     bool flag = false;
@@ -89,7 +89,7 @@ TEST_F(InlineSessionTest, RefusesWhatIsNoAction) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(InlineSessionTest, WhatTheProgramDoesNotHaveHasNoEffect) {
+TEST_F(InlineSessionTest, DecisionsAboutMissingCallsHaveNoEffect) {
   const auto session = start("sha256", 1);
   const std::string before = observe(*session, "Ir").string_value();
   EXPECT_TRUE(act(*session, 3 * (kInlineSites - 1) + 1).hadNoEffect);

@@ -83,7 +83,7 @@ def test_a_child_that_ignores_sigterm_is_killed(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["exit 0", "sleep 1000"])
-def test_what_the_child_started_is_killed_too(end, tmp_path):
+def test_grandchildren_are_killed_too(end, tmp_path):
     grandchild = tmp_path / "pid"
     child = start(
         f"sleep 1000 & echo $! > {grandchild}.new; mv {grandchild}.new {grandchild}; {end}"

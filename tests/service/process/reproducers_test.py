@@ -64,7 +64,7 @@ def test_an_environment_that_becomes_garbage(kept):
     assert contents(kept) == ["text"]
 
 
-def test_what_a_killed_process_left_behind(kept, tmp_path):
+def test_reproducers_of_a_killed_process_are_kept(kept, tmp_path):
     stale = tmp_path / "s" / "old"
     make_reproducer(stale, "crash")
     (stale / "owner.lock").touch()

@@ -86,7 +86,7 @@ TEST(BenchmarkCache, EvictsMoreThanHalfForALargeOne) {
   EXPECT_EQ(cache.sizeInBytes(), 80);
 }
 
-TEST(BenchmarkCache, KeepsWhatIsLargerThanTheLimitWithAWarning) {
+TEST(BenchmarkCache, WarnsButKeepsABenchmarkLargerThanTheLimit) {
   BenchmarkCache cache(100);
   cache.add(makeBenchmark("a", 50));
   ::testing::internal::CaptureStderr();
@@ -124,7 +124,7 @@ TEST(BenchmarkCache, EvictToCapacity) {
   cache.evictToCapacity(0);
 }
 
-TEST(BenchmarkCache, SeedDecidesWhatIsEvicted) {
+TEST(BenchmarkCache, SeedDecidesTheEviction) {
   const auto survivorsOf = [](uint64_t seed) {
     BenchmarkCache cache(100 * 25, std::mt19937_64(seed));
     for (int i = 0; i < 100; ++i) cache.add(makeBenchmark(std::to_string(i), 25));

@@ -336,7 +336,7 @@ TEST_F(ObservedAtStartTest, OncePerProgramAndOncePerSession) {
   EXPECT_EQ(observedAtStart({toy::kLength, toy::kHistogram}), "5");
 }
 
-TEST_F(ObservedAtStartTest, WhatDiffersFromTimeToTimeIsComputedBySessionsOnly) {
+TEST_F(ObservedAtStartTest, VaryingObservationsAreComputedBySessionsOnly) {
   start();
   for (int i = 0; i < 2; ++i) {
     const auto started =

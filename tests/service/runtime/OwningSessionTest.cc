@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, OwningSessionTest,
                          ::testing::Values("forkable", "threaded", "unforkable"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(OwningSessionTest, EachHasWhatItWorksWith) {
+TEST_P(OwningSessionTest, EachHasItsOwnDirectory) {
   const int64_t first = start(GetParam());
   const int64_t second = start(GetParam());
   EXPECT_EQ(add(first, 1), "1 1 1");
@@ -145,7 +145,7 @@ TEST_P(OwningSessionTest, OriginalOutlivesItsCopies) {
 }
 
 // In a copy of a process in which another thread held a lock of the allocator, it is held for ever.
-TEST_P(OwningSessionTest, CopiesAllocateWhateverThreadsDid) {
+TEST_P(OwningSessionTest, CopiesCanAllocateDespiteThreads) {
   const int64_t original = start(GetParam());
   for (int i = 0; i < 50; ++i) {
     const auto forked = client_.fork(original);
@@ -156,7 +156,7 @@ TEST_P(OwningSessionTest, CopiesAllocateWhateverThreadsDid) {
   }
 }
 
-TEST_F(OwningSessionTest, CopyThatIsNotWantedAnyMoreLeavesNothing) {
+TEST_F(OwningSessionTest, AbandonedCopyLeavesNothing) {
   const int64_t session = start("slow");
   EXPECT_EQ(add(session, 1), "1 1 1");
   const std::set<fs::path> before = entriesOf(directory());
@@ -177,7 +177,7 @@ TEST_F(OwningSessionTest, CopyThatIsNotWantedAnyMoreLeavesNothing) {
 }
 
 // Its client is gone by then, which ends a session that is at work.
-TEST_F(OwningSessionTest, HasTimeToGiveBackWhatItOwns) {
+TEST_F(OwningSessionTest, HasTimeToReleaseItsResources) {
   const int64_t session = start("lingering");
   EXPECT_EQ(add(session, 1), "1 1 1");
   const fs::path owned = directoryOf(session);

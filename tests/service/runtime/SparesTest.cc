@@ -157,7 +157,7 @@ TEST_F(SparesTest, TheirNumberIsLimited) {
   EXPECT_EQ(sessionProcesses().size(), others + forks + 2);
 }
 
-TEST_F(SparesTest, NoneAreMade) {
+TEST_F(SparesTest, ZeroSparesMakesNone) {
   start({"--spare_sessions=0"});
   const int64_t session = client().startOn("abc");
   for (int i = 0; i < 4; ++i) EXPECT_EQ(forkedText(session), "abc");

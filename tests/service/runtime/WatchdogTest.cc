@@ -136,7 +136,7 @@ TEST_F(WatchdogTest, ZeroIsNoLimit) {
   expectDone();
 }
 
-TEST_F(WatchdogTest, NobodyWaitsAnyMore) {
+TEST_F(WatchdogTest, KillsTheSessionOnceTheClientIsGone) {
   start(kNoLimit, [](Watchdog& watchdog) {
     watchdog.arm(kForever);
     loop();

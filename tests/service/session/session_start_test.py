@@ -9,7 +9,7 @@ from tests.service.fake_service import FakeService
 from tests.service.toy_service import text_benchmark
 
 
-def test_what_is_remembered_is_bounded(monkeypatch):
+def test_remembered_benchmarks_are_bounded(monkeypatch):
     monkeypatch.setattr(session_start, "_MAX_DIGESTS", 3)
     with FakeService() as service, CompilerGymServiceConnection(service.address) as connection:
         starter = SessionStarter()

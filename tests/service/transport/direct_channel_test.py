@@ -104,7 +104,7 @@ class TestUse:
             "EndSession",
         ]
 
-    def test_what_is_done_while_a_session_is_forked(self, connection):
+    def test_a_fork_runs_a_function_meanwhile(self, connection):
         session = start(connection)
         done = []
         fork = session.fork(meanwhile=lambda: done.append(1))

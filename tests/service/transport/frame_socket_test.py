@@ -59,7 +59,7 @@ def test_frames(pair, timeout, microseconds):
     assert client.has_worked
 
 
-def test_what_is_done_before_the_reply(pair):
+def test_a_call_runs_a_function_before_the_reply(pair):
     client, service = pair
     done = []
 

@@ -116,14 +116,14 @@ class TestFiles:
             b'{"about": {}, "sequences": [], "network": {"' + b"x" * 5000 + b'": 1}}',
         ],
     )
-    def test_what_is_no_policy(self, tmp_path, contents):
+    def test_malformed_policy_file(self, tmp_path, contents):
         path = tmp_path / "policy.json"
         path.write_bytes(contents)
         with pytest.raises(ValueError, match=r"expected a policy.* got .*policy\.json") as caught:
             Policy.load(path)
         assert len(str(caught.value)) < 500
 
-    def test_what_is_not_there(self):
+    def test_unknown_policy_name(self):
         with pytest.raises(FileNotFoundError, match="no policy of that name: sequence, coreset"):
             Policy.load("corset")
 

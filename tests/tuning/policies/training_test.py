@@ -50,7 +50,7 @@ def test_select():
     assert select(rows, 4) == [2, 1, 0]  # The last makes nothing smaller.
 
 
-def test_what_sequences_do(laboratory, env):
+def test_logarithms_match_played_sequences(laboratory, env):
     row = laboratory.logarithms(("sroa", "simplifycfg", "loop-rotate"))
     for uri, logarithm in zip(PROGRAMS, row, strict=True):
         env.reset(benchmark=uri)

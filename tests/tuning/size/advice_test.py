@@ -57,7 +57,7 @@ def test_the_options_of_the_user(sources, tmp_path):
     assert small.size().loaded < large.size().loaded and large.level == "-O0"
 
 
-def test_what_cannot_be_measured_says_why(sources, tmp_path):
+def test_a_failed_measurement_names_the_cause(sources, tmp_path):
     adviser = Adviser(sources, [], tmp_path)
     measured = adviser.measure(Suggestion((), ("-Wl,--no-such-option",), "none"))
     assert measured.saved is None and "--no-such-option" in measured.why

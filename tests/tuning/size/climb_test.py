@@ -49,7 +49,7 @@ def test_all_that_helps_is_kept():
     assert len(landscape.asked) == 23
 
 
-def test_what_does_not_go_together_is_tried_again():
+def test_conflicting_changes_are_tried_again():
     best = climbed(Landscape([3, 9, 5], bad=(0, 1)))
     assert best.change.calls == ((1, True), (2, True))
 

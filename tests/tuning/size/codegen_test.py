@@ -66,7 +66,7 @@ def failures(program, target, way, folder, choose):
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
-def test_no_change_loses_what_is_live_across_a_lazily_bound_call(target, tmp_path):
+def test_no_change_clobbers_values_live_across_a_lazy_call(target, tmp_path):
     assert failures(_LIVE, target, LAZY, tmp_path, every_change) == []
 
 
@@ -75,7 +75,7 @@ def test_no_change_loses_what_is_live_across_a_lazily_bound_call(target, tmp_pat
     [(X86_64, LAZY), (AARCH64, LAZY), (AARCH64, NOW)],
     ids=lambda each: each.name,
 )
-def test_a_change_that_does_is_found(target, way, tmp_path):
+def test_a_clobbering_change_is_found(target, way, tmp_path):
     found = failures(_LIVE, target, way, tmp_path, lambda _: [Change(("-disable-lsr",)), _IPRA])
     assert [each.change for each in found] == [_IPRA]
 
@@ -221,7 +221,7 @@ def test_the_counts_of_the_audit_are_those_of_the_trials():
     )
 
 
-def test_counts_add_up_what_belongs_together():
+def test_counts_are_summed_by_option():
     text = "\n".join(
         [
             "| `-a=1` | 0 | 0 |",
@@ -249,7 +249,7 @@ def test_a_seed_is_a_program():
     assert make_case(11) == make_case(11)
 
 
-def test_trials_go_on_where_they_ended(tmp_path, capsys):
+def test_trials_resume_from_the_state_file(tmp_path, capsys):
     state = tmp_path / "state.json"
     before = Totals(next_seed=5, cpu_seconds=7200)
     before.builds["x86_64 static"] += 10

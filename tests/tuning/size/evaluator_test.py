@@ -127,7 +127,7 @@ def test_ctrl_c_ends_what_runs(compilation, start, slow):
     assert evaluator.evaluate([_BAD]) == []
 
 
-def test_what_others_run_goes_on(compilation, start, slow):
+def test_commands_of_another_evaluator_go_on(compilation, start, slow):
     slow_one, other = (start(replace(compilation, clang=slow)) for _ in range(2))
     for each in (slow_one, other):
         each.evaluate_source()
@@ -154,7 +154,7 @@ def test_what_others_run_goes_on(compilation, start, slow):
     assert results == [-signal.SIGKILL]
 
 
-def test_what_clang_says_of_a_source(compilation, start):
+def test_errors_and_warnings_of_clang_are_reported(compilation, start):
     compilation.source.write_text("int f(void) { return g(); }\n")
     with pytest.raises(BenchmarkInitError, match="undeclared function 'g'"):
         start(compilation).evaluate_source()

@@ -50,13 +50,13 @@ def test_each_function_keeps_its_best():
     assert best.object.text == 300 - 7 - 4 and len(asked) == 5
 
 
-def test_the_best_is_what_has_the_fewest_instructions_if_these_count():
+def test_the_fewest_instructions_win_if_these_are_the_objective():
     best, asked = skipped(100, Objective.INSTRUCTIONS)
     assert best.change.skipped == ((3, ("b",)),)
     assert best.object.instructions == {"one": 200, "two": 80} and len(asked) == 5
 
 
-def test_the_best_of_what_was_tried_if_that_was_all():
+def test_the_best_so_far_wins_when_the_budget_ends():
     best, asked = skipped(1)
     assert best.change.skipped == ((0, ("a",)), (3, ("a",))) and len(asked) == 1
     assert skipped(0)[0].change == Change()

@@ -78,7 +78,7 @@ def test_name_with_line_breaks(compile):
     assert not any("incbin" in each.code for lines in image.assembly.values() for each in lines)
 
 
-def test_what_is_no_object_file(tmp_path):
+def test_text_is_not_an_object_file(tmp_path):
     path = tmp_path / "text.o"
     path.write_text("no object file")
     with pytest.raises(ValueError, match=r"llvm-readelf cannot read .*text\.o"):

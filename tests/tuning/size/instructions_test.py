@@ -96,7 +96,7 @@ def counts_of_assembly(text):
     return {name: counts[name] for name in functions}
 
 
-def test_what_was_written_is_counted(tmp_path):
+def test_instructions_of_assembly_are_counted(tmp_path):
     path = made(tmp_path, "s", _ASSEMBLY, "--target=x86_64-linux-gnu")
     found = read_with_instructions(path)
     assert found.instructions == {
@@ -131,13 +131,13 @@ def test_counts_are_those_of_the_assembly_of_clang(tmp_path, options, level):
     assert read_with_instructions(path).instructions == expected
 
 
-def test_what_is_not_asked_for_is_not_counted(tmp_path):
+def test_instructions_are_counted_on_demand_only(tmp_path):
     path = made(tmp_path, "c", _SOURCE)
     assert read_object(path).instructions is None and read_object(path).instruction_count is None
     assert count_instructions(path, {}) == {}
 
 
-def test_what_is_wrong_is_said(tmp_path, monkeypatch):
+def test_counting_errors_name_the_cause(tmp_path, monkeypatch):
     path = made(tmp_path, "c", _SOURCE, "--target=x86_64-linux-gnu")
     with pytest.raises(ValueError, match="does not list the function none of"):
         count_instructions(path, {"f": 1, "none": 1})

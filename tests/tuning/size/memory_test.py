@@ -148,7 +148,7 @@ def test_oldest_files_are_forgotten(tmp_path, compilation, monkeypatch):
     assert {*folder.iterdir()} == {*kept[1:]}
 
 
-def test_edited_source_starts_from_what_its_unchanged_functions_want(search):
+def test_edited_source_recalls_its_unchanged_functions(search):
     first = search(_SOURCE, 36)
     gain = size(first) / first.size(first.baseline)
     assert first.recalled is None and gain < 0.95
@@ -165,7 +165,7 @@ def test_edited_source_starts_from_what_its_unchanged_functions_want(search):
     assert search(edited, 6).best.object.digest == warm.best.object.digest
 
 
-def test_memory_does_not_change_what_an_unchanged_source_becomes(search, tmp_path):
+def test_memory_keeps_the_result_of_an_unchanged_source(search, tmp_path):
     digests = {search(_SOURCE, 12).best.object.digest for _ in range(2)}
     assert digests == {search(_SOURCE, 12, has_memory=False).best.object.digest}
     (path,) = (tmp_path / "memory").iterdir()

@@ -59,7 +59,7 @@ def minimised(size, change, folder, is_right=lambda _: True, budget=None):
     return small.change, {part.name: part.cost for part in parts}
 
 
-def test_what_is_needed_is_kept_with_its_worth(tmp_path):
+def test_needed_parts_are_kept_with_their_savings(tmp_path):
     worth = {"-a": 7, "-b": 0, "-c": 2, "-d": 0}
     change = Change(options=tuple(worth))
     left, parts = minimised(
@@ -69,7 +69,7 @@ def test_what_is_needed_is_kept_with_its_worth(tmp_path):
     assert [*parts] == ["-a", "-c"]
 
 
-def test_what_makes_it_larger_goes(tmp_path):
+def test_parts_that_add_bytes_are_dropped(tmp_path):
     change = Change(options=("-a", "-b"))
     left, parts = minimised(lambda change: 90 + ("-b" in change.options), change, tmp_path)
     assert left == Change() and parts == {}
@@ -81,7 +81,7 @@ def test_one_of_two_that_do_the_same(tmp_path):
     assert len(left.options) == 1 and [*parts.values()] == [10]
 
 
-def test_what_is_free_only_without_another_part(tmp_path):
+def test_parts_are_judged_again_once_another_is_dropped(tmp_path):
     sizes = {("-a", "-b"): 90, ("-a",): 90, ("-b",): 95, (): 88}
     left, parts = minimised(
         lambda change: sizes[change.options], Change(options=("-a", "-b")), tmp_path

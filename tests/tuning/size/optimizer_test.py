@@ -127,7 +127,7 @@ def test_fewest_instructions(compilation, start):
     assert for_bytes.best.object.instructions is None
 
 
-def test_passes_are_left_out_by_what_is_to_be_small(compilation, start, monkeypatch):
+def test_passes_are_left_out_by_the_sizes_of_the_objective(compilation, start, monkeypatch):
     asked = []
 
     def skip_passes(leading, functions, passes, evaluate, cost, sizes):
@@ -140,7 +140,7 @@ def test_passes_are_left_out_by_what_is_to_be_small(compilation, start, monkeypa
     assert asked[-1][0] == asked[-1][1].functions
 
 
-def test_of_as_many_instructions_the_smaller_is_better():
+def test_equal_instruction_counts_are_ordered_by_size():
     large, small = (ObjectFile(size, 100, {}, "", "", {"f": 3}) for size in (20, 19))
     few = ObjectFile(30, 100, {}, "", "", {"f": 1, "g": 1})
     few, small, large = (Evaluation(Change(), each, Path()) for each in (few, small, large))

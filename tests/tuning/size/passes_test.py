@@ -68,7 +68,7 @@ def listed(text=_MODULE):
     return [json.loads(line) for line in lines.splitlines()]
 
 
-def test_calls_about_which_can_be_decided():
+def test_calls_with_a_decision_are_listed():
     sites = {"caller": "main", "callee": "small", "local": True, "size": 2}
     assert listed() == [
         {**sites, "index": 3},
@@ -210,7 +210,7 @@ def test_the_rest_is_left_out(start, compilation):
         "list-call-sites<1>",
     ],
 )
-def test_what_makes_no_sense_is_refused(passes):
+def test_malformed_passes_are_refused(passes):
     done = opt(passes, check=False)
     assert done.returncode == 1
     assert "unknown pass name" in done.stderr or "invalid" in done.stderr

@@ -5,7 +5,7 @@ from compiler_gym.tuning.size import object_file
 from compiler_gym.tuning.size.object_file import compare_functions, readable_names
 
 
-def test_what_changed_most_is_first():
+def test_functions_are_sorted_by_change_of_size():
     before = {"same": 5, "less": 30, "gone": 20, "more": 7}
     after = {"same": 5, "less": 10, "more": 9, "OUTLINED_FUNCTION_0": 3, "OUTLINED_FUNCTION_12": 4}
     changes = [(each.name, each.before, each.after) for each in compare_functions(before, after)]

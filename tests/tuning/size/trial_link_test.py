@@ -85,7 +85,7 @@ def test_hidden_functions_may_be_missing(compiled):
     assert hidden < loaded(compiled("-fPIC"), "-fPIC")
 
 
-def test_what_cannot_be_linked_is_an_error(tmp_path):
+def test_an_unlinkable_file_is_an_error(tmp_path):
     path = tmp_path / "source.o"
     path.write_bytes(b"no object file")
     with pytest.raises(LinkError, match=r"cannot be linked alone: .*source\.o"):

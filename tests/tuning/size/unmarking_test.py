@@ -39,7 +39,7 @@ def test_only_functions_that_get_smaller_lose_the_mark(compilation, start):
     assert none["division"] > some["division"] == before["division"]
 
 
-def test_a_search_finds_that(compilation, start):
+def test_a_search_unmarks_functions(compilation, start):
     compilation.source.write_text(_SOURCE)
     for options, stages in ((("-Oz",), ["unmark"]), (("-Os",), [])):
         of_level = replace(compilation, options=options)
@@ -55,7 +55,7 @@ def test_a_search_finds_that(compilation, start):
     assert "unmark" not in [each.name for each in for_bytes.stages]
 
 
-def test_what_cannot_be_named_or_is_done_is_left():
+def test_unnameable_and_finished_functions_are_skipped():
     def evaluate(changes):
         asked.extend(changes)
         found = ObjectFile(9, 9, {}, "", "", {"a:b": 1, "c": 2})

@@ -32,7 +32,7 @@ def symbols(path):
     return {line.split()[-1]: line.split()[-2] for line in done.stdout.splitlines()}
 
 
-def test_what_nobody_needs_goes_and_the_rest_is_local(inputs, tmp_path):
+def test_unused_functions_are_dropped_and_others_made_local(inputs, tmp_path):
     merged = merge_program(inputs, tmp_path / "all.bc", ["-DSTEP=3"], ["main"])
     assert symbols(merged.path) == {"main": "T", "f": "t"}
     assert (merged.name, merged.check, merged.is_for_size) == ("all", None, True)
@@ -49,7 +49,7 @@ def test_what_nobody_needs_goes_and_the_rest_is_local(inputs, tmp_path):
     assert subprocess.run([made]).returncode == 21
 
 
-def test_what_is_kept(inputs, tmp_path):
+def test_named_functions_are_kept(inputs, tmp_path):
     merged = merge_program(inputs, tmp_path / "all.bc", ["-DSTEP=3"], ["main", "others"])
     assert symbols(merged.path) == {"main": "T", "f": "t", "others": "T"}
 
@@ -69,7 +69,7 @@ def test_bitcode_keeps_its_check_and_has_the_marks_that_it_has(inputs, tmp_path)
     assert alone == read_object(tmp_path / "f.o")
 
 
-def test_what_is_wrong_is_said(inputs, tmp_path):
+def test_merge_errors_name_the_cause(inputs, tmp_path):
     with pytest.raises(BenchmarkInitError, match="undeclared identifier 'STEP'"):
         merge_program(inputs, tmp_path / "all.bc", [], ["main"])
     with pytest.raises(ValueError, match="does not define first and second"):

@@ -45,7 +45,7 @@ def searched(evaluator, workload, **options):
     return search
 
 
-def test_what_is_faster_is_found_and_proved(start):
+def test_a_faster_program_is_found_and_proved(start):
     workload = Pretended(of_size)
     search = searched(start(24), workload)
     before, after = (each.program.read_bytes() for each in (search.baseline, search.best))
@@ -62,7 +62,7 @@ def test_what_is_faster_is_found_and_proved(start):
     assert left <= programs and len(programs) < 24 / 2
 
 
-def test_where_nothing_is_faster_it_is_what_clang_makes(start):
+def test_without_a_gain_the_program_of_clang_stays(start):
     search = searched(start(16), Pretended())
     assert search.best is search.baseline
     assert search.comparison is None or search.comparison.low <= 1

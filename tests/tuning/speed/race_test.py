@@ -64,7 +64,7 @@ def test_programs_that_fail_are_out():
     assert stopwatch(Machine(noise=0.01)).race(None, [0.9]).winner is None
 
 
-def test_no_winner_where_time_is_over():
+def test_a_race_that_runs_out_of_time_has_no_winner():
     machine = Machine(noise=0.01)
     watch = stopwatch(machine, is_over=lambda: len(machine.runs) >= 6)
     result = watch.race(1.0, [0.5, 0.6])

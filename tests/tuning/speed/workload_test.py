@@ -80,7 +80,7 @@ def test_a_program_with_inputs(here):
         workload.run(made(workload, here, "bad", code=3))
 
 
-def test_what_does_not_link(here):
+def test_link_errors_name_the_cause(here):
     (here / "f.c").write_text("int g(void); int main(void) { return g(); }\n")
     (here / "g.c").write_text("int g(void) { return 0; }\n")
     for name in ("f", "g"):

@@ -29,7 +29,7 @@ def test_text(space):
     assert space.from_string("inline-decisions<keep>") == [0]
 
 
-def test_what_is_no_decision(space):
+def test_malformed_decisions(space):
     with pytest.raises(LookupError, match="'site-0-kept' is not in"):
         space.from_string("inline-decisions<site-0-kept>")
     for text in ("sroa", "inline-decisions<keep>,sroa", "inline-decisions"):

@@ -124,7 +124,7 @@ TEST_F(AccessTest, TokenOfAnotherUser) {
   EXPECT_THAT(openToken(path).error_message(), HasSubstr("belongs to another user"));
 }
 
-TEST_F(AccessTest, TokenThatIsNone) {
+TEST_F(AccessTest, MalformedToken) {
   for (const char* text :
        {"", "\n", "short", "0123456789 abcdef", "0123456789abcdef\nsecond line"}) {
     const Status status = openToken(file(text));

@@ -148,7 +148,7 @@ TEST_P(PeerOwnerTest, OtherUser) {
 }
 
 // The kernel then tells 0 as the owner, which is root.
-TEST_P(PeerOwnerTest, NobodyOwnsWhatWasClosed) {
+TEST_P(PeerOwnerTest, ClosedConnectionsHaveNoOwner) {
   FileDescriptor client = connectClient();
   const FileDescriptor accepted = acceptClient();
   const PeerAddresses addresses = addressesOf(accepted);
@@ -158,7 +158,7 @@ TEST_P(PeerOwnerTest, NobodyOwnsWhatWasClosed) {
   EXPECT_EQ(ownerOfPeer(accepted.get()), std::nullopt);
 }
 
-TEST_P(PeerOwnerTest, NobodyOwnsWhatWasReset) {
+TEST_P(PeerOwnerTest, ResetConnectionsHaveNoOwner) {
   FileDescriptor client = connectClient();
   const FileDescriptor accepted = acceptClient();
   const PeerAddresses addresses = addressesOf(accepted);
@@ -187,7 +187,7 @@ TEST_P(PeerOwnerTest, NextConnectionFromTheSameAddressDoesNotAnswerForAResetOne)
   EXPECT_THAT(ownerOfPeer(acceptClient().get()), Optional(geteuid()));
 }
 
-TEST_P(PeerOwnerTest, WhoListensOnThePortIsNotTheOwner) {
+TEST_P(PeerOwnerTest, AListenerOnThePortIsNotTheOwner) {
   const FileDescriptor client = connectClient();
   const FileDescriptor accepted = acceptClient();
   PeerAddresses addresses = addressesOf(accepted);
@@ -211,7 +211,7 @@ TEST(PeerOwner, UnixSocket) {
   EXPECT_THAT(ownerOfPeer(first.get()), Optional(geteuid()));
 }
 
-TEST(PeerOwner, WhatIsNotConnectedHasNoOwner) {
+TEST(PeerOwner, UnconnectedSocketsHaveNoOwner) {
   const FileDescriptor tcp(socket(AF_INET, SOCK_STREAM, 0));
   EXPECT_EQ(ownerOfPeer(tcp.get()), std::nullopt);
   EXPECT_EQ(ownerOfPeer(-1), std::nullopt);

@@ -130,7 +130,7 @@ TEST(SessionTableTest, NothingIsAddedToALeaseThatHasEnded) {
   addNew(table);
 }
 
-TEST(SessionTableTest, IdleIsWhoWasNeitherFoundNorActive) {
+TEST(SessionTableTest, FoundAndActiveSessionsAreNotIdle) {
   SessionTable table(10);
   uint64_t foundId = 0;
   const auto idle = addNew(table);

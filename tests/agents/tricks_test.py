@@ -93,7 +93,7 @@ def episode(compiler):
 # Programs that do something else afterwards.
 
 
-def test_no_pass_deletes_what_others_may_use(make_bench, compiler):
+def test_no_pass_deletes_exported_symbols(make_bench, compiler):
     bench = make_bench()
     bench.open_program(source=EXPORTED)
     before = kept_symbols(bench.describe("ir"))

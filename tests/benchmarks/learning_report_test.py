@@ -60,7 +60,7 @@ def test_random_search():
     assert (one.method, best.method) == ("random, one episode", "random, best of 5")
 
 
-def test_reads_what_it_writes(tmp_path):
+def test_points_survive_a_round_trip(tmp_path):
     points = [Point("ppo, one episode", 0, 480, 0.5), Point("random search", 1, 960, 1.0625)]
     learning.write(points, tmp_path / "points.csv")
     assert learning.read(tmp_path / "points.csv") == points

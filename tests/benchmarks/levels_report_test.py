@@ -23,7 +23,7 @@ def test_another_pipeline_is_noticed(tmp_path, monkeypatch):
     assert compare(installed()[0], LZSS, tmp_path).equal == {other: False, unknown: None}
 
 
-def test_the_report_names_what_differs():
+def test_the_report_names_the_differing_programs():
     equal = {each: each.driver != "-O2" for each in SPELLINGS}
     lines = [*report("LLVM 1.2", [Comparison("a", {"-Oz": 1000, "-O3": 2000}, equal)] * 2)]
     assert lines[0] == "LLVM 1.2, clang -Oz: 2,000 bytes of code of 2 programs"

@@ -87,7 +87,7 @@ def test_all_units_become_smaller(run, folder, monkeypatch):
     assert counts["main.c"] == max(counts.values()) > min(counts.values())
 
 
-def test_units_whose_object_files_are_moved_become_smaller(run, environment, monkeypatch):
+def test_moved_object_files_become_smaller(run, environment, monkeypatch):
     monkeypatch.setenv("COMPILER_GYM_OBJECTIVE", "text")
     for number, name in enumerate(("here", "moved", "also", "gone")):
         (environment / f"{name}.c").write_text(_UNIT.replace("NUMBER", str(number)))

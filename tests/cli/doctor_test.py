@@ -24,7 +24,7 @@ def test_installed_parts_work(run):
     assert {check["status"] for check in report["checks"]} <= {"ok", "missing"}
 
 
-def test_one_screen_with_a_command_for_each_part_that_is_not_there(monkeypatch, tmp_path):
+def test_each_missing_part_has_a_command_on_one_screen(monkeypatch, tmp_path):
     monkeypatch.setenv("COMPILER_GYM_LLVM", str(tmp_path))
     done = subprocess.run(command("doctor"), capture_output=True, text=True)
     lines = done.stdout.splitlines()

@@ -76,7 +76,7 @@ def test_options_that_do_not_go_together(refused, project):
     )
 
 
-def test_ctrl_c_keeps_what_was_made(interrupt, project, environment):
+def test_ctrl_c_keeps_finished_object_files(interrupt, project, environment):
     path = project("b.cc", "long.c")
     first = environment / "objects" / "x" / "b.cc.o"
     stdout = interrupt(

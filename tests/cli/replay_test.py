@@ -58,7 +58,7 @@ def test_validate(run, states):
     assert [result["reward_validated"] for result in results] == [True, True]
 
 
-def test_validate_what_search_and_replay_agree_on(run, environment):
+def test_validate_accepts_the_reward_of_replay(run, environment):
     results = json.loads(run("replay", "-p", "sha256", "sroa,gvn", "--json").stdout)
     reward = results[0]["steps"][-1]["total"]
     commandline = SROA.replace("(sroa)", "(sroa),function(gvn)")

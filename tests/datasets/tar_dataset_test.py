@@ -165,7 +165,7 @@ def test_failed_unpacking_cleans_up(source, monkeypatch):
     assert [p.name for p in dataset.site_data_path.parent.iterdir()] == [".data-v0.lock"]
 
 
-def test_another_release_is_installed_anew(source):
+def test_a_new_checksum_installs_the_dataset_again(source):
     source.dataset().install()
     with tarfile.open(source.archive, "w:gz") as tar:
         tar.addfile(tarfile.TarInfo("data-v0/new.bc"))

@@ -74,7 +74,7 @@ def test_rows_are_read_by_others(tmp_path):
     assert sorted(frame["seed"]) == [1, 2]
 
 
-def test_trajectories_leave_out_what_failed(tmp_path):
+def test_trajectories_leave_out_failed_episodes(tmp_path):
     failed = Episode("benchmark://a/b", "m", "d", observations=tuple(SPACES)).failed_row("lost")
     write(tmp_path, [[row(1), failed]])
     (trajectory,) = trajectories(tmp_path)

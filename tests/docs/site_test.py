@@ -145,7 +145,7 @@ def test_every_environment_has_a_page():
         ("llvm-autophase-ic-v0", None),
     ],
 )
-def test_environment_pages_say_what_gymnasium_alone_chooses(name, note):
+def test_environment_pages_name_the_defaults_of_gymnasium(name, note):
     text = (SITE / f"environments/{name}.html").read_text(encoding="utf-8")
     plain = re.sub(r"\s+", " ", re.sub("<[^>]+>", "", text))
     if note is None:

@@ -66,7 +66,7 @@ def test_the_limit_of_steps_can_be_an_end():
     assert len(programs) > 2
 
 
-def test_the_best_on_the_way_is_what_counts():
+def test_the_best_state_on_the_way_counts():
     """Going back afterwards is no loss, and each program is judged for itself."""
     with compiler_gym.make(held_back.ENV_ID) as env:
         there, back = (env.action_space[f"function({name})"] for name in ("mem2reg", "reg2mem"))

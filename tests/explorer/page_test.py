@@ -217,7 +217,7 @@ def test_policy_is_a_branch_to_compare_with(page):
     assert page.locator(".tree li").count() > 2
 
 
-def test_the_tree_outlives_what_the_server_knows(page, client):
+def test_the_tree_survives_a_server_that_forgot_it(page, client):
     page.keyboard.press("p")
     page.get_by_label("Source", exact=True).fill("int f(int x) { int y = x; return y + 1; }\n")
     page.get_by_role("button", name="Compile", exact=True).click()
@@ -265,7 +265,7 @@ def test_blame_charts_features_causes_and_export(page):
     expect(page.locator(".panel pre").first).to_contain_text("-passes='module(function(sroa),")
 
 
-def test_views_of_a_state_whose_predecessor_was_not_visited(page):
+def test_charts_of_a_state_with_an_unvisited_predecessor(page):
     tab(page, "Charts")
     apply(page, "sroa,gvn")
     expect(current(page)).to_contain_text("gvn")
@@ -375,7 +375,7 @@ def fixture_package_path(monkeypatch):
         (["--host", "192.0.2.1"], "expected a free address of this machine, got 192.0.2.1, port 0"),
     ],
 )
-def test_the_command_refuses_what_it_cannot_open(words, message, tmp_path):
+def test_the_command_refuses_unusable_programs(words, message, tmp_path):
     (tmp_path / "bad.c").write_text("int f(int x) { return y; }\n")
     command = [sys.executable, "-m", "compiler_gym", "explore", "--no-browser", *words]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=250)

@@ -133,7 +133,7 @@ def test_wrong_output_is_found_and_made_smaller(hunt, tmp_path, program_c):
     assert run_script(folder, right) == 1
 
 
-def test_sanitizers_see_what_they_are_for(hunt, program_c):
+def test_sanitizers_report_their_own_kind_of_error(hunt, program_c):
     use = """char* p = malloc(16);
       if (p[3] == 77) puts("without a value");
       p[17] = 1;  /* Beyond its end. */

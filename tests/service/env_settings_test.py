@@ -120,7 +120,7 @@ class TestRewardSpace:
         assert env.episode_reward is None
         assert env.reward_range == (-np.inf, np.inf)
 
-    def test_change_starts_the_episode_reward_anew(self, env):
+    def test_a_new_reward_space_resets_the_episode_reward(self, env):
         env.step(APPEND_A)
         assert env.episode_reward == 6
         env.reward_space = "counter"
@@ -188,7 +188,7 @@ class TestActionSpace:
         assert env.step("!")[0] == "hello!"
 
     @pytest.mark.filterwarnings("error")
-    def test_no_warning_where_it_takes_effect(self, env):
+    def test_changes_that_take_effect_do_not_warn(self, env):
         env.action_space = "Edit"
         env.reset(action_space="Append")
         env.action_space = env.action_space

@@ -52,7 +52,7 @@ def known(results):
     return [info["transition_was_known"] for *_, info in results]
 
 
-def test_there_is_none_by_default(plain):
+def test_no_cache_by_default(plain):
     plain.reset()
     assert plain.transitions is None
     assert "transition_was_known" not in plain.step(NO_OP)[3]
@@ -188,7 +188,7 @@ def test_an_observation_that_fails_does_not_hide_a_new_action_space(plain):
     assert plain.actions == [APPEND_A, APPEND_A, RESTRICT]
 
 
-def test_parameters_are_part_of_what_was_done(env):
+def test_parameters_make_transitions_unknown(env):
     walk(env, [APPEND_A])
     env.reset()
     env.send_param("toy.set_sleep_milliseconds", "1")

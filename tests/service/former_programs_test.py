@@ -154,7 +154,7 @@ def test_a_session_by_hand():
         assert ended.remaining_sessions == 0
 
 
-def test_converters_of_ones_own():
+def test_custom_converters():
     """An action space whose actions are the names themselves."""
 
     class ByName(ClientServiceCompilerEnv):

@@ -244,7 +244,7 @@ def test_reset_after_the_lease_was_lost(service, bystander, channel, loss):
     wait_until(lambda: open_sessions(bystander.service) == 1)
 
 
-def test_lease_is_held_anew_after_a_restart(channel):
+def test_a_restart_takes_a_new_lease(channel):
     with make_toy_env(observation_space="text") as env:
         env.reset(benchmark=HELLO)
         env.service.restart()

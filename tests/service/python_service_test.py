@@ -270,7 +270,7 @@ def test_session_in_the_foreground():
         assert evaluate(env, "os.getpid()") == process
 
 
-def test_crash_says_where_in_python_it_was(env):
+def test_a_crash_report_names_the_line_of_python(env):
     details = failure(env, "print('no newline', end=''); os.abort()")
     assert "signal 6" in details
     assert "no newline" in details

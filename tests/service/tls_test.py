@@ -142,7 +142,7 @@ def test_certificates_of_clients(start, authority, stranger):
         version(service, tls_ca_file=ca)
 
 
-def test_tls_alone_does_not_ask_who_the_client_is(start, authority):
+def test_tls_alone_does_not_identify_the_client(start, authority):
     with pytest.raises(RuntimeError, match="TLS without either does not ask who the client is"):
         start("--host=0.0.0.0")
     # On this machine the kernel knows.
@@ -186,7 +186,7 @@ def test_message_of_a_client_without_the_token_is_not_read(start, authority, tmp
     assert _peak_kibibytes(service.pid) - before < 32 << 10
 
 
-def test_client_whose_file_is_no_certificate(tmp_path):
+def test_malformed_certificate_of_a_client(tmp_path):
     path = tmp_path / "text"
     path.write_text("text")
     opts = ConnectionOpts(tls_ca_file=path)

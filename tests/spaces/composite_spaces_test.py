@@ -104,7 +104,7 @@ def test_permutation_is_not_any_sequence():
 
 
 @pytest.mark.parametrize("dtype", [float, bool])
-def test_permutation_of_what_is_no_integer(dtype):
+def test_permutation_of_a_type_without_integers(dtype):
     with pytest.raises(TypeError, match="Permutation 'x' needs a range of integers"):
         Permutation("x", Scalar("r", 0, 1, dtype))
 

@@ -101,7 +101,7 @@ def archive_sources(tree, output):
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
-def test_source_archive_has_what_git_knows(tmp_path):
+def test_source_archive_has_the_files_of_git(tmp_path):
     tree = tmp_path / "tree"
     tree.mkdir()
     for name in ("WORKSPACE", "deleted.txt", "ignored.txt"):
@@ -128,7 +128,7 @@ def link_line():
     return runfiles_path("wheel_link_lines.txt").read_text().splitlines()
 
 
-def test_bill_of_materials_lists_what_is_linked(main_wheel):
+def test_bill_of_materials_lists_all_linked_libraries(main_wheel):
     assert len(third_party.archives_of(link_line())) > 100  # Most of them are of LLVM.
     assert check_wheel.check(main_wheel, link_line()) == []
 

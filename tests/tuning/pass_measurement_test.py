@@ -116,7 +116,7 @@ def test_a_pass_that_helps_and_one_that_does_nothing(env):
     assert all(each.saving == 0 for each in nothing)
 
 
-def test_as_many_changed_programs_are_run_as_asked_for(env):
+def test_the_requested_number_of_changed_programs_is_run(env):
     assert [each.is_run for each in measure(env, "reg2mem", runs=2)].count(True) == 2
     assert not any(each.is_run for each in measure(env, "reg2mem", runs=0))
     assert not any(each.is_run for each in measure(env, "strip-dead-prototypes"))

@@ -79,7 +79,7 @@ def test_missing(places):
         ("compiler_gym-mlir-service", "mlir_service", "'compiler_gym[mlir]'"),
     ],
 )
-def test_installed_package_names_what_to_install(places, name, package, command):
+def test_a_missing_service_names_the_package_to_install(places, name, package, command):
     places[0].parent.mkdir(parents=True)
     with pytest.raises(EnvironmentNotSupported) as error:
         find_service_binary(name, package)

@@ -61,7 +61,7 @@ def test_program_is_loaded_once():
     assert starters != {os.getpid()}
 
 
-def test_programs_inherit_what_they_would_from_an_ordinary_start(monkeypatch, tmp_path):
+def test_programs_inherit_as_from_an_ordinary_start(monkeypatch, tmp_path):
     monkeypatch.setenv("GREETING", "hello")
     monkeypatch.chdir(tmp_path)
     env = ["/usr/bin/env"]
@@ -108,14 +108,14 @@ def test_program_that_does_not_exist_is_an_error():
         run_started(["/no/such/program"])
 
 
-def test_script_is_started_anew_each_time(tmp_path):
+def test_scripts_are_started_each_time(tmp_path):
     script = tmp_path / "script"
     script.write_text(f"#!{BASH}\necho $PPID\n")
     script.chmod(0o755)
     assert parent_in([script]) == os.getpid()
 
 
-def test_static_program_is_started_anew_each_time(tmp_path):
+def test_static_programs_are_started_each_time(tmp_path):
     source, program = tmp_path / "source.c", tmp_path / "program"
     source.write_text(
         '#include <stdio.h>\n#include <unistd.h>\nint main() { printf("%d\\n", getppid()); }\n'

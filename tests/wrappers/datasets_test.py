@@ -111,7 +111,7 @@ class TestCycle:
             assert visits(fork, 2) == [2, 0]
         assert visits(env, 1) == [1]
 
-    def test_generated_anew(self, env, programs):
+    def test_the_generator_is_called_again_at_the_end(self, env, programs):
         calls = []
 
         def generate():

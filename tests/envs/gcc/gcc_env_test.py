@@ -117,7 +117,7 @@ class TestObservations:
 
 
 class TestActions:
-    def test_rewards_add_up_to_what_is_saved(self, env):
+    def test_rewards_add_up_to_the_saving(self, env):
         env.reset(reward_space="obj_size")
         before = env.observation["obj_size_O0"]
         rewards = [env.step(env.action_space[name])[1] for name in ("-O3", "-Os")]

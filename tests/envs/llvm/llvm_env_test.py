@@ -108,7 +108,7 @@ def test_render(env, small, capsys):
 
 
 @pytest.mark.parametrize("actions", [[], ["sroa"], ["sroa", "licm", "globaldce", "instcombine"]])
-def test_opt_does_what_the_command_line_says(env, small, tmp_path, actions):
+def test_opt_repeats_the_command_line(env, small, tmp_path, actions):
     env.reset(benchmark=small)
     env.write_bitcode(tmp_path / "input.bc")
     env.multistep([env.action_space[name] for name in actions])

@@ -82,7 +82,7 @@ def test_files_are_compared_with_those_of_the_unoptimised_program(env, folder):
     assert error.data["file"] == "other.txt"
 
 
-def test_uri_says_what_is_in_it(folder):
+def test_uri_depends_on_the_contents(folder):
     def uri(**kwargs):
         return str(compiler_gym.benchmark(["sort.cc"], **kwargs).uri)
 

@@ -82,7 +82,7 @@ def test_observations_of_the_last_action_are_not_shared(shared_env):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_command_line_forgets_what_the_environment_forgot(shared_env, tmp_path, seed):
+def test_the_command_line_repeats_fresh_analyses(shared_env, tmp_path, seed):
     random = np.random.default_rng(seed)
     with LlvmEnv(service_connection=shared_env.service, analyses="fresh") as env:
         env.reset(benchmark=kernel_uri("huffman"))

@@ -140,7 +140,7 @@ def test_converters_are_independent():
     assert make_message_default_converter()(Event(int64_value=1)) == 1
 
 
-def test_an_environment_with_a_converter_of_ones_own():
+def test_custom_action_space_converter():
     converter = make_message_default_converter()
     converter.conversion_map[ActionSpace] = lambda message: Discrete(7, name=message.name)
     converters = ServiceMessageConverters(

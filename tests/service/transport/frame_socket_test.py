@@ -158,7 +158,7 @@ def test_closed_in_the_middle_of_a_reply(pair, sent):
     assert client.closed
 
 
-def test_close_wakes_those_who_wait(pair):
+def test_close_wakes_waiting_calls(pair):
     client, service = pair
     failures = []
 

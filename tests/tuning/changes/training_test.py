@@ -23,7 +23,7 @@ def test_fit_recovers_weights():
     assert noise**0.5 == pytest.approx(1e-3, rel=0.3)
 
 
-def test_order_of_skips_is_by_what_each_adds():
+def test_skips_are_ordered_by_their_additional_gain():
     def row(**skips):
         sizes = {name: {"functions": each} for name, each in skips.items()}
         return {"functions": [100, 100], "start": {"loaded": 200}, "skips": sizes}

@@ -114,7 +114,7 @@ def test_bitcode_that_is_there_and_slots(compilation, start, tmp_path):
     assert len(evaluator.evaluate([_LICM, _LSR])) == len(held) == 2
 
 
-def test_ctrl_c_ends_what_runs(compilation, start, slow):
+def test_ctrl_c_kills_running_compilers(compilation, start, slow):
     evaluator = start(replace(compilation, clang=slow), jobs=2)
     evaluator.evaluate_source()
 

@@ -64,7 +64,7 @@ def fixture_printed(tmp_path_factory):
     return printed
 
 
-def test_the_program_notices_what_a_resolver_overwrites(printed):
+def test_the_program_notices_overwritten_registers(printed):
     """Otherwise the tests below could not fail."""
     assert printed(Change()) == EXPECTED
     assert printed(Change(("-enable-ipra",))) != EXPECTED

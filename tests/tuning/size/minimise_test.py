@@ -95,7 +95,7 @@ def test_single_decisions(tmp_path):
     assert left.calls == ((5, True),) and parts == {"inlining of 1 call": 3}
 
 
-def test_only_what_passes_the_check_replaces_it(tmp_path):
+def test_only_checked_results_replace_the_change(tmp_path):
     change = Change(options=("-a", "-b", "-c"))
     left, _ = minimised(
         lambda _: 90, change, tmp_path, is_right=lambda it: "-b" in it.change.options

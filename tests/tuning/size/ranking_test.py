@@ -39,14 +39,14 @@ def small_ranking():
     )
 
 
-def test_features_decide_what_is_first():
+def test_features_decide_the_first_choice():
     ranking = small_ranking()
     assert ranking.belief({"size": 1}).choose([A, B], 0) == B
     assert ranking.belief({"size": 3}).choose([A, B], 0) == A
     assert ranking.belief({"size": 1}).choose([A, B, AB], 0) == AB
 
 
-def test_results_decide_what_is_next():
+def test_results_decide_the_next_choice():
     belief = small_ranking().belief({"size": 1})
     belief.learn(AB, 0.1)
     belief.learn(A, -0.05)

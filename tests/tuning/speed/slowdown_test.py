@@ -85,7 +85,7 @@ def test_broken_programs_are_refused(made, text, why):
     assert not limit.measured
 
 
-def test_the_first_may_not_be_wrong(made):
+def test_a_wrong_first_program_is_refused(made):
     limit = SlowdownLimit(Simulated(), 1.1)
     assert limit(made("wrong")) == "it prints something else"
     assert limit(made(1.0)) == "" and not limit.measured

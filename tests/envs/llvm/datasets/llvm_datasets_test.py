@@ -114,7 +114,7 @@ class YieldingUri(str):
         return super().__hash__()
 
 
-def test_threads_share_what_is_remembered(datasets, monkeypatch):
+def test_threads_can_remember_programs_at_once(datasets, monkeypatch):
     monkeypatch.setattr(llvm_datasets, "_MAX_REMEMBERED", 1)
 
     def remember(number):
@@ -139,7 +139,7 @@ def test_unknown_dataset(datasets, uri):
         datasets.benchmark(uri)
 
 
-def test_resets_to_a_file_go_by_what_is_in_it(tmp_path, monkeypatch):
+def test_resets_to_a_file_depend_on_its_contents(tmp_path, monkeypatch):
     path = tmp_path / "program.ll"
     reads = []
     from_file = Benchmark.from_file.__func__

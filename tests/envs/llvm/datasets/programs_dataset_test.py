@@ -101,7 +101,7 @@ def test_lists_need_no_download(make):
     assert dataset.programs["words"].license == "MIT"
 
 
-def test_programs_do_what_is_expected(make):
+def test_programs_print_the_expected_output(make):
     dataset = make()
     for name in "greet", "words":
         program = dataset.benchmark(f"{NAME}/{name}")

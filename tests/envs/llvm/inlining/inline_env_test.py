@@ -107,7 +107,7 @@ def test_decisions_in_any_order(any_order):
     assert back == pytest.approx(-reward)
 
 
-def test_masks_tell_what_has_an_effect(any_order):
+def test_masks_mark_the_actions_with_an_effect(any_order):
     any_order.reset()
     mask = any_order.action_masks()
     assert mask.shape == (any_order.action_space.n,)
@@ -122,7 +122,7 @@ def test_masks_tell_what_has_an_effect(any_order):
     assert any_order.ir == before
 
 
-def test_rewards_add_up_to_what_is_saved_of_oz(env):
+def test_rewards_add_up_to_the_share_of_oz(env):
     for cost, default in (
         ("ObjectTextSizeBytes", "ObjectTextSizeOz"),
         ("IrInstructionCount", "IrInstructionCountDefault"),

@@ -71,7 +71,7 @@ def test_questions(env):
         env.step("default")
 
 
-def test_rewards_add_up_to_what_is_saved(env):
+def test_rewards_add_up_to_the_saving(env):
     for cost, default in (
         ("ObjectTextSizeBytes", "ObjectTextSizeOz"),
         ("SpillCount", "SpillCountDefault"),

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
 #include "llvm_service/ChangeTracker.h"
@@ -108,7 +109,8 @@ TEST_P(ReusedConstantTest, IsAChange) {
   freed->destroyConstant();
   variable.setInitializer(GetParam().after(module));
 
-#ifndef COMPILER_GYM_SANITIZER  // Which keep freed memory for a while.
+// Sanitizers keep freed memory for a while, and LLVM 19 puts another object there.
+#if !defined(COMPILER_GYM_SANITIZER) && LLVM_VERSION_MAJOR >= 22
   ASSERT_EQ(reinterpret_cast<uintptr_t>(variable.getInitializer()), before)
       << "The test shows nothing: another address";
 #else

@@ -8,6 +8,8 @@ from email import message_from_bytes
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from compiler_gym.util.runfiles_path import runfiles_path
 
 TREE = Path(runfiles_path("VERSION")).resolve().parent  # By the link to it.
@@ -24,10 +26,14 @@ def test_no_module_is_left_out():
     assert {path for path in missing if not path.startswith(ELSEWHERE)} == set()
 
 
-def test_documents_name_extras_that_exist():
+def values_of(header: str) -> list[str]:
+    """Returns the values of a header of the wheel's metadata."""
     with ZipFile(WHEEL) as archive:
         (place,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        extras = message_from_bytes(archive.read(place)).get_all("Provides-Extra")
+        return message_from_bytes(archive.read(place)).get_all(header)
+
+
+def test_documents_name_extras_that_exist():
     named = re.compile(r"extra `(\w+)`|compiler_gym\[(\w+)\]")
     found = {
         name
@@ -37,4 +43,21 @@ def test_documents_name_extras_that_exist():
         if name
     }
     assert "sb3" in found
-    assert found <= set(extras)
+    assert found <= set(values_of("Provides-Extra"))
+
+
+@pytest.mark.parametrize(
+    ("page", "context"),
+    [
+        ("troubleshooting.md", "No module named 'gym'"),
+        ("coming-from-0.2.5.md", "`pip install compiler_gym`"),
+        ("compatibility.md", "The wheel does not install `gym`"),
+    ],
+)
+def test_documents_say_how_to_install_gym(page, context):
+    """``import gym`` fails with the wheel alone, and its message does not say what to do."""
+    (gym,) = (each for each in values_of("Requires-Dist") if re.match(r"gym\b", each))
+    (extra,) = re.findall(r"extra == [\"'](\w+)", gym)
+    _, found, rest = (TREE / "docs" / page).read_text(encoding="utf-8").partition(context)
+    assert found
+    assert f"pip install 'compiler_gym[{extra}]'" in rest[:300]

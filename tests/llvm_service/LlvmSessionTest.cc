@@ -8,6 +8,7 @@
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm_service/Flags.h"
+#include "llvm_service/Games.h"
 #include "llvm_service/LlvmSession.h"
 #include "tests/Effort.h"
 #include "tests/llvm_service/LlvmClient.h"
@@ -409,6 +410,93 @@ TEST_F(LlvmSessionTest, RefusesUnknownParameters) {
                           "LLVM.GET_RUNTIMES_PER_OBSERVATION_COUNT"}) {
     EXPECT_THAT(client_.trySend(session, key, "1"), IsError(StatusCode::INVALID_ARGUMENT, key));
   }
+}
+
+// A session that counts the computations of one of its observations.
+class CachedObservationTest : public LlvmSessionTest {
+ protected:
+  CachedObservationTest() : rules_(passGame()), session_(client_.workingDirectory(), rules_) {
+    Observation& observation = rules_.observations.at(rules_.observationIndices.at(kObservation));
+    observation.compute = [this](const ObservationInput& input, Event& value) {
+      ++computed_;
+      reused_ += input.kept->has_value();
+      *input.kept = true;
+      value.set_int64_value(computed_);
+      return Status::OK;
+    };
+  }
+
+  void SetUp() override {
+    ASSERT_THAT(session_.init(rules_.actions[kPassesWithParameters].toProto(),
+                              makeBenchmark(kernel("sha256"))),
+                IsOk());
+  }
+
+  int64_t observe() {
+    ObservationSpace space;
+    space.set_name(kObservation);
+    Event value;
+    EXPECT_THAT(session_.computeObservation(space, value), IsOk());
+    return value.int64_value();
+  }
+
+  void step(const std::string& name) {
+    Event event;
+    event.set_int64_value(action(name));
+    bool endOfEpisode = false;
+    std::optional<ActionSpace> newActionSpace;
+    bool hadNoEffect = false;
+    session_.beginStep(1);
+    EXPECT_THAT(session_.applyAction(event, endOfEpisode, newActionSpace, hadNoEffect), IsOk());
+    EXPECT_FALSE(hadNoEffect);
+  }
+
+  void send(const std::string& key, const std::string& value) {
+    std::optional<std::string> reply;
+    EXPECT_THAT(session_.handleSessionParameter(key, value, reply), IsOk());
+    EXPECT_TRUE(reply) << key;
+  }
+
+  static constexpr char kObservation[] = "IrInstructionCount";
+  static constexpr const char* kQuestions[] = {
+      "llvm.get_target_triple",
+      "llvm.get_analyses",
+      "llvm.get_ir2vec_vocabulary",
+      "llvm.get_baseline_counts",
+      "llvm.get_runtime_pinning",
+      "llvm.get_runtimes_per_observation_count",
+      "llvm.get_warmup_runs_count_per_runtime_observation",
+      "llvm.get_buildtimes_per_observation_count",
+  };
+
+  GameRules rules_;
+  LlvmSession session_;
+  int64_t computed_ = 0;
+  // How often the computation found what the one before had left for it.
+  int64_t reused_ = 0;
+};
+
+TEST_F(CachedObservationTest, QuestionsKeepTheValue) {
+  EXPECT_EQ(observe(), 1);
+  for (const char* question : kQuestions) {
+    send(question, "");
+    EXPECT_EQ(observe(), 1) << question;
+  }
+}
+
+TEST_F(CachedObservationTest, QuestionsKeepThePartsOfTheProgram) {
+  observe();
+  for (const char* question : kQuestions) send(question, "");
+  step("function(sroa)");
+  EXPECT_EQ(observe(), 2);
+  EXPECT_EQ(reused_, 1);
+}
+
+TEST_F(CachedObservationTest, SettingsDiscardTheValueAndTheParts) {
+  observe();
+  send("llvm.set_runtimes_per_observation_count", "2");
+  EXPECT_EQ(observe(), 2);
+  EXPECT_EQ(reused_, 0);
 }
 
 TEST_F(LlvmSessionTest, AppliesBaselines) {

@@ -1,6 +1,7 @@
 #include "mlir_service/Compilation.h"
 
 #include "compiler_gym/util/GrpcStatusMacros.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/Support/raw_ostream.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir_service/Context.h"
@@ -24,6 +25,25 @@ std::string print(mlir::ModuleOp module) {
   return text;
 }
 
+/// Identifies the state of a module. MLIR's own fingerprint has the addresses of operations, but
+/// not their names. A new operation may be at the address of a deleted one.
+class Fingerprint {
+ public:
+  explicit Fingerprint(mlir::ModuleOp module) : addresses_(module) {
+    module->walk([this](mlir::Operation* operation) {
+      names_ = llvm::hash_combine(names_, operation->getName().getAsOpaquePointer());
+    });
+  }
+
+  bool operator==(const Fingerprint& other) const {
+    return addresses_ == other.addresses_ && names_ == other.names_;
+  }
+
+ private:
+  mlir::OperationFingerPrint addresses_;
+  llvm::hash_code names_ = 0;
+};
+
 }  // namespace
 
 Status Compilation::start(const std::string& text, std::unique_ptr<Compilation>& compilation) {
@@ -45,9 +65,9 @@ Status Compilation::runStart() {
 }
 
 Status Compilation::apply(const std::string& pipeline, bool& changed) {
-  const mlir::OperationFingerPrint before(module());
+  const Fingerprint before(module());
   RETURN_IF_ERROR(runPass(pipeline, module()));
-  changed = mlir::OperationFingerPrint(module()) != before;
+  changed = !(Fingerprint(module()) == before);
   if (!changed) return Status::OK;
   // Replacing operations by equal ones is not a change.
   std::string ir = print(module());

@@ -20,8 +20,8 @@ class Compilation {
  public:
   /// Reads a kernel, compiles it, and runs it to learn its results.
   ///
-  /// @return INVALID_ARGUMENT with the reason if that does not work; RESOURCE_EXHAUSTED or
-  ///     DEADLINE_EXCEEDED if the machine has too little memory, processes or time left.
+  /// @return INVALID_ARGUMENT with the reason if that does not work or takes too long;
+  ///     RESOURCE_EXHAUSTED if the machine has too little memory, processes, files or time left.
   [[nodiscard]] static grpc::Status start(const std::string& text,
                                           std::unique_ptr<Compilation>& compilation);
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "mlir_service/ChildProcess.h"
+#include "tests/util/RefusedForks.h"
 
 namespace compiler_gym::mlir_service {
 namespace {
@@ -159,6 +160,18 @@ TEST(ChildProcessTest, NoDescriptorsLeft) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_NE(status.error_message().find("Cannot make a pipe"), std::string::npos);
+}
+
+TEST(ChildProcessTest, NoProcessesLeft) {
+  std::string output;
+  const auto nothing = [](std::string&) { return Status::OK; };
+  {
+    const util::RefusedForks refused(1);
+    const Status status = callInChild("This", nothing, kLong, output);
+    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), "Cannot copy the process: Resource temporarily unavailable");
+  }
+  EXPECT_TRUE(callInChild("This", nothing, kLong, output).ok());
 }
 
 }  // namespace

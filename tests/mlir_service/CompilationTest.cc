@@ -7,6 +7,7 @@
 #include "mlir_service/actions/Actions.h"
 #include "mlir_service/observations/LoopNest.h"
 #include "tests/mlir_service/Programs.h"
+#include "tests/util/RefusedForks.h"
 
 namespace compiler_gym::mlir_service {
 namespace {
@@ -82,6 +83,31 @@ TEST_F(CompilationTest, ProgramIsNotBlamedForALackOfFiles) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_TRUE(Compilation::start(kTwice, other).ok());
+}
+
+TEST_F(CompilationTest, ProgramIsNotBlamedForALackOfProcesses) {
+  // One process compiles the program, and another one runs it.
+  for (int allowed = 0; allowed < 2; ++allowed) {
+    std::unique_ptr<Compilation> other;
+    const util::RefusedForks refused(1, allowed);
+    const grpc::Status status = Compilation::start(kTwice, other);
+    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), "Cannot copy the process: Resource temporarily unavailable");
+    EXPECT_TRUE(Compilation::start(kTwice, other).ok());
+  }
+}
+
+TEST_F(CompilationTest, CodeIsNotBlamedForALackOfProcesses) {
+  for (int allowed = 0; allowed < 2; ++allowed) {
+    EXPECT_TRUE(apply(allowed == 0 ? "vectorize" : "lower-transfer"));
+    const util::RefusedForks refused(1, allowed);
+    std::vector<double> seconds;
+    const auto measure = [&] {
+      return compilation_->measure(RunCounts(), std::chrono::seconds(60), seconds);
+    };
+    EXPECT_EQ(measure().error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(measure().ok());
+  }
 }
 
 TEST_F(CompilationTest, UnknownPass) {

@@ -1,0 +1,184 @@
+// Tests that an action reports a change exactly if the text of the module is different.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "llvm/Support/raw_ostream.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir_service/Compilation.h"
+#include "tests/mlir_service/Programs.h"
+
+namespace compiler_gym::mlir_service {
+namespace {
+
+using Edit = std::function<void(mlir::ModuleOp)>;
+
+constexpr char kThreeBlocks[] = R"(
+func.func @kernel(%a: memref<4x8xf32>) {
+  cf.br ^middle
+^middle:
+  cf.br ^last
+^last:
+  return
+}
+)";
+
+/// The effect of the pass "edit".
+Edit& currentEdit() {
+  static Edit edit;
+  return edit;
+}
+
+struct EditPass : mlir::PassWrapper<EditPass, mlir::OperationPass<mlir::ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EditPass)
+
+  llvm::StringRef getArgument() const final { return "edit"; }
+  void runOnOperation() final { currentEdit()(getOperation()); }
+};
+
+/// The first operation with this name.
+mlir::Operation* find(mlir::ModuleOp module, llvm::StringRef name) {
+  mlir::Operation* found = nullptr;
+  module->walk([&](mlir::Operation* operation) {
+    if (found == nullptr && operation->getName().getStringRef() == name) found = operation;
+  });
+  EXPECT_NE(found, nullptr) << name.str();
+  return found;
+}
+
+mlir::Operation* firstSum(mlir::ModuleOp module) { return find(module, "arith.addf"); }
+
+/// Inserts an operation with the same operands, attributes and results before `like`.
+mlir::Operation* insert(llvm::StringRef name, mlir::Operation* like) {
+  mlir::OpBuilder builder(like);
+  const mlir::OperationState state(like->getLoc(), name, like->getOperands(),
+                                   like->getResultTypes(), like->getAttrs());
+  return builder.create(state);
+}
+
+class ChangesTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { const mlir::PassRegistration<EditPass> registration; }
+
+  void SetUp() override { start(kTwice); }
+
+  void start(const char* program) {
+    const grpc::Status status = Compilation::start(program, compilation_);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+
+  /// Runs a pass with this effect. Returns true if a change was reported.
+  bool changes(const Edit& edit) {
+    currentEdit() = edit;
+    bool changed = false;
+    const grpc::Status status = compilation_->apply("edit", changed);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    compilation_->module().print(stream);
+    stream << '\n';
+    EXPECT_EQ(compilation_->ir(), text);
+    return changed;
+  }
+
+  std::unique_ptr<Compilation> compilation_;
+};
+
+TEST_F(ChangesTest, Nothing) {
+  EXPECT_FALSE(changes([](mlir::ModuleOp) {}));
+}
+
+TEST_F(ChangesTest, NothingThatIsPrinted) {
+  EXPECT_FALSE(changes([](mlir::ModuleOp module) {
+    firstSum(module)->setLoc(mlir::UnknownLoc::get(module.getContext()));
+  }));
+}
+
+TEST_F(ChangesTest, EqualOperation) {
+  EXPECT_FALSE(changes([](mlir::ModuleOp module) {
+    mlir::Operation* const sum = firstSum(module);
+    sum->replaceAllUsesWith(insert("arith.addf", sum));
+    sum->erase();
+  }));
+}
+
+TEST_F(ChangesTest, Attribute) {
+  EXPECT_TRUE(changes([](mlir::ModuleOp module) {
+    find(module, "linalg.yield")->setAttr("note", mlir::UnitAttr::get(module.getContext()));
+  }));
+}
+
+TEST_F(ChangesTest, Property) {
+  EXPECT_TRUE(changes([](mlir::ModuleOp module) {
+    const mlir::Attribute fast = mlir::parseAttribute("#arith.fastmath<fast>", module.getContext());
+    firstSum(module)->setAttr("fastmath", fast);
+  }));
+}
+
+TEST_F(ChangesTest, AdditionalOperation) {
+  EXPECT_TRUE(changes([](mlir::ModuleOp module) { insert("arith.addf", firstSum(module)); }));
+}
+
+TEST_F(ChangesTest, OtherOperation) {
+  EXPECT_TRUE(changes([](mlir::ModuleOp module) {
+    mlir::Operation* const sum = firstSum(module);
+    sum->replaceAllUsesWith(insert("arith.mulf", sum));
+    sum->erase();
+  }));
+}
+
+#ifndef COMPILER_GYM_SANITIZER  // Those do not reuse memory soon.
+/// As insert(), but at a certain address, from which an operation was deleted.
+mlir::Operation* insertAt(void* address, llvm::StringRef name, mlir::Operation* like) {
+  constexpr int kMaxAttempts = 10'000;
+  std::vector<mlir::Operation*> others;
+  mlir::Operation* inserted = insert(name, like);
+  for (int i = 0; i < kMaxAttempts && inserted != address; ++i) {
+    others.push_back(inserted);
+    inserted = insert(name, like);
+  }
+  for (mlir::Operation* other : others) other->erase();
+  EXPECT_EQ(inserted, address);
+  return inserted;
+}
+
+TEST_F(ChangesTest, OtherOperationAtTheSameAddress) {
+  EXPECT_TRUE(changes([](mlir::ModuleOp module) {
+    mlir::Operation* const sum = firstSum(module);
+    mlir::Operation* const product = insert("arith.mulf", sum);
+    sum->replaceAllUsesWith(product);
+    sum->erase();
+    product->replaceAllUsesWith(insertAt(sum, "arith.subf", product));
+    product->erase();
+  }));
+}
+#endif
+
+TEST_F(ChangesTest, Operand) {
+  EXPECT_TRUE(changes([](mlir::ModuleOp module) {
+    mlir::Operation* const yield = find(module, "linalg.yield");
+    yield->setOperand(0, firstSum(module)->getResult(0));
+  }));
+}
+
+TEST_F(ChangesTest, OrderOfOperations) {
+  EXPECT_TRUE(changes([](mlir::ModuleOp module) { insert("arith.mulf", firstSum(module)); }));
+  EXPECT_TRUE(changes(
+      [](mlir::ModuleOp module) { find(module, "arith.mulf")->moveAfter(firstSum(module)); }));
+}
+
+TEST_F(ChangesTest, OrderOfBlocks) {
+  start(kThreeBlocks);
+  EXPECT_TRUE(changes([](mlir::ModuleOp module) {
+    mlir::Block* const last = find(module, "func.return")->getBlock();
+    last->moveBefore(last->getPrevNode());
+  }));
+}
+
+}  // namespace
+}  // namespace compiler_gym::mlir_service

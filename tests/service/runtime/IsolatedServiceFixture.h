@@ -4,50 +4,17 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
-#include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "tests/service/runtime/Processes.h"
 #include "tests/service/runtime/ToyServiceFixture.h"
 
 namespace compiler_gym::runtime {
 
-// True if the process has ended. Nobody may be there to reap it.
-inline bool isGone(pid_t pid) {
-  const std::string state = contentsOf("/proc/" + std::to_string(pid) + "/stat");
-  return state.empty() || state.find(") Z ") != std::string::npos;
-}
-
-// Waits until `condition` holds. False if it takes too long.
-template <typename Condition>
-bool eventually(const Condition& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
-
 class IsolatedServiceTest : public ToyServiceTest {
  protected:
   const toy::ToyClient& client() const { return *client_; }
-
-  // The children of a process, without those that have ended.
-  static std::vector<pid_t> childrenOf(pid_t pid) {
-    std::vector<pid_t> children;
-    boost::system::error_code ignored;
-    const boost::filesystem::path tasks("/proc/" + std::to_string(pid) + "/task");
-    for (boost::filesystem::directory_iterator task(tasks, ignored), end; task != end; ++task) {
-      std::ifstream file((task->path() / "children").string());
-      for (pid_t child; file >> child;) {
-        if (!isGone(child)) children.push_back(child);
-      }
-    }
-    return children;
-  }
 
   // The fork server, which is the only child of the service.
   pid_t forkServer() const {

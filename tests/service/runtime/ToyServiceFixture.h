@@ -14,7 +14,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,19 +22,12 @@
 #include "compiler_gym/util/FileDescriptor.h"
 #include "compiler_gym/util/GrpcStatusMacros.h"
 #include "compiler_gym/util/Process.h"
+#include "tests/service/runtime/Processes.h"
 #include "tests/service/runtime/ToyClient.h"
 
 namespace compiler_gym::runtime {
 
 constexpr std::chrono::seconds kPatience(250);
-
-inline std::string contentsOf(const boost::filesystem::path& path) {
-  std::ifstream file(path.string());
-  std::ostringstream text;
-  // Unlike an iterator, this does not throw if it is about a process that has just ended.
-  text << file.rdbuf();
-  return text.str();
-}
 
 // A free port outside the range from which the system assigns ports by itself. Other programs that
 // ask for any port do not get it.

@@ -75,7 +75,8 @@ int printObservation(int argc, char** argv) {
     return kUsage;
   }
   Event value;
-  const Status status = compute(argv[1], argv[2], value);
+  const Status status = util::callWithoutExceptions(
+      "computing the observation", [&] { return compute(argv[1], argv[2], value); });
   if (!status.ok()) {
     std::cerr << status.error_message() << std::endl;
     return status.error_code() == StatusCode::INVALID_ARGUMENT ? kUsage : kFailure;

@@ -77,12 +77,12 @@ Status LlvmSession::init(const ActionSpace& actionSpace, const Benchmark& benchm
   actions_ = &*list;
   RETURN_IF_ERROR(Program::load(benchmark, FLAGS_max_program_bytes, program_, shared().costs,
                                 shared().baselineFile));
-  return start();
+  return start(targetTriple_);
 }
 
-Status LlvmSession::start() {
+Status LlvmSession::start(const std::string& triple) {
   std::shared_ptr<const Program> program = program_;
-  if (!targetTriple_.empty()) RETURN_IF_ERROR(program_->forTarget(targetTriple_, program));
+  if (!triple.empty()) RETURN_IF_ERROR(program_->forTarget(triple, program));
   return rules_.start(std::move(program), *actions_, workingDirectory(), game_);
 }
 
@@ -92,10 +92,9 @@ Status LlvmSession::setTargetTriple(const std::string& triple) {
     return {StatusCode::FAILED_PRECONDITION,
             "The target can be set before the first action of a session only"};
   }
-  const std::string previous = std::exchange(targetTriple_, triple);
-  const Status status = start();
-  if (!status.ok()) targetTriple_ = previous;
-  return status;
+  RETURN_IF_ERROR(start(triple));
+  targetTriple_ = triple;
+  return Status::OK;
 }
 
 Status LlvmSession::applyAction(const Event& action, bool& endOfEpisode,

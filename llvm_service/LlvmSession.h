@@ -55,8 +55,8 @@ class LlvmSession final : public CompilationSession {
     std::any kept;
   };
 
-  /// Starts the game on the program, retargeted if the session has a target.
-  [[nodiscard]] grpc::Status start();
+  /// Starts the game on the program, retargeted unless the triple is empty.
+  [[nodiscard]] grpc::Status start(const std::string& triple);
   [[nodiscard]] grpc::Status setTargetTriple(const std::string& triple);
 
   const GameRules& rules_;

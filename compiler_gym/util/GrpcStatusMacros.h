@@ -14,7 +14,8 @@ namespace compiler_gym::util {
 
 // Calls `function`, which returns a grpc::Status. Exceptions become a status: std::bad_alloc
 // RESOURCE_EXHAUSTED, others INTERNAL. Its text names `where`: a string, or a function that returns
-// one, called after an exception.
+// one, called after an exception. For the boundaries of a process, a thread or a request; functions
+// in between let exceptions pass.
 template <typename Where, typename Function>
 [[nodiscard]] grpc::Status callWithoutExceptions(const Where& where, Function&& function) {
   const auto text = [&where]() -> std::string {
@@ -35,11 +36,6 @@ template <typename Where, typename Function>
   }
 }
 
-// Returns the place where a macro is used, for error texts.
-inline std::string sourceLocation(const char* file, int line, const char* function) {
-  return std::string(function) + " (" + file + ":" + std::to_string(line) + ")";
-}
-
 // Ends the process with a log message unless `status` is OK. Use ASSERT_OK().
 inline void assertOk(const grpc::Status& status, const char* expression, const char* file,
                      int line) {
@@ -51,16 +47,12 @@ inline void assertOk(const grpc::Status& status, const char* expression, const c
 
 }  // namespace compiler_gym::util
 
-// Evaluates a grpc::Status and returns it from the enclosing function unless it is OK. An exception
-// thrown by the expression becomes a status, too.
-#define RETURN_IF_ERROR(expr)                                                               \
-  do {                                                                                      \
-    const auto returnIfErrorPlace = [function = __func__] {                                 \
-      return ::compiler_gym::util::sourceLocation(__FILE__, __LINE__, function);            \
-    };                                                                                      \
-    const ::grpc::Status returnIfErrorStatus = ::compiler_gym::util::callWithoutExceptions( \
-        returnIfErrorPlace, [&]() -> ::grpc::Status { return (expr); });                    \
-    if (!returnIfErrorStatus.ok()) return returnIfErrorStatus;                              \
+// Evaluates a grpc::Status and returns it from the enclosing function unless it is OK. Exceptions
+// pass: the runtime makes statuses of them where it calls a session, and where it serves a request.
+#define RETURN_IF_ERROR(expr)                                  \
+  do {                                                         \
+    ::grpc::Status returnIfErrorStatus = (expr);               \
+    if (!returnIfErrorStatus.ok()) return returnIfErrorStatus; \
   } while (false)
 
 // Evaluates a grpc::Status and ends the process with a log message unless it is OK.

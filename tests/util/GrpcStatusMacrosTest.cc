@@ -13,8 +13,6 @@ namespace {
 
 using grpc::Status;
 using grpc::StatusCode;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 Status throwError() { throw std::runtime_error("reason"); }
 
@@ -43,11 +41,8 @@ TEST(GrpcStatusMacros, ReturnIfErrorReturnsTheStatus) {
   EXPECT_FALSE(passed);
 }
 
-TEST(GrpcStatusMacros, ReturnIfErrorConvertsExceptions) {
-  const Status status = returnIfThrown();
-  EXPECT_EQ(status.error_code(), StatusCode::INTERNAL);
-  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("reason"), HasSubstr("returnIfThrown"),
-                                            HasSubstr("GrpcStatusMacrosTest.cc:")));
+TEST(GrpcStatusMacros, ReturnIfErrorLetsExceptionsPass) {
+  EXPECT_THROW((void)returnIfThrown(), std::runtime_error);
 }
 
 TEST(GrpcStatusMacros, ReturnIfErrorEvaluatesOnce) {

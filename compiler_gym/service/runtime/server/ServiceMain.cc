@@ -70,6 +70,12 @@ void startLogging(const char* program, const boost::filesystem::path& directory)
   google::InitGoogleLogging(program);
 }
 
+// Calls a function of the start of the service.
+template <typename Function>
+Status tryTo(const Function& function) {
+  return util::callWithoutExceptions("the start of the service", function);
+}
+
 int failure(const Status& status) {
   std::cerr << "ERROR: " << status.error_message() << std::endl;
   return kExitFailure;
@@ -156,15 +162,15 @@ int runServiceMain(int argc, char** argv, const char* usage, const SessionFactor
   raiseOpenFileLimit();
   // Read after the fork, so that processes that run the compiler do not have the secrets in memory.
   Access access;
-  status = Access::open(flags.access, &access);
+  status = tryTo([&] { return Access::open(flags.access, &access); });
   if (!status.ok()) return failure(status);
   startLogging(argv[0], directory->logs());
   Service service;
-  status = make(flags, std::move(forkServer), directory->path(), &service);
+  status = tryTo([&] { return make(flags, std::move(forkServer), directory->path(), &service); });
   if (!status.ok()) return failure(status);
 
   std::unique_ptr<ServiceServer> server;
-  status = serve(flags, access, *directory, service, &server);
+  status = tryTo([&] { return serve(flags, access, *directory, service, &server); });
   if (!status.ok()) return failure(status);
   const int openSessions = service.sessions->sessionCount();
   const bool isStopped = server->shutdown(kShutdownGrace, [&] { service.sessions->stop(); });

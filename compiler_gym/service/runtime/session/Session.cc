@@ -33,6 +33,17 @@ bool isQuestion(const std::string& key) {
   return key.compare(dot == std::string::npos ? 0 : dot + 1, 4, "get_") == 0;
 }
 
+// Calls a predicate of a session. False if it throws.
+template <typename Predicate>
+bool holds(const char* name, const Predicate& predicate) {
+  bool value = false;
+  const Status status = callWithoutExceptions(name, [&] {
+    value = predicate();
+    return Status::OK;
+  });
+  return status.ok() && value;
+}
+
 google::protobuf::RepeatedPtrField<std::string> actionNames(const ActionSpace& actionSpace) {
   const Space& space = actionSpace.space();
   if (space.has_named_discrete()) return space.named_discrete().name();
@@ -93,6 +104,14 @@ Status Session::observe(const StepRequest& request, StepReply* reply) {
   RequestedSpaces spaces;
   RETURN_IF_ERROR(description_.findObservationSpaces(request.observation_space(), &spaces));
   return computeObservations(spaces, reply->mutable_observation());
+}
+
+bool Session::forkable() const {
+  return holds("forkable", [this] { return session_->forkable(); });
+}
+
+bool Session::holdsOnlyMemory() const {
+  return holds("holdsOnlyMemory", [this] { return session_->holdsOnlyMemory(); });
 }
 
 void Session::afterFork() {

@@ -28,8 +28,8 @@ class Session {
   // Starts the session on the benchmark and computes the first observations.
   grpc::Status start(const StartSessionRequest& request, StartSessionReply* reply);
 
-  // See CompilationSession.
-  bool forkable() const { return session_->forkable(); }
+  // See CompilationSession. False after an exception, and so is holdsOnlyMemory().
+  bool forkable() const;
   // See CompilationSession. After a failure, all further calls fail.
   void afterFork();
 
@@ -53,8 +53,7 @@ class Session {
   grpc::Status setParameters(const SendSessionParameterRequest& request,
                              SendSessionParameterReply* reply);
 
-  // See CompilationSession.
-  bool holdsOnlyMemory() const { return session_->holdsOnlyMemory(); }
+  bool holdsOnlyMemory() const;
 
  private:
   // Actions and observations, as requests and replies hold them.

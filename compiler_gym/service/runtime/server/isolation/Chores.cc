@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "compiler_gym/util/GrpcStatusMacros.h"
+
 namespace compiler_gym::runtime {
 
 namespace {
@@ -55,7 +57,11 @@ void Chores::work() {
     std::function<void()> chore = std::move(chores_.front().second);
     chores_.pop_front();
     lock.unlock();
-    chore();
+    const grpc::Status status = util::callWithoutExceptions("a chore", [&chore] {
+      chore();
+      return grpc::Status::OK;
+    });
+    if (!status.ok()) LOG(ERROR) << status.error_message();
     // Also destroys the captures of the function without the lock.
     chore = nullptr;
     lock.lock();

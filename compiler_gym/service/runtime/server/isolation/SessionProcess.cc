@@ -122,12 +122,24 @@ Status SessionProcess::call(Method method, const google::protobuf::MessageLite& 
   const auto timeLimit = static_cast<uint64_t>(
       std::chrono::ceil<std::chrono::microseconds>(deadline - Clock::now()).count());
   Frame frame;
-  const Status status = exchange(method, request, &frame, deadline);
+  // After an exception, e.g. for lack of memory, the channel may hold a part of the reply.
+  const Status status = util::callWithoutExceptions("a request to a session process", [&] {
+    return exchange(method, request, &frame, deadline);
+  });
   if (status.ok()) return takeReply(std::move(frame), reply);
   if (status.error_code() == StatusCode::DEADLINE_EXCEEDED) {
     record_->setEndReason(EndReason::kDeadline, timeLimit);
   }
-  return die();
+  die();
+  const bool isOurFault = status.error_code() == StatusCode::RESOURCE_EXHAUSTED ||
+                          status.error_code() == StatusCode::INTERNAL;
+  if (isOurFault && !isClosed_) {
+    epitaph_.status = Status(status.error_code(),
+                             "The service had to end the session, because the exchange with its "
+                             "process failed: " +
+                                 status.error_message());
+  }
+  return epitaph_.status;
 }
 
 Status SessionProcess::exchange(Method method, const google::protobuf::MessageLite& request,

@@ -150,20 +150,29 @@ void DirectServer::removeDone() {
 }
 
 void DirectServer::serve(Connection& connection) {
-  constexpr std::chrono::hours kForever(24 * 365);
   Frame frame;
-  while (true) {
-    const Status received = connection.channel.receive(&frame, Clock::now() + kForever);
-    if (received.error_code() == StatusCode::RESOURCE_EXHAUSTED) {
-      sendReply(connection.channel, received, StepReply(), Clock::now() + kTransferTimeout);
-    }
-    if (!received.ok() || !dispatch(frame, connection).ok()) break;
+  while (util::callWithoutExceptions("the direct channel", [&] {
+           return serveFrame(frame, connection);
+         }).ok()) {
   }
   for (const int64_t lease : connection.leases) sessions_.closeLease(lease);
   const std::lock_guard lock(mutex_);
   connection.channel.close();
   connection.isDone = true;
   done_.notify_all();
+}
+
+Status DirectServer::serveFrame(Frame& frame, Connection& connection) {
+  constexpr std::chrono::hours kForever(24 * 365);
+  // An exception leaves the rest of a message in the socket, so that the connection has to end.
+  const Status received = util::callWithoutExceptions("receiving a request", [&] {
+    return connection.channel.receive(&frame, Clock::now() + kForever);
+  });
+  if (received.error_code() == StatusCode::RESOURCE_EXHAUSTED) {
+    sendReply(connection.channel, received, StepReply(), Clock::now() + kTransferTimeout);
+  }
+  RETURN_IF_ERROR(received);
+  return dispatch(frame, connection);
 }
 
 template <typename Request, typename Reply>
@@ -173,12 +182,10 @@ Status DirectServer::serve(const Frame& frame, Channel& channel, Rpc<Request, Re
   Handover handover;
   const Deadline deadline =
       frame.timeout.count() == 0 ? sessions_.defaultDeadline() : Clock::now() + frame.timeout;
-  Status status = parseMessage(frame.payload, &request);
-  if (status.ok()) {
-    status = util::callWithoutExceptions("the direct channel", [&] {
-      return (sessions_.*rpc)(request, &reply, {deadline, &handover});
-    });
-  }
+  const Status status = util::callWithoutExceptions("the direct channel", [&] {
+    RETURN_IF_ERROR(parseMessage(frame.payload, &request));
+    return (sessions_.*rpc)(request, &reply, {deadline, &handover});
+  });
   std::vector<int> descriptors;
   if (status.ok() && handover.client.isOpen()) descriptors.push_back(handover.client.get());
   return sendReply(channel, status, reply, Clock::now() + kTransferTimeout, descriptors);

@@ -57,6 +57,8 @@ class DirectServer {
   // Joins the threads of clients that are gone. Expects the caller to hold mutex_.
   void removeDone();
   void serve(Connection& connection);
+  // Receives a request and replies. An error ends the connection.
+  grpc::Status serveFrame(Frame& frame, Connection& connection);
   grpc::Status dispatch(const Frame& frame, Connection& connection);
   grpc::Status openLease(Connection& connection);
 

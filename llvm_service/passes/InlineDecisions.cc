@@ -7,6 +7,7 @@
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
@@ -244,6 +245,10 @@ std::vector<InlineQuestion> optimizeWithInlineDecisions(Module& module,
             [](llvm::ModulePassManager& manager, auto&&...) { manager.addPass(EraseNumbers()); });
       });
   currentInlining() = nullptr;
+#if LLVM_VERSION_MAJOR < 22
+  // Otherwise LLVM looks for the advisor in pipelines that have none, and crashes.
+  llvm::PluginInlineAdvisorAnalysis::HasBeenRegistered = false;
+#endif
   return std::move(inlining.questions);
 }
 

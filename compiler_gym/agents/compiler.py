@@ -33,7 +33,6 @@ _MAX_KEPT_INSTRUCTIONS = 400_000
 # Background work begins after a pause in the calls, so that it does not slow down the next call.
 _PAUSE_SECONDS = 0.03
 _MAX_DELAY_SECONDS = 0.3
-_BACKGROUND_NICENESS = 5
 
 
 @dataclass
@@ -45,10 +44,12 @@ class Measurements:
     Attributes:
         costs: The costs.
         functions: The functions with a body; None if not measured.
+        ir_sha1: A hash of the program; None if not measured.
     """
 
     costs: dict[Objective, int] = field(default_factory=dict)
     functions: list[FunctionRow] | None = None
+    ir_sha1: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,7 @@ class Compiler:
         self._running: dict[tuple[str, ...], threading.Event] = {}
         self._originals: OrderedDict[str, Original] = OrderedDict()
         self._last_call = 0.0
-        self._background = ThreadPoolExecutor(
-            os.cpu_count() or 1, "compiler", initializer=_lower_priority
-        )
+        self._background = ThreadPoolExecutor(os.cpu_count() or 1, "compiler")
         self.pass_names = [short_name(self.action_space, name) for name in self.action_space.names]
         self.datasets = env.datasets
 
@@ -109,6 +108,10 @@ class Compiler:
         while self._originals:
             self._originals.popitem()[1].env.close()
         self._factory.close()
+
+    def is_verified(self, key: tuple[str, ...]) -> bool:
+        """Returns true if :meth:`verified` has a cached success."""
+        return key in self._right
 
     def verified(self, key: tuple[str, ...], check: Callable[[], Verdict]) -> Verdict:
         """Verifies a program. Successes are cached.
@@ -142,14 +145,11 @@ class Compiler:
                 del self._running[key]
             done.set()
 
-    def in_background(
-        self, fork: Callable[[], LlvmEnv | None], work: Callable[[LlvmEnv], object]
-    ) -> Future[None]:
-        """Calls a function in another thread, at a lower priority, after a pause in such calls.
+    def in_background(self, work: Callable[[], object]) -> Future[None]:
+        """Calls a function in another thread, after a pause in such calls.
 
-        Args:
-            fork: Makes the environment, when the work begins. None if it is no longer needed.
-            work: The function. The environment is closed after it.
+        It has the usual priority. At the lowest one, on a machine with other work, rewards waited
+        for verifications for seconds, and calls were not quicker.
         """
         submitted = self._last_call = time.monotonic()
 
@@ -160,14 +160,17 @@ class Compiler:
                 if now >= begin:
                     break
                 time.sleep(begin - now)
-            env = fork()
-            if env is not None:
-                with env:
-                    work(env)
+            work()
 
         return self._background.submit(run)
 
-    def open(self, benchmark: Benchmark | str, seconds: float, keep: bool = False) -> Original:
+    def open(
+        self,
+        benchmark: Benchmark | str,
+        seconds: float,
+        keep: bool = False,
+        check_ir: Callable[[str], None] | None = None,
+    ) -> Original:
         """Opens a program: returns it before any pass, in a new environment.
 
         Args:
@@ -175,9 +178,11 @@ class Compiler:
             seconds: The time limit of its compilation.
             keep: Keep a copy, so that the program is opened sooner the next time. Only for programs
                 that are always the same under their name.
+            check_ir: Called with the textual IR, unless the program was kept.
 
         Raises:
             AgentError: If the program cannot be used.
+            Exception: Any error of ``check_ir``.
         """
         key = benchmark if isinstance(benchmark, str) else str(benchmark.uri)
         with self._lock:
@@ -188,12 +193,17 @@ class Compiler:
                     return replace(original, env=original.env.fork())
                 except ServiceError:  # Its process has died.
                     self._originals.pop(key).env.close()
-        opened = self._opened(benchmark, seconds)
+        opened = self._opened(benchmark, seconds, check_ir)
         if keep:
             self._keep(key, opened)
         return opened
 
-    def _opened(self, benchmark: Benchmark | str, seconds: float) -> Original:
+    def _opened(
+        self,
+        benchmark: Benchmark | str,
+        seconds: float,
+        check_ir: Callable[[str], None] | None,
+    ) -> Original:
         with self._lock:
             try:
                 env = self._factory.fork()
@@ -205,6 +215,8 @@ class Compiler:
                 benchmark=benchmark, observation_space=None, reward_space=None, timeout=seconds
             )
             instructions, ir = env.observation.observe(["IrInstructionCount", "Ir"])
+            if check_ir is not None:
+                check_ir(ir)
         except (BenchmarkInitError, LookupError, ValueError, OSError) as error:
             env.close()
             raise AgentError(f"The program cannot be used: {text_of(error)}") from error
@@ -231,11 +243,6 @@ class Compiler:
 
 def _instructions(original: Original) -> int:
     return original.measured.costs["instructions"]
-
-
-def _lower_priority() -> None:
-    """Lowers the priority of the calling thread, and of the processes that it starts."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND_NICENESS)
 
 
 _start_lock = threading.Lock()

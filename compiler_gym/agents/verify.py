@@ -55,21 +55,20 @@ def verify(
         repeat_with_opt: Check that ``opt`` makes the same program with the same passes.
     """
     checks = ["LLVM's verifier", "symbols that other modules may use"]
-    with env.fork() as fork:
-        problems = [*_lost_symbols(fork.ir, symbols)]
-        callbacks: list[_Callback] = []
-        assert fork.benchmark is not None
-        for callback in fork.benchmark.validation_callbacks():
-            if callback is validate_against_opt:
-                if repeat_with_opt:
-                    checks.append("opt makes the same program")
-                    callbacks.append(callback)
-            elif may_run:
-                checks.append("output of the program")
-                callbacks.append(_bounded(callback, seconds))
-        has_run = "output of the program" in checks and not problems
-        if not problems:
-            problems = [*_errors(env, callbacks)]
+    problems = [*_lost_symbols(env.ir, symbols)]
+    callbacks: list[_Callback] = []
+    assert env.benchmark is not None
+    for callback in env.benchmark.validation_callbacks():
+        if callback is validate_against_opt:
+            if repeat_with_opt:
+                checks.append("opt makes the same program")
+                callbacks.append(callback)
+        elif may_run:
+            checks.append("output of the program")
+            callbacks.append(_bounded(callback, seconds))
+    has_run = "output of the program" in checks and not problems
+    if not problems:
+        problems = [*_errors(env, callbacks)]
     return Verdict(tuple(problems), tuple(checks), has_run)
 
 

@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import wait
 from typing import Literal
 
 from compiler_gym.agents import exports
-from compiler_gym.agents.compiler import Measurements, Objective
+from compiler_gym.agents.compiler import Objective
 from compiler_gym.agents.problems import AgentError, text_of
 from compiler_gym.agents.programs import (
     SUITE,
@@ -19,7 +18,7 @@ from compiler_gym.agents.programs import (
 from compiler_gym.agents.texts import table
 from compiler_gym.agents.verify import Verdict, verify
 from compiler_gym.agents.views import ProgramViews, versus
-from compiler_gym.agents.workspace import Branch, Verification
+from compiler_gym.agents.workspace import Branch
 from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from compiler_gym.errors import ServiceError
 from compiler_gym.util.shell_format import plural
@@ -28,6 +27,8 @@ MAX_SCORE = 10.0
 """The largest score: ten times the reduction by -Oz."""
 
 _LEAST_CHANGE = 0.1
+# Verification in the background repeats this many passes. They take less time than the rest of it.
+_MAX_REPEATED_PASSES = 32
 
 
 class Workbench(ProgramViews):
@@ -169,8 +170,7 @@ class Workbench(ProgramViews):
             branch = self._branch()
             self._check_count(branch, count)
             del branch.passes[len(branch.passes) - count :]
-            branch.measured = Measurements()
-            self._replay(branch.env, branch.passes)
+            self._replay(branch)
             return self.describe()
 
     def try_sequences(
@@ -330,49 +330,62 @@ class Workbench(ProgramViews):
             return self._page("\n".join(lines))
 
     def verdict(self, repeat_with_opt: bool = False) -> Verdict:
-        """Verifies the program of the current branch, see :func:`verify`."""
+        """Verifies the program of the current branch, see :func:`verify`.
+
+        An equal program of a data set that was right before is not verified again.
+        """
         with self._lock:
-            branch = self._branch()
-            begun, self._verification = self._verification, None
-            if begun is not None and begun.is_running and begun.passes == branch.passes:
-                assert begun.future is not None
-                wait([begun.future])
-            return self._verification_for(repeat_with_opt)(branch.env)
+            branch, program = self._branch(), self._program
+            assert program is not None
+            self._to_verify = None
+            check = self._check(repeat_with_opt)
+            if program.is_own:  # Others may have the same name.
+                return check(branch.env)
+            key = self._verdict_key(branch, repeat_with_opt)
+            return self._compiler.verified(key, lambda: check(branch.env))
 
     def verify_soon(self) -> None:
         """Begins to verify the current branch in the background, so that :meth:`verdict` is quick.
 
         The verification begins after a pause in these calls, and only for the newest state.
+
+        Does nothing for an agent's own program, because its verdict is not kept.
         """
         with self._lock:
-            branch = self._branch()
-            begun = self._verification = Verification([*branch.passes])
+            branch, program = self._branch(), self._program
+            assert program is not None
+            passes = self._to_verify = [*branch.passes]
+        if not program.is_own:
+            self._compiler.in_background(lambda: self._verify_now(branch, program, passes))
 
-            def fork() -> LlvmEnv | None:
-                with self._lock:
-                    if self._verification is not begun or branch.passes != begun.passes:
-                        return None
-                    begun.is_running = True
-                    return branch.env.fork()
+    def _verify_now(self, branch: Branch, program: OpenedProgram, passes: list[str]) -> None:
+        """Verifies a branch, unless it has changed or its program is known to be right."""
+        with self._lock:
+            if self._to_verify is not passes or branch.passes != passes:
+                return
+            ir_sha1, key, check = self._ir_sha1(branch), self._verdict_key(branch), self._check()
+            if self._compiler.is_verified(key):
+                return
+            # After a fork, a session copies each page of memory that it writes to. That would slow
+            # down the next calls of the agent.
+            is_long = len(passes) > _MAX_REPEATED_PASSES
+            copy = branch.env.fork() if is_long else self._copy(program, passes)
+        with copy as env:
+            if env.ir_sha1 == ir_sha1:  # Some passes depend on addresses.
+                self._compiler.verified(key, lambda: check(env))
 
-            begun.future = self._compiler.in_background(fork, self._verification_for())
-
-    def _verification_for(self, repeat_with_opt: bool = False) -> Callable[[LlvmEnv], Verdict]:
-        """Returns a function that verifies the program, in a state that an environment holds."""
+    def _check(self, repeat_with_opt: bool = False) -> Callable[[LlvmEnv], Verdict]:
+        """Returns a function that verifies the open program in the state of an environment."""
         assert self._program is not None
-        program, symbols, seconds = self._program, self._symbols, self.limits.run_seconds
-        may_run = self._may_run and (not program.is_own or "main" in symbols)
+        symbols, seconds = self._symbols, self.limits.run_seconds
+        may_run = self._may_run and (not self._program.is_own or "main" in symbols)
+        return lambda env: verify(env, symbols, may_run, seconds, repeat_with_opt)
 
-        def verified(env: LlvmEnv) -> Verdict:
-            def check() -> Verdict:
-                return verify(env, symbols, may_run, seconds, repeat_with_opt)
-
-            if program.is_own:  # Others may have the same name.
-                return check()
-            key = (program.name, env.ir_sha1, str(may_run), str(repeat_with_opt))
-            return self._compiler.verified(key, check)
-
-        return verified
+    def _verdict_key(self, branch: Branch, repeat_with_opt: bool = False) -> tuple[str, ...]:
+        """Returns a key that only equal programs with equal checks have."""
+        assert self._program is not None
+        flags = str(self._may_run), str(repeat_with_opt)
+        return self._program.name, self._ir_sha1(branch), *flags
 
     def score(self, objective: Objective = "instructions") -> float:
         """Returns the reduction of a cost divided by that of -Oz: 1 is as good as -Oz.

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,21 +50,6 @@ class Branch:
         return Branch(env, [*self.passes], self.measured)
 
 
-@dataclass
-class Verification:
-    """A verification in the background.
-
-    Attributes:
-        passes: The passes of the program.
-        is_running: True once it has a fork of the program.
-        future: The call.
-    """
-
-    passes: list[str]
-    is_running: bool = False
-    future: Future[None] | None = None
-
-
 @dataclass(frozen=True)
 class Step:
     """The effect of a pass: its name, whether it changed anything, and the IR instructions left."""
@@ -104,14 +88,15 @@ class Workspace:
         self._program: OpenedProgram | None = None
         self._symbols: frozenset[str] = frozenset()
         self._baselines: dict[tuple[Objective, str], int] = {}
-        self._verification: Verification | None = None
+        # The passes of the state that is to be verified in the background.
+        self._to_verify: list[str] | None = None
         self._branches: dict[str, Branch] = {}
         self._current = _MAIN
 
     def close(self) -> None:
         """Ends all sessions. The workbench can be used again."""
         with self._lock:
-            self._verification = None
+            self._to_verify = None
             for branch in self._branches.values():
                 branch.env.close()
             self._branches.clear()
@@ -119,16 +104,17 @@ class Workspace:
             self._current = _MAIN
 
     def _open(self, program: OpenedProgram) -> None:
-        opened = self._compiler.open(
-            program.benchmark, self.limits.compile_seconds, keep=program.is_fixed
-        )
         try:
-            if program.is_own:
-                check_assembly(opened.env.ir)
-            self._check_size(opened.measured.costs["instructions"])
+            opened = self._compiler.open(
+                program.benchmark,
+                self.limits.compile_seconds,
+                keep=program.is_fixed,
+                check_ir=check_assembly if program.is_own else None,
+            )
         except ExplorerError as error:
-            opened.env.close()
             raise AgentError(str(error)) from error
+        try:
+            self._check_size(opened.measured.costs["instructions"])
         except BaseException:
             opened.env.close()
             raise
@@ -162,7 +148,7 @@ class Workspace:
         """Restores the current branch in a new session, after the old one was lost."""
         with self._lock:
             branch = self._branch()
-            self._replay(branch.env, branch.passes)
+            self._replay(branch)
 
     def short_name(self, name: str) -> str:
         """Returns the shortest name of a pass: ``sroa`` of ``function(sroa)``."""
@@ -198,6 +184,11 @@ class Workspace:
         if objective not in costs:
             costs[objective] = int(branch.env.observation[COSTS[objective][0]])
         return costs[objective]
+
+    def _ir_sha1(self, branch: Branch) -> str:
+        if branch.measured.ir_sha1 is None:
+            branch.measured.ir_sha1 = branch.env.ir_sha1
+        return branch.measured.ir_sha1
 
     def _measure_costs(self, branch: Branch) -> None:
         """Measures all costs and baselines that are not known yet, in one call of the session."""
@@ -276,7 +267,7 @@ class Workspace:
             timeout=seconds,
         )
         if done or int(count) > self.limits.instructions:
-            self._replay(branch.env, branch.passes)
+            self._replay(branch)
             if done:
                 details = " ".join(info.get("error_details", "").split())[:200]
                 raise AgentError(f"{name} failed and was undone: {details}. Use another pass")
@@ -297,9 +288,16 @@ class Workspace:
             )
         self.passes_run += 1
 
-    def _replay(self, env: LlvmEnv, passes: Sequence[str]) -> None:
-        """Begins the episode of an environment again, and applies passes that are known to work."""
+    def _replay(self, branch: Branch) -> None:
+        """Begins the episode of a branch again, and applies its passes, which are known to work."""
+        branch.measured = Measurements()
+        self._replay_in(branch.env, branch.passes)
+
+    def _replay_in(self, env: LlvmEnv, passes: Sequence[str]) -> None:
         env.reset(benchmark=env.benchmark, observation_space=None, reward_space=None)
+        self._repeat(env, passes)
+
+    def _repeat(self, env: LlvmEnv, passes: Sequence[str]) -> None:
         if passes:
             _, _, done, info = env.multistep(
                 self._numbers(passes), timeout=self.limits.call_seconds
@@ -311,8 +309,18 @@ class Workspace:
     def _earlier(self, branch: Branch, length: int) -> Iterator[LlvmEnv]:
         """Yields the program after the first passes of a branch."""
         with branch.env.fork() as fork:
-            self._replay(fork, branch.passes[:length])
+            self._replay_in(fork, branch.passes[:length])
             yield fork
+
+    @contextmanager
+    def _copy(self, program: OpenedProgram, passes: Sequence[str]) -> Iterator[LlvmEnv]:
+        """Yields a program after some passes, in a session of its own."""
+        opened = self._compiler.open(
+            program.benchmark, self.limits.compile_seconds, keep=program.is_fixed
+        )
+        with opened.env as env:
+            self._repeat(env, passes)
+            yield env
 
     def _page(self, text: str, offset: int = 0) -> str:
         return page(text, self.limits.answer_characters, offset)

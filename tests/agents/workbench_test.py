@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import threading
+from concurrent.futures import wait
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from compiler_gym.agents.compiler import Compiler
 from compiler_gym.agents.verify import Verdict
 from compiler_gym.agents.workbench import MAX_SCORE, TOOLS, Workbench
+from compiler_gym.envs.llvm.llvm_env import LlvmEnv
 from tests.agents.conftest import LIMITS
 from tests.processes import descendants, wait_until
 
@@ -260,6 +262,16 @@ def test_own_programs_are_not_kept(make_bench):
         assert f"ret i32 {number}" in bench.read_function("f")
 
 
+def test_ir_of_an_own_program_is_read_once(make_bench, monkeypatch, fails):
+    """For its symbols, and to refuse assembly."""
+    monkeypatch.setattr(LlvmEnv, "ir", property(lambda env: pytest.fail("read again")))
+    bench = make_bench()
+    bench.open_program(source=SOURCE)
+    assert bench._symbols == {"twice"}
+    assembly = 'int f(void) { __asm__(".incbin \\"/etc/passwd\\""); return 0; }'
+    assert "without inline assembly" in fails(bench.open_program, source=assembly)
+
+
 def test_kept_programs_are_bounded(monkeypatch):
     monkeypatch.setattr("compiler_gym.agents.compiler._MAX_KEPT_INSTRUCTIONS", 4_000)
     compiler = Compiler(LIMITS)
@@ -287,16 +299,43 @@ def test_program_is_opened_after_all_processes_were_killed():
         compiler.close()
 
 
-def test_verification_in_the_background(make_bench, monkeypatch):
-    """The newest state is verified once, and nothing is left behind."""
-    bench = make_bench(may_run=True)
-    bench.open_program("sha256")
-    bench.apply_passes([*GOOD, "reg2mem"])  # No other test verifies this one.
-    verified = []
+@pytest.fixture
+def verified(monkeypatch):
+    """The hashes of the programs that were verified; the verification itself is replaced."""
+    hashes = []
     monkeypatch.setattr(
         "compiler_gym.agents.workbench.verify",
-        lambda env, *arguments: verified.append(env.ir_sha1) or Verdict((), ("fake",), True),
+        lambda env, *arguments: hashes.append(env.ir_sha1) or Verdict((), ("fake",), True),
     )
+    return hashes
+
+
+@pytest.fixture
+def optimised(make_bench, compiler, monkeypatch):
+    """Makes workbenches with an optimised program. Verdicts of other tests are forgotten."""
+    calls = []
+    in_background = compiler.in_background
+
+    def record(work):
+        calls.append(in_background(work))
+        return calls[-1]
+
+    def make(*passes):
+        bench = make_bench(may_run=True)
+        bench.open_program("sha256")
+        bench.apply_passes([*GOOD, *passes])
+        return bench
+
+    monkeypatch.setattr(compiler, "in_background", record)
+    compiler._right.clear()
+    yield make
+    wait(calls)
+    compiler._right.clear()
+
+
+def test_verification_in_the_background(optimised, verified):
+    """The newest state is verified once, and nothing is left behind."""
+    bench = optimised()
     bench.verify_soon()
     bench.verify_soon()
     wait_until(lambda: verified)
@@ -306,14 +345,61 @@ def test_verification_in_the_background(make_bench, monkeypatch):
     assert len(verified) == 1
 
 
-def test_failed_verification_in_the_background_is_repeated(make_bench, monkeypatch):
-    """A busy machine may have caused it."""
+def test_equal_programs_of_a_group_are_verified_once(optimised, verified):
+    """The passes may differ."""
+    benches = [optimised("adce"), optimised("adce", "adce"), optimised("adce")]
+    for bench in benches:
+        bench.verify_soon()
+    wait_until(lambda: verified)
+    assert {bench.verdict().checks for bench in benches} == {("fake",)}
+    assert len(verified) == 1
+
+
+def test_verification_in_the_background_leaves_the_session_alone(optimised, verified, monkeypatch):
+    """After a fork, its next pass would copy memory."""
+    bench = optimised()
+    env, forked = bench._branch().env, []
+    fork = type(env).fork
+    monkeypatch.setattr(type(env), "fork", lambda each: forked.append(each) or fork(each))
+    bench.verify_soon()
+    wait_until(lambda: verified)
+    assert forked and env not in forked
+
+
+def test_long_branch_is_verified_in_the_background(optimised, verified, monkeypatch):
+    """Its passes are not repeated."""
+    bench = optimised(*["adce"] * 30)
+    monkeypatch.setattr(bench, "_repeat", None)
+    bench.verify_soon()
+    wait_until(lambda: verified)
+    assert bench.verdict().checks == ("fake",)
+    assert verified == [bench._branch().env.ir_sha1]
+
+
+def test_another_program_is_never_verified_instead(optimised, verified, monkeypatch):
+    """The passes make another program the second time, in the background."""
+    bench = optimised()
+    repeated = threading.Event()
+    monkeypatch.setattr(bench, "_repeat", lambda env, passes: repeated.set())
+    bench.verify_soon()
+    assert repeated.wait(100)
+    assert bench.verdict().checks == ("fake",)
+    assert verified == [bench._branch().env.ir_sha1]
+
+
+def test_own_program_is_not_verified_in_the_background(make_bench, monkeypatch):
     bench = make_bench(may_run=True)
-    bench.open_program("sha256")
-    bench.apply_passes(["mem2reg", "reg2mem"])
+    bench.open_program(source=SOURCE)
+    monkeypatch.setattr(bench._compiler, "in_background", None)
+    bench.verify_soon()
+    assert bench.verdict().is_right
+
+
+def test_failed_verification_in_the_background_is_repeated(optimised, monkeypatch):
+    """A busy machine may have caused it."""
+    bench = optimised()
     verdicts = [Verdict(("busy",), (), False), Verdict((), ("fake",), True)]
     monkeypatch.setattr("compiler_gym.agents.workbench.verify", lambda *_: verdicts.pop(0))
     bench.verify_soon()
-    while len(verdicts) == 2:
-        threading.Event().wait(0.01)
+    wait_until(lambda: len(verdicts) < 2)
     assert bench.verdict().is_right and not verdicts

@@ -99,17 +99,18 @@ std::chrono::nanoseconds processorTime(pid_t child) {
 enum class End { kByItself, kTookTooLong, kGotTooLittle };
 
 /// Reads until the child closes its end, or takes too long.
-End readUntilEnd(int descriptor, pid_t child, std::chrono::milliseconds limit, std::string& bytes) {
+End readUntilEnd(int descriptor, pid_t child, std::chrono::milliseconds limit, int patience,
+                 std::string& bytes) {
   using std::chrono::milliseconds;
-  const auto deadline = Clock::now() + kPatience * limit;
+  const auto deadline = Clock::now() + patience * limit;
   std::array<char, 1 << 16> buffer;
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(limit - processorTime(child));
     if (left.count() <= 0) return End::kTookTooLong;
-    const auto patience = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-    if (patience.count() <= 0) return End::kGotTooLittle;
+    const auto leftByClock = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    if (leftByClock.count() <= 0) return End::kGotTooLittle;
     pollfd polled = {descriptor, POLLIN, 0};
-    if (poll(&polled, 1, static_cast<int>(std::min(left, patience).count())) <= 0) continue;
+    if (poll(&polled, 1, static_cast<int>(std::min(left, leftByClock).count())) <= 0) continue;
     const ssize_t count = read(descriptor, buffer.data(), buffer.size());
     if (count == 0) return End::kByItself;
     if (count > 0) bytes.append(buffer.data(), static_cast<size_t>(count));
@@ -142,7 +143,7 @@ Status statusOf(const std::string& what, int waitStatus, const std::string& repl
 }  // namespace
 
 Status callInChild(const std::string& what, const ChildFunction& function,
-                   std::chrono::milliseconds limit, std::string& output) {
+                   std::chrono::milliseconds limit, std::string& output, int patience) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return systemError("make a pipe");
   const FileDescriptor readEnd(ends[0]);
@@ -153,7 +154,7 @@ Status callInChild(const std::string& what, const ChildFunction& function,
   if (child == 0) actAsChild(what, function, self, writeEnd.get());
   writeEnd.close();
   std::string reply;
-  const End end = readUntilEnd(readEnd.get(), child, limit, reply);
+  const End end = readUntilEnd(readEnd.get(), child, limit, patience, reply);
   if (end != End::kByItself) kill(child, SIGKILL);
   int waitStatus = 0;
   while (waitpid(child, &waitStatus, 0) < 0 && errno == EINTR) {

@@ -17,17 +17,8 @@ using grpc::StatusCode;
 
 constexpr std::chrono::seconds kLong(60);
 constexpr std::chrono::milliseconds kShort(100);
-constexpr char kBusy[] = "the machine is busy";
-
-// Calls a function that needs its time limit, or some of it. Again, if the machine was too busy.
-Status callWithShortLimit(const ChildFunction& function, std::string& output) {
-  Status status;
-  for (int i = 0; i < 100; ++i) {
-    status = callInChild("This", function, kShort, output);
-    if (status.error_message().find(kBusy) == std::string::npos) break;
-  }
-  return status;
-}
+// Enough for whatever the load of the machine.
+constexpr int kMuchPatience = 1000;
 
 TEST(ChildProcessTest, GivesOutput) {
   std::string output;
@@ -83,7 +74,7 @@ TEST(ChildProcessTest, Hang) {
     }
     return Status::OK;
   };
-  const Status status = callWithShortLimit(hang, output);
+  const Status status = callInChild("This", hang, kShort, output, kMuchPatience);
   EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(), "This took more than 0.1 s of processor time and was ended");
 }
@@ -96,7 +87,7 @@ TEST(ChildProcessTest, TimeWithoutAProcessorDoesNotCount) {
     written = "done";
     return Status::OK;
   };
-  const Status status = callWithShortLimit(wait, output);
+  const Status status = callInChild("This", wait, kShort, output, kMuchPatience);
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(output, "done");
 }
@@ -108,7 +99,7 @@ TEST(ChildProcessTest, TooLittleOfTheProcessor) {
   };
   const Status status = callInChild("This", starve, kShort, output);
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_NE(status.error_message().find(kBusy), std::string::npos);
+  EXPECT_NE(status.error_message().find("the machine is busy"), std::string::npos);
 }
 
 TEST(ChildProcessTest, Exception) {

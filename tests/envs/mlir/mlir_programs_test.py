@@ -63,7 +63,9 @@ def test_invalid_kernel(env, benchmark, reason):
 
 
 def test_endless_loop(env):
-    with pytest.raises((BenchmarkInitError, ValueError), match="took more than"):
+    # On a busy machine, more by the clock.
+    errors = (BenchmarkInitError, ValueError, ServiceError)
+    with pytest.raises(errors, match="took more than"):
         env.reset(benchmark=kernel(FOREVER))
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from compiler_gym.util.runfiles_path import runfiles_path
 
 _GYM_NOTICE = re.compile(r"^Gym has been unmaintained .*?/migration_guide/[^\n]*", re.S)
+# Under absl, e.g. about the folder of a program that was killed, which another test may leave.
+_INFORMATION = re.compile(r"^I\d{4} [^\n]*$", re.M)
 
 
 def code_blocks(document: str, language: str) -> list[str]:
@@ -27,12 +29,13 @@ def run_python(code: str, folder: Path) -> str:
     """Runs code in a new interpreter in a folder, and returns what it prints.
 
     Anything written to the standard error stream fails the test, so that readers do not meet
-    warnings either; except for what gym 0.26 says there about itself.
+    warnings either; except for what gym 0.26 says there about itself, and information.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert _GYM_NOTICE.sub("", done.stderr).strip() == ""
+    said = _GYM_NOTICE.sub("", _INFORMATION.sub("", done.stderr).strip()).strip()
+    assert said == "", said
     return done.stdout

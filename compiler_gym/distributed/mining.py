@@ -11,17 +11,17 @@ from compiler_gym.distributed.task import Job, digest_of, name_of
 from compiler_gym.distributed.worker import Worker
 from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.decisions import Tools
-from compiler_gym.mine.miner import (
+from compiler_gym.mine.miner import Mine
+from compiler_gym.mine.programs import Program
+from compiler_gym.mine.scan import COMPILE_SECONDS
+from compiler_gym.mine.work import (
     Candidate,
-    Mine,
     Reduction,
     Scanned,
     Settings,
     reduce_function,
     scan_unit,
 )
-from compiler_gym.mine.programs import Program
-from compiler_gym.mine.scan import COMPILE_SECONDS
 
 _FORMAT = 1
 _UNIT = "unit.bc"

@@ -1,13 +1,12 @@
 """Mines programs: scans them, and reduces and checks the most promising functions."""
 
-import hashlib
 import json
 import math
 import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,8 +16,7 @@ from typing import Any
 
 from compiler_gym.datasets import Datasets
 from compiler_gym.errors import BenchmarkInitError
-from compiler_gym.mine.checks import check
-from compiler_gym.mine.decisions import Decision, Kind, Tools
+from compiler_gym.mine.decisions import Decision
 from compiler_gym.mine.findings import (
     MODULE,
     Finding,
@@ -30,8 +28,15 @@ from compiler_gym.mine.findings import (
     write_report,
 )
 from compiler_gym.mine.programs import Program
-from compiler_gym.mine.reduction import Reducer
-from compiler_gym.mine.scan import Effect, Saving, measure, scan
+from compiler_gym.mine.work import (
+    Candidate,
+    Reduction,
+    Scanned,
+    Settings,
+    digest_of,
+    reduce_function,
+    scan_unit,
+)
 from compiler_gym.util.commands import commands_of, kill_running_commands
 from compiler_gym.util.filesystem import atomic_file_write, file_lock
 from compiler_gym.util.shell_format import plural
@@ -39,68 +44,6 @@ from compiler_gym.util.shell_format import plural
 _POLL_SECONDS = 0.2
 # Reducing larger functions takes longer than a look at the next one.
 _MAX_FUNCTION_BYTES = 2000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a mine.
-
-    Attributes:
-        decisions: The decisions that are tried.
-        tools: The LLVM.
-        versions: Each LLVM that reports name, by its version, the own one first.
-        least: The bytes that a decision has to save of a function.
-        per_decision: How many functions are reduced for each decision, at most.
-        reduce_seconds: How long ``llvm-reduce`` may take for each.
-        seconds: After how many seconds no further function is begun. After half of that, no
-            further program is.
-    """
-
-    decisions: Sequence[Decision]
-    tools: Tools
-    versions: Mapping[str, Tools]
-    least: int = 4
-    per_decision: int = 3
-    reduce_seconds: float = 60
-    seconds: float = math.inf
-
-    @property
-    def digest(self) -> str:
-        """A digest of all that results depend on, besides the program."""
-        facts = (sorted((*self.decisions,)), next(iter(self.versions)), self.least)
-        return _digest(repr(facts).encode())
-
-
-@dataclass(frozen=True)
-class Scanned:
-    """A program whose decisions have been measured.
-
-    Attributes:
-        program: Its name.
-        key: A digest of its bitcode and of the settings.
-        size: Its bytes of code with ``clang -Oz``.
-        effects: The decisions that make a function smaller.
-    """
-
-    program: str
-    key: str
-    size: int
-    effects: tuple[Effect, ...]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A function that a decision makes smaller."""
-
-    scanned: Scanned
-    decision: Decision
-    saving: Saving
-
-    @property
-    def key(self) -> str:
-        """The name under which its outcome is kept."""
-        text = f"{self.scanned.key} {self.decision.title} {self.saving.function}"
-        return _digest(text.encode())
 
 
 @dataclass(frozen=True)
@@ -116,31 +59,6 @@ class Unit:
     program: str
     key: str
     path: Path
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """The result of reducing a function. It has no paths, so that other machines can return it.
-
-    Attributes:
-        verdict: ``reduced``, ``bogus`` or ``not alone``.
-        why: Why it is bogus.
-        module: The textual IR.
-        lines: The lines of the IR, without empty ones and comments.
-        is_complete: Whether the reduction came to its end.
-        before: The bytes of code with ``clang -Oz``.
-        after: The bytes with the decision.
-        checks: The result of each check.
-    """
-
-    verdict: str
-    why: str = ""
-    module: str = ""
-    lines: int = 0
-    is_complete: bool = False
-    before: int = 0
-    after: int = 0
-    checks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -326,11 +244,11 @@ class Mine:
         except (BenchmarkInitError, ValueError) as error:
             self.fail(program.name, str(error))
             return None
-        key = _digest(path.read_bytes(), self.settings.digest.encode())
+        key = digest_of(path.read_bytes(), self.settings.digest.encode())
         kept = self.folder / "programs" / f"{key}.json"
         if kept.is_file():
             self._units[key] = path
-            self.scanned.append(_scanned(json.loads(kept.read_text(encoding="utf-8"))))
+            self.scanned.append(Scanned.from_json(json.loads(kept.read_text(encoding="utf-8"))))
         elif time.monotonic() >= self._end_of_scans:
             self.skipped += 1
         else:
@@ -344,7 +262,7 @@ class Mine:
 
     def keep(self, scanned: Scanned) -> None:
         """Keeps the scan of a program."""
-        _write(self.folder / "programs" / f"{scanned.key}.json", _plain(scanned))
+        _write(self.folder / "programs" / f"{scanned.key}.json", scanned.as_json())
         self.scanned.append(scanned)
         decisions = plural(len(scanned.effects), "decision")
         self.report(f"{scanned.program}: smaller functions with {decisions}")
@@ -450,86 +368,6 @@ class Mine:
         return Outcome("found", finding.name)
 
 
-def scan_unit(program: str, key: str, unit: Path, settings: Settings) -> Scanned:
-    """Measures all decisions on a program.
-
-    Args:
-        program: Its name.
-        key: A digest of its bitcode and of the settings.
-        unit: Its bitcode, in a folder that is used for scratch files.
-        settings: The settings.
-
-    Raises:
-        ValueError: If the program does not compile.
-    """
-    before, effects = scan(unit, settings.decisions, unit.parent, settings.tools)
-    return Scanned(program, key, before.text, (*effects,))
-
-
-def reduce_function(
-    unit: Path, function: str, decision: Decision, settings: Settings, folder: Path
-) -> Reduction:
-    """Reduces a function that a decision makes smaller, and checks the result.
-
-    Args:
-        unit: The bitcode of its program.
-        function: Its symbol.
-        decision: The decision.
-        settings: The settings.
-        folder: A scratch folder.
-    """
-    reducer = Reducer(decision, settings.least, settings.tools, folder, settings.reduce_seconds)
-    reduced = reducer.reduce(unit, function)
-    if reduced is None:
-        return Reduction("not alone")
-    verdict = check(reduced.module, decision, folder, settings.tools)
-    if verdict.bogus:
-        return Reduction("bogus", why=verdict.bogus)
-    before = measure(None, reduced.module, folder, settings.tools)
-    after = measure(decision, reduced.module, folder, settings.tools)
-    if before is None or after is None:
-        return Reduction("not alone")
-    return Reduction(
-        "reduced",
-        module=reduced.module.read_text(),
-        lines=reduced.lines,
-        is_complete=reduced.is_complete,
-        before=before.all,
-        after=after.all,
-        checks=verdict.checks,
-    )
-
-
-def _digest(*parts: bytes) -> str:
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
-
-
 def _write(path: Path, value: Any) -> None:
     with atomic_file_write(path, fileobj=True, mode="w") as file:
         json.dump(value, file)
-
-
-def _plain(scanned: Scanned) -> dict[str, Any]:
-    effects = [
-        {
-            "kind": each.decision.kind.value,
-            "text": each.decision.text,
-            "net": each.net,
-            "savings": [[one.function, one.before, one.after] for one in each.savings],
-        }
-        for each in scanned.effects
-    ]
-    facts = {"program": scanned.program, "key": scanned.key, "size": scanned.size}
-    return {**facts, "effects": effects}
-
-
-def _scanned(facts: dict[str, Any]) -> Scanned:
-    effects = tuple(
-        Effect(
-            Decision(Kind(each["kind"]), each["text"]),
-            each["net"],
-            tuple(Saving(*one) for one in each["savings"]),
-        )
-        for each in facts["effects"]
-    )
-    return Scanned(facts["program"], facts["key"], facts["size"], effects)

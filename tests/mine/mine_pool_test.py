@@ -9,7 +9,8 @@ from compiler_gym.distributed import Limits, open_pool
 from compiler_gym.distributed.mining import mine_on_pool
 from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.decisions import Decision, Kind, Tools
-from compiler_gym.mine.miner import Mine, Settings
+from compiler_gym.mine.miner import Mine
+from compiler_gym.mine.work import Settings
 
 _DECISION = Decision(Kind.WITHOUT, "correlated-propagation")
 _VERSION = "LLVM " + re.findall(r"version ([\d.]+)", tools.tool_version(tools.clang_path()))[0]

@@ -8,7 +8,8 @@ from compiler_gym.datasets import Datasets
 from compiler_gym.envs.llvm import tools
 from compiler_gym.mine.decisions import Decision, Kind, Tools
 from compiler_gym.mine.findings import shape_of
-from compiler_gym.mine.miner import Mine, Settings
+from compiler_gym.mine.miner import Mine
+from compiler_gym.mine.work import Settings
 
 _DECISION = Decision(Kind.WITHOUT, "correlated-propagation")
 

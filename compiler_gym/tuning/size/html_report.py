@@ -1,14 +1,11 @@
 """A page about a search: one HTML file without scripts, which needs no network."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from string import Template
 from xml.etree.ElementTree import Element
 
-from compiler_gym.tuning.size.evaluator import Budget, Evaluation, Evaluator
+from compiler_gym.tuning.size.attribution import Effect, Findings, Function, attribute
 from compiler_gym.tuning.size.html_charts import (
     Part,
     all_parts,
@@ -31,22 +28,9 @@ from compiler_gym.tuning.size.html_elements import (
     tone,
     visible,
 )
-from compiler_gym.tuning.size.image import (
-    CALL_CYCLES,
-    Image,
-    Instruction,
-    estimate_cycles,
-    processor_of,
-    read_image,
-)
-from compiler_gym.tuning.size.linking import Linker, TrialLinker, trial_linker
-from compiler_gym.tuning.size.minimise import Effect, measure_effects
-from compiler_gym.tuning.size.object_file import (
-    compare_functions,
-    group_functions,
-    group_name,
-    readable_names,
-)
+from compiler_gym.tuning.size.image import CALL_CYCLES, processor_of
+from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.object_file import group_functions
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.optimizer import Optimizer
 from compiler_gym.util.shell_format import join_cmd, plural
@@ -68,111 +52,6 @@ _MAX_EFFECTS = 40
 _MAX_FUNCTIONS_OF_EFFECT = 3
 _MAX_REASONS = 3
 _MAX_ASSEMBLY = 24
-_MAX_ESTIMATES = 200
-
-
-@dataclass(frozen=True)
-class Function:
-    """A function that has changed.
-
-    Attributes:
-        name: Its symbol; all that the outliner has made count as one.
-        shown: Its name as its source has it.
-        bytes: Its bytes before and after.
-        cycles: Its estimated cycles before and after, None where there is no estimate.
-        assembly: Its instructions before and after.
-        reasons: The decisions that changed its size, and what each made it smaller by.
-        link: The place of its assembly on the page; empty if that is not shown.
-    """
-
-    name: str
-    shown: str
-    bytes: tuple[int, int]
-    cycles: tuple[float | None, float | None]
-    assembly: tuple[Sequence[Instruction], Sequence[Instruction]]
-    reasons: Sequence[tuple[Effect, int]]
-    link: str
-
-    @property
-    def change_of_cycles(self) -> float | None:
-        """The change in estimated cycles; None if there is no estimate."""
-        before, after = self.cycles
-        return None if before is None or after is None else after - before
-
-
-@dataclass(frozen=True)
-class Findings:
-    """The facts of a page.
-
-    Attributes:
-        search: The search, at its end.
-        before: What clang makes without a change.
-        after: The result.
-        images: The object files, or the programs that are linked of them, before and after.
-        maps: What the maps show: the same, or the object files linked alone.
-        effects: What each decision of the result is good for.
-        unmeasured: The number of further decisions.
-    """
-
-    search: Optimizer
-    before: Evaluation
-    after: Evaluation
-    images: tuple[Image, Image]
-    maps: tuple[Image, Image]
-    effects: Sequence[Effect]
-    unmeasured: int
-
-    @property
-    def unit(self) -> str:
-        """The unit of the objective."""
-        return self.search.objective.unit
-
-    @cached_property
-    def names(self) -> dict[str, str]:
-        """The names of functions as their source has them, by symbol."""
-        symbols = {
-            group_name(name) for image in self.images + self.maps for name in image.functions
-        }
-        for effect in self.effects:
-            symbols |= {effect.symbol, *(name for name, _ in effect.functions)}
-        names = map(visible, readable_names([*symbols]))
-        return dict(zip(symbols, names, strict=True))
-
-    @cached_property
-    def functions(self) -> list[Function]:
-        """The functions that have changed, those that changed most first."""
-        before, after = self.images
-        changes = compare_functions(before.functions, after.functions)
-        code = [_grouped(image.assembly) for image in self.images]
-        pairs = [tuple(each.get(change.name, []) for each in code) for change in changes]
-        estimated = [lines for pair in pairs[:_MAX_ESTIMATES] for lines in pair]
-        cycles = estimate_cycles(before.arch, estimated) + [None] * 2 * len(changes)
-        reasons = self._reasons()
-        return [
-            Function(
-                name=change.name,
-                shown=self.names[change.name],
-                bytes=(change.before, change.after),
-                cycles=(
-                    cycles[2 * index] if change.before else 0.0,
-                    cycles[2 * index + 1] if change.after else 0.0,
-                ),
-                assembly=(pair[0], pair[1]),
-                reasons=reasons.get(change.name, []),
-                link=f"f{index}" if index < _MAX_ASSEMBLY and any(pair) else "",
-            )
-            for index, (change, pair) in enumerate(zip(changes, pairs, strict=True))
-        ]
-
-    def _reasons(self) -> dict[str, list[tuple[Effect, int]]]:
-        reasons: dict[str, list[tuple[Effect, int]]] = {}
-        for effect in self.effects:
-            for name, saved in effect.functions:
-                if saved:
-                    reasons.setdefault(name, []).append((effect, saved))
-        for each in reasons.values():
-            each.sort(key=lambda reason: -abs(reason[1]))
-        return reasons
 
 
 def write_html(
@@ -202,7 +81,7 @@ def write_html(
         RuntimeError: If clang fails where it did not during the search.
         OSError: If the page cannot be written.
     """
-    page = page_of(find(search, linker, jobs), target, command, is_checked)
+    page = page_of(attribute(search, linker, jobs), target, command, is_checked)
     output.write_text(page, encoding="utf-8")
 
 
@@ -220,60 +99,6 @@ def page_of(findings: Findings, target: str, command: Sequence[str], is_checked:
     body = html_of([_header(findings, name, is_checked), _main(findings, command)])
     template = Template(_TEMPLATE.read_text(encoding="utf-8"))
     return template.substitute(title=title, body=body)
-
-
-def find(search: Optimizer, linker: Linker | None, jobs: int) -> Findings:
-    """Compiles a result once more, and without each of its decisions, and reads what comes of it.
-
-    Raises:
-        EnvironmentNotSupported: If a tool of LLVM is not installed.
-        ValueError: If a file of clang cannot be disassembled.
-        RuntimeError: If clang fails where it did not during the search.
-    """
-    objective, compilation = search.objective, search.evaluator.compilation
-    trial = trial_linker(compilation.options)
-    with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
-        folder = Path(name)
-        with Evaluator(
-            compilation, folder, Budget(), jobs, linker, trial, objective.read
-        ) as evaluator:
-            before = evaluator.evaluate_source()
-            after = next(iter(evaluator.evaluate([search.best.change])), None)
-            if after is None:
-                raise RuntimeError(
-                    "clang does not make the result again that it made in the search"
-                )
-            effects, unmeasured = measure_effects(
-                after,
-                evaluator,
-                search.size,
-                lambda evaluation: objective.of_functions(evaluation.object),
-            )
-        images = _images(before, after, linker)
-        # What a trial links has no names of functions from elsewhere, which assembly should have.
-        maps = _images(before, after, trial) if before.alone and not linker else images
-    return Findings(search, before, after, images, maps, effects, unmeasured)
-
-
-def _images(
-    before: Evaluation, after: Evaluation, linker: Linker | TrialLinker | None
-) -> tuple[Image, Image]:
-    """Returns the object files, or the programs that a linker makes of them."""
-    images = []
-    for each in (before, after):
-        path = each.path
-        if linker is not None:
-            path = path.with_suffix(".program")
-            linker.link(each.path, path)
-        images.append(read_image(path))
-    return images[0], images[1]
-
-
-def _grouped(assembly: Mapping[str, Sequence[Instruction]]) -> dict[str, list[Instruction]]:
-    groups: dict[str, list[Instruction]] = {}
-    for name, instructions in assembly.items():
-        groups.setdefault(group_name(name), []).extend(instructions)
-    return groups
 
 
 def _header(findings: Findings, target: str, is_checked: bool) -> Element:
@@ -367,7 +192,7 @@ def _map(findings: Findings) -> list[Element]:
     before, after = findings.maps
     sizes = group_functions(before.functions), group_functions(after.functions)
     names = findings.names
-    links = {each.name: each.link for each in findings.functions}
+    links = _links(findings.functions)
     functions = [
         Part(names[name], sizes[0][name], sizes[1][name], True, links.get(name, ""))
         for name in {**sizes[0], **sizes[1]}
@@ -453,7 +278,11 @@ def _functions(findings: Findings) -> list[Element]:
     functions = findings.functions
     if not functions:
         return [_paragraph("No function has another size.")]
-    rows = [_row_of_function(each, findings.names) for each in functions[:_MAX_ROWS]]
+    links = _links(functions)
+    rows = [
+        _row_of_function(each, links.get(each.name), findings.names)
+        for each in functions[:_MAX_ROWS]
+    ]
     header = ["function", "#before", "#after", "#change", "#cycles before", "#after"]
     header.append(f"responsible, in {findings.unit}")
     made = table(header, rows, "Functions that have changed")
@@ -481,10 +310,12 @@ def _note_about_cycles(findings: Findings, known: int) -> Element:
     )
 
 
-def _row_of_function(function: Function, names: Mapping[str, str]) -> list[Element]:
+def _row_of_function(
+    function: Function, place: str | None, names: Mapping[str, str]
+) -> list[Element]:
     before, after = function.bytes
     name = _name(function.shown)
-    link = element("a", {"href": f"#{function.link}"}, name) if function.link else name
+    link = element("a", {"href": f"#{place}"}, name) if place else name
     cycles = ("" if each is None else f"{each:,.1f}" for each in function.cycles)
     reasons = (_reason(*each, names) for each in function.reasons[:_MAX_REASONS])
     return [
@@ -514,7 +345,8 @@ def _reason(effect: Effect, saved: int, names: Mapping[str, str]) -> Element:
 
 
 def _assembly(findings: Findings) -> list[Element]:
-    shown = [each for each in findings.functions if each.link]
+    links = _links(findings.functions)
+    shown = [each for each in findings.functions if each.name in links]
     if not shown:
         return [_paragraph("There is no assembly to show.")]
     changed = len(findings.functions)
@@ -522,10 +354,19 @@ def _assembly(findings: Findings) -> list[Element]:
         f"The {plural(len(shown), 'function')} that changed most, of {number(changed)} that "
         "changed. The numbers are the bytes of each instruction. Marked lines differ."
     )
-    return [note, *(_details(each, findings.names) for each in shown)]
+    return [note, *(_details(each, links[each.name], findings.names) for each in shown)]
 
 
-def _details(function: Function, names: Mapping[str, str]) -> Element:
+def _links(functions: Sequence[Function]) -> dict[str, str]:
+    """Returns the places of the assembly on the page, by the symbols of the functions shown."""
+    return {
+        each.name: f"f{index}"
+        for index, each in enumerate(functions[:_MAX_ASSEMBLY])
+        if any(each.assembly)
+    }
+
+
+def _details(function: Function, place: str, names: Mapping[str, str]) -> Element:
     before, after = function.bytes
     title = f"{function.shown}: {number(before)} → {number(after)} bytes"
     reasons = [element("li", None, _reason(*each, names)) for each in function.reasons]
@@ -536,7 +377,7 @@ def _details(function: Function, names: Mapping[str, str]) -> Element:
         # Browsers open the fold that holds the target of a link.
         element(
             "div",
-            {"id": function.link},
+            {"id": place},
             *([element("ul", None, *reasons)] if reasons else []),
             *assembly_of(changed_lines(*function.assembly)),
         ),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from compiler_gym.tuning.size import minimise
+from compiler_gym.tuning.size import attribution
+from compiler_gym.tuning.size.attribution import measure_effects
 from compiler_gym.tuning.size.compilation import Change
-from compiler_gym.tuning.size.minimise import measure_effects
 from compiler_gym.tuning.size.moves import list_call_sites, list_functions
 
 OPTIONS = ("-inline-threshold=-50", "-disable-lsr")
@@ -69,7 +69,7 @@ def test_passes_that_are_left_out_of_functions(evaluator):
 
 
 def test_clang_that_fails_and_too_many_decisions(evaluator, monkeypatch):
-    monkeypatch.setattr(minimise, "_MAX_LEFT_OUT", 1)
+    monkeypatch.setattr(attribution, "_MAX_LEFT_OUT", 1)
     change = Change(passes=("instcombine", "no-such-pass"))
     best = evaluator.evaluate_source()
     # Without its first pass, clang fails because of the second.

@@ -8,6 +8,7 @@ import pytest
 
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.size import html_elements, html_report
+from compiler_gym.tuning.size.attribution import attribute
 from compiler_gym.tuning.size.compilation import NO_CHANGE, Change, Compilation
 from compiler_gym.tuning.size.evaluator import Budget, Evaluator
 from compiler_gym.tuning.size.html_charts import Part, all_parts, treemaps
@@ -22,7 +23,7 @@ from compiler_gym.tuning.size.html_elements import (
     signed,
     visible,
 )
-from compiler_gym.tuning.size.html_report import find, page_of
+from compiler_gym.tuning.size.html_report import page_of
 from compiler_gym.tuning.size.image import Instruction
 from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
@@ -131,7 +132,7 @@ def find_result(compilation, folder, change, linker=None):
         search = Optimizer(evaluator, objective)
         search.start()
         (search.best,) = evaluator.evaluate([change])
-    return find(search, linker, 2)
+    return attribute(search, linker, 2)
 
 
 def test_page(findings):

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -11,45 +10,31 @@ from typing import Annotated
 import typer
 
 from compiler_gym.cli.commands import clang_options
-from compiler_gym.cli.console import print_json, working_on
-from compiler_gym.cli.interrupts import INTERRUPTED
-from compiler_gym.cli.optimize_program import Result, Settings, optimize_program, print_report
+from compiler_gym.cli.optimize_program import Settings
 from compiler_gym.cli.optimize_project import optimize_project
-from compiler_gym.cli.optimize_result import Product
 from compiler_gym.cli.optimize_several import (
-    Failed,
-    make_each,
-    parts_of_program,
-    print_linked_summary,
-    print_rest,
-    print_summary,
-    with_script,
+    make_fast,
+    make_small,
+    merged_input,
+    named_inputs,
+    slowdown_limits,
 )
-from compiler_gym.cli.optimize_speed import (
-    optimize_speed,
-    print_speed_report,
-    print_speed_summary,
-    speed_options,
-    workload_of,
-)
+from compiler_gym.cli.optimize_speed import speed_options
 from compiler_gym.cli.options import (
     PROGRAM_HELP,
     JsonOption,
     complete_policy,
     complete_program,
     parse_duration,
-    program_uri,
 )
 from compiler_gym.cli.pool_options import RayOption
-from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.envs.llvm.tools import tool_path
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.compilation import check_options, options_of_bitcode
-from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS, write_html
-from compiler_gym.tuning.size.inputs import FILE_NAME, Input, command_check, known_program
-from compiler_gym.tuning.size.linking import Linker, merge_program
+from compiler_gym.tuning.size.html_report import REQUIRED_TOOLS
+from compiler_gym.tuning.size.inputs import FILE_NAME, command_check
+from compiler_gym.tuning.size.linking import Linker
 from compiler_gym.tuning.size.objective import Objective
-from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util.shell_format import plural
 
 _EVALUATIONS = 120  # Without a time limit, a search has the same result on all machines.
@@ -261,16 +246,16 @@ def optimize(
             raise typer.Exit(code)
         return
     if whole_program:
-        merged = _merged(programs, output, script, settings, keep or ["main"])
+        merged = merged_input(programs, output, script, settings, keep or ["main"])
         settings = replace(settings, options=tuple(options_of_bitcode(settings.options)))
         inputs = [merged]
     else:
-        inputs = _inputs(programs, output, script, settings)
+        inputs = named_inputs(programs, output, script, settings)
     if is_for_speed:
-        code = _make_fast(inputs, settings, run, script, as_json)
+        code = make_fast(inputs, settings, run, script, as_json)
     else:
-        limits = _limits(inputs, max_slowdown, run, link)
-        code = _make_small(inputs, settings, limits, script, as_json, html)
+        limits = slowdown_limits(inputs, max_slowdown, run, link)
+        code = make_small(inputs, settings, limits, script, as_json, html)
     if code:
         raise typer.Exit(code)
 
@@ -315,20 +300,6 @@ def _check_flags(
         raise typer.BadParameter("--link needs --run, which says how to run what is linked.")
 
 
-def _limits(
-    inputs: Sequence[tuple[Input, Path]], limit: float | None, run: str | None, link: str | None
-) -> list[SlowdownLimit | None]:
-    """Returns the time limit of each program; None for no limits.
-
-    Raises:
-        ValueError: If a program cannot be run.
-        EnvironmentNotSupported: If SciPy is not installed.
-    """
-    if limit is None:
-        return [None] * len(inputs)
-    return [SlowdownLimit(workload_of(each, run, Linker(link)), limit) for each, _ in inputs]
-
-
 def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program: bool) -> None:
     """Checks the settings for the page."""
     if html is None:
@@ -346,128 +317,3 @@ def _check_html(html: Path | None, count: int, is_for_speed: bool, whole_program
         raise IsADirectoryError(f"{html} is a folder: name the file, as --html {html}/x.html")
     for tool in REQUIRED_TOOLS:
         tool_path(tool)  # Fail before the search, not after it.
-
-
-def _make_small(
-    inputs: Sequence[tuple[Input, Path]],
-    settings: Settings,
-    limits: Sequence[SlowdownLimit | None],
-    script: Path | None,
-    as_json: bool,
-    html: Path | None,
-) -> int:
-    """Optimises programs for size. Returns the exit code."""
-    is_linked = settings.objective is Objective.LINKED
-    with parts_of_program(inputs, settings) if is_linked else nullcontext() as parts:
-
-        def make(index: int, program: Input, target: Path) -> Result:
-            own = replace(settings, linker=parts.linker(index)) if parts else settings
-            result = optimize_program(program, target, own, limits[index])
-            if parts:
-                parts.replace(index, target)
-            return result
-
-        results, failed = make_each(inputs, make)
-    results = with_script(results, script)
-    if as_json:
-        print_json([each.as_json() for each in (*results, *failed)])
-    elif len(inputs) == 1:
-        print_report(results[0])
-    else:
-        if results:
-            (print_linked_summary if is_linked else print_summary)(results)
-        print_rest(results, failed)
-    if html is not None and results:
-        _write_html(html, results[0], parts.linker(0) if parts else None, settings.jobs)
-    return _exit_code(results, failed)
-
-
-def _write_html(html: Path, result: Result, linker: Linker | None, jobs: int) -> None:
-    with working_on("measuring what each decision brings"):
-        write_html(
-            html,
-            result.search,
-            str(result.target),
-            result.command,
-            is_checked=result.is_checked,
-            linker=linker,
-            jobs=jobs,
-        )
-
-
-def _make_fast(
-    inputs: Sequence[tuple[Input, Path]],
-    settings: Settings,
-    run: str | None,
-    script: Path | None,
-    as_json: bool,
-) -> int:
-    """Optimises programs for speed. Returns the exit code."""
-    workloads = [workload_of(program, run, settings.linker) for program, _ in inputs]
-    results, failed = make_each(
-        inputs,
-        lambda index, program, target: optimize_speed(program, target, settings, workloads[index]),
-    )
-    results = with_script(results, script)
-    if as_json:
-        print_json([each.as_json() for each in (*results, *failed)])
-    elif len(inputs) == 1:
-        print_speed_report(results[0])
-    else:
-        if results:
-            print_speed_summary(results)
-        print_rest(results, failed)
-    return _exit_code(results, failed)
-
-
-def _exit_code(results: Sequence[Product], failed: Sequence[Failed]) -> int:
-    if not all(each.is_finished for each in results):
-        return INTERRUPTED
-    return 1 if failed else 0
-
-
-def _inputs(
-    names: list[str], output: Path | None, script: Path | None, settings: Settings
-) -> list[tuple[Input, Path]]:
-    """Returns the programs of a command line, each with its object file."""
-    if len(names) > 1 and output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-    elif output is not None and output.is_dir():
-        raise IsADirectoryError(f"{output} is a folder: name the object file, as -o {output}/x.o")
-    folder = Path() if output is None else output if len(names) > 1 else output.parent
-    for path in (folder, *([script.parent] if script else [])):
-        if not path.is_dir():
-            raise FileNotFoundError(f"There is no folder {path}")
-    for_size = settings.objective is not None
-    inputs = [_input(name, folder, for_size) for name in names]
-    stems = [each.name for each in inputs]
-    if twice := sorted({stem for stem in stems if stems.count(stem) > 1}):
-        raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
-    if len(names) == 1 and output is not None:
-        return [(inputs[0], output)]
-    return [(each, folder / f"{each.name}.o") for each in inputs]
-
-
-def _merged(
-    names: list[str],
-    output: Path | None,
-    script: Path | None,
-    settings: Settings,
-    keep: list[str],
-) -> tuple[Input, Path]:
-    """Returns the whole program of a command line, and its object file."""
-    (first, target), *_ = _inputs(names[:1], output, script, settings)
-    folder, for_size = target.parent, settings.objective is not None
-    inputs = [first, *(_input(name, folder, for_size) for name in names[1:])]
-    with working_on(f"compiling {plural(len(inputs), 'part')}"):
-        bitcode, objective = target.with_suffix(".whole.bc"), settings.objective or Objective.ALL
-        merged = merge_program(inputs, bitcode, settings.options, keep, objective.read)
-    return merged, target
-
-
-def _input(name: str, folder: Path, for_size: bool) -> Input:
-    uri = program_uri(name)
-    if uri.startswith("file://"):
-        path = Path(name.removeprefix("file://")).expanduser()
-        return Input(path.stem, path)
-    return known_program(LlvmDatasets(get_llvm_datasets()), uri, folder, for_size)

@@ -1,4 +1,4 @@
-"""One program of ``compiler-gym optimize``: search, files and report."""
+"""One program of ``compiler-gym optimize``: the search for a small object file."""
 
 import sys
 import tempfile
@@ -7,8 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.cli.console import print_line, print_table
-from compiler_gym.cli.optimize_result import Product, Progress, experimental_notes
+from compiler_gym.cli.optimize_result import Product, Progress
 from compiler_gym.envs.llvm import tools
 from compiler_gym.tuning.policies.policy import Policy
 from compiler_gym.tuning.size.compilation import Compilation
@@ -17,13 +16,11 @@ from compiler_gym.tuning.size.image import estimate_changed_cycles
 from compiler_gym.tuning.size.inputs import Check, Input, all_of
 from compiler_gym.tuning.size.linking import LinkedSize, Linker, trial_linker
 from compiler_gym.tuning.size.memory import Memory, open_memory
-from compiler_gym.tuning.size.minimise import Part
 from compiler_gym.tuning.size.object_file import (
     FunctionChange,
     ObjectFile,
     StackUse,
     compare_functions,
-    readable_names,
     stack_use,
 )
 from compiler_gym.tuning.size.objective import Objective
@@ -33,9 +30,6 @@ from compiler_gym.tuning.size.ranking import experimental_options, shipped_ranki
 from compiler_gym.tuning.speed.workload import Slowdown, SlowdownLimit
 from compiler_gym.util.shell_format import plural
 
-_MAX_FUNCTIONS = 8
-_MAX_PARTS = 12
-_MAX_NAME = 56
 _GOALS = {
     Objective.ALL: "bytes loaded",
     Objective.TEXT: "bytes of code",
@@ -310,174 +304,5 @@ def _summary(search: Optimizer, target: Path) -> str:
     size = f"{target}: {after} {_GOALS[search.objective]}"
     if after == before:
         return f"{size}, as many as clang {level} makes"
-    saved = f"{1 - after / before:.2%} {_comparative(search.objective)}"
+    saved = f"{1 - after / before:.2%} {search.objective.comparative}"
     return f"{size}, {saved} than the {before} of clang {level}"
-
-
-def _other_bytes(search: Optimizer) -> str:
-    """Returns the bytes of code if the objective is loaded bytes, and vice versa; else empty."""
-    before, after = search.baseline, search.best
-    if search.objective is Objective.ALL:
-        return f"Code: {after.object.text} bytes, where clang makes {before.object.text}."
-    if search.objective is Objective.TEXT:
-        return f"Loaded: {after.loaded} bytes, where clang makes {before.loaded}."
-    return ""
-
-
-def _describe_stack(before: StackUse, after: StackUse) -> str:
-    return (
-        f"Stack: {after.total} bytes in all frames, {after.largest} in the largest, where clang "
-        f"makes {before.total} and {before.largest}."
-    )
-
-
-def _comparative(objective: Objective) -> str:
-    """Returns the comparative for a lower value of the objective."""
-    return "fewer" if objective is Objective.INSTRUCTIONS else "smaller"
-
-
-def print_report(result: Result) -> None:
-    """Prints the report about a program."""
-    search = result.search
-    print_line(result.summary)
-    if line := _other_bytes(search):
-        print_line(line)
-    if result.stack is not None:
-        print_line(_describe_stack(*result.stack))
-    if result.cycles is not None:
-        before_cycles, after_cycles = result.cycles
-        print_line(
-            f"Estimated cycles: {after_cycles:.0f} of all functions, each run once as a straight "
-            f"line, where clang's take {before_cycles:.0f}."
-        )
-    if result.linked is not None:
-        print_line(describe_files(*result.linked))
-    if result.program.apart and search.objective is not Objective.LINKED:
-        print_line(_comparison(result))
-    if search.recalled is not None:
-        print_line(f"The search {search.recalled.description}.")
-    if not result.is_finished:
-        print_line("Ctrl-C ended the search. This is the best that was found by then.")
-    elif search.evaluator.budget.is_cut:
-        used = plural(search.evaluator.budget.used, "evaluation")
-        print_line(f"Ended by the time limit after {used}: other runs may find other results.")
-    before, unit = search.size(search.baseline), search.objective.unit
-    rows = [{"stage": "clang", "evaluations": 0, "seconds": "", unit: before, "saved": ""}]
-    rows += [
-        {
-            "stage": each.name if each.round == 1 else f"{each.name}, round {each.round}",
-            "evaluations": each.evaluations,
-            "seconds": f"{each.seconds:.1f}",
-            unit: each.size,
-            "saved": f"{1 - each.size / before:.2%}" if before else "",
-        }
-        for each in search.stages
-    ]
-    print_line()
-    print_table(rows)
-    _print_parts(search)
-    _print_functions(result)
-    _print_doubts(result)
-    result.print_origin()
-
-
-def describe_files(before: LinkedSize, after: LinkedSize) -> str:
-    """Describes the sizes of the programs' files."""
-    return (
-        f"Linked and stripped, the program's file has {after.file} bytes, where clang's has "
-        f"{before.file}."
-    )
-
-
-def _comparison(result: Result) -> str:
-    """Compares a whole program with the sum of its parts."""
-    search = result.search
-    size = search.objective.size_of_sections
-    before, after = sum(map(size, result.program.apart)), size(search.best.object)
-    saved = 1 - after / before if before else 0.0
-    level = search.evaluator.compilation.level
-    parts = plural(len(result.program.apart), "part")
-    it_is = "these are" if search.objective is Objective.INSTRUCTIONS else "it is"
-    return (
-        f"Of its {parts}, one by one, clang {level} makes {before}: {it_is} {saved:.2%} "
-        f"{_comparative(search.objective)} than that."
-    )
-
-
-def _print_parts(search: Optimizer) -> None:
-    """Prints the contribution of each part of the best change."""
-    if not search.parts:
-        return
-    title = f"{search.objective.unit} more without it"
-    rows: list[dict[str, Any]] = [
-        {"part of the change": each.name, title: _cost(each)} for each in search.parts[:_MAX_PARTS]
-    ]
-    if rest := search.parts[_MAX_PARTS:]:
-        name = f"{plural(len(rest), 'other')}, each no more than"
-        rows.append({"part of the change": name, title: _cost(rest[0])})
-    print_line()
-    print_table(rows)
-
-
-def _cost(part: Part) -> int | str:
-    return "not measured" if part.cost is None else part.cost
-
-
-def _print_functions(result: Result) -> None:
-    """Prints the change of each function's size."""
-    changes = result.functions
-    if not changes:
-        return
-    first = changes[:_MAX_FUNCTIONS]
-    names = readable_names([each.name for each in first])
-    rows: list[dict[str, Any]] = [
-        {
-            "function": name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…",
-            "before": each.before,
-            "after": each.after,
-            "saved": each.saved,
-        }
-        for name, each in zip(names, first, strict=True)
-    ]
-    rest = changes[_MAX_FUNCTIONS:]
-    if rest:
-        rows.append(
-            {
-                "function": plural(len(rest), "other"),
-                "before": sum(each.before for each in rest),
-                "after": sum(each.after for each in rest),
-                "saved": sum(each.saved for each in rest),
-            }
-        )
-    print_line()
-    print_table(rows)
-
-
-def _print_doubts(result: Result) -> None:
-    """Prints warnings about the use of the object file."""
-    search = result.search
-    print_line()
-    if result.is_checked:
-        print_line("Checked: it passes the check.")
-    else:
-        print_line("Not checked: nothing was run. --check names a command that does.")
-    if slowdown := result.slowdown:
-        print_line(
-            f"Time: {slowdown.ratio:.2f} times that of clang's ({slowdown.low:.2f} to "
-            f"{slowdown.high:.2f}), measured in turns."
-        )
-    for line in experimental_notes(search.best.change):
-        print_line(line)
-    for each in search.wrong:
-        print_line(f"A result of {each.size} {search.objective.unit} failed the check: {each.why}")
-    if search.evaluator.failed:
-        print_line(f"clang failed in {plural(search.evaluator.failed, 'evaluation')}.")
-    if search.evaluator.timed_out:
-        slow = plural(search.evaluator.timed_out, "evaluation")
-        print_line(f"clang took more than 10 minutes in {slow}, and was ended.")
-    if not result.from_bitcode:
-        print_line(
-            "clang makes other code of the source than of its bitcode: only options were tried."
-        )
-    if not result.is_repeatable:
-        print_line("The command below makes other bytes of the source than of its bitcode.")

@@ -1,26 +1,41 @@
-"""Several programs, or the parts of one, in ``compiler-gym optimize``."""
+"""The programs of ``compiler-gym optimize``: one, several, or the parts of one."""
 
-import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from compiler_gym.cli.console import print_line, print_table, working_on
-from compiler_gym.cli.optimize_program import Result, Settings, describe_files
+import typer
+
+from compiler_gym.cli.console import print_json, print_line, working_on
+from compiler_gym.cli.interrupts import INTERRUPTED
+from compiler_gym.cli.optimize_program import Result, Settings, optimize_program
+from compiler_gym.cli.optimize_report import print_linked_summary, print_report, print_summary
 from compiler_gym.cli.optimize_result import Product
+from compiler_gym.cli.optimize_speed import (
+    optimize_speed,
+    print_speed_report,
+    print_speed_summary,
+    workload_of,
+)
+from compiler_gym.cli.options import program_uri
 from compiler_gym.envs.llvm import tools
 from compiler_gym.envs.llvm.benchmarks.bitcode import run_tool
+from compiler_gym.envs.llvm.datasets.llvm_datasets import LlvmDatasets, get_llvm_datasets
 from compiler_gym.errors import BenchmarkInitError
 from compiler_gym.tuning.size.compilation import Compilation
-from compiler_gym.tuning.size.inputs import Input
-from compiler_gym.tuning.size.linking import Linker
+from compiler_gym.tuning.size.html_report import write_html
+from compiler_gym.tuning.size.inputs import Input, known_program
+from compiler_gym.tuning.size.linking import Linker, merge_program
 from compiler_gym.tuning.size.objective import Objective
 from compiler_gym.tuning.size.product import write_script
+from compiler_gym.tuning.speed.workload import SlowdownLimit
 from compiler_gym.util.shell_format import plural
+
+_COMPILE_SECONDS = 3600
 
 AnyProduct = TypeVar("AnyProduct", bound=Product)
 
@@ -40,6 +55,145 @@ class Failed:
     def as_json(self) -> dict[str, Any]:
         """Returns the failure for JSON."""
         return {"source": str(self.program.path), "object": None, "error": self.error}
+
+
+def named_inputs(
+    names: list[str], output: Path | None, script: Path | None, settings: Settings
+) -> list[tuple[Input, Path]]:
+    """Returns the programs of a command line, each with its object file."""
+    if len(names) > 1 and output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+    elif output is not None and output.is_dir():
+        raise IsADirectoryError(f"{output} is a folder: name the object file, as -o {output}/x.o")
+    folder = Path() if output is None else output if len(names) > 1 else output.parent
+    for path in (folder, *([script.parent] if script else [])):
+        if not path.is_dir():
+            raise FileNotFoundError(f"There is no folder {path}")
+    for_size = settings.objective is not None
+    inputs = [_input(name, folder, for_size) for name in names]
+    stems = [each.name for each in inputs]
+    if twice := sorted({stem for stem in stems if stems.count(stem) > 1}):
+        raise typer.BadParameter(f"There are several programs called {', '.join(twice)}.")
+    if len(names) == 1 and output is not None:
+        return [(inputs[0], output)]
+    return [(each, folder / f"{each.name}.o") for each in inputs]
+
+
+def merged_input(
+    names: list[str],
+    output: Path | None,
+    script: Path | None,
+    settings: Settings,
+    keep: list[str],
+) -> tuple[Input, Path]:
+    """Returns the whole program of a command line, and its object file."""
+    (first, target), *_ = named_inputs(names[:1], output, script, settings)
+    folder, for_size = target.parent, settings.objective is not None
+    inputs = [first, *(_input(name, folder, for_size) for name in names[1:])]
+    with working_on(f"compiling {plural(len(inputs), 'part')}"):
+        bitcode, objective = target.with_suffix(".whole.bc"), settings.objective or Objective.ALL
+        merged = merge_program(inputs, bitcode, settings.options, keep, objective.read)
+    return merged, target
+
+
+def _input(name: str, folder: Path, for_size: bool) -> Input:
+    uri = program_uri(name)
+    if uri.startswith("file://"):
+        path = Path(name.removeprefix("file://")).expanduser()
+        return Input(path.stem, path)
+    return known_program(LlvmDatasets(get_llvm_datasets()), uri, folder, for_size)
+
+
+def slowdown_limits(
+    inputs: Sequence[tuple[Input, Path]], limit: float | None, run: str | None, link: str | None
+) -> list[SlowdownLimit | None]:
+    """Returns the time limit of each program; None for no limits.
+
+    Raises:
+        ValueError: If a program cannot be run.
+        EnvironmentNotSupported: If SciPy is not installed.
+    """
+    if limit is None:
+        return [None] * len(inputs)
+    return [SlowdownLimit(workload_of(each, run, Linker(link)), limit) for each, _ in inputs]
+
+
+def make_small(
+    inputs: Sequence[tuple[Input, Path]],
+    settings: Settings,
+    limits: Sequence[SlowdownLimit | None],
+    script: Path | None,
+    as_json: bool,
+    html: Path | None,
+) -> int:
+    """Optimises programs for size. Returns the exit code."""
+    is_linked = settings.objective is Objective.LINKED
+    with parts_of_program(inputs, settings) if is_linked else nullcontext() as parts:
+
+        def make(index: int, program: Input, target: Path) -> Result:
+            own = replace(settings, linker=parts.linker(index)) if parts else settings
+            result = optimize_program(program, target, own, limits[index])
+            if parts:
+                parts.replace(index, target)
+            return result
+
+        results, failed = make_each(inputs, make)
+    results = with_script(results, script)
+    if as_json:
+        print_json([each.as_json() for each in (*results, *failed)])
+    elif len(inputs) == 1:
+        print_report(results[0])
+    else:
+        if results:
+            (print_linked_summary if is_linked else print_summary)(results)
+        print_rest(results, failed)
+    if html is not None and results:
+        _write_html(html, results[0], parts.linker(0) if parts else None, settings.jobs)
+    return _exit_code(results, failed)
+
+
+def _write_html(html: Path, result: Result, linker: Linker | None, jobs: int) -> None:
+    with working_on("measuring what each decision brings"):
+        write_html(
+            html,
+            result.search,
+            str(result.target),
+            result.command,
+            is_checked=result.is_checked,
+            linker=linker,
+            jobs=jobs,
+        )
+
+
+def make_fast(
+    inputs: Sequence[tuple[Input, Path]],
+    settings: Settings,
+    run: str | None,
+    script: Path | None,
+    as_json: bool,
+) -> int:
+    """Optimises programs for speed. Returns the exit code."""
+    workloads = [workload_of(program, run, settings.linker) for program, _ in inputs]
+    results, failed = make_each(
+        inputs,
+        lambda index, program, target: optimize_speed(program, target, settings, workloads[index]),
+    )
+    results = with_script(results, script)
+    if as_json:
+        print_json([each.as_json() for each in (*results, *failed)])
+    elif len(inputs) == 1:
+        print_speed_report(results[0])
+    else:
+        if results:
+            print_speed_summary(results)
+        print_rest(results, failed)
+    return _exit_code(results, failed)
+
+
+def _exit_code(results: Sequence[Product], failed: Sequence[Failed]) -> int:
+    if not all(each.is_finished for each in results):
+        return INTERRUPTED
+    return 1 if failed else 0
 
 
 def make_each(
@@ -102,108 +256,6 @@ def print_rest(products: Sequence[Product], failed: Sequence[Failed]) -> None:
         print_line(f"{each.program.path} failed: no object file is written for it, see above.")
 
 
-# The summary of ``compiler-gym optimize`` for several programs.
-
-_GOALS = {
-    Objective.TEXT: "Bytes of code",
-    Objective.ALL: "Bytes of all that is loaded",
-    Objective.INSTRUCTIONS: "Machine instructions",
-}
-
-
-def print_summary(results: Sequence[Result]) -> None:
-    """Prints a row for each program, and a summary of all."""
-    searches = [each.search for each in results]
-    level = searches[0].evaluator.compilation.level
-    rows = [
-        {
-            "object file": each.target.name,
-            f"clang\n{level}": search.size(search.baseline),
-            "best": search.size(search.best),
-            "saved": f"{each.saved:.2%}",
-            **_other_saved(each),
-            "est.\ncycles": _change(each.cycles),
-            "tries": search.evaluator.budget.used,
-            "seconds": f"{each.seconds:.0f}",
-            "output": "right" if each.is_checked else "not checked",
-        }
-        for each, search in zip(results, searches, strict=True)
-    ]
-    objective = searches[0].objective
-    title = f"{_GOALS[objective]} in object files, chosen by search, against clang {level}"
-    print_table(rows, title)
-    counts = objective is Objective.INSTRUCTIONS
-    are_smaller = "have fewer instructions" if counts else "are smaller"
-    smaller = sum(each.saved > 0 for each in results)
-    rest = math.exp(sum(math.log(1 - each.saved) for each in results) / len(results))
-    by = f", by {1 - rest:.2%} in the geometric mean" if smaller else ""
-    print_line(f"\n{smaller} of {len(results)} {are_smaller} than those of clang {level}{by}.")
-    if not results[-1].is_finished:
-        print_line("Ctrl-C ended the search. These are the best that were found by then.")
-    cut = [each.target.name for each in results if each.search.evaluator.budget.is_cut]
-    if cut:
-        print_line(f"Ended by the time limit: {', '.join(cut)}. Other runs may find other results.")
-    print_line(
-        f"For one program alone it says where its {objective.unit} went, and what command makes it."
-    )
-
-
-def _other_saved(result: Result) -> dict[str, str]:
-    """Returns a cell with the saved share of code, or of loaded bytes; else empty."""
-    before, after = result.search.baseline, result.search.best
-    if result.search.objective is Objective.ALL:
-        return {"code\nsaved": _share(before.object.text, after.object.text)}
-    if result.search.objective is Objective.TEXT:
-        return {"loaded\nsaved": _share(before.loaded, after.loaded)}
-    return {}
-
-
-def _change(values: tuple[float, float] | None) -> str:
-    return f"{values[1] / values[0] - 1:+.1%}" if values and values[0] else ""
-
-
-def _share(before: int, after: int) -> str:
-    return f"{1 - after / before:.2%}" if before else ""
-
-
-def print_linked_summary(results: Sequence[Result]) -> None:
-    """Prints the savings of each part of a linked program, and of all of it."""
-    level = results[0].search.evaluator.compilation.level
-    print_table(
-        [
-            {
-                "object file": each.target.name,
-                "code before": each.objects[0].text,
-                "after": each.objects[1].text,
-                "est.\ncycles": _change(each.cycles),
-                "linked": each.search.size(each.search.best),
-                "tries": each.search.evaluator.budget.used,
-                "seconds": f"{each.seconds:.0f}",
-                "output": "right" if each.is_checked else "not checked",
-            }
-            for each in results
-        ],
-        "Bytes of the program that is linked, after each of its parts",
-    )
-    first, last = results[0].linked, results[-1].linked
-    if first and last:
-        before, after = first[0].loaded, last[1].loaded
-        saved = (
-            f"{1 - after / before:.2%} less than the {before}"
-            if after < before
-            else "as many as those"
-        )
-        print_line(f"\nThe program has {after} bytes of text and data, {saved} of clang {level}.")
-        print_line(describe_files(first[0], last[1]))
-    if not results[-1].is_finished:
-        print_line("Ctrl-C ended the search. These are the best that were found by then.")
-
-
-# The parts of a program for ``compiler-gym optimize --objective linked``.
-
-_SECONDS = 3600
-
-
 class Parts:
     """The object files of a program. One at a time is optimised.
 
@@ -252,4 +304,4 @@ def parts_of_program(inputs: Sequence[tuple[Input, Path]], settings: Settings) -
 
 def _compile(program: Input, settings: Settings, file: Path) -> None:
     compilation = Compilation(tools.clang_path(), program.path, settings.options)
-    run_tool(compilation.command(file), _SECONDS)
+    run_tool(compilation.command(file), _COMPILE_SECONDS)

@@ -30,6 +30,11 @@ class Objective(str, Enum):
         """The unit of sizes."""
         return "instructions" if self is Objective.INSTRUCTIONS else "bytes"
 
+    @property
+    def comparative(self) -> str:
+        """The adjective for a lower size: ``"fewer"`` or ``"smaller"``."""
+        return "fewer" if self is Objective.INSTRUCTIONS else "smaller"
+
     def read(self, path: Path) -> ObjectFile:
         """Reads the sizes of an object file.
 

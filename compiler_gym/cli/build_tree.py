@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compiler_gym.cli.compiler_wrapper import BUDGET, EVALUATIONS, FROZEN, LOCK, LOG, RECORD
-from compiler_gym.cli.kept_objects import digest_of, find_objects, without_outputs
+from compiler_gym.cli.kept_objects import digest_of, find_objects
 from compiler_gym.cli.lock_file import Entry, Key, LockFile
 from compiler_gym.cli.project_build import compilers, run_build, started
+from compiler_gym.cli.wrapper_command import without_outputs
+from compiler_gym.cli.wrapper_settings import BUDGET, EVALUATIONS, FROZEN, LOCK, LOG, RECORD
 from compiler_gym.tuning.size.compilation import Decisions
 from compiler_gym.tuning.size.linking import LinkError, trial_linker
 from compiler_gym.tuning.size.object_file import read_object

@@ -9,7 +9,6 @@ Imports are delayed, because a build runs this program many times.
 
 import hashlib
 import json
-import math
 import os
 import shlex
 import shutil
@@ -22,22 +21,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import compiler_gym
+from compiler_gym.cli import wrapper_settings as settings
 from compiler_gym.cli.interrupts import INTERRUPTED
 from compiler_gym.cli.kept_objects import Found, KeptObjects, digest_of
-from compiler_gym.envs.llvm import tools
-from compiler_gym.envs.llvm.benchmarks.compiler_command import (
-    CompilerCommand,
-    parse_compiler_command,
+from compiler_gym.cli.wrapper_command import (
+    NotForSizeError,
+    bitcode_command,
+    command_for_size,
+    compilation_of,
+    options_of,
 )
+from compiler_gym.cli.wrapper_settings import (
+    FROZEN,
+    LOCK,
+    LOG,
+    POLICY,
+    RECORD,
+    REGALLOC,
+    SETTINGS,
+    WrongSettingError,
+)
+from compiler_gym.envs.llvm import tools
+from compiler_gym.envs.llvm.benchmarks.compiler_command import CompilerCommand
 from compiler_gym.tuning.size.compilation import (
     NO_CHANGE,
-    Compilation,
     change_as_json,
     change_from_json,
     decision_names,
 )
 from compiler_gym.util.commands import CommandError, JobSlots, run_command
-from compiler_gym.util.environment_variables import PREFIX, check_names
+from compiler_gym.util.environment_variables import check_names
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.nearest_names import UnknownNameError
 from compiler_gym.util.runfiles_path import cache_path
@@ -45,59 +58,12 @@ from compiler_gym.util.runfiles_path import cache_path
 if TYPE_CHECKING:
     from compiler_gym.cli.lock_file import Entry
     from compiler_gym.tuning.size.evaluator import Budget
-    from compiler_gym.tuning.size.optimizer import Advice, Optimizer
+    from compiler_gym.tuning.size.optimizer import Optimizer
 
-EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
-    PREFIX + name
-    for name in ("EVALUATIONS", "BUDGET", "OBJECTIVE", "EXPERIMENTAL", "POLICY", "LEVEL")
-)
-LOG, LOCK, FROZEN, RECORD = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN", "RECORD"))
-MEMORY = PREFIX + "MEMORY"
-"""The environment variables that say what is wanted, as builds cannot."""
-
-SETTINGS = PREFIX + "BUILD"
-"""An environment variable with others as a JSON object, which makefiles do not replace."""
-
-_REGALLOC = "regalloc="
-"""The beginning of a policy that is a file with decisions of the register allocator."""
-
-_DEFAULT_EVALUATIONS = 40
 _KEPT = "size-objects"
-_FOR_SIZE = ("-Os", "-Oz")
 
 # Smaller sources are mostly probes of the compiler, and there are many.
 _WORTH_BYTES = 100
-
-# Commands with these options write other files besides the object file and its dependencies, need
-# another compiler, or depend on the exact code.
-_STRAIGHT = (
-    *("-flto", "-gsplit-dwarf", "-save-temps", "--save-temps", "--coverage", "-ftest-coverage"),
-    *("-fprofile", "-fcs-profile", "-ftime", "-fsave-optimization-record", "-fembed-bitcode"),
-    *("-fsanitize", "-fmodules", "-fpass-plugin", "-foptimization-record", "-R", "-v", "-###"),
-    *("-frecord-command-line", "-grecord-command-line", "-frecord-gcc", "-grecord-gcc"),
-    *("--analyze", "-emit-", "-Xarch", "-arch", "--cuda", "-fopenmp-targets", "-fthinlto"),
-)
-_DEPENDENCIES = ("-MD", "-MMD")
-_TO_PREPROCESSOR = ("-Wp,-MD,", "-Wp,-MMD,")
-
-# The probes of build systems.
-_PROBES = ("conftest", "CMakeScratch", "CMakeTmp", "CompilerIdC", "cmTC_", "meson-private")
-
-
-_UNIT_OBJECTIVES = ("all", "text", "instructions")
-_WHOLE = ", for which see `compiler-gym optimize --objective {}`"
-_NOT_OF_A_UNIT = {
-    "linked": "the size of a program is known when all of it is linked" + _WHOLE.format("linked"),
-    "runtime": "one source is no program that could be run" + _WHOLE.format("runtime"),
-}
-
-
-class NotForSizeError(Exception):
-    """A command is left to clang. The text has the reason."""
-
-
-class WrongSettingError(ValueError):
-    """An environment variable has a wrong value. The text has the reason."""
 
 
 def cc() -> NoReturn:
@@ -123,9 +89,9 @@ def main(driver: str, words: Sequence[str]) -> int:
     clang = tools.tool_path(driver)
     try:
         check_names(os.environ)
-        words = _take_own_words(words)
+        words = settings.take_own_words(words)
         os.environ.update(json.loads(os.environ.pop(SETTINGS, "{}")))
-        command = _command_for_size(driver, words)
+        command = command_for_size(driver, words)
         if os.environ.get(RECORD):
             return _record(clang, driver, command, words)
         if _compile(clang, command, words):
@@ -145,82 +111,6 @@ def main(driver: str, words: Sequence[str]) -> int:
     os.execv(clang, [str(clang), *words])
 
 
-def _take_own_words(words: Sequence[str]) -> list[str]:
-    """Returns the arguments for clang. Arguments of this program become variables.
-
-    Raises:
-        WrongSettingError: If there is no value after ``--lock`` or ``--policy``.
-    """
-    rest, kept = iter(words), []
-    for word in rest:
-        if word == "--lock" or word.startswith("--lock="):
-            path = word.partition("=")[2] or next(rest, "")
-            if not path:
-                raise WrongSettingError("expected a file after --lock, got nothing")
-            os.environ[LOCK] = os.path.abspath(path)
-        elif word == "--policy" or word.startswith("--policy="):
-            policy = word.partition("=")[2] or next(rest, "")
-            if not policy:
-                raise WrongSettingError("expected a policy after --policy, got nothing")
-            if policy.startswith(_REGALLOC):
-                policy = _REGALLOC + os.path.abspath(policy.removeprefix(_REGALLOC))
-            os.environ[POLICY] = policy
-        elif word == "--frozen":
-            os.environ[FROZEN] = "1"
-        else:
-            kept.append(word)
-    return kept
-
-
-def _command_for_size(driver: str, words: Sequence[str]) -> CompilerCommand:
-    """Returns the command, if it compiles one source for size.
-
-    Raises:
-        NotForSizeError: If it does something else. The text has the reason.
-    """
-    if "-c" not in words:
-        raise NotForSizeError("no -c")
-    if straight := [word for word in words if word.startswith(_STRAIGHT)]:
-        raise NotForSizeError(straight[0])
-    try:
-        command = parse_compiler_command([driver, *words])
-    except (ValueError, OSError) as error:
-        raise NotForSizeError("no single source") from error
-    source = command.sources[0].path
-    if command.mode != "compile" or command.link_inputs:
-        raise NotForSizeError("more than a source")
-    if any(map(source.__contains__, _PROBES)):
-        raise NotForSizeError("probe of a build system")
-    output = Path(command.output)
-    if output.exists() and not output.is_file():
-        raise NotForSizeError("the output is not a file")
-    levels = [word for (word, *_) in command.options if word.startswith("-O")]
-    if _level() or (levels[-1:] and levels[-1] in _FOR_SIZE):
-        return command
-    raise NotForSizeError("neither -Os nor -Oz")
-
-
-def _level() -> str | None:
-    """Returns the level that replaces the level of every command, or None.
-
-    Raises:
-        WrongSettingError: If it is not a level for size.
-    """
-    wanted = os.environ.get(LEVEL) or None
-    if wanted and wanted not in _FOR_SIZE:
-        raise WrongSettingError(f"{LEVEL} is {wanted!r}, but has to be {' or '.join(_FOR_SIZE)}")
-    return wanted
-
-
-def _options(command: CompilerCommand) -> list[str]:
-    """Returns the options without the source, and with the expected level."""
-    wanted = _level()
-    options = [each for each in command.options if not (wanted and each[0].startswith("-O"))]
-    language = command.sources[0].language
-    words = [word for option in options for word in option if not word.startswith(_TO_PREPROCESSOR)]
-    return [*([wanted] if wanted else []), *words, *(["-x", language] if language else [])]
-
-
 def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> bool:
     """Makes the object file. Returns False if clang reports errors."""
     with tempfile.TemporaryDirectory(prefix="compiler_gym-") as name:
@@ -228,13 +118,13 @@ def _compile(clang: Path, command: CompilerCommand, words: Sequence[str]) -> boo
         bitcode = folder / "source.bc"
         # This writes the dependencies, too.
         done = subprocess.run(
-            _bitcode_command(clang, command, words, bitcode), stderr=subprocess.PIPE
+            bitcode_command(clang, command, words, bitcode), stderr=subprocess.PIPE
         )
         if done.returncode:
             return False
         policy = os.environ.get(POLICY, "")
-        if policy.startswith(_REGALLOC):
-            path = _allocated(clang, command, folder, Path(policy.removeprefix(_REGALLOC)))
+        if policy.startswith(REGALLOC):
+            path = _allocated(clang, command, folder, Path(policy.removeprefix(REGALLOC)))
         else:
             path = _locked(clang, command, bitcode)
         shutil.copyfile(path, command.output)
@@ -255,7 +145,7 @@ def _allocated(clang: Path, command: CompilerCommand, folder: Path, policy: Path
 
     if os.environ.get(LOCK) or os.environ.get(FROZEN):
         raise WrongSettingError(
-            f"expected a lock file or {POLICY}={_REGALLOC}FILE, got both: leave one of them out"
+            f"expected a lock file or {POLICY}={REGALLOC}FILE, got both: leave one of them out"
         )
     source = command.sources[0].path
     try:
@@ -263,7 +153,7 @@ def _allocated(clang: Path, command: CompilerCommand, folder: Path, policy: Path
     except (OSError, ValueError) as error:
         raise WrongSettingError(f"{POLICY}: {error}") from error
     path = folder / "allocated.o"
-    words = _compilation(clang, command).command(path)
+    words = compilation_of(clang, command).command(path)
     if not units:
         note = f"regalloc: {policy} has no decisions for {source}"
     else:
@@ -291,19 +181,20 @@ def _record(clang: Path, driver: str, command: CompilerCommand, words: Sequence[
         return code
     from compiler_gym.cli.lock_file import key_of
 
-    key = key_of(_lock_path().parent, command.sources[0].path, _options(command))
+    key = key_of(settings.lock_path().parent, command.sources[0].path, options_of(command))
     note: dict[str, Any] = {
         "driver": driver,
         "words": words,
         "folder": os.getcwd(),
         "output": str(output),
+        "digest": digest_of(output),
+        "environment": {**os.environ},
+        "key": key,
     }
-    note["digest"] = digest_of(output)
-    note["environment"] = {**os.environ}
     # Builds may compile several sources to the same file, and move it each time.
     name = hashlib.sha256(json.dumps([str(output), os.getcwd(), *words]).encode()).hexdigest()
     with atomic_file_write(Path(os.environ[RECORD], name), fileobj=True, mode="w") as file:
-        json.dump(note | {"key": key}, file)
+        json.dump(note, file)
     return 0
 
 
@@ -317,8 +208,8 @@ def _locked(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
         return _made(clang, command, bitcode)[0]
     from compiler_gym.cli.lock_file import LockFile, entry_of, unit_of
 
-    lock = LockFile(_lock_path())
-    unit = unit_of(lock.folder, clang, command.sources[0].path, _options(command), bitcode)
+    lock = LockFile(settings.lock_path())
+    unit = unit_of(lock.folder, clang, command.sources[0].path, options_of(command), bitcode)
     try:
         entry = lock.read().get(unit.key)
     except ValueError as error:
@@ -330,7 +221,7 @@ def _locked(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
         return _repeat(clang, command, bitcode, entry)
     if os.environ.get(FROZEN):
         plain = bitcode.with_name("plain.o")
-        run_command(_compilation(clang, command).command(plain))
+        run_command(compilation_of(clang, command).command(plain))
         if _is_probe(plain):
             return plain
         raise WrongSettingError(
@@ -344,25 +235,13 @@ def _locked(clang: Path, command: CompilerCommand, bitcode: Path) -> Path:
     return path
 
 
-def _lock_path() -> Path:
-    path = os.environ.get(LOCK)
-    if not path:
-        raise WrongSettingError(f"{FROZEN} needs a lock file: set {LOCK}, or say --lock FILE")
-    if not os.path.isabs(path):
-        raise WrongSettingError(
-            f"{LOCK}: expected an absolute path, got {path!r}; builds change folders: try "
-            f"{os.path.abspath(path)}"
-        )
-    return Path(path)
-
-
 def _repeat(clang: Path, command: CompilerCommand, bitcode: Path, entry: "Entry") -> Path:
     """Returns the object file of an entry of a lock file.
 
     Raises:
         WrongSettingError: If clang refuses the decisions.
     """
-    path, compilation = bitcode.with_name("locked.o"), _compilation(clang, command)
+    path, compilation = bitcode.with_name("locked.o"), compilation_of(clang, command)
     change = change_from_json(entry.decisions)
     try:
         if entry.from_bitcode and entry.decisions:
@@ -391,39 +270,13 @@ def _made(clang: Path, command: CompilerCommand, bitcode: Path) -> tuple[Path, F
     kept = KeptObjects(cache_path(_KEPT))
     key = _key(clang, command, bitcode)
     former = kept.get(key)
-    limits = _evaluations(), _seconds()
+    limits = settings.evaluations(), settings.seconds()
     if former is not None and former[1].is_enough(*limits):
         path, found = former
         _log("kept", found.before, found.after, output=command.output)
         return path, found
     path, new = _search(clang, command, bitcode, kept.refused(key), *limits)
     return (path, None) if new is None else kept.put(key, path, new)
-
-
-def _bitcode_command(
-    clang: Path, command: CompilerCommand, words: Sequence[str], bitcode: Path
-) -> list[str]:
-    """Returns the command that makes bitcode in place of the object file."""
-    kept, rest = [], iter(words)
-    for word in rest:
-        if word == "-o":
-            next(rest, None)
-        elif word.startswith(_TO_PREPROCESSOR):
-            _, option, file = word.split(",", 2)
-            kept += [option, "-MF", file]
-        elif not word.startswith("-o") or word.startswith("-object"):
-            kept.append(word)
-    if any(word in _DEPENDENCIES for word in kept):
-        # By default, both names come from the output.
-        if not any(word.startswith("-MF") for word in kept):
-            kept += ["-MF", str(Path(command.output).with_suffix(".d"))]
-        if not any(word.startswith(("-MT", "-MQ")) for word in words):
-            kept += ["-MQ", command.output]
-    if sys.stderr.isatty():
-        kept.append("-fcolor-diagnostics")
-    level = filter(None, [_level()])
-    stop = ["-Xclang", "-disable-llvm-passes", "-emit-llvm", "-o", str(bitcode)]
-    return [str(clang), *kept, *level, *stop]
 
 
 def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
@@ -439,89 +292,15 @@ def _key(clang: Path, command: CompilerCommand, bitcode: Path) -> str:
         shipped_digest(),
         *(str(clang), str(status.st_mtime_ns), str(status.st_size)),
         digest_of(plugin) if plugin else "",
-        *(_objective(), str(_with_experimental()), str(trial_linker(_options(command)))),
+        settings.objective(),
+        str(settings.with_experimental()),
+        str(trial_linker(options_of(command))),
         *(policy, digest_of(Path(policy)) if Path(policy).is_file() else ""),
-        *_options(command),
+        *options_of(command),
     )
     key = hashlib.sha256("\0".join(facts).encode())
     key.update(bitcode.read_bytes())
     return key.hexdigest()[:40]
-
-
-def _objective() -> str:
-    """Returns the objective.
-
-    Raises:
-        WrongSettingError: If it needs more than one source.
-    """
-    wanted = os.environ.get(OBJECTIVE) or _UNIT_OBJECTIVES[0]
-    if wanted not in _UNIT_OBJECTIVES:
-        why = _NOT_OF_A_UNIT.get(wanted, "there is no such objective")
-        *first, last = _UNIT_OBJECTIVES
-        names = f"{', '.join(first)} or {last}"
-        raise WrongSettingError(f"{OBJECTIVE} is {wanted!r}, but has to be {names}: {why}")
-    return wanted
-
-
-def _with_experimental() -> bool:
-    """Returns true if experimental options are enabled."""
-    return _is_on(EXPERIMENTAL, "0")
-
-
-def _is_on(variable: str, default: str) -> bool:
-    """Returns true if an environment variable switches something on.
-
-    Raises:
-        WrongSettingError: If the variable is neither 0 nor 1.
-    """
-    wanted = os.environ.get(variable) or default
-    if wanted not in ("0", "1"):
-        raise WrongSettingError(f"{variable} is {wanted!r}; expected 0 or 1")
-    return wanted == "1"
-
-
-def _evaluations() -> int:
-    """Returns the number of evaluations for a source.
-
-    Raises:
-        WrongSettingError: If it is not a number.
-    """
-    text = os.environ.get(EVALUATIONS) or str(_DEFAULT_EVALUATIONS)
-    if not text.isdecimal():
-        raise WrongSettingError(f"{EVALUATIONS}: expected a number such as 40, got {text!r}")
-    return int(text)
-
-
-def _seconds() -> float:
-    """Returns the time limit for a source; infinity if there is none.
-
-    Raises:
-        WrongSettingError: If it is not a time.
-    """
-    if not os.environ.get(BUDGET):
-        return math.inf
-    from compiler_gym.cli.options import parse_duration
-
-    try:
-        return parse_duration(os.environ[BUDGET])
-    except ValueError as error:
-        raise WrongSettingError(f"{BUDGET}: {error}") from error
-
-
-def _advice() -> "Advice | None":
-    """Returns the policy that orders sequences of passes, or None.
-
-    Raises:
-        WrongSettingError: If the policy does not exist.
-    """
-    if not os.environ.get(POLICY):
-        return None
-    from compiler_gym.tuning.policies.policy import Policy
-
-    try:
-        return Policy.load(os.environ[POLICY]).sequences_for
-    except (OSError, ValueError) as error:
-        raise WrongSettingError(f"{POLICY}: {error}") from error
 
 
 def _search(
@@ -549,11 +328,11 @@ def _search(
     from compiler_gym.tuning.size.optimizer import Optimizer
     from compiler_gym.tuning.size.ranking import shipped_ranking
 
-    compilation, budget = _compilation(clang, command), Budget(seconds, evaluations)
-    objective, advice = Objective(_objective()), _advice()
+    compilation, budget = compilation_of(clang, command), Budget(seconds, evaluations)
+    objective, advice = Objective(settings.objective()), settings.advice()
     memory = None
-    if _is_on(MEMORY, "1"):
-        facts = (objective.value, str(_with_experimental()), os.environ.get(POLICY, ""))
+    if settings.with_memory():
+        facts = (objective.value, str(settings.with_experimental()), os.environ.get(POLICY, ""))
         memory = open_memory(compilation, *facts)
     slots = JobSlots.from_environment(os.environ)
     jobs, hold = (os.cpu_count() or 1, slots.hold) if slots else (1, nullcontext)
@@ -571,7 +350,7 @@ def _search(
             advice=advice,
             memory=memory,
             is_unmarked=compilation.is_ir,
-            with_experimental=_with_experimental(),
+            with_experimental=settings.with_experimental(),
             ranking=shipped_ranking(),
         )
         search.start()
@@ -589,11 +368,6 @@ def _search(
         notes.append(search.recalled.description)
     _log("search", found.before, found.after, budget, command.output, "; ".join(notes))
     return search.best.path, found
-
-
-def _compilation(clang: Path, command: CompilerCommand) -> Compilation:
-    source = Path(command.sources[0].path)
-    return Compilation(clang, source, (*_options(command), "-w"), tools.own_passes_path())
 
 
 def _found(search: "Optimizer", command: CompilerCommand, seconds: float) -> Found:

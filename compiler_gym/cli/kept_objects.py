@@ -160,10 +160,6 @@ def digest_of(path: Path) -> str:
 
 # Tracking of object files that a build moves or renames.
 
-# Options for dependency files, which exist already. Those in the second tuple have a value.
-_DEPENDENCIES = ("-MD", "-MMD", "-MP", "-Wp,-M")
-_WITH_VALUE = ("-o", "-MF", "-MT", "-MQ", "-MJ")
-
 
 def find_objects(notes: Sequence[Mapping[str, Any]]) -> list[Path | None]:
     """Finds the object files of a build by their content.
@@ -229,14 +225,3 @@ def _files(roots: Iterable[str]) -> Iterator[Path]:
 def _is_object(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(4) == b"\x7fELF"
-
-
-def without_outputs(words: Sequence[str]) -> list[str]:
-    """Returns the arguments of a compiler without those that name its outputs."""
-    kept, rest = [], iter(words)
-    for word in rest:
-        if word in _WITH_VALUE:
-            next(rest, None)
-        elif not word.startswith((*_WITH_VALUE, *_DEPENDENCIES)) or word.startswith("-object"):
-            kept.append(word)
-    return kept

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler_gym.cli.compiler_wrapper import SETTINGS
+from compiler_gym.cli.wrapper_settings import SETTINGS
 from compiler_gym.util.commands import kill_process_group
 from compiler_gym.util.filesystem import atomic_file_write
 from compiler_gym.util.runfiles_path import cache_path

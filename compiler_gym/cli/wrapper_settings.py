@@ -1,0 +1,181 @@
+"""The settings of ``compiler-gym-cc``: environment variables, and own arguments that set them."""
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compiler_gym.util.environment_variables import PREFIX
+
+if TYPE_CHECKING:
+    from compiler_gym.tuning.size.optimizer import Advice
+
+EVALUATIONS, BUDGET, OBJECTIVE, EXPERIMENTAL, POLICY, LEVEL = (
+    PREFIX + name
+    for name in ("EVALUATIONS", "BUDGET", "OBJECTIVE", "EXPERIMENTAL", "POLICY", "LEVEL")
+)
+LOG, LOCK, FROZEN, RECORD = (PREFIX + name for name in ("LOG", "LOCK", "FROZEN", "RECORD"))
+MEMORY = PREFIX + "MEMORY"
+"""The names of the environment variables."""
+
+SETTINGS = PREFIX + "BUILD"
+"""An environment variable with others as a JSON object, which makefiles do not replace."""
+
+REGALLOC = "regalloc="
+"""The beginning of a policy that is a file with decisions of the register allocator."""
+
+LEVELS = ("-Os", "-Oz")
+"""The levels of optimisation for size."""
+
+_DEFAULT_EVALUATIONS = 40
+_UNIT_OBJECTIVES = ("all", "text", "instructions")
+_WHOLE = ", for which see `compiler-gym optimize --objective {}`"
+_NOT_OF_A_UNIT = {
+    "linked": "the size of a program is known when all of it is linked" + _WHOLE.format("linked"),
+    "runtime": "one source is no program that could be run" + _WHOLE.format("runtime"),
+}
+
+
+class WrongSettingError(ValueError):
+    """An environment variable has a wrong value. The text has the reason."""
+
+
+def take_own_words(words: Sequence[str]) -> list[str]:
+    """Returns the arguments for clang. Arguments of this program become variables.
+
+    Raises:
+        WrongSettingError: If there is no value after ``--lock`` or ``--policy``.
+    """
+    rest, kept = iter(words), []
+    for word in rest:
+        if word == "--lock" or word.startswith("--lock="):
+            path = word.partition("=")[2] or next(rest, "")
+            if not path:
+                raise WrongSettingError("expected a file after --lock, got nothing")
+            os.environ[LOCK] = os.path.abspath(path)
+        elif word == "--policy" or word.startswith("--policy="):
+            policy = word.partition("=")[2] or next(rest, "")
+            if not policy:
+                raise WrongSettingError("expected a policy after --policy, got nothing")
+            if policy.startswith(REGALLOC):
+                policy = REGALLOC + os.path.abspath(policy.removeprefix(REGALLOC))
+            os.environ[POLICY] = policy
+        elif word == "--frozen":
+            os.environ[FROZEN] = "1"
+        else:
+            kept.append(word)
+    return kept
+
+
+def level() -> str | None:
+    """Returns the level that replaces the level of every command, or None.
+
+    Raises:
+        WrongSettingError: If it is not a level for size.
+    """
+    wanted = os.environ.get(LEVEL) or None
+    if wanted and wanted not in LEVELS:
+        raise WrongSettingError(f"{LEVEL} is {wanted!r}, but has to be {' or '.join(LEVELS)}")
+    return wanted
+
+
+def objective() -> str:
+    """Returns the objective.
+
+    Raises:
+        WrongSettingError: If it needs more than one source.
+    """
+    wanted = os.environ.get(OBJECTIVE) or _UNIT_OBJECTIVES[0]
+    if wanted not in _UNIT_OBJECTIVES:
+        why = _NOT_OF_A_UNIT.get(wanted, "there is no such objective")
+        *first, last = _UNIT_OBJECTIVES
+        names = f"{', '.join(first)} or {last}"
+        raise WrongSettingError(f"{OBJECTIVE} is {wanted!r}, but has to be {names}: {why}")
+    return wanted
+
+
+def with_experimental() -> bool:
+    """Returns true if experimental options are enabled.
+
+    Raises:
+        WrongSettingError: If the variable is neither 0 nor 1.
+    """
+    return _is_on(EXPERIMENTAL, "0")
+
+
+def with_memory() -> bool:
+    """Returns true if searches begin with the decisions for a former version of a source.
+
+    Raises:
+        WrongSettingError: If the variable is neither 0 nor 1.
+    """
+    return _is_on(MEMORY, "1")
+
+
+def evaluations() -> int:
+    """Returns the number of evaluations for a source.
+
+    Raises:
+        WrongSettingError: If it is not a number.
+    """
+    text = os.environ.get(EVALUATIONS) or str(_DEFAULT_EVALUATIONS)
+    if not text.isdecimal():
+        raise WrongSettingError(f"{EVALUATIONS}: expected a number such as 40, got {text!r}")
+    return int(text)
+
+
+def seconds() -> float:
+    """Returns the time limit for a source; infinity if there is none.
+
+    Raises:
+        WrongSettingError: If it is not a time.
+    """
+    if not os.environ.get(BUDGET):
+        return math.inf
+    from compiler_gym.cli.options import parse_duration
+
+    try:
+        return parse_duration(os.environ[BUDGET])
+    except ValueError as error:
+        raise WrongSettingError(f"{BUDGET}: {error}") from error
+
+
+def advice() -> "Advice | None":
+    """Returns the policy that orders sequences of passes, or None.
+
+    Raises:
+        WrongSettingError: If the policy does not exist.
+    """
+    if not os.environ.get(POLICY):
+        return None
+    from compiler_gym.tuning.policies.policy import Policy
+
+    try:
+        return Policy.load(os.environ[POLICY]).sequences_for
+    except (OSError, ValueError) as error:
+        raise WrongSettingError(f"{POLICY}: {error}") from error
+
+
+def lock_path() -> Path:
+    """Returns the path of the lock file.
+
+    Raises:
+        WrongSettingError: If there is none, or it is not absolute.
+    """
+    path = os.environ.get(LOCK)
+    if not path:
+        raise WrongSettingError(f"{FROZEN} needs a lock file: set {LOCK}, or say --lock FILE")
+    if not os.path.isabs(path):
+        raise WrongSettingError(
+            f"{LOCK}: expected an absolute path, got {path!r}; builds change folders: try "
+            f"{os.path.abspath(path)}"
+        )
+    return Path(path)
+
+
+def _is_on(variable: str, default: str) -> bool:
+    wanted = os.environ.get(variable) or default
+    if wanted not in ("0", "1"):
+        raise WrongSettingError(f"{variable} is {wanted!r}; expected 0 or 1")
+    return wanted == "1"
